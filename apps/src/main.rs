@@ -1,0 +1,2 @@
+//! The `maniple` program.
+fn main() {}

@@ -1,0 +1,133 @@
+//! What a mapper answers.
+
+use maniple_realm::layout::LayoutConstraint;
+use maniple_realm::machine::{MemoryId, ProcessorId};
+use maniple_space::AnyRect;
+
+use crate::InstanceId;
+
+/// Where and how one task runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskMapping {
+    /// The processor.
+    pub processor: ProcessorId,
+    /// Whether the task must run on exactly that processor. Otherwise an idle one of the same kind and with the same memories may
+    /// take it.
+    pub pinned: bool,
+    /// The implementation, an index into [`crate::TaskInfo::variants`].
+    pub variant: usize,
+    /// For each requirement, where its data shall be.
+    pub requirements: Vec<RequirementMapping>,
+    /// Tasks of higher priority run first. Priority 0 is the cheapest.
+    pub priority: i32,
+    /// Whether the mapper wants to hear when and where the task ran ([`crate::Mapper::task_profiled`]).
+    pub profile: bool,
+}
+
+/// Where the data of one requirement shall be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequirementMapping {
+    /// Nowhere: the task only passes its privileges on to the tasks that it launches. Not for leaf tasks.
+    Virtual,
+    /// In an instance: the choices are tried in order until one has room.
+    Instance(Vec<InstanceChoice>),
+}
+
+impl From<InstanceChoice> for RequirementMapping {
+    fn from(choice: InstanceChoice) -> Self {
+        Self::Instance(vec![choice])
+    }
+}
+
+/// One way of giving a requirement an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceChoice {
+    /// The memory. It must be visible from the processor.
+    pub memory: MemoryId,
+    /// Which instances are taken if they exist already.
+    pub reuse: Reuse,
+    /// What a new instance is made for.
+    pub extent: Extent,
+    /// Which fields a new instance holds.
+    pub columns: Columns,
+    /// The layout. Old instances must have it; new ones get it.
+    pub layout: LayoutConstraint,
+    /// For requirements that reduce: where contributions go.
+    pub reduction: ReductionPlace,
+}
+
+impl InstanceChoice {
+    /// Any instance in a memory: one that exists, else a new one for just the data asked for, each field by itself in an array,
+    /// contributions to a reduction in a buffer.
+    #[must_use]
+    pub fn in_memory(memory: MemoryId) -> Self {
+        Self {
+            memory,
+            reuse: Reuse::Any,
+            extent: Extent::Region,
+            columns: Columns::Requirement,
+            layout: LayoutConstraint::default(),
+            reduction: ReductionPlace::Buffer,
+        }
+    }
+
+    /// The same with new instances made for the whole region tree, so that pieces and neighbours find their data without copies.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.extent = Extent::Root;
+        self
+    }
+}
+
+/// Which existing instances may be used for a requirement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Any that fits, nearest in the region tree first.
+    Any,
+    /// Only those made for exactly the region asked for.
+    Exact,
+    /// Only this one.
+    Only(InstanceId),
+    /// None.
+    Never,
+}
+
+/// The part of the region tree that a new instance can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The region of the requirement.
+    Region,
+    /// The region so many partitions above it, or the root if there are fewer.
+    Ancestor(usize),
+    /// The largest region that the parent task holds.
+    Root,
+}
+
+/// The fields that a new instance holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// Those of the requirement that found no instance.
+    Requirement,
+    /// One instance for each of those.
+    Separate,
+    /// All that the parent task may use.
+    All,
+}
+
+/// Where the contributions of a reduction go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReductionPlace {
+    /// Into a buffer of their own, applied later: reducers run side by side even where they meet.
+    Buffer,
+    /// Into the data itself: no buffer and nothing to apply, but reducers that meet run one after another.
+    InPlace,
+}
+
+/// A part of an index launch that is mapped as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// The points.
+    pub domain: AnyRect,
+    /// The processor on which the part is mapped.
+    pub processor: ProcessorId,
+}

@@ -1,0 +1,152 @@
+//! What a mapper is told.
+
+use maniple_realm::layout::LayoutConstraint;
+use maniple_realm::machine::{Machine, MemoryId, ProcessorId, ProcessorKind};
+use maniple_region::{FieldMask, LogicalRegion, Privilege};
+use maniple_space::{AnyPoint, AnyRect};
+
+/// A task that is to be placed: a single one, or one point of an index launch.
+#[derive(Clone, Debug)]
+pub struct TaskInfo<'a> {
+    /// The task's name.
+    pub name: &'a str,
+    /// The point of the launch; of a single launch, the origin of a one-point domain.
+    pub point: AnyPoint,
+    /// All points of the launch.
+    pub domain: AnyRect,
+    /// Whether this is one of the points of an index launch.
+    pub is_index_launch: bool,
+    /// What the task wants of which data, one entry for each requirement of its declaration.
+    pub requirements: &'a [RequirementInfo],
+    /// The implementations to choose from.
+    pub variants: &'a [VariantInfo],
+    /// The processor that the parent task runs on.
+    pub origin: ProcessorId,
+    /// How many tasks are above this one.
+    pub depth: usize,
+    /// A number that the application attached to the launch; 0 unless it did.
+    pub tag: u64,
+}
+
+impl TaskInfo<'_> {
+    /// The row-major number of the point in the launch.
+    #[must_use]
+    pub fn index(&self) -> u64 {
+        self.domain.linear(self.point)
+    }
+
+    /// The implementations for one kind of processor, as indices into [`TaskInfo::variants`].
+    pub fn variants_for(&self, kind: ProcessorKind) -> impl Iterator<Item = usize> {
+        (0..self.variants.len()).filter(move |&index| self.variants[index].processor == kind)
+    }
+}
+
+/// What an operation wants of one region.
+#[derive(Clone, Debug)]
+pub struct RequirementInfo {
+    /// The data.
+    pub region: LogicalRegion,
+    /// The fields.
+    pub fields: FieldMask,
+    /// What is done with them.
+    pub privilege: Privilege,
+    /// Whether other points of the same launch, or other requirements of the same task, may use some of the same data.
+    pub is_shared: bool,
+}
+
+impl RequirementInfo {
+    /// Bytes of the data if stored without gaps: points times sizes of fields.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let fields = self.region.fields();
+        let size: usize = self.fields.iter().filter_map(|field| fields.type_of(field).ok()).map(|ty| ty.size).sum();
+        self.region.space().space().volume().saturating_mul(size as u64)
+    }
+}
+
+/// One implementation of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariantInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// The kind of processor that it runs on.
+    pub processor: ProcessorKind,
+    /// What it asks of the layout of its data.
+    pub layout: LayoutConstraint,
+    /// It runs to its end without launching anything.
+    pub is_leaf: bool,
+    /// It never looks at data, but only launches.
+    pub is_inner: bool,
+    /// Its only effects are on its regions: it may be run again.
+    pub is_idempotent: bool,
+    /// It may run as one copy a node.
+    pub is_replicable: bool,
+}
+
+/// The number of a physical instance, unique within a runtime.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct InstanceId(pub u64);
+
+/// A physical instance: memory that can hold the data of a region.
+#[derive(Clone, Debug)]
+pub struct InstanceInfo {
+    /// Its number.
+    pub id: InstanceId,
+    /// Where it is.
+    pub memory: MemoryId,
+    /// The region that it was made for; it can hold that region and all below it.
+    pub region: LogicalRegion,
+    /// The fields that it can hold.
+    pub fields: FieldMask,
+    /// The fields of which it holds the current values, for the whole of the region asked about.
+    pub valid: FieldMask,
+    /// Its layout.
+    pub layout: LayoutConstraint,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// What a mapper may look up while it decides.
+pub trait MappingContext {
+    /// The processors and memories.
+    fn machine(&self) -> &Machine;
+
+    /// The instances that can hold a requirement's data, with what they hold now.
+    fn instances(&self, requirement: usize) -> Vec<InstanceInfo>;
+
+    /// Bytes in use in a memory at this moment.
+    fn bytes_used(&self, memory: MemoryId) -> u64;
+}
+
+/// Why a mapping did not work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MappingFailure {
+    /// None of the memories named for a requirement had room.
+    #[error(
+        "requirement {requirement} found no room: {bytes} bytes in {memory}, which has {capacity} of which {used} are used"
+    )]
+    OutOfMemory {
+        /// The requirement's number.
+        requirement: usize,
+        /// The last memory tried.
+        memory: MemoryId,
+        /// Bytes asked for.
+        bytes: u64,
+        /// Bytes in use there.
+        used: u64,
+        /// Bytes that can be used there.
+        capacity: u64,
+    },
+}
+
+/// When and where one task ran, in nanoseconds since the runtime started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskProfile {
+    /// The processor.
+    pub processor: ProcessorId,
+    /// The body began.
+    pub started: u64,
+    /// The body ended.
+    pub ended: u64,
+}

@@ -1,0 +1,39 @@
+//! # Policy: where tasks run and where data lives
+//!
+//! The runtime asks a [`Mapper`]; whatever it answers, results are the same. In reading order:
+//!
+//! - [`Mapper`]: the questions, each with a sound default;
+//! - [`TaskInfo`], [`RequirementInfo`], [`InstanceInfo`], [`MappingContext`]: what a mapper is told and may look up;
+//! - [`TaskMapping`], [`InstanceChoice`], [`Slice`]: what it answers;
+//! - [`DefaultMapper`], [`RandomMapper`] (an adversary for tests), [`LoggingMapper`] (tells what another decides).
+//!
+//! ```
+//! use maniple_mapper::{Mapper, ReadyOperation};
+//!
+//! /// Lets at most four operations be mapped at a time.
+//! struct Careful;
+//!
+//! impl Mapper for Careful {
+//!     fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
+//!         (0..ready.len().min(4)).collect()
+//!     }
+//! }
+//! assert_eq!(Careful.name(), "mapper");
+//! ```
+
+mod decision;
+mod default_mapper;
+mod info;
+mod logging_mapper;
+#[allow(clippy::module_inception, reason = "the trait's file is named after it, and the crate after the trait")]
+mod mapper;
+mod random_mapper;
+
+pub use decision::{Columns, Extent, InstanceChoice, ReductionPlace, RequirementMapping, Reuse, Slice, TaskMapping};
+pub use default_mapper::DefaultMapper;
+pub use info::{
+    InstanceId, InstanceInfo, MappingContext, MappingFailure, RequirementInfo, TaskInfo, TaskProfile, VariantInfo,
+};
+pub use logging_mapper::LoggingMapper;
+pub use mapper::{Mapper, ReadyOperation};
+pub use random_mapper::RandomMapper;

@@ -1,0 +1,118 @@
+//! A mapper that tells what another one decides.
+
+use maniple_realm::machine::{Machine, ProcessorId};
+
+use crate::{
+    InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation, RequirementInfo, RequirementMapping, Slice,
+    TaskInfo, TaskMapping, TaskProfile,
+};
+
+/// Passes every question on to another mapper and hands question and answer to a sink, one line each.
+pub struct LoggingMapper<M> {
+    inner: M,
+    sink: Box<dyn FnMut(&str) + Send>,
+}
+
+impl<M: Mapper> LoggingMapper<M> {
+    /// Logs to [`tracing`], target `maniple::mapper`, level `INFO`.
+    pub fn new(inner: M) -> Self {
+        Self::with_sink(inner, |line| tracing::info!(target: "maniple::mapper", "{line}"))
+    }
+
+    /// Hands every line to `sink`.
+    pub fn with_sink(inner: M, sink: impl FnMut(&str) + Send + 'static) -> Self {
+        Self { inner, sink: Box::new(sink) }
+    }
+
+    fn log(&mut self, line: &str) {
+        (self.sink)(line);
+    }
+}
+
+impl<M: Mapper> Mapper for LoggingMapper<M> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {
+        let slices = self.inner.slice_launch(launch, machine);
+        let parts: Vec<String> =
+            slices.iter().map(|slice| format!("{} at {}", slice.domain, slice.processor)).collect();
+        self.log(&format!("slice {} over {}: {}", launch.name, launch.domain, parts.join(", ")));
+        slices
+    }
+
+    fn select_processor(&mut self, task: &TaskInfo<'_>, machine: &Machine) -> ProcessorId {
+        self.inner.select_processor(task, machine)
+    }
+
+    fn select_variant(&mut self, task: &TaskInfo<'_>, processor: ProcessorId, machine: &Machine) -> usize {
+        self.inner.select_variant(task, processor, machine)
+    }
+
+    fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
+        let mapping = self.inner.map_task(task, context);
+        let variant = task.variants.get(mapping.variant).map_or("no such variant", |variant| variant.name);
+        self.log(&format!(
+            "map {}{}: {variant} on {}, priority {}, {:?}",
+            task.name, task.point, mapping.processor, mapping.priority, mapping.requirements
+        ));
+        mapping
+    }
+
+    fn map_requirement(
+        &mut self,
+        task: &TaskInfo<'_>,
+        requirement: usize,
+        place: (ProcessorId, usize),
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        self.inner.map_requirement(task, requirement, place, context)
+    }
+
+    fn map_inline(
+        &mut self,
+        requirement: &RequirementInfo,
+        processor: ProcessorId,
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        let mapping = self.inner.map_inline(requirement, processor, context);
+        self.log(&format!("map inline {}: {mapping:?}", requirement.region));
+        mapping
+    }
+
+    fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, machine: &Machine) -> Vec<usize> {
+        let order = self.inner.rank_sources(sources, destination, machine);
+        let ids: Vec<u64> = sources.iter().map(|source| source.id.0).collect();
+        self.log(&format!("rank sources {ids:?} for instance {}: {order:?}", destination.id.0));
+        order
+    }
+
+    fn priority(&mut self, task: &TaskInfo<'_>) -> i32 {
+        self.inner.priority(task)
+    }
+
+    fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
+        let chosen = self.inner.select_operations_to_map(ready);
+        let name = |&index: &usize| ready.get(index).map_or("no such operation", |operation| operation.name);
+        let names: Vec<&str> = chosen.iter().map(name).collect();
+        self.log(&format!("map {} of {} ready: {}", chosen.len(), ready.len(), names.join(", ")));
+        chosen
+    }
+
+    fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
+        let value = self.inner.tunable(name, machine);
+        self.log(&format!("tunable {name}: {value:?}"));
+        value
+    }
+
+    fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {
+        self.log(&format!("mapping {}{} failed: {failure}", task.name, task.point));
+        self.inner.mapping_failed(task, failure);
+    }
+
+    fn task_profiled(&mut self, task: &str, profile: &TaskProfile) {
+        self.log(&format!("{task} ran on {} for {} ns", profile.processor, profile.ended - profile.started));
+        self.inner.task_profiled(task, profile);
+    }
+}

@@ -1,0 +1,246 @@
+//! The questions that the runtime asks.
+
+use maniple_realm::machine::{Machine, MemoryId, ProcessorId, ProcessorKind};
+use maniple_region::Privilege;
+
+use crate::{
+    InstanceChoice, InstanceInfo, MappingContext, MappingFailure, ReductionPlace, RequirementInfo, RequirementMapping,
+    Slice, TaskInfo, TaskMapping, TaskProfile,
+};
+
+/// Decides where tasks run and where data lives. It can make a program slow, never wrong: the runtime checks every answer.
+///
+/// Every call has a sound default, so that a mapper overrides only what it cares about. The runtime keeps one mapper object for each
+/// processor and never calls one object from two threads at once; an object is called for the tasks whose parent runs on its
+/// processor. Calls must not block. A panic in a call fails the operation that was being mapped.
+///
+/// ```
+/// use maniple_mapper::{Mapper, TaskInfo};
+/// use maniple_realm::machine::{Machine, ProcessorId};
+///
+/// /// Runs everything on the first processor.
+/// struct OneAfterAnother;
+///
+/// impl Mapper for OneAfterAnother {
+///     fn select_processor(&mut self, _task: &TaskInfo<'_>, machine: &Machine) -> ProcessorId {
+///         machine.processors()[0].id
+///     }
+/// }
+/// ```
+pub trait Mapper: Send {
+    /// A name for messages and logs.
+    fn name(&self) -> &str {
+        "mapper"
+    }
+
+    /// Cuts an index launch into parts that are mapped separately, perhaps in parallel. Every point must be in exactly one part.
+    ///
+    /// By default a part has up to 256 points.
+    fn slice_launch(&mut self, launch: &TaskInfo<'_>, _machine: &Machine) -> Vec<Slice> {
+        const POINTS: u64 = 256;
+        let parts = launch.domain.volume().div_ceil(POINTS).max(1);
+        let parts = launch.domain.split(parts as usize);
+        parts.into_iter().map(|domain| Slice { domain, processor: launch.origin }).collect()
+    }
+
+    /// Picks the processor of a task.
+    ///
+    /// By default the points of an index launch are dealt out in blocks over the processors that have a variant, and a single task
+    /// stays on its parent's.
+    fn select_processor(&mut self, task: &TaskInfo<'_>, machine: &Machine) -> ProcessorId {
+        let runs_on = |kind: ProcessorKind| task.variants_for(kind).next().is_some();
+        let able = || machine.processors().iter().filter(|processor| runs_on(processor.kind));
+        let count = able().count() as u64;
+        if count == 0 || (!task.is_index_launch && runs_on(machine.processor(task.origin).kind)) {
+            return task.origin;
+        }
+        let points = task.domain.volume().max(1);
+        let chosen = (u128::from(task.index()) * u128::from(count) / u128::from(points)) as usize;
+        able().nth(chosen).map_or(task.origin, |processor| processor.id)
+    }
+
+    /// Picks the implementation of a task for a processor, as an index into [`TaskInfo::variants`].
+    ///
+    /// By default the first one for the processor's kind.
+    fn select_variant(&mut self, task: &TaskInfo<'_>, processor: ProcessorId, machine: &Machine) -> usize {
+        task.variants_for(machine.processor(processor).kind).next().unwrap_or(0)
+    }
+
+    /// Decides everything about one task.
+    ///
+    /// By default asks [`select_processor`](Self::select_processor), [`select_variant`](Self::select_variant), and for each requirement
+    /// [`map_requirement`](Self::map_requirement).
+    fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
+        let processor = self.select_processor(task, context.machine());
+        let variant = self.select_variant(task, processor, context.machine());
+        let requirements = (0..task.requirements.len())
+            .map(|requirement| self.map_requirement(task, requirement, (processor, variant), context))
+            .collect();
+        TaskMapping { processor, pinned: false, variant, requirements, priority: self.priority(task), profile: false }
+    }
+
+    /// Says where the data of one requirement of a task shall be.
+    ///
+    /// By default in the memories that the processor sees, best first: an instance that exists, else a new one for the whole region
+    /// if it fits, else one for the region asked for. Reductions go in place where nobody else can meet them.
+    fn map_requirement(
+        &mut self,
+        task: &TaskInfo<'_>,
+        requirement: usize,
+        (processor, variant): (ProcessorId, usize),
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        let mut choices = choices_by_affinity(&task.requirements[requirement], processor, context.machine());
+        if let Some(variant) = task.variants.get(variant) {
+            choices.iter_mut().for_each(|choice| choice.layout = variant.layout);
+        }
+        RequirementMapping::Instance(choices)
+    }
+
+    /// Says where the data shall be that a task maps for itself, or that the runtime reads to compute a partition.
+    ///
+    /// By default as [`map_requirement`](Self::map_requirement) does for a task on `processor`.
+    fn map_inline(
+        &mut self,
+        requirement: &RequirementInfo,
+        processor: ProcessorId,
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        RequirementMapping::Instance(choices_by_affinity(requirement, processor, context.machine()))
+    }
+
+    /// Ranks the instances from which current values could be copied into `destination`: indices into `sources`, best first. Sources
+    /// left out come last.
+    ///
+    /// By default by the bandwidth of the path.
+    fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, machine: &Machine) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..sources.len()).collect();
+        let bandwidth = |index: &usize| {
+            let path = machine.memory_affinity(sources[*index].memory, destination.memory);
+            std::cmp::Reverse(path.map_or(0, |path| path.bandwidth_mb_s))
+        };
+        order.sort_by_key(bandwidth);
+        order
+    }
+
+    /// The priority of a task; higher ones run first. 0 by default.
+    fn priority(&mut self, _task: &TaskInfo<'_>) -> i32 {
+        0
+    }
+
+    /// Picks which of the operations that could be mapped now, oldest first, are mapped now: indices into `ready`. The others are asked
+    /// about again when something else has finished. If nothing is left to wait for, the runtime maps the oldest anyway.
+    ///
+    /// By default all.
+    fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
+        (0..ready.len()).collect()
+    }
+
+    /// A number that the application leaves to the mapper, such as how many pieces to make; `None` if this mapper does not know the name.
+    ///
+    /// By default `"pieces"` and `"processors"` are the number of CPU processors.
+    fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
+        let processors = machine.processors_of(ProcessorKind::Cpu).count();
+        matches!(name, "pieces" | "processors").then_some(processors as i64)
+    }
+
+    /// Hears that a mapping did not work. The task will be mapped again, so this is the time to change one's mind.
+    fn mapping_failed(&mut self, _task: &TaskInfo<'_>, _failure: &MappingFailure) {}
+
+    /// Hears when and where a task ran, if its [`TaskMapping::profile`] asked for it.
+    fn task_profiled(&mut self, _task: &str, _profile: &TaskProfile) {}
+}
+
+/// An operation that could be mapped now.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadyOperation<'a> {
+    /// The task's name, or the kind of operation.
+    pub name: &'a str,
+    /// Its place in the program order of its parent.
+    pub sequence: u64,
+    /// How many points it has.
+    pub points: u64,
+}
+
+/// The memories that a processor sees, best first, first for the whole region and then for just the part asked for.
+fn choices_by_affinity(
+    requirement: &RequirementInfo,
+    processor: ProcessorId,
+    machine: &Machine,
+) -> Vec<InstanceChoice> {
+    let memories = || machine.memories_visible_from(processor).iter().map(|reachable| reachable.memory);
+    let exclusive = !requirement.is_shared && matches!(requirement.privilege, Privilege::Reduce(_));
+    let choice = |memory: MemoryId| {
+        let mut choice = InstanceChoice::in_memory(memory);
+        if exclusive {
+            choice.reduction = ReductionPlace::InPlace;
+        }
+        choice
+    };
+    memories().map(|memory| choice(memory).whole()).chain(memories().map(choice)).collect()
+}
+
+impl<M: Mapper + ?Sized> Mapper for Box<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {
+        (**self).slice_launch(launch, machine)
+    }
+
+    fn select_processor(&mut self, task: &TaskInfo<'_>, machine: &Machine) -> ProcessorId {
+        (**self).select_processor(task, machine)
+    }
+
+    fn select_variant(&mut self, task: &TaskInfo<'_>, processor: ProcessorId, machine: &Machine) -> usize {
+        (**self).select_variant(task, processor, machine)
+    }
+
+    fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
+        (**self).map_task(task, context)
+    }
+
+    fn map_requirement(
+        &mut self,
+        task: &TaskInfo<'_>,
+        requirement: usize,
+        place: (ProcessorId, usize),
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        (**self).map_requirement(task, requirement, place, context)
+    }
+
+    fn map_inline(
+        &mut self,
+        requirement: &RequirementInfo,
+        processor: ProcessorId,
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        (**self).map_inline(requirement, processor, context)
+    }
+
+    fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, machine: &Machine) -> Vec<usize> {
+        (**self).rank_sources(sources, destination, machine)
+    }
+
+    fn priority(&mut self, task: &TaskInfo<'_>) -> i32 {
+        (**self).priority(task)
+    }
+
+    fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
+        (**self).select_operations_to_map(ready)
+    }
+
+    fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
+        (**self).tunable(name, machine)
+    }
+
+    fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {
+        (**self).mapping_failed(task, failure);
+    }
+
+    fn task_profiled(&mut self, task: &str, profile: &TaskProfile) {
+        (**self).task_profiled(task, profile);
+    }
+}

@@ -1,0 +1,174 @@
+//! The running side of a task: the user's function, the types through which it sees its data, and what calls it.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::{ToTokens, quote};
+use syn::{Attribute, Ident};
+
+use super::launch::local;
+use super::parameter::{Kind, Parameter, Privilege, Region, View};
+use super::{Returns, Task, hidden};
+
+/// The user's function under another name, its pieces typed with the structs of [`pieces`].
+pub(super) fn function(task: &Task) -> TokenStream {
+    let signature = &task.function.sig;
+    let attributes = task.function.attrs.iter().filter(|attribute| is_for_body(attribute));
+    let name = body_name(task);
+    let (asyncness, output, block) = (&signature.asyncness, &signature.output, &task.function.block);
+    let parameters = task.parameters.iter().map(|parameter| match &parameter.kind {
+        Kind::Region(region) if region.view == View::Piece => {
+            let (name, attributes) = (&parameter.name, &parameter.written.attrs);
+            let piece = piece_name(task, &parameter.name);
+            // Writing through an accessor needs `mut`, reading does not; a mapper's test may need neither.
+            quote!(#[allow(unused_mut, unused_variables)] #(#attributes)* mut #name: #piece<'_>)
+        }
+        Kind::Region(_) => {
+            let written = &parameter.written;
+            quote!(#[allow(unused_variables)] #written)
+        }
+        _ => parameter.written.to_token_stream(),
+    });
+    quote! {
+        #(#attributes)*
+        #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::unused_async)]
+        #asyncness fn #name(#(#parameters),*) #output #block
+    }
+}
+
+/// A struct for each piece: a member for each declared field, of a type that allows what was declared.
+pub(super) fn pieces(task: &Task) -> impl Iterator<Item = TokenStream> {
+    let runtime = task.runtime();
+    task.regions().filter(|(_, region)| region.view == View::Piece).map(move |(name, region)| {
+        let (fields, dimension) = (&region.fields, &region.dimension);
+        let piece = piece_name(task, name);
+        let members = region.requirements.iter().flat_map(|requirement| {
+            requirement.columns(runtime, region).map(move |column| {
+                let (name, ty) = (column.name, column.ty);
+                let access = match &requirement.privilege {
+                    Privilege::Reads => quote!(Read<'a, #ty, #dimension>),
+                    Privilege::Writes | Privilege::Discards => quote!(Write<'a, #ty, #dimension>),
+                    Privilege::Reduces(operator) => quote!(Reduce<'a, #operator, #ty, #dimension>),
+                };
+                quote!(#name: #runtime::access::#access)
+            })
+        });
+        quote! {
+            #[allow(dead_code, non_camel_case_types)]
+            struct #piece<'a> {
+                #(#members,)*
+                __piece: #runtime::access::PieceInfo<'a, #fields, #dimension>,
+            }
+
+            impl<'a> ::core::ops::Deref for #piece<'a> {
+                type Target = #runtime::access::PieceInfo<'a, #fields, #dimension>;
+
+                fn deref(&self) -> &Self::Target {
+                    &self.__piece
+                }
+            }
+        }
+    })
+}
+
+/// The function that the runtime calls: it takes the parameters out of the call, one by one, and runs the body.
+pub(super) fn runner(task: &Task) -> TokenStream {
+    let (runtime, body) = (task.runtime(), body_name(task));
+    let parameters = parameters(task);
+    let values = task.parameters.iter().map(|parameter| match parameter.kind {
+        Kind::Context => quote!(__call.context()),
+        _ => local(&parameter.name).to_token_stream(),
+    });
+    let wait = task.function.sig.asyncness.map(|_| quote!(.await));
+    let result = match task.returns {
+        Returns::Value(_) => quote!(value),
+        Returns::Fallible(_) => quote!(fallible),
+    };
+    let steps = quote! {
+        #(#parameters)*
+        #runtime::generated::#result(#body(#(#values),*)#wait)
+    };
+    if task.has_context() {
+        quote! {
+            fn __run(__call: #runtime::generated::ContextCall) -> #runtime::generated::BoxFuture {
+                ::std::boxed::Box::pin(async move { #steps })
+            }
+        }
+    } else {
+        quote! {
+            #[allow(unused_variables)]
+            fn __run(__call: &#runtime::generated::LeafCall<'_>) -> #runtime::Result<#runtime::generated::Value> {
+                #steps
+            }
+        }
+    }
+}
+
+/// A statement for each parameter that binds its value.
+fn parameters(task: &Task) -> Vec<TokenStream> {
+    let runtime = task.runtime();
+    let mut statements = Vec::new();
+    if task.arguments().next().is_some() {
+        let types = task.arguments().map(|argument| &argument.written.ty);
+        statements.push(quote! {
+            let __arguments = __call.arguments::<(#(#runtime::generated::Argument<#types>,)*)>()?;
+        });
+    }
+    let (mut requirement, mut argument) = (0, 0);
+    for Parameter { name, kind, .. } in &task.parameters {
+        let value = match kind {
+            Kind::Context => continue,
+            Kind::Region(region) => {
+                let value = region_value(task, name, region, requirement);
+                requirement += region.requirements.len();
+                value
+            }
+            Kind::Point(dimension) => quote!(#runtime::generated::point::<#dimension>(__call.point())?),
+            Kind::Argument => {
+                let index = Literal::usize_unsuffixed(argument);
+                argument += 1;
+                quote!(__arguments.#index.get(__call.point())?)
+            }
+        };
+        let local = local(name);
+        statements.push(quote!(let #local = #value;));
+    }
+    statements
+}
+
+/// The value of a region parameter whose first requirement has this number.
+fn region_value(task: &Task, name: &Ident, region: &Region, first: usize) -> TokenStream {
+    let runtime = task.runtime();
+    let (fields, dimension) = (&region.fields, &region.dimension);
+    let first_number = Literal::usize_unsuffixed(first);
+    if region.view == View::Region {
+        return quote!(__call.region::<#fields, #dimension>(#first_number)?);
+    }
+    let piece = piece_name(task, name);
+    let members = region.requirements.iter().enumerate().flat_map(|(index, requirement)| {
+        let number = Literal::usize_unsuffixed(first + index);
+        requirement.columns(runtime, region).map(move |column| {
+            let (name, ty, id) = (column.name, column.ty, column.id);
+            let access = match &requirement.privilege {
+                Privilege::Reads => quote!(read::<#ty, #dimension>),
+                Privilege::Writes | Privilege::Discards => quote!(write::<#ty, #dimension>),
+                Privilege::Reduces(operator) => quote!(reduce::<#operator, #ty, #dimension>),
+            };
+            quote!(#name: __call.#access(#number, #id)?)
+        })
+    });
+    quote!(#piece { #(#members,)* __piece: __call.piece::<#fields, #dimension>(#first_number)? })
+}
+
+fn body_name(task: &Task) -> Ident {
+    hidden("body_of_", &task.function.sig.ident)
+}
+
+/// Shown to users when they use a field that they did not declare.
+fn piece_name(task: &Task, parameter: &Ident) -> Ident {
+    use syn::ext::IdentExt;
+    hidden("", &quote::format_ident!("{}_{}", task.function.sig.ident.unraw(), parameter.unraw()))
+}
+
+/// Attributes that mean something to callers are the launching function's; conditions stand on the whole.
+fn is_for_body(attribute: &Attribute) -> bool {
+    !["doc", "cfg", "deprecated", "must_use"].iter().any(|name| attribute.path().is_ident(name))
+}

@@ -1,0 +1,62 @@
+//! All items of a task, in the order of this file.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::options::Layout;
+use super::{Task, body, launch};
+
+/// The launching side beside the user's other items, the running side in a scope of its own where its names meet no others.
+pub(super) fn items(task: &Task) -> TokenStream {
+    let conditions = task.conditions();
+    let (pieces, body, runner) = (body::pieces(task), body::function(task), body::runner(task));
+    let registration = registration(task);
+    let (launching, agreement) = match &task.options.variant_of {
+        Some(original) => (None, Some(launch::agreement(task, original))),
+        None => (Some([launch::function(task), launch::landmarks(task)]), None),
+    };
+    let launching = launching.into_iter().flatten();
+    quote! {
+        #(#launching)*
+
+        #(#conditions)*
+        const _: () = {
+            #(#pieces)*
+            #body
+            #runner
+            #registration
+            #agreement
+        };
+    }
+}
+
+/// Makes the variant known to the runtime when the program is linked.
+fn registration(task: &Task) -> TokenStream {
+    let (runtime, options) = (task.runtime(), &task.options);
+    let (handle, variant) = (launch::handle_of(task), task.name());
+    let (leaf, inner) = (!task.has_context(), options.inner.is_some());
+    let (idempotent, replicable) = (options.idempotent, options.replicable);
+    let layout = match options.layout {
+        None => quote!(::core::option::Option::None),
+        Some(Layout::StructOfArrays) => quote!(::core::option::Option::Some(#runtime::Arrangement::StructOfArrays)),
+        Some(Layout::ArrayOfStructs) => quote!(::core::option::Option::Some(#runtime::Arrangement::ArrayOfStructs)),
+    };
+    let body = if leaf { quote!(Leaf) } else { quote!(Context) };
+    quote! {
+        #[#runtime::generated::linkme::distributed_slice(#runtime::generated::TASKS)]
+        #[linkme(crate = #runtime::generated::linkme)]
+        static __VARIANT: #runtime::generated::VariantRegistration = #runtime::generated::VariantRegistration {
+            task: #handle,
+            variant: #variant,
+            processor: #runtime::ProcessorKind::Cpu,
+            options: #runtime::generated::Options {
+                leaf: #leaf,
+                inner: #inner,
+                idempotent: #idempotent,
+                replicable: #replicable,
+                layout: #layout,
+            },
+            body: #runtime::generated::Body::#body(__run),
+        };
+    }
+}

@@ -1,0 +1,347 @@
+//! One parameter of a task: its kind, and what it may do with which fields.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::punctuated::Punctuated;
+use syn::{
+    Attribute, Error, GenericArgument, Ident, Meta, Pat, PatType, PathArguments, PathSegment, Result, Token, Type,
+};
+
+/// A parameter, checked.
+pub(super) struct Parameter {
+    pub(super) name: Ident,
+    /// As written, without the attributes that belong to this macro.
+    pub(super) written: PatType,
+    pub(super) kind: Kind,
+}
+
+/// Where a parameter comes from.
+pub(super) enum Kind {
+    /// The context of the running task.
+    Context,
+    /// Data of a region, with privileges.
+    Region(Box<Region>),
+    /// The point of the index launch, of this many dimensions.
+    Point(TokenStream),
+    /// A value that travels with the launch.
+    Argument,
+}
+
+/// A region parameter.
+pub(super) struct Region {
+    pub(super) view: View,
+    /// The struct whose members are the fields.
+    pub(super) fields: Type,
+    /// The number of dimensions of its points: an expression.
+    pub(super) dimension: TokenStream,
+    /// At least one.
+    pub(super) requirements: Vec<Requirement>,
+}
+
+/// How the body sees a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    /// `Piece`: the data itself, in a task without a context.
+    Piece,
+    /// `Region`: a name to launch with, in a task with a context.
+    Region,
+}
+
+/// One attribute: fields with a privilege.
+pub(super) struct Requirement {
+    pub(super) privilege: Privilege,
+    pub(super) fields: Vec<Ident>,
+}
+
+/// What may be done with fields.
+pub(super) enum Privilege {
+    Reads,
+    Writes,
+    Discards,
+    /// With this operator.
+    Reduces(Box<Type>),
+}
+
+impl Parameter {
+    /// Reads a parameter.
+    pub(super) fn parse(written: &PatType) -> Result<Self> {
+        let mut written = written.clone();
+        let name = identifier(&written.pat)?;
+        let (mut requirements, mut point) = (Vec::new(), None);
+        for attribute in std::mem::take(&mut written.attrs) {
+            match Role::of(&attribute)? {
+                Role::Privilege => requirements.push(Requirement::parse(&attribute)?),
+                Role::Point => {
+                    attribute.meta.require_path_only()?;
+                    point = Some(attribute);
+                }
+                Role::Lint => written.attrs.push(attribute),
+            }
+        }
+        check_each_field_is_named_once(&requirements)?;
+        let kind = Kind::of(&name, &written.ty, requirements, point)?;
+        Ok(Self { name, written, kind })
+    }
+}
+
+impl Kind {
+    fn of(name: &Ident, ty: &Type, requirements: Vec<Requirement>, point: Option<Attribute>) -> Result<Self> {
+        if let Some(point) = point {
+            if !requirements.is_empty() {
+                let message = format!("`{name}` is the point of the launch and has no fields: drop its privileges");
+                return Err(Error::new_spanned(point, message));
+            }
+            return dimension_of_point(ty).map(Self::Point);
+        }
+        let view = match last_segment(ty).map(|segment| segment.ident.to_string()).as_deref() {
+            Some("Piece") => Some(View::Piece),
+            Some("Region") => Some(View::Region),
+            _ => None,
+        };
+        match view {
+            Some(_) if requirements.is_empty() => Err(Error::new_spanned(
+                ty,
+                format!(
+                    "`{name}` is a region without a privilege: say what the task does with its fields by `#[reads(..)]`, \
+                     `#[writes(..)]`, `#[discards(..)]` or `#[reduces(Operator, ..)]` before the parameter's name"
+                ),
+            )),
+            Some(view) => Region::parse(view, ty, requirements).map(|region| Self::Region(Box::new(region))),
+            None if !requirements.is_empty() => Err(Error::new_spanned(
+                ty,
+                format!(
+                    "expected `Piece<..>` or `Region<..>` for a parameter with privileges, found `{}`",
+                    text(ty.to_token_stream())
+                ),
+            )),
+            None if is_context(ty) => Ok(Self::Context),
+            None => check_argument(ty).map(|()| Self::Argument),
+        }
+    }
+}
+
+impl Region {
+    fn parse(view: View, ty: &Type, requirements: Vec<Requirement>) -> Result<Self> {
+        let malformed = || {
+            let view = if view == View::Piece { "Piece" } else { "Region" };
+            let message = format!(
+                "expected `{view}<Fields>` or `{view}<Fields, DIMENSIONS>`, found `{}`: name the struct that derives `Fields`",
+                text(ty.to_token_stream())
+            );
+            Error::new_spanned(ty, message)
+        };
+        let arguments = last_segment(ty).map(generic_arguments).unwrap_or_default();
+        let (fields, dimension) = match arguments.as_slice() {
+            [GenericArgument::Type(fields)] => (fields, quote!(1)),
+            [GenericArgument::Type(fields), dimension @ (GenericArgument::Const(_) | GenericArgument::Type(_))] => {
+                (fields, dimension.to_token_stream())
+            }
+            _ => return Err(malformed()),
+        };
+        Ok(Self { view, fields: fields.clone(), dimension, requirements })
+    }
+}
+
+impl Requirement {
+    fn parse(attribute: &Attribute) -> Result<Self> {
+        let parser = |input: ParseStream<'_>| {
+            let privilege = match name_of(attribute).as_str() {
+                "reads" => Privilege::Reads,
+                "writes" => Privilege::Writes,
+                "discards" => Privilege::Discards,
+                _ => {
+                    let operator = if input.is_empty() { None } else { Some(input.parse()?) };
+                    if !input.is_empty() {
+                        input.parse::<Token![,]>()?;
+                    }
+                    // Without an operator there is no field either, which is the error below.
+                    Privilege::Reduces(operator.unwrap_or_else(|| Box::new(syn::parse_quote!(()))))
+                }
+            };
+            let fields = Punctuated::<Ident, Token![,]>::parse_terminated(input)?;
+            Ok(Self { privilege, fields: fields.into_iter().collect() })
+        };
+        if matches!(attribute.meta, Meta::Path(_)) {
+            return Err(no_field(attribute));
+        }
+        let requirement = attribute.parse_args_with(parser)?;
+        if requirement.fields.is_empty() { Err(no_field(attribute)) } else { Ok(requirement) }
+    }
+}
+
+fn no_field(attribute: &Attribute) -> Error {
+    let name = name_of(attribute);
+    let expected = if name == "reduces" { "reduces(Operator, field, ..)".into() } else { format!("{name}(field, ..)") };
+    Error::new_spanned(attribute, format!("`{name}` names no field: expected `#[{expected}]`"))
+}
+
+impl Privilege {
+    /// The word for it in attributes and messages.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Self::Reads => "reads",
+            Self::Writes => "writes",
+            Self::Discards => "discards",
+            Self::Reduces(_) => "reduces",
+        }
+    }
+}
+
+/// What a parameter's attribute is for.
+enum Role {
+    Privilege,
+    Point,
+    /// For the compiler: kept on the body's parameter.
+    Lint,
+}
+
+impl Role {
+    fn of(attribute: &Attribute) -> Result<Self> {
+        match name_of(attribute).as_str() {
+            "reads" | "writes" | "discards" | "reduces" => Ok(Self::Privilege),
+            "point" => Ok(Self::Point),
+            "allow" | "expect" | "warn" | "deny" | "forbid" => Ok(Self::Lint),
+            "doc" => Err(Error::new_spanned(
+                attribute,
+                "a parameter can't be documented here: describe it in the task's comment",
+            )),
+            "cfg" | "cfg_attr" => Err(Error::new_spanned(
+                attribute,
+                "a task has the same parameters in every build: put the condition on the task, or drop it",
+            )),
+            found => Err(Error::new_spanned(
+                attribute,
+                format!("expected `reads`, `writes`, `discards`, `reduces` or `point`, found `{found}`"),
+            )),
+        }
+    }
+}
+
+fn name_of(attribute: &Attribute) -> String {
+    text(attribute.path().to_token_stream())
+}
+
+fn identifier(pattern: &Pat) -> Result<Ident> {
+    match pattern {
+        Pat::Ident(pattern) if pattern.by_ref.is_none() && pattern.subpat.is_none() => Ok(pattern.ident.clone()),
+        _ => Err(Error::new_spanned(
+            pattern,
+            format!(
+                "expected a parameter's name, found the pattern `{}`: name it, as errors and mappers show the name, and take it apart \
+                 in the body",
+                text(pattern.to_token_stream())
+            ),
+        )),
+    }
+}
+
+fn check_each_field_is_named_once(requirements: &[Requirement]) -> Result<()> {
+    let mut seen: Vec<(Ident, &'static str)> = Vec::new();
+    for requirement in requirements {
+        for field in &requirement.fields {
+            let plain = field.unraw();
+            if let Some((_, first)) = seen.iter().find(|(name, _)| *name == plain) {
+                let message = format!(
+                    "field `{plain}` already stands in `{first}` of this parameter: name it once, with the strongest privilege (`writes` \
+                     also reads)"
+                );
+                return Err(Error::new_spanned(field, message));
+            }
+            seen.push((plain, requirement.privilege.word()));
+        }
+    }
+    Ok(())
+}
+
+fn dimension_of_point(ty: &Type) -> Result<TokenStream> {
+    let malformed = || {
+        let message =
+            format!("expected `Point<DIMENSIONS>` for the point of the launch, found `{}`", text(ty.to_token_stream()));
+        Error::new_spanned(ty, message)
+    };
+    let segment = last_segment(ty).filter(|segment| segment.ident == "Point").ok_or_else(malformed)?;
+    match generic_arguments(segment).as_slice() {
+        [dimension @ (GenericArgument::Const(_) | GenericArgument::Type(_))] => Ok(dimension.to_token_stream()),
+        _ => Err(malformed()),
+    }
+}
+
+fn is_context(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(reference) => reference.mutability.is_none() && is_named_context(&reference.elem),
+        Type::Group(group) => is_context(&group.elem),
+        _ => false,
+    }
+}
+
+fn is_named_context(ty: &Type) -> bool {
+    last_segment(ty).is_some_and(|segment| segment.ident == "Context")
+}
+
+/// An argument is a value of a type that can be written down.
+fn check_argument(ty: &Type) -> Result<()> {
+    let found = text(ty.to_token_stream());
+    let message = match ty {
+        Type::Reference(reference) if is_named_context(&reference.elem) => {
+            format!("expected `&Context`, found `{found}`: a context is shared by everything that the task launches")
+        }
+        _ if is_named_context(ty) => format!("expected `&Context`, found `{found}`: borrow the context"),
+        Type::Reference(_) => {
+            format!(
+                "expected an argument by value, found `{found}`: the task may run after its launcher; pass an owned value"
+            )
+        }
+        _ => return refuse_impl_trait(ty),
+    };
+    Err(Error::new_spanned(ty, message))
+}
+
+/// Refuses `impl Trait`, at any depth: a task is registered once, for one type.
+pub(super) fn refuse_impl_trait(ty: &Type) -> Result<()> {
+    fn find(tokens: TokenStream) -> Option<TokenTree> {
+        tokens.into_iter().find_map(|token| match token {
+            TokenTree::Ident(ident) if ident == "impl" => Some(TokenTree::Ident(ident)),
+            TokenTree::Group(group) => find(group.stream()),
+            _ => None,
+        })
+    }
+    match find(ty.to_token_stream()) {
+        Some(offender) => {
+            let found = text(ty.to_token_stream());
+            let message =
+                format!("expected a concrete type, found `{found}`: a task is registered once, so write the type out");
+            Err(Error::new_spanned(offender, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The last segment of a path, through the invisible groups that `macro_rules` leave.
+pub(super) fn last_segment(ty: &Type) -> Option<&PathSegment> {
+    match ty {
+        Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
+        Type::Group(group) => last_segment(&group.elem),
+        Type::Paren(paren) => last_segment(&paren.elem),
+        _ => None,
+    }
+}
+
+pub(super) fn generic_arguments(segment: &PathSegment) -> Vec<GenericArgument> {
+    match &segment.arguments {
+        PathArguments::AngleBracketed(arguments) => arguments.args.iter().cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Tokens as a person would write them, near enough for a message.
+pub(super) fn text(tokens: TokenStream) -> String {
+    let mut text = tokens.to_string();
+    for (spaced, tight) in
+        [(" :: ", "::"), (":: ", "::"), (" <", "<"), ("< ", "<"), (" >", ">"), (" ,", ","), ("& ", "&"), (" !", "!")]
+    {
+        text = text.replace(spaced, tight);
+    }
+    text
+}

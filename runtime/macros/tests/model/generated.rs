@@ -1,0 +1,160 @@
+//! What only the macros' output names.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub use linkme;
+
+use super::access::{PieceInfo, Read, Reduce, Write};
+use super::{AnyPoint, Arrangement, Context, Error, FieldId, Launch, Point, Privilege, ProcessorKind, Region, Result};
+
+#[linkme::distributed_slice]
+pub static TASKS: [VariantRegistration];
+
+pub struct TaskHandle {
+    pub name: &'static str,
+    pub path: &'static str,
+}
+
+impl TaskHandle {
+    pub const fn new(name: &'static str, path: &'static str) -> Self {
+        Self { name, path }
+    }
+}
+
+pub struct VariantRegistration {
+    pub task: fn() -> &'static TaskHandle,
+    pub variant: &'static str,
+    pub processor: ProcessorKind,
+    pub options: Options,
+    pub body: Body,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    pub leaf: bool,
+    pub inner: bool,
+    pub idempotent: bool,
+    pub replicable: bool,
+    pub layout: Option<Arrangement>,
+}
+
+pub enum Body {
+    Leaf(for<'a> fn(&LeafCall<'a>) -> Result<Value>),
+    Context(fn(ContextCall) -> BoxFuture),
+}
+
+pub type Value = Box<dyn Any + Send + Sync>;
+pub type BoxFuture = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
+
+pub struct Argument<T>(pub T);
+
+impl<T: Clone> Argument<T> {
+    pub fn get(&self, _: AnyPoint) -> Result<T> {
+        Ok(self.0.clone())
+    }
+}
+
+/// What a launch was told, in order.
+#[derive(Default)]
+pub struct Builder {
+    pub regions: Vec<(usize, &'static str, &'static str)>,
+    pub requirements: Vec<(usize, Privilege, Vec<FieldId>)>,
+    pub arguments: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Builder {
+    pub fn region(&mut self, number: usize, name: &'static str, target: &'static str) {
+        self.regions.push((number, name, target));
+    }
+
+    pub fn requirement(&mut self, privilege: Privilege, fields: &[FieldId]) {
+        let region = self.regions.len() - 1;
+        self.requirements.push((region, privilege, fields.to_vec()));
+    }
+
+    pub fn arguments(&mut self, arguments: impl Any + Send + Sync) {
+        self.arguments = Some(Arc::new(arguments));
+    }
+}
+
+pub fn launch<T>(handle: &'static TaskHandle, describe: impl FnOnce(&mut Builder)) -> Launch<T> {
+    let mut builder = Builder::default();
+    describe(&mut builder);
+    Launch { handle, builder, marker: PhantomData }
+}
+
+pub struct LeafCall<'a> {
+    arguments: &'a (dyn Any + Send + Sync),
+}
+
+impl<'a> LeafCall<'a> {
+    pub(super) fn new(arguments: &'a (dyn Any + Send + Sync)) -> Self {
+        Self { arguments }
+    }
+
+    pub fn arguments<A: 'static>(&self) -> Result<&'a A> {
+        self.arguments.downcast_ref().ok_or_else(|| Error("the arguments have other types".into()))
+    }
+
+    pub fn point(&self) -> AnyPoint {
+        AnyPoint(7)
+    }
+
+    pub fn read<T, const D: usize>(&self, requirement: usize, field: FieldId) -> Result<Read<'a, T, D>> {
+        Ok(Read(requirement, field, PhantomData))
+    }
+
+    pub fn write<T, const D: usize>(&self, requirement: usize, field: FieldId) -> Result<Write<'a, T, D>> {
+        Ok(Write(requirement, field, PhantomData))
+    }
+
+    pub fn reduce<Op, T, const D: usize>(&self, requirement: usize, field: FieldId) -> Result<Reduce<'a, Op, T, D>> {
+        Ok(Reduce(requirement, field, PhantomData))
+    }
+
+    pub fn piece<F, const D: usize>(&self, requirement: usize) -> Result<PieceInfo<'a, F, D>> {
+        Ok(PieceInfo(requirement, PhantomData))
+    }
+}
+
+pub struct ContextCall {
+    arguments: Arc<dyn Any + Send + Sync>,
+    context: Context,
+}
+
+impl ContextCall {
+    pub(super) fn new(arguments: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { arguments, context: Context { depth: 3 } }
+    }
+
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub fn arguments<A: Any + Send + Sync>(&self) -> Result<Arc<A>> {
+        self.arguments.clone().downcast().map_err(|_| Error("the arguments have other types".into()))
+    }
+
+    pub fn point(&self) -> AnyPoint {
+        AnyPoint(7)
+    }
+
+    pub fn region<F, const D: usize>(&self, requirement: usize) -> Result<Region<F, D>> {
+        Ok(Region::named(["first", "second", "third", "fourth"][requirement]))
+    }
+}
+
+pub fn point<const D: usize>(point: AnyPoint) -> Result<Point<D>> {
+    Ok(Point([point.0; D]))
+}
+
+pub fn value<T: Any + Send + Sync>(value: T) -> Result<Value> {
+    Ok(Box::new(value))
+}
+
+pub fn fallible<T: Any + Send + Sync, E: std::fmt::Display>(result: Result<T, E>) -> Result<Value> {
+    result.map(|value| Box::new(value) as Value).map_err(Error::from_task)
+}

@@ -1,0 +1,117 @@
+//! One field of one instance, seen through one region.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use maniple_realm::instance::Instance;
+use maniple_realm::layout::{FieldAddress, FieldId};
+use maniple_space::{AnySpace, DimensionMismatch, IndexSpace, Membership, Point, Rect};
+
+/// The values of type `T` of a field at the points of a region.
+///
+/// The constructor's caller vouches for type, bounds and ordering; every method then stays within the region's points.
+pub(crate) struct Column<'a, T, const D: usize> {
+    base: NonNull<u8>,
+    address: FieldAddress,
+    /// Neighbours along the last dimension lie next to each other.
+    contiguous: bool,
+    members: &'a Membership<D>,
+    space: &'a IndexSpace<D>,
+    marker: PhantomData<&'a T>,
+}
+
+/// Why there is no column.
+#[derive(Debug)]
+pub(crate) enum ColumnError {
+    Dimension(DimensionMismatch),
+    NotStored,
+}
+
+impl<'a, T, const D: usize> Column<'a, T, D> {
+    /// The column of a field for the points of `space`.
+    ///
+    /// # Safety
+    /// The instance holds valid `T`s in the field at all points of `space`, which lie in its bounds; for `'a`, the bytes stay there, and
+    /// nobody changes them, or, if the column is used to write, touches them.
+    pub(crate) unsafe fn new(instance: &Instance, field: FieldId, space: &'a AnySpace) -> Result<Self, ColumnError> {
+        let space: &IndexSpace<D> = space.typed().map_err(ColumnError::Dimension)?;
+        let layout = instance.layout();
+        let (Some(&address), Some(base)) = (layout.field(field), instance.base()) else {
+            return Err(ColumnError::NotStored);
+        };
+        let contiguous = address.contiguous_along(D - 1);
+        Ok(Self { base, address, contiguous, members: space.membership(), space, marker: PhantomData })
+    }
+
+    pub(crate) fn space(&self) -> &'a IndexSpace<D> {
+        self.space
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains(&self, point: Point<D>) -> bool {
+        self.members.contains(point)
+    }
+
+    /// The address of a point's value, if the region has the point.
+    #[inline(always)]
+    pub(crate) fn place(&self, point: Point<D>) -> Option<NonNull<T>> {
+        // SAFETY: the region has the point.
+        self.contains(point).then(|| unsafe { self.place_unchecked(point) })
+    }
+
+    /// The address of a point's value.
+    ///
+    /// # Panics
+    /// If the region does not have the point.
+    #[inline(always)]
+    pub(crate) fn place_or_panic(&self, point: Point<D>) -> NonNull<T> {
+        match self.place(point) {
+            Some(place) => place,
+            None => self.outside(point),
+        }
+    }
+
+    /// # Safety
+    /// The region has the point.
+    #[inline(always)]
+    unsafe fn place_unchecked(&self, point: Point<D>) -> NonNull<T> {
+        // SAFETY: the point is stored, so the offset is within the instance's bytes.
+        unsafe { self.base.add(self.address.offset(point)).cast() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn outside(&self, point: Point<D>) -> ! {
+        panic!("point {point} is outside the region, whose points lie within {}", self.space.bounds());
+    }
+
+    /// The address of the first value of a row, and whether the others follow it directly.
+    ///
+    /// # Panics
+    /// If the row is more than one point wide in another than the last dimension, or the region lacks one of its points.
+    pub(crate) fn row(&self, row: &Rect<D>) -> (NonNull<T>, bool) {
+        let flat = (0..D - 1).all(|d| row.lo[d] == row.hi[d]);
+        assert!(flat, "a span is a row along the last dimension, but {row} is wider in another");
+        if row.is_empty() {
+            return (NonNull::dangling(), true);
+        }
+        assert!(
+            self.contains_rect(row),
+            "the row {row} is not all in the region, whose points lie within {}",
+            self.space.bounds()
+        );
+        // SAFETY: the region has the row's points, checked above.
+        (unsafe { self.place_unchecked(row.lo) }, self.contiguous)
+    }
+
+    fn contains_rect(&self, rect: &Rect<D>) -> bool {
+        let dense = self.members.is_dense();
+        self.members.bounds().contains_rect(rect) && (dense || self.space.contains_rect(rect))
+    }
+}
+
+// A column is a reference in disguise. The accessors built on it are `Send` and `Sync` as `&T` or `&mut T` are, by their own fields.
+// SAFETY: as `&'a T`: the column alone only gives addresses; reading through a shared one gives `&T`.
+unsafe impl<T: Sync, const D: usize> Sync for Column<'_, T, D> {}
+// SAFETY: as above; and sending it gives up nothing that is bound to the thread.
+unsafe impl<T: Send + Sync, const D: usize> Send for Column<'_, T, D> {}

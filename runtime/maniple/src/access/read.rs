@@ -1,0 +1,59 @@
+//! Reading.
+
+use std::ops::Index;
+
+use maniple_space::{IndexSpace, Point, Rect};
+
+use super::{Column, Span};
+
+/// Reads a field: `values[point]`.
+pub struct Read<'a, T, const D: usize = 1> {
+    column: Column<'a, T, D>,
+}
+
+impl<'a, T: Copy, const D: usize> Read<'a, T, D> {
+    pub(crate) fn new(column: Column<'a, T, D>) -> Self {
+        Self { column }
+    }
+
+    /// The points that can be read.
+    #[must_use]
+    pub fn space(&self) -> &'a IndexSpace<D> {
+        self.column.space()
+    }
+
+    /// The value at a point; `None` if the region does not have the point.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, point: impl Into<Point<D>>) -> Option<T> {
+        // SAFETY: the column's values are valid, and nobody changes them while this accessor lives.
+        self.column.place(point.into()).map(|place| unsafe { place.read() })
+    }
+
+    /// The values of a row: a rectangle that is one point wide in all dimensions but the last. The elements are in the order of the last
+    /// coordinate. Costs nothing where the layout keeps them together, a copy otherwise.
+    ///
+    /// # Panics
+    /// If the rectangle is no row, or the region lacks one of its points.
+    #[must_use]
+    pub fn span(&self, row: Rect<D>) -> Span<'_, T> {
+        let (first, together) = self.column.row(&row);
+        if together {
+            // SAFETY: so many valid values follow each other from there, and nobody changes them while this accessor lives.
+            return Span::Direct(unsafe { std::slice::from_raw_parts(first.as_ptr(), row.volume() as usize) });
+        }
+        Span::Gathered(row.points().map(|point| self[point]).collect())
+    }
+}
+
+impl<T: Copy, const D: usize, P: Into<Point<D>>> Index<P> for Read<'_, T, D> {
+    type Output = T;
+
+    /// # Panics
+    /// If the region does not have the point.
+    #[inline(always)]
+    fn index(&self, point: P) -> &T {
+        // SAFETY: the column's values are valid, and nobody changes them while this accessor lives.
+        unsafe { self.column.place_or_panic(point.into()).as_ref() }
+    }
+}

@@ -1,0 +1,79 @@
+//! Reducing.
+
+use std::marker::PhantomData;
+
+use maniple_region::{FieldValue, ReductionOperator};
+use maniple_space::{IndexSpace, Point};
+
+use super::Column;
+
+/// Folds contributions into a field with an operator: `charge.fold(point, 0.5)`. The values themselves can't be seen.
+pub struct Reduce<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize = 1> {
+    place: Place<'a, Op, T, D>,
+}
+
+/// Where contributions go.
+enum Place<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> {
+    /// Into a buffer of contributions.
+    Buffer(Column<'a, Op::Rhs, D>),
+    /// Into the values.
+    Values(Column<'a, T, D>, PhantomData<Op>),
+}
+
+impl<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> Reduce<'a, Op, T, D> {
+    /// The column must be the only way to its contributions.
+    pub(crate) fn into_buffer(column: Column<'a, Op::Rhs, D>) -> Self {
+        Self { place: Place::Buffer(column) }
+    }
+
+    /// The column must be the only way to its values.
+    pub(crate) fn in_place(column: Column<'a, T, D>) -> Self {
+        Self { place: Place::Values(column, PhantomData) }
+    }
+
+    /// The points that can be contributed to.
+    #[must_use]
+    pub fn space(&self) -> &'a IndexSpace<D> {
+        match &self.place {
+            Place::Buffer(column) => column.space(),
+            Place::Values(column, _) => column.space(),
+        }
+    }
+
+    /// Whether the region has a point.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, point: impl Into<Point<D>>) -> bool {
+        match &self.place {
+            Place::Buffer(column) => column.contains(point.into()),
+            Place::Values(column, _) => column.contains(point.into()),
+        }
+    }
+
+    /// Contributes to the value at a point.
+    ///
+    /// # Panics
+    /// If the region does not have the point.
+    #[inline]
+    pub fn fold(&mut self, point: impl Into<Point<D>>, contribution: Op::Rhs) {
+        match &self.place {
+            // SAFETY: the places are in the region, and only this accessor, borrowed mutably, touches them.
+            Place::Buffer(column) => Op::fold(unsafe { column.place_or_panic(point.into()).as_mut() }, contribution),
+            // SAFETY: as above.
+            Place::Values(column, _) => {
+                Op::apply(unsafe { column.place_or_panic(point.into()).as_mut() }, contribution)
+            }
+        }
+    }
+
+    /// Contributes to the value at a point; false if the region does not have the point.
+    #[inline]
+    pub fn try_fold(&mut self, point: impl Into<Point<D>>, contribution: Op::Rhs) -> bool {
+        let point = point.into();
+        let inside = self.contains(point);
+        if inside {
+            self.fold(point, contribution);
+        }
+        inside
+    }
+}

@@ -1,0 +1,222 @@
+//! Operations on whole regions: fills, copies, gathers and scatters, fences.
+
+use std::sync::{Arc, LazyLock};
+
+use maniple_realm::transfer::{self, Dangling, Transfer};
+use maniple_realm::{After, Event};
+use maniple_region::{Field, FieldId, FieldMask, FieldValue, Privilege, Ptr, Requirement};
+
+use crate::context::{Bound, Context, ContextState};
+use crate::error::{Error, Result};
+use crate::fill::FillValue;
+use crate::future::Future;
+use crate::launch::TaskLauncher;
+use crate::operation::{Mappable, Operation};
+use crate::physical::state::RegionState;
+use crate::regions::Region;
+use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
+
+/// A fill in flight. It moves nothing: instances get the value when somebody looks.
+struct FillOperation {
+    bound: Bound,
+    value: FillValue,
+}
+
+impl Mappable for FillOperation {
+    fn name(&self) -> &str {
+        "fill"
+    }
+
+    fn map(&self, operation: &Arc<Operation>) {
+        let region = self.bound.requirement.target.bound();
+        for (fields, state) in &self.bound.parts {
+            let state: &Arc<RegionState> = state;
+            state.lock().fill(&region, fields, &self.value);
+        }
+        operation.mark_mapped();
+        operation.retire(Ok(()));
+    }
+}
+
+/// A fence in flight.
+struct FenceOperation {
+    name: &'static str,
+    context: Arc<ContextState>,
+    after: Vec<Event>,
+}
+
+impl Mappable for FenceOperation {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn map(&self, operation: &Arc<Operation>) {
+        operation.mark_mapped();
+        let operation = Arc::clone(operation);
+        self.context.core.realm().when(After::follows(&self.after), move |_| operation.retire(Ok(())));
+    }
+}
+
+impl Context {
+    /// Gives a field one value at all points of a region. Costs nothing until somebody looks.
+    ///
+    /// # Errors
+    /// [`Error::PrivilegeNotHeld`], [`Error::MappedByParent`], or [`Error::Region`] if the region was destroyed.
+    pub fn fill<F, T: FieldValue, const D: usize>(
+        &self,
+        region: &Region<F, D>,
+        field: Field<F, T>,
+        value: T,
+    ) -> Result<()> {
+        self.fill_erased(region, field.id(), transfer::FillValue::of(value))
+    }
+
+    fn fill_erased<F, const D: usize>(
+        &self,
+        region: &Region<F, D>,
+        field: FieldId,
+        value: transfer::FillValue,
+    ) -> Result<()> {
+        let declared = region.logical().fields().type_of(field)?;
+        if declared.size != value.size() {
+            let name = region.logical().fields().name_of(field);
+            let problem = format!("field `{name}` holds {declared:?}, {} bytes, not {}", declared.size, value.size());
+            return Err(Error::launch("fill", problem));
+        }
+        let requirement = Requirement::new(region.logical().clone(), FieldMask::of(field), Privilege::Discard);
+        let bound = self.state.bind("fill", requirement)?;
+        self.state.check_inline("fill", std::slice::from_ref(&bound))?;
+        let operation = FillOperation { bound: bound.clone(), value: FillValue::Value(value) };
+        self.state.submit(std::slice::from_ref(&bound), |_, _| Box::new(operation));
+        Ok(())
+    }
+
+    /// Gives a field known only at run time one value at all points of a region.
+    ///
+    /// # Errors
+    /// As [`Context::fill`]; [`Error::Launch`] if the value has another size than the field's.
+    pub fn fill_field<F, T: FieldValue, const D: usize>(
+        &self,
+        region: &Region<F, D>,
+        field: FieldId,
+        value: T,
+    ) -> Result<()> {
+        self.fill_erased(region, field, transfer::FillValue::of(value))
+    }
+
+    /// Copies a field from one region to another, or to another field: at every point of `to`, which `from` must have too.
+    ///
+    /// The future fails as that of a launch does; [`Error::Launch`] if `from` lacks points of `to` or the fields have different types.
+    pub fn copy<F, G, T: FieldValue, const D: usize>(
+        &self,
+        (from, source): (&Region<F, D>, Field<F, T>),
+        (to, destination): (&Region<G, D>, Field<G, T>),
+    ) -> Future<()> {
+        let covers = to.space().is_subset_of(from.space());
+        let task = TaskLauncher::new(&COPY).requirement(one(from, source.id(), Privilege::Read)).requirement(one(
+            to,
+            destination.id(),
+            Privilege::Discard,
+        ));
+        self.launch(refuse_unless(covers, task, "copy", "the source lacks points of the destination").typed())
+    }
+
+    /// Copies a field through pointers: `to[p] = from[pointer[p]]` at every point of `to`, which the region of the pointers must have too.
+    ///
+    /// The future fails as that of a launch does, and if a pointer points outside of `from`.
+    pub fn gather<F, G, P, T: FieldValue, const D: usize, const E: usize>(
+        &self,
+        (from, source): (&Region<F, E>, Field<F, T>),
+        (pointers, pointer): (&Region<P, D>, Field<P, Ptr<F, E>>),
+        (to, destination): (&Region<G, D>, Field<G, T>),
+    ) -> Future<()> {
+        let covers = to.space().is_subset_of(pointers.space());
+        let task = TaskLauncher::new(&GATHER)
+            .requirement(one(from, source.id(), Privilege::Read))
+            .requirement(one(pointers, pointer.id(), Privilege::Read))
+            .requirement(one(to, destination.id(), Privilege::Discard));
+        self.launch(
+            refuse_unless(covers, task, "gather", "there are fewer pointers than points of the destination").typed(),
+        )
+    }
+
+    /// Copies a field through pointers: `to[pointer[p]] = from[p]` at every point of `from`, which the region of the pointers must have too.
+    /// Of several points that point to one, the last in row-major order wins.
+    ///
+    /// The future fails as that of a launch does, and if a pointer points outside of `to`.
+    pub fn scatter<F, G, P, T: FieldValue, const D: usize, const E: usize>(
+        &self,
+        (from, source): (&Region<F, D>, Field<F, T>),
+        (pointers, pointer): (&Region<P, D>, Field<P, Ptr<G, E>>),
+        (to, destination): (&Region<G, E>, Field<G, T>),
+    ) -> Future<()> {
+        let covers = from.space().is_subset_of(pointers.space());
+        let task = TaskLauncher::new(&SCATTER)
+            .requirement(one(from, source.id(), Privilege::Read))
+            .requirement(one(pointers, pointer.id(), Privilege::Read))
+            .requirement(one(to, destination.id(), Privilege::ReadWrite));
+        self.launch(
+            refuse_unless(covers, task, "scatter", "there are fewer pointers than points of the source").typed(),
+        )
+    }
+
+    /// Everything launched before is mapped before anything launched later. Returns at once.
+    pub fn mapping_fence(&self) {
+        let context = Arc::clone(&self.state);
+        self.state
+            .submit_fence(false, |_| Box::new(FenceOperation { name: "mapping fence", context, after: Vec::new() }));
+    }
+
+    /// Everything launched before has ended before anything launched later begins. Returns at once.
+    pub fn execution_fence(&self) {
+        let context = Arc::clone(&self.state);
+        self.state.submit_fence(true, |after| Box::new(FenceOperation { name: "execution fence", context, after }));
+    }
+}
+
+fn one<F, const D: usize>(region: &Region<F, D>, field: FieldId, privilege: Privilege) -> Requirement {
+    Requirement::new(region.logical().clone(), FieldMask::of(field), privilege)
+}
+
+fn refuse_unless(condition: bool, task: TaskLauncher, name: &str, problem: &str) -> TaskLauncher {
+    if condition { task } else { task.fail(Error::launch(name, problem)) }
+}
+
+/// A built-in leaf task of transfers.
+fn built_in(
+    name: &'static str,
+    body: impl Fn(&LeafCall<'_>) -> Result<Transfer> + Send + Sync + 'static,
+) -> Arc<TaskDefinition> {
+    let options = TaskOptions { idempotent: true, ..TaskOptions::default() };
+    let run = move |call: &LeafCall<'_>| -> Result<Value> {
+        let transfer = body(call)?;
+        // SAFETY: the task holds what the transfer reads and writes, with these privileges, while this body runs; requirements of one
+        // task do not interfere.
+        unsafe { transfer.execute() }.map_err(Error::application)?;
+        Ok(Box::new(()))
+    };
+    Arc::new(TaskDefinition::new(name).leaf(options, run))
+}
+
+static COPY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
+    built_in("copy", |call| {
+        let space = call.region(1)?.space().space().clone();
+        Transfer::copy(space, call.storage(0)?, call.storage(1)?).map_err(Error::application)
+    })
+});
+
+static GATHER: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
+    built_in("gather", |call| {
+        let (targets, space) = (call.region(0)?.space().space().clone(), call.region(2)?.space().space().clone());
+        let (from, pointers, to) = (call.storage(0)?, call.storage(1)?, call.storage(2)?);
+        Transfer::gather(space, pointers, from, to, targets, Dangling::Fail).map_err(Error::application)
+    })
+});
+
+static SCATTER: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
+    built_in("scatter", |call| {
+        let (space, targets) = (call.region(0)?.space().space().clone(), call.region(2)?.space().space().clone());
+        let (from, pointers, to) = (call.storage(0)?, call.storage(1)?, call.storage(2)?);
+        Transfer::scatter(space, pointers, from, to, targets, Dangling::Fail).map_err(Error::application)
+    })
+});

@@ -1,0 +1,404 @@
+//! Contexts: the stream of operations of one running task.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use maniple_realm::machine::{Machine, ProcessorId};
+use maniple_realm::{Event, UserEvent};
+use maniple_region::{FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
+use maniple_space::AnyPoint;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::block_on::block_on;
+use crate::error::{Error, Result};
+use crate::future::Results;
+use crate::inline::InlineUses;
+use crate::logical::LogicalTree;
+use crate::operation::{Mappable, Operation};
+use crate::physical::state::RegionState;
+use crate::runtime::RuntimeCore;
+
+/// What a running task launches from: regions are made here, tasks and other operations launched.
+///
+/// Everything is deferred: calls return at once, and what they started takes effect in the order of the calls. Cheap to clone.
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) state: Arc<ContextState>,
+}
+
+/// A privilege that a task holds, and the state of the data that it is about.
+#[derive(Clone)]
+pub(crate) struct HeldRegion {
+    pub(crate) region: LogicalRegion,
+    pub(crate) fields: FieldMask,
+    pub(crate) privilege: Privilege,
+    pub(crate) state: Arc<RegionState>,
+}
+
+/// A requirement with the physical states of its fields: one, unless the parent holds its fields separately.
+#[derive(Clone)]
+pub(crate) struct Bound {
+    pub(crate) requirement: Requirement,
+    pub(crate) parts: SmallVec<[(FieldMask, Arc<RegionState>); 1]>,
+}
+
+pub(crate) struct ContextState {
+    pub(crate) core: Arc<RuntimeCore>,
+    pub(crate) task: String,
+    pub(crate) point: Option<AnyPoint>,
+    pub(crate) processor: ProcessorId,
+    pub(crate) depth: usize,
+    held: Vec<HeldRegion>,
+    created: Mutex<FxHashMap<TreeId, Arc<RegionState>>>,
+    stream: Mutex<Stream>,
+    in_flight: AtomicUsize,
+    /// Somebody waits for `in_flight` to fall to the number.
+    waiter: Mutex<Option<(usize, UserEvent)>>,
+    launched: Mutex<Launched>,
+}
+
+/// The results of launches that may yet fail without anybody noticing.
+#[derive(Default)]
+struct Launched {
+    results: Vec<Arc<Results>>,
+    sweep_at: usize,
+}
+
+/// The program order of a context.
+#[derive(Default)]
+pub(crate) struct Stream {
+    sequence: u64,
+    trees: FxHashMap<TreeId, LogicalTree<Arc<Operation>>>,
+    /// The last mapping fence.
+    fence: Option<Arc<Operation>>,
+    /// What every later operation executes after: the last execution fence.
+    pub(crate) barrier: Event,
+    /// Operations since the last fence that may not have been mapped, or not have ended.
+    recent: Vec<Arc<Operation>>,
+    sweep_at: usize,
+    pub(crate) inline: InlineUses,
+}
+
+impl Context {
+    /// The name of the task.
+    #[must_use]
+    pub fn task(&self) -> &str {
+        &self.state.task
+    }
+
+    /// The processor that the task was mapped to.
+    #[must_use]
+    pub fn processor(&self) -> ProcessorId {
+        self.state.processor
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        self.state.core.machine()
+    }
+
+    /// A number that is left to the mapper, such as `"pieces"`; `default` if the mapper does not know the name.
+    #[must_use]
+    pub fn tunable(&self, name: &str, default: i64) -> i64 {
+        let core = &self.state.core;
+        core.seat(self.state.processor).tunable(core, name).unwrap_or(default)
+    }
+
+    /// Runs a function as the top-level task of a runtime, on this thread.
+    pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
+        let first = core.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id);
+        let context = Self { state: ContextState::new(core, "top level", None, first, 0, Vec::new()) };
+        let result = block_on(body(&context));
+        let ended = core.realm().wait(context.state.drained());
+        let result = context.state.conclude(result);
+        ended.map_err(|fault| Error::of_fault(&fault, "top level", None))?;
+        result
+    }
+}
+
+impl ContextState {
+    pub(crate) fn new(
+        core: &Arc<RuntimeCore>,
+        task: &str,
+        point: Option<AnyPoint>,
+        processor: ProcessorId,
+        depth: usize,
+        held: Vec<HeldRegion>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            core: Arc::clone(core),
+            task: task.to_owned(),
+            point,
+            processor,
+            depth,
+            held,
+            created: Mutex::default(),
+            stream: Mutex::default(),
+            in_flight: AtomicUsize::new(0),
+            waiter: Mutex::new(None),
+            launched: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn held(&self) -> &[HeldRegion] {
+        &self.held
+    }
+
+    /// The task has made a region: it may do everything with it.
+    pub(crate) fn add_created(&self, region: &LogicalRegion) {
+        let state = RegionState::fresh(region.clone());
+        self.core.register(&state);
+        self.created.lock().insert(region.tree().id(), state);
+    }
+
+    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends.
+    pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Arc<RegionState>> {
+        std::mem::take(&mut *self.created.lock())
+    }
+
+    pub(crate) fn adopt(&self, created: FxHashMap<TreeId, Arc<RegionState>>) {
+        self.created.lock().extend(created);
+    }
+
+    /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
+    pub(crate) fn forget(&self, tree: TreeId) {
+        self.created.lock().remove(&tree);
+        self.stream.lock().trees.remove(&tree);
+    }
+
+    /// Refuses to destroy what another task made.
+    pub(crate) fn check_created(&self, region: &LogicalRegion) -> Result<()> {
+        if self.created.lock().contains_key(&region.tree().id()) {
+            return Ok(());
+        }
+        region.check_alive()?;
+        Err(Error::PrivilegeNotHeld {
+            operation: "destroy".to_owned(),
+            parent: self.task.clone(),
+            region: region.to_string(),
+            fields: region.fields().names_of(&region.fields().fields()),
+            wanted: "destroys".to_owned(),
+            held: "did not create it".to_owned(),
+        })
+    }
+
+    /// Checks that the task may launch an operation with this requirement, and finds the state of its data (Bauer 2014, section 4.2).
+    pub(crate) fn bind(&self, operation: &str, requirement: Requirement) -> Result<Bound> {
+        requirement.target.check_alive()?;
+        let fields = requirement.target.tree().fields();
+        if let Some(field) = requirement.fields.iter().find(|&field| fields.get(field).is_none()) {
+            return Err(maniple_region::RegionError::NoSuchField { field }.into());
+        }
+        let bound = requirement.target.bound();
+        if let Some(state) = self.created.lock().get(&bound.tree().id()) {
+            let parts = SmallVec::from_iter([(requirement.fields.clone(), Arc::clone(state))]);
+            return Ok(Bound { requirement, parts });
+        }
+        let mut missing = requirement.fields.clone();
+        let mut parts = SmallVec::new();
+        for held in self.held.iter().filter(|held| bound.is_within(&held.region)) {
+            let common = held.fields.intersection(&missing);
+            if !common.is_empty() && held.privilege.covers(requirement.privilege) {
+                missing = missing.difference(&common);
+                parts.push((common, Arc::clone(&held.state)));
+            }
+        }
+        if missing.is_empty() {
+            return Ok(Bound { requirement, parts });
+        }
+        Err(self.not_held(operation, &requirement, &missing))
+    }
+
+    fn not_held(&self, operation: &str, requirement: &Requirement, missing: &FieldMask) -> Error {
+        let bound = requirement.target.bound();
+        let held = self.held.iter().find(|held| bound.is_within(&held.region) && held.fields.overlaps(missing));
+        Error::PrivilegeNotHeld {
+            operation: operation.to_owned(),
+            parent: self.task.clone(),
+            region: requirement.target.to_string(),
+            fields: requirement.target.tree().fields().names_of(missing),
+            wanted: requirement.privilege.to_string(),
+            held: held.map_or_else(
+                || "holds no privilege on them".to_owned(),
+                |held| format!("only {} them", held.privilege),
+            ),
+        }
+    }
+
+    /// Launches an operation: gives it its place in program order and finds what must be mapped before it.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        requirements: &[Bound],
+        body: impl FnOnce(&mut Stream, &Submission) -> Box<dyn Mappable>,
+    ) -> Arc<Operation> {
+        self.throttle();
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.core.counters.launches.add(1);
+        let mut stream = self.stream.lock();
+        let submission = Submission {
+            sequence: stream.sequence,
+            barrier: stream.barrier,
+            completion: self.core.realm().user_event(),
+        };
+        stream.sequence += 1;
+        let body = body(&mut stream, &submission);
+        let operation = Operation::new(self, submission.sequence, submission.completion, body);
+        if let Some(fence) = &stream.fence {
+            operation.map_after(fence);
+        }
+        let mut visits = 0;
+        for bound in requirements {
+            let tree = stream.trees.entry(bound.requirement.target.tree().id()).or_default();
+            let before = tree.visits;
+            tree.analyze(&operation, &bound.requirement, &mut |earlier: &Arc<Operation>| operation.map_after(earlier));
+            visits += tree.visits - before;
+        }
+        stream.remember(&operation, self.core.realm());
+        drop(stream);
+        self.core.counters.logical_visits.add(visits);
+        operation.release();
+        operation
+    }
+
+    /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and if `executes`, in execution.
+    pub(crate) fn submit_fence(self: &Arc<Self>, executes: bool, body: impl FnOnce(Vec<Event>) -> Box<dyn Mappable>) {
+        self.throttle();
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.core.counters.launches.add(1);
+        let mut stream = self.stream.lock();
+        let sequence = stream.sequence;
+        stream.sequence += 1;
+        let completion = self.core.realm().user_event();
+        let recent = std::mem::take(&mut stream.recent);
+        let ends = recent.iter().map(|earlier| earlier.completion.event()).chain([stream.barrier]);
+        let operation = Operation::new(self, sequence, completion, body(ends.collect()));
+        recent.iter().for_each(|earlier| operation.map_after(earlier));
+        if let Some(fence) = stream.fence.replace(Arc::clone(&operation)) {
+            operation.map_after(&fence);
+        }
+        // Later operations are mapped after the fence, and it after all earlier ones: nobody needs to look behind it.
+        stream.trees.clear();
+        if executes {
+            stream.barrier = completion.event();
+        } else {
+            // What has been mapped may still be executing: an execution fence to come must wait for it.
+            stream.recent = recent;
+        }
+        stream.recent.push(Arc::clone(&operation));
+        drop(stream);
+        operation.release();
+    }
+
+    pub(crate) fn with_stream<R>(&self, body: impl FnOnce(&mut Stream) -> R) -> R {
+        body(&mut self.stream.lock())
+    }
+
+    /// Remembers a launch so that its failure is not lost if nobody looks at it.
+    pub(crate) fn watch(&self, results: &Arc<Results>) {
+        let mut launched = self.launched.lock();
+        launched.results.push(Arc::clone(results));
+        if launched.results.len() > launched.sweep_at {
+            launched.results.retain(|results| !results.is_settled());
+            launched.sweep_at = 64.max(2 * launched.results.len());
+        }
+    }
+
+    /// Helps with other work while too many operations are in flight. If this thread cannot help any more, the limit gives way.
+    fn throttle(self: &Arc<Self>) {
+        let window = self.core.window;
+        if self.in_flight.load(Ordering::Relaxed) >= window {
+            let fewer = self.fewer_than(window - window / 4);
+            let _ = self.core.realm().wait(fewer);
+        }
+    }
+
+    /// Triggers when everything that was launched has ended.
+    pub(crate) fn drained(&self) -> Event {
+        self.fewer_than(1)
+    }
+
+    /// Triggers when fewer than so many operations are in flight. One caller at a time: the launching task.
+    fn fewer_than(&self, limit: usize) -> Event {
+        let mut waiter = self.waiter.lock();
+        if let Some((earlier, event)) = &mut *waiter {
+            // Several threads launch from one context: all wait for the strictest.
+            *earlier = (*earlier).min(limit);
+            let event = event.event();
+            drop(waiter);
+            self.wake_waiter();
+            return event;
+        }
+        let event = self.core.realm().user_event();
+        *waiter = Some((limit, event));
+        drop(waiter);
+        // The last operation may have ended before we were seen waiting.
+        self.wake_waiter();
+        event.event()
+    }
+
+    pub(crate) fn operation_retired(&self) {
+        self.in_flight.fetch_sub(1, Ordering::SeqCst);
+        self.wake_waiter();
+    }
+
+    fn wake_waiter(&self) {
+        let mut waiter = self.waiter.lock();
+        if let Some((_, event)) = waiter.take_if(|(limit, _)| self.in_flight.load(Ordering::SeqCst) < *limit) {
+            drop(waiter);
+            self.core.realm().trigger(event);
+        }
+    }
+
+    /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
+    pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
+        let launched = std::mem::take(&mut self.launched.lock().results);
+        let result = result?;
+        let failures: Vec<_> =
+            launched.iter().filter_map(|results| Some((results.is_observed(), results.error()?))).collect();
+        let seen: Vec<String> =
+            failures.iter().filter(|(observed, _)| *observed).map(|(_, error)| error.to_string()).collect();
+        // A failure spreads: who has seen it at one operation has seen it.
+        let unseen = failures.into_iter().find(|(observed, error)| !observed && !seen.contains(&error.to_string()));
+        match unseen {
+            Some((_, error)) => Err(error),
+            None => Ok(result),
+        }
+    }
+
+    /// An operation may be mapped: tells the mapper of this task's processor.
+    pub(crate) fn ready_to_map(self: &Arc<Self>, operation: &Arc<Operation>) {
+        self.core.seat(self.processor).enqueue(&self.core, Arc::clone(operation));
+    }
+}
+
+/// An operation's place in the stream.
+pub(crate) struct Submission {
+    pub(crate) sequence: u64,
+    pub(crate) barrier: Event,
+    pub(crate) completion: UserEvent,
+}
+
+impl Stream {
+    fn remember(&mut self, operation: &Arc<Operation>, realm: &maniple_realm::Realm) {
+        self.recent.push(Arc::clone(operation));
+        if self.recent.len() > self.sweep_at {
+            self.recent.retain(|operation| !realm.has_triggered(operation.completion.event()));
+            self.sweep_at = 64.max(2 * self.recent.len());
+        }
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Context({}{})",
+            self.state.task,
+            self.state.point.map_or_else(String::new, |point| point.to_string())
+        )
+    }
+}

@@ -1,0 +1,191 @@
+//! Dependent partitioning: partitions computed from data (Treichler et al., *Dependent Partitioning*, OOPSLA 2016).
+//!
+//! Each is a task that reads a field and returns pieces, and a partition made of them. The task is ordered after whoever writes the field; the
+//! caller awaits it, and other operations go on meanwhile.
+
+use std::sync::Arc;
+
+use maniple_region::{Field, FieldMask, FieldValue, Privilege, Ptr, Requirement};
+use maniple_space::partition::{self, FieldRead};
+use maniple_space::{AnySpace, IndexSpace, Point, Rect};
+
+use crate::access::Read;
+use crate::context::Context;
+use crate::error::Result;
+use crate::launch::TaskLauncher;
+use crate::regions::{Domain, Partition, Region, partition_error};
+use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
+
+impl Context {
+    /// Partitions a region by a field that holds each point's color; points with a color outside of `colors` are in no piece.
+    ///
+    /// # Errors
+    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    pub async fn partition_by_field<F, T, const D: usize>(
+        &self,
+        region: &Region<F, D>,
+        field: Field<F, T>,
+        colors: impl Into<Domain>,
+    ) -> Result<Partition<F, D>>
+    where
+        T: FieldValue + Color,
+    {
+        let colors = colors.into();
+        let space = region.space().clone();
+        let pieces = self
+            .pieces(region, field, move |values: &Column<'_, T, D>| {
+                let numbered = Mapped { inner: values, map: move |color: T| color.number(colors) };
+                partition::by_field(&space, colors.volume() as usize, &numbered).map_err(partition_error)
+            })
+            .await?;
+        region.partition_erased(colors, &pieces)
+    }
+
+    /// Partitions a region by who points into it: for each piece of `sources`, the points that its pointers name. Pointers that point
+    /// outside of `targets` are ignored.
+    ///
+    /// # Errors
+    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    pub async fn image<F, G: 'static, const S: usize, const T: usize>(
+        &self,
+        targets: &Region<G, T>,
+        sources: &Partition<F, S>,
+        field: Field<F, Ptr<G, T>>,
+    ) -> Result<Partition<G, T>> {
+        let pieces: Vec<IndexSpace<S>> = sources.pieces().cloned().collect();
+        let space = targets.space().clone();
+        let found = self
+            .pieces(&sources.parent(), field, move |values: &Column<'_, Ptr<G, T>, S>| {
+                let points = Mapped { inner: values, map: Ptr::point };
+                Ok(partition::image(&pieces, &points, &space))
+            })
+            .await?;
+        targets.partition_erased(sources.colors(), &found)
+    }
+
+    /// Partitions a region by who points into it, through a field of rectangles.
+    ///
+    /// # Errors
+    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    pub async fn image_of_rects<F, G, const S: usize, const T: usize>(
+        &self,
+        targets: &Region<G, T>,
+        sources: &Partition<F, S>,
+        field: Field<F, Rect<T>>,
+    ) -> Result<Partition<G, T>> {
+        let pieces: Vec<IndexSpace<S>> = sources.pieces().cloned().collect();
+        let space = targets.space().clone();
+        let found = self
+            .pieces(&sources.parent(), field, move |values: &Column<'_, Rect<T>, S>| {
+                Ok(partition::image_rects(&pieces, values, &space))
+            })
+            .await?;
+        targets.partition_erased(sources.colors(), &found)
+    }
+
+    /// Partitions a region by where it points to: for each piece of `targets`, the points whose pointers point into it.
+    ///
+    /// # Errors
+    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    pub async fn preimage<F, G: 'static, const S: usize, const T: usize>(
+        &self,
+        sources: &Region<F, S>,
+        field: Field<F, Ptr<G, T>>,
+        targets: &Partition<G, T>,
+    ) -> Result<Partition<F, S>> {
+        let pieces: Vec<IndexSpace<T>> = targets.pieces().cloned().collect();
+        let space = sources.space().clone();
+        let found = self
+            .pieces(sources, field, move |values: &Column<'_, Ptr<G, T>, S>| {
+                let points = Mapped { inner: values, map: Ptr::point };
+                Ok(partition::preimage(&pieces, &points, &space))
+            })
+            .await?;
+        sources.partition_erased(targets.colors(), &found)
+    }
+
+    /// Partitions a region by where it points to, through a field of rectangles: a point is in a piece if its rectangle touches the target's.
+    ///
+    /// # Errors
+    /// Those of a launch that reads the field, and of [`Region::partition_into`].
+    pub async fn preimage_of_rects<F, G, const S: usize, const T: usize>(
+        &self,
+        sources: &Region<F, S>,
+        field: Field<F, Rect<T>>,
+        targets: &Partition<G, T>,
+    ) -> Result<Partition<F, S>> {
+        let pieces: Vec<IndexSpace<T>> = targets.pieces().cloned().collect();
+        let space = sources.space().clone();
+        let found = self
+            .pieces(sources, field, move |values: &Column<'_, Rect<T>, S>| {
+                Ok(partition::preimage_rects(&pieces, values, &space))
+            })
+            .await?;
+        sources.partition_erased(targets.colors(), &found)
+    }
+
+    /// Runs a function on the values of a field, as a task.
+    async fn pieces<F, T: FieldValue, const S: usize, const P: usize>(
+        &self,
+        region: &Region<F, S>,
+        field: Field<F, T>,
+        compute: impl Fn(&Column<'_, T, S>) -> Result<Vec<IndexSpace<P>>> + Send + Sync + 'static,
+    ) -> Result<Vec<AnySpace>> {
+        let column = field.id();
+        let body = move |call: &LeafCall<'_>| -> Result<Value> {
+            let values = Column(call.read::<T, S>(0, column)?);
+            let pieces: Vec<AnySpace> = compute(&values)?.into_iter().map(AnySpace::from).collect();
+            Ok(Box::new(pieces))
+        };
+        let options = TaskOptions { idempotent: true, ..TaskOptions::default() };
+        let task = Arc::new(TaskDefinition::new("partition").leaf(options, body));
+        let requirement = Requirement::new(region.logical().clone(), FieldMask::of(column), Privilege::Read);
+        self.launch(TaskLauncher::new(&task).requirement(requirement).typed::<Vec<AnySpace>>()).await
+    }
+}
+
+/// A value that names a color: an integer (the color's number), or a point.
+pub trait Color: Copy {
+    /// The number of the color among `colors`; negative if it is none of them.
+    fn number(self, colors: Domain) -> i64;
+}
+
+macro_rules! integer_colors {
+    ($($ty:ty),*) => {
+        $(impl Color for $ty {
+            fn number(self, _colors: Domain) -> i64 {
+                i64::try_from(self).unwrap_or(-1)
+            }
+        })*
+    };
+}
+
+integer_colors!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
+
+impl<const C: usize> Color for Point<C> {
+    fn number(self, colors: Domain) -> i64 {
+        let rect = colors.rect();
+        if rect.dim() == C && rect.contains(self.into()) { rect.linear(self.into()) as i64 } else { -1 }
+    }
+}
+
+/// A field's values, for the partitioning functions.
+struct Column<'a, T, const D: usize>(Read<'a, T, D>);
+
+impl<T: FieldValue, const D: usize> FieldRead<T, D> for Column<'_, T, D> {
+    fn read(&self, at: Point<D>) -> T {
+        self.0[at]
+    }
+}
+
+/// Values with a function applied.
+struct Mapped<'a, I, M> {
+    inner: &'a I,
+    map: M,
+}
+
+impl<T: FieldValue, U: Copy, const D: usize, M: Fn(T) -> U> FieldRead<U, D> for Mapped<'_, Column<'_, T, D>, M> {
+    fn read(&self, at: Point<D>) -> U {
+        (self.map)(self.inner.0[at])
+    }
+}

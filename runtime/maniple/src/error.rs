@@ -1,0 +1,268 @@
+//! What can go wrong, and who is told.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use maniple_mapper::MappingFailure;
+use maniple_realm::fault::{Fault, Panic};
+use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError};
+use maniple_space::AnyPoint;
+
+/// The result of an operation of the runtime.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation did not do what it was asked to.
+///
+/// Errors travel: a task that fails, panics or cannot be mapped makes every operation that needs its results fail with the same error, and
+/// whoever awaits one of their futures gets it. Cheap to clone.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A task's body panicked.
+    #[error("task `{task}`{} panicked{}: {message}", at(.point), located(.location))]
+    Panicked {
+        /// The task.
+        task: String,
+        /// The point of an index launch.
+        point: Option<AnyPoint>,
+        /// What it said.
+        message: String,
+        /// File, line and column.
+        location: Option<String>,
+        /// The stack, if `RUST_BACKTRACE` asked for it.
+        backtrace: Option<String>,
+    },
+    /// A task's body returned an error.
+    #[error("task `{task}`{} failed: {source}", at(.point))]
+    TaskFailed {
+        /// The task.
+        task: String,
+        /// The point of an index launch.
+        point: Option<AnyPoint>,
+        /// What it returned.
+        source: Arc<dyn StdError + Send + Sync>,
+    },
+    /// An error of the application's own, on its way out of a task.
+    #[error("{0}")]
+    Application(Arc<dyn StdError + Send + Sync>),
+    /// Index spaces, field spaces, partitions or regions were misused.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    /// A partition cannot be computed.
+    #[error("cannot partition: {0}")]
+    Partition(Arc<dyn StdError + Send + Sync>),
+    /// An operation asked for more than its parent holds.
+    #[error(
+        "`{operation}` {wanted} field(s) {fields} of {region}, but its parent `{parent}` {held}; declare it on the parent, or \
+         create the region there"
+    )]
+    PrivilegeNotHeld {
+        /// The operation that was launched.
+        operation: String,
+        /// The launching task.
+        parent: String,
+        /// The data.
+        region: String,
+        /// The fields.
+        fields: String,
+        /// The privilege asked for.
+        wanted: String,
+        /// What the parent holds of it.
+        held: String,
+    },
+    /// Two requirements of one operation get in each other's way.
+    #[error(
+        "`{operation}` {first} and also {second} field(s) {fields} of {region} at points that both have; an operation needs \
+         its data apart, or with one privilege"
+    )]
+    RequirementsInterfere {
+        /// The operation.
+        operation: String,
+        /// A privilege.
+        first: String,
+        /// Another.
+        second: String,
+        /// The fields in common.
+        fields: String,
+        /// The data.
+        region: String,
+    },
+    /// Points of an index launch get in each other's way.
+    #[error(
+        "points {first} and {second} of the index launch of `{operation}` interfere: one {privilege} field(s) {fields} of {region}, \
+         where the other uses them too; use a disjoint partition, or launch one after the other"
+    )]
+    PointsInterfere {
+        /// The task.
+        operation: String,
+        /// A point.
+        first: AnyPoint,
+        /// Another.
+        second: AnyPoint,
+        /// What the first does.
+        privilege: String,
+        /// The fields.
+        fields: String,
+        /// The data.
+        region: String,
+    },
+    /// An operation needs data that its parent itself has mapped.
+    #[error(
+        "`{operation}` {wanted} field(s) {fields} of {region}, which `{parent}` has mapped itself; drop the mapping before \
+         the launch"
+    )]
+    MappedByParent {
+        /// The operation.
+        operation: String,
+        /// The launching task.
+        parent: String,
+        /// The data.
+        region: String,
+        /// The fields.
+        fields: String,
+        /// The privilege asked for.
+        wanted: String,
+    },
+    /// A field is not accessible in the way asked for.
+    #[error("task `{task}`, requirement {requirement}: cannot access field `{field}` of {region}: {problem}")]
+    Access {
+        /// The task.
+        task: String,
+        /// The requirement's number.
+        requirement: usize,
+        /// The field.
+        field: String,
+        /// The data.
+        region: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// No memory has room for the data of a task.
+    #[error("cannot place `{operation}`{}: {failure}; use smaller pieces, or give the memory more capacity", at(.point))]
+    OutOfMemory {
+        /// The operation.
+        operation: String,
+        /// The point of an index launch.
+        point: Option<AnyPoint>,
+        /// What was asked for, and where.
+        failure: MappingFailure,
+    },
+    /// A mapper gave an answer that makes no sense, or panicked.
+    #[error("mapper call `{call}` {problem}")]
+    Mapper {
+        /// The call.
+        call: &'static str,
+        /// What is wrong with the answer.
+        problem: String,
+    },
+    /// An index launch was given arguments or a domain that do not fit.
+    #[error("cannot launch `{operation}`: {problem}")]
+    Launch {
+        /// The operation.
+        operation: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// A reduction operator is not defined on a field's type.
+    #[error(
+        "operator {operator} is not known on field `{field}` of type {ty}; implement `ReductionOperator` for it and call \
+         `register_reduction`"
+    )]
+    NoReduction {
+        /// The operator.
+        operator: &'static str,
+        /// The field.
+        field: String,
+        /// Its type.
+        ty: &'static str,
+    },
+    /// The runtime cannot start.
+    #[error("cannot start the runtime: {0}")]
+    Start(Arc<dyn StdError + Send + Sync>),
+    /// Something that the runtime thought impossible.
+    #[error("internal error of the runtime (please report it): {0}")]
+    Internal(Arc<dyn StdError + Send + Sync>),
+}
+
+fn at(point: &Option<AnyPoint>) -> String {
+    point.map_or_else(String::new, |point| format!(" at point {point}"))
+}
+
+fn located(location: &Option<String>) -> String {
+    location.as_ref().map_or_else(String::new, |location| format!(" at {location}"))
+}
+
+impl Error {
+    /// An error of the application, to be returned from a task.
+    pub fn application(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Application(error.into().into())
+    }
+
+    /// The error that a task's body returned: one of the runtime's stays itself, others become [`Error::Application`].
+    pub fn from_task(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        match error.into().downcast::<Self>() {
+            Ok(own) => *own,
+            Err(other) => Self::Application(other.into()),
+        }
+    }
+
+    /// The error that the application gave to [`Error::application`] or returned from a task, if it has this type.
+    #[must_use]
+    pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
+        match self {
+            Self::Application(source) | Self::TaskFailed { source, .. } => source.downcast_ref(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn mapper(call: &'static str, problem: impl Into<String>) -> Self {
+        Self::Mapper { call, problem: problem.into() }
+    }
+
+    pub(crate) fn internal(error: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Internal(Arc::new(error))
+    }
+
+    pub(crate) fn launch(operation: &str, problem: impl Into<String>) -> Self {
+        Self::Launch { operation: operation.to_owned(), problem: problem.into() }
+    }
+
+    pub(crate) fn no_reduction(operator: OperatorId, region: &LogicalRegion, field: FieldId) -> Self {
+        let (field, ty) = match region.fields().get(field) {
+            Some(descriptor) => (descriptor.name, descriptor.ty.name),
+            None => (format!("#{}", field.0), "unknown"),
+        };
+        Self::NoReduction { operator: operator.name(), field, ty }
+    }
+
+    /// What a task's own failure looks like from outside.
+    pub(crate) fn of_task(self, task: &str, point: Option<AnyPoint>) -> Self {
+        match self {
+            Self::Application(source) => Self::TaskFailed { task: task.to_owned(), point, source },
+            other => other,
+        }
+    }
+
+    /// The error behind a fault of the machine layer; a panic is attributed to the task.
+    pub(crate) fn of_fault(fault: &Fault, task: &str, point: Option<AnyPoint>) -> Self {
+        if let Some(error) = fault.downcast_ref::<Self>() {
+            return error.clone();
+        }
+        match fault.panic() {
+            Some(Panic { message, location, backtrace }) => Self::Panicked {
+                task: task.to_owned(),
+                point,
+                message: message.clone(),
+                location: location.clone(),
+                backtrace: backtrace.clone(),
+            },
+            None => Self::Internal(Arc::from(Box::<dyn StdError + Send + Sync>::from(fault.error().to_string()))),
+        }
+    }
+}
+
+impl From<Error> for Arc<Fault> {
+    fn from(error: Error) -> Self {
+        Arc::new(Fault::new(error))
+    }
+}

@@ -1,0 +1,345 @@
+//! Futures: results of tasks that are still to come.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault};
+use maniple_region::{FieldValue, ReductionOperator};
+use maniple_space::{AnyPoint, AnyRect};
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::task::Value;
+
+/// The results of the points of one launch. A single launch has one point.
+pub(crate) struct Results {
+    realm: Realm,
+    name: String,
+    domain: AnyRect,
+    completion: Event,
+    values: Box<[OnceLock<Result<Value>>]>,
+    /// Somebody has looked at how the launch ended, so its failure is not lost.
+    observed: AtomicBool,
+    /// Results that these were computed from: whoever sees these fail has seen those fail.
+    sources: Vec<Arc<Results>>,
+}
+
+impl Results {
+    pub(crate) fn new(
+        realm: &Realm,
+        name: &str,
+        domain: AnyRect,
+        completion: Event,
+        sources: Vec<Arc<Self>>,
+    ) -> Arc<Self> {
+        let points = domain.volume() as usize;
+        let values = (0..points).map(|_| OnceLock::new()).collect();
+        let observed = AtomicBool::new(false);
+        Arc::new(Self { realm: realm.clone(), name: name.to_owned(), domain, completion, values, observed, sources })
+    }
+
+    /// The results of a launch that failed before it began.
+    pub(crate) fn failed(realm: &Realm, name: &str, domain: AnyRect, error: &Error) -> Arc<Self> {
+        let completion = realm.user_event();
+        realm.poison(completion, Arc::<Fault>::from(error.clone()));
+        Self::new(realm, name, domain, completion.event(), Vec::new())
+    }
+
+    pub(crate) fn completion(&self) -> Event {
+        self.completion
+    }
+
+    pub(crate) fn set(&self, index: usize, value: Result<Value>) {
+        let first = self.values[index].set(value).is_ok();
+        debug_assert!(first, "a point has one result");
+    }
+
+    /// The first failure in the order of points.
+    pub(crate) fn first_error(&self) -> Option<&Error> {
+        self.values.iter().find_map(|value| value.get().and_then(|value| value.as_ref().err()))
+    }
+
+    /// Why the launch failed, if it has.
+    pub(crate) fn error(&self) -> Option<Error> {
+        self.first_error().cloned().or_else(|| self.failure())
+    }
+
+    /// The launch has ended well: nobody needs to hear of it.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.realm.has_triggered(self.completion) && self.error().is_none()
+    }
+
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observed.load(Ordering::Acquire)
+    }
+
+    fn observe(&self) {
+        if !self.observed.swap(true, Ordering::AcqRel) {
+            self.sources.iter().for_each(|source| source.observe());
+        }
+    }
+
+    fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+        match self.values.get(index).and_then(OnceLock::get) {
+            Some(Ok(value)) => match value.downcast_ref::<T>() {
+                Some(value) => Ok(value.clone()),
+                None => Err(Error::launch(&self.name, format!("its result is not a {}", std::any::type_name::<T>()))),
+            },
+            Some(Err(error)) => Err(error.clone()),
+            None => Err(self
+                .failure()
+                .unwrap_or_else(|| Error::launch(&self.name, "its result was asked for before its end"))),
+        }
+    }
+
+    /// Why the launch as a whole failed.
+    fn failure(&self) -> Option<Error> {
+        let status = self.realm.status(self.completion);
+        status.fault().map(|fault| Error::of_fault(fault, &self.name, None))
+    }
+
+    async fn end(&self) {
+        self.observe();
+        // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
+        let _ = self.realm.event_future(self.completion).await;
+    }
+}
+
+impl fmt::Debug for Results {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "results of {} over {}", self.name, self.domain)
+    }
+}
+
+/// A result that is still to come. Await it, or pass it to another launch without waiting.
+///
+/// Dropping it does not cancel anything. If the task fails and nobody awaits the future, the task that launched it fails too.
+pub struct Future<T> {
+    results: Arc<Results>,
+    index: usize,
+    marker: PhantomData<fn() -> T>,
+}
+
+impl<T> Future<T> {
+    pub(crate) fn new(results: Arc<Results>, index: usize) -> Self {
+        Self { results, index, marker: PhantomData }
+    }
+
+    /// Triggers when the result is there, poisoned if the task failed.
+    #[must_use]
+    pub fn event(&self) -> Event {
+        self.results.completion
+    }
+
+    pub(crate) fn results(&self) -> &Arc<Results> {
+        &self.results
+    }
+
+    /// Whether the result is there, or the task has failed.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.results.realm.has_triggered(self.results.completion)
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Future<T> {
+    pub(crate) fn value(&self) -> Result<T> {
+        self.results.get(self.index)
+    }
+
+    /// Waits for the result. A worker runs other work meanwhile; better `.await`.
+    ///
+    /// # Errors
+    /// The failure of the task, or of anything that it needed.
+    pub fn wait(&self) -> Result<T> {
+        self.results.observe();
+        let outcome = self.results.realm.wait(self.results.completion);
+        if !self.is_ready() {
+            outcome.map_err(|fault| Error::of_fault(&fault, &self.results.name, None))?;
+        }
+        self.value()
+    }
+
+    /// A future of a function of the result, computed where the result comes in. The function must be short.
+    pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl FnOnce(T) -> U + Send + 'static) -> Future<U> {
+        let source = self.clone();
+        compute("map", vec![Arc::clone(&self.results)], move || source.value().map(function))
+    }
+
+    /// A future of a function of this result and another.
+    pub fn zip_with<U, V>(&self, other: &Future<U>, function: impl FnOnce(T, U) -> V + Send + 'static) -> Future<V>
+    where
+        U: Clone + Send + Sync + 'static,
+        V: Clone + Send + Sync + 'static,
+    {
+        let (left, right) = (self.clone(), other.clone());
+        let sources = vec![Arc::clone(&self.results), Arc::clone(&other.results)];
+        compute("zip_with", sources, move || Ok(function(left.value()?, right.value()?)))
+    }
+}
+
+/// Runs a short function once its sources are there, on the thread that brings the last, and gives its result as a future.
+fn compute<T: Clone + Send + Sync + 'static>(
+    name: &'static str,
+    sources: Vec<Arc<Results>>,
+    function: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Future<T> {
+    let realm = sources[0].realm.clone();
+    let done: UserEvent = realm.user_event();
+    let events: SmallVec<[Event; 2]> = sources.iter().map(|source| source.completion).collect();
+    let one = AnyRect::from(maniple_space::Rect::<1>::from(0..1));
+    let results = Results::new(&realm, name, one, done.event(), sources);
+    let future = Future::new(Arc::clone(&results), 0);
+    realm.when(After::needs(&events), move |outcome| {
+        let value = match outcome {
+            Ok(()) => fault::catch(function).unwrap_or_else(|fault| Err(Error::of_fault(&fault, name, None))),
+            Err(fault) => Err(Error::of_fault(fault, name, None)),
+        };
+        let failure = value.as_ref().err().cloned();
+        results.set(0, value.map(|value| Box::new(value) as Value));
+        match failure {
+            None => results.realm.trigger(done),
+            Some(error) => results.realm.poison(done, Arc::<Fault>::from(error)),
+        }
+    });
+    future
+}
+
+impl<T> Clone for Future<T> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.results), self.index)
+    }
+}
+
+impl<T> fmt::Debug for Future<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Future({:?}, #{})", self.results, self.index)
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> IntoFuture for Future<T> {
+    type Output = Result<T>;
+    type IntoFuture = Pin<Box<dyn std::future::Future<Output = Result<T>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            self.results.end().await;
+            self.value()
+        })
+    }
+}
+
+/// The results of an index launch, one for each point.
+pub struct FutureMap<T> {
+    results: Arc<Results>,
+    marker: PhantomData<fn() -> T>,
+}
+
+impl<T> FutureMap<T> {
+    pub(crate) fn new(results: Arc<Results>) -> Self {
+        Self { results, marker: PhantomData }
+    }
+
+    /// The points.
+    #[must_use]
+    pub fn domain(&self) -> AnyRect {
+        self.results.domain
+    }
+
+    /// Triggers when all results are there, poisoned if any point failed.
+    #[must_use]
+    pub fn event(&self) -> Event {
+        self.results.completion
+    }
+
+    pub(crate) fn results(&self) -> &Arc<Results> {
+        &self.results
+    }
+
+    /// The result of one point.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] for a point that the launch did not have.
+    pub fn get(&self, point: impl Into<AnyPoint>) -> Result<Future<T>> {
+        Ok(Future::new(Arc::clone(&self.results), self.index(point.into())?))
+    }
+
+    fn index(&self, point: AnyPoint) -> Result<usize> {
+        let domain = self.results.domain;
+        if point.dim() != domain.dim() || !domain.contains(point) {
+            return Err(Error::launch(&self.results.name, format!("its domain {domain} has no point {point}")));
+        }
+        Ok(domain.linear(point) as usize)
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
+    pub(crate) fn value(&self, point: AnyPoint) -> Result<T> {
+        self.results.get(self.index(point)?)
+    }
+
+    /// Waits for all results, in the row-major order of the points.
+    ///
+    /// # Errors
+    /// The first failure in the order of points.
+    pub async fn all(&self) -> Result<Vec<T>> {
+        self.results.end().await;
+        (0..self.results.values.len()).map(|index| self.results.get(index)).collect()
+    }
+
+    /// A future of all results folded with an operator, in the row-major order of the points: the same on every run.
+    pub fn reduce<Op>(&self, _operator: Op) -> Future<T>
+    where
+        T: FieldValue,
+        Op: ReductionOperator<T, Rhs = T>,
+    {
+        self.fold(Op::identity(), |mut folded, value| {
+            Op::fold(&mut folded, value);
+            folded
+        })
+    }
+
+    /// A future of all results folded with a function, in the row-major order of the points.
+    pub fn fold<U: Clone + Send + Sync + 'static>(
+        &self,
+        start: U,
+        function: impl Fn(U, T) -> U + Send + 'static,
+    ) -> Future<U> {
+        let results = Arc::clone(&self.results);
+        compute("fold", vec![Arc::clone(&self.results)], move || {
+            (0..results.values.len()).try_fold(start, |folded, index| Ok(function(folded, results.get(index)?)))
+        })
+    }
+}
+
+impl<T> Clone for FutureMap<T> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.results))
+    }
+}
+
+impl<T> fmt::Debug for FutureMap<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FutureMap({:?})", self.results)
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> IntoFuture for FutureMap<T> {
+    type Output = Result<()>;
+    type IntoFuture = Pin<Box<dyn std::future::Future<Output = Result<()>> + Send>>;
+
+    /// Waits for all points, whatever they return.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            self.results.end().await;
+            match self.results.error() {
+                Some(error) => Err(error),
+                None => Ok(()),
+            }
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! What the code that `#[task]` generates calls. Not for use by hand.
+
+use std::any::Any;
+
+use maniple_region::{FieldId, Privilege, Requirement, Target};
+use maniple_space::{AnyPoint, Point};
+
+pub use linkme;
+
+pub use crate::task::registry::{Options, StaticBody as Body, TASKS, TaskHandle, VariantRegistration};
+pub use crate::task::{Argument, BoxFuture, ContextCall, LeafCall, Value};
+
+use crate::error::{Error, Result};
+use crate::launch::{Launch, TaskLauncher};
+
+/// A launch being put together.
+pub struct Builder {
+    /// There, but while it is being changed.
+    launcher: Option<TaskLauncher>,
+    target: Option<Target>,
+}
+
+impl Builder {
+    /// The data of a region parameter.
+    pub fn region(&mut self, _number: usize, _name: &str, target: Target) {
+        self.target = Some(target);
+    }
+
+    /// What is done with fields of the last region.
+    pub fn requirement(&mut self, privilege: Privilege, fields: &[FieldId]) {
+        if let Some(target) = &self.target {
+            let requirement = Requirement::new(target.clone(), fields.iter().copied().collect(), privilege);
+            self.update(|launcher| launcher.requirement(requirement));
+        }
+    }
+
+    /// All arguments.
+    pub fn arguments<A: Any + Send + Sync>(&mut self, arguments: A) {
+        self.update(|launcher| launcher.arguments(arguments));
+    }
+
+    /// Has the launch wait for an argument.
+    pub fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: Argument<T>) -> Argument<T> {
+        self.update(|launcher| launcher.after(&argument));
+        argument
+    }
+
+    fn update(&mut self, change: impl FnOnce(TaskLauncher) -> TaskLauncher) {
+        self.launcher = self.launcher.take().map(change);
+    }
+}
+
+/// Puts a launch together.
+pub fn launch<T>(handle: &'static TaskHandle, build: impl FnOnce(&mut Builder)) -> Launch<T> {
+    let launcher = TaskLauncher::new(handle.definition());
+    let mut builder = Builder { launcher: Some(launcher), target: None };
+    build(&mut builder);
+    let launcher = builder.launcher.unwrap_or_else(|| TaskLauncher::new(handle.definition()));
+    launcher.typed()
+}
+
+/// The point of a call, in the dimension that the task declares.
+///
+/// # Errors
+/// [`Error::Launch`] if the launch has another.
+pub fn point<const D: usize>(point: AnyPoint) -> Result<Point<D>> {
+    point.typed().map_err(|error| Error::launch("point", error.to_string()))
+}
+
+/// The result of a body that can't fail.
+///
+/// # Errors
+/// Never.
+pub fn value<T: Send + Sync + 'static>(value: T) -> Result<Value> {
+    Ok(Box::new(value))
+}
+
+/// The result of a body that can fail.
+///
+/// # Errors
+/// The body's, as an error of the application unless it is one of the runtime's.
+pub fn fallible<T: Send + Sync + 'static, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    result: std::result::Result<T, E>,
+) -> Result<Value> {
+    result.map(|value| Box::new(value) as Value).map_err(Error::from_task)
+}

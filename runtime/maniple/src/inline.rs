@@ -1,0 +1,288 @@
+//! Inline mappings: a task looks at data by itself.
+//!
+//! A mapping is an operation in program order like any other. As long as it is held, launching something that interferes with it is an error: the task
+//! would wait for itself.
+
+use std::sync::{Arc, Weak};
+
+use maniple_mapper::{RequirementInfo, RequirementMapping};
+use maniple_realm::{After, Event, Fault, UserEvent};
+use maniple_region::{FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement};
+use parking_lot::Mutex;
+
+use crate::access::{Column, Read, Write};
+use crate::context::{Bound, Context, ContextState};
+use crate::error::{Error, Result};
+use crate::mapping::answer::check_requirement;
+use crate::mapping::lookup::Lookup;
+use crate::mapping::point::{LockedStates, PointError, PointMapping};
+use crate::operation::{Mappable, Operation};
+use crate::physical::instance::PhysicalInstance;
+use crate::physical::movement::Preconditions;
+use crate::regions::Region;
+use crate::runtime::RuntimeCore;
+use crate::task::call::{PhysicalRegion, Placement};
+
+/// Mappings that a task holds.
+#[derive(Default)]
+pub(crate) struct InlineUses(Vec<(Weak<Hold>, Requirement)>);
+
+/// Held as long as a mapping is in use.
+pub(crate) struct Hold {
+    core: Arc<RuntimeCore>,
+    released: UserEvent,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.core.realm().trigger(self.released);
+    }
+}
+
+impl InlineUses {
+    /// A mapping in use that interferes with a requirement.
+    fn conflict(&mut self, requirement: &Requirement) -> bool {
+        self.0.retain(|(hold, _)| hold.strong_count() > 0);
+        let shapes = requirement.target.tree().root().forest().shapes();
+        self.0.iter().any(|(_, held)| {
+            held.target.tree().id() == requirement.target.tree().id()
+                && held.fields.overlaps(&requirement.fields)
+                && held.privilege.interferes_with(requirement.privilege)
+                && shapes.overlaps(held.target.bound().space().shape(), requirement.target.bound().space().shape())
+        })
+    }
+}
+
+impl ContextState {
+    /// Refuses an operation that interferes with what the task itself has mapped.
+    pub(crate) fn check_inline(&self, operation: &str, bounds: &[Bound]) -> Result<()> {
+        self.with_stream(|stream| {
+            for Bound { requirement, .. } in bounds {
+                if stream.inline.conflict(requirement) {
+                    return Err(Error::MappedByParent {
+                        operation: operation.to_owned(),
+                        parent: self.task.clone(),
+                        region: requirement.target.to_string(),
+                        fields: requirement.field_names(),
+                        wanted: requirement.privilege.to_string(),
+                    });
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// An inline mapping in flight.
+struct InlineOperation {
+    bound: Bound,
+    region: LogicalRegion,
+    context: Arc<ContextState>,
+    released: Event,
+    barrier: Event,
+    mapped: UserEvent,
+    place: Arc<Mutex<Option<PhysicalRegion>>>,
+}
+
+impl Mappable for InlineOperation {
+    fn name(&self) -> &str {
+        "inline mapping"
+    }
+
+    fn map(&self, operation: &Arc<Operation>) {
+        match self.try_map(operation) {
+            Ok(()) => operation.mark_mapped(),
+            Err(PointError::Fatal(error)) => self.fail(operation, &error),
+            Err(PointError::Full(failure)) => {
+                let again = Arc::clone(operation);
+                if self.context.core.when_a_task_ends(Box::new(move || again.map())).is_err() {
+                    let operation_name = self.name().to_owned();
+                    self.fail(operation, &Error::OutOfMemory { operation: operation_name, point: None, failure });
+                }
+            }
+        }
+    }
+}
+
+impl InlineOperation {
+    fn try_map(&self, operation: &Arc<Operation>) -> std::result::Result<(), PointError> {
+        let core = &self.context.core;
+        let bounds = std::slice::from_ref(&self.bound);
+        let mut states = LockedStates::lock(bounds);
+        let mapping = self.ask(&mut states).map_err(PointError::Fatal)?;
+        let placed = PointMapping {
+            core,
+            bounds,
+            regions: std::slice::from_ref(&self.region),
+            origin: self.context.processor,
+            order: (operation.sequence, 0),
+            reduces_twice: &[false],
+        };
+        let chosen = placed.choose(&mut states, &[mapping])?;
+        let mut after = Preconditions::default();
+        placed.prepare(&mut states, &chosen, &mut after);
+        after.follow(self.barrier);
+        let ready = core.realm().merge(after.after());
+        // The use ends with the mapping's release, and not before the data was there.
+        let used = core.realm().merge(After { needs: &[ready], follows: &[self.released] });
+        placed.commit(&mut states, &chosen, used);
+        *self.place.lock() = placed.physical_regions(&chosen).pop();
+        drop(states);
+        core.realm().trigger_after(self.mapped, &ready);
+        let operation = Arc::clone(operation);
+        core.realm().when(After::follows(&[used]), move |_| operation.retire(Ok(())));
+        Ok(())
+    }
+
+    fn ask(&self, states: &mut LockedStates<'_>) -> Result<RequirementMapping> {
+        let core = &self.context.core;
+        let processor = self.context.processor;
+        let requirement = &self.bound.requirement;
+        let info = RequirementInfo {
+            region: self.region.clone(),
+            fields: requirement.fields.clone(),
+            privilege: requirement.privilege,
+            is_shared: false,
+        };
+        let states = std::cell::RefCell::new(states);
+        let bounds = std::slice::from_ref(&self.bound);
+        let lookup = Lookup { core, bounds, regions: std::slice::from_ref(&self.region), states: &states };
+        let seat = core.seat(processor);
+        let mapping = seat.call(core, "map_inline", |mapper| mapper.map_inline(&info, processor, &lookup))?;
+        check_requirement(&mapping, true, processor, core.machine())
+            .map_err(|problem| Error::mapper("map_inline", problem))?;
+        Ok(mapping)
+    }
+
+    fn fail(&self, operation: &Operation, error: &Error) {
+        self.context.core.realm().poison(self.mapped, Arc::<Fault>::from(error.clone()));
+        operation.mark_mapped();
+        operation.retire(Err(error));
+    }
+}
+
+/// Data that a task has mapped for itself, with the privilege to read it. Dropping it releases the data.
+pub struct ReadMapping<T, const D: usize> {
+    mapped: Mapped,
+    marker: std::marker::PhantomData<fn() -> T>,
+}
+
+/// Data that a task has mapped for itself, with the privilege to write it. Dropping it releases the data.
+pub struct WriteMapping<T, const D: usize> {
+    mapped: Mapped,
+    marker: std::marker::PhantomData<fn() -> T>,
+}
+
+/// One field of a region in an instance, held.
+struct Mapped {
+    region: LogicalRegion,
+    field: FieldId,
+    instance: Arc<PhysicalInstance>,
+    /// Dropped last: then the data may be used by others.
+    _hold: Arc<Hold>,
+}
+
+impl<T: FieldValue, const D: usize> ReadMapping<T, D> {
+    /// The values.
+    #[must_use]
+    pub fn values(&self) -> Read<'_, T, D> {
+        Read::new(self.mapped.column())
+    }
+}
+
+impl<T: FieldValue, const D: usize> WriteMapping<T, D> {
+    /// The values, to be changed.
+    #[must_use]
+    pub fn values(&mut self) -> Write<'_, T, D> {
+        Write::new(self.mapped.column())
+    }
+}
+
+impl Mapped {
+    fn column<T: FieldValue, const D: usize>(&self) -> Column<'_, T, D> {
+        // SAFETY: type and dimension were checked when the mapping was made; the data was there before that, and the physical
+        // analysis keeps others away until `_hold` goes. A mapping for writing lends its column only while it is borrowed mutably.
+        let column = unsafe { Column::new(self.instance.storage(), self.field, self.region.space().space()) };
+        column.expect("field and dimension were checked when the mapping was made")
+    }
+}
+
+impl Context {
+    /// Maps a field of a region to look at it here. The future is ready when the data is.
+    ///
+    /// As long as the mapping is held, launching something that changes this data is an error.
+    ///
+    /// # Errors
+    /// [`Error::PrivilegeNotHeld`], [`Error::MappedByParent`], [`Error::Access`] for a field of another type, [`Error::OutOfMemory`]; or
+    /// the failure of the task that was to compute the data.
+    pub async fn map_read<F, T: FieldValue, const D: usize>(
+        &self,
+        region: &Region<F, D>,
+        field: impl Into<FieldId>,
+    ) -> Result<ReadMapping<T, D>> {
+        let mapped = self.map_inline::<T>(region.logical(), field.into(), Privilege::Read).await?;
+        Ok(ReadMapping { mapped, marker: std::marker::PhantomData })
+    }
+
+    /// Maps a field of a region to read and change it here. The future is ready when the data is.
+    ///
+    /// As long as the mapping is held, launching something that uses this data is an error.
+    ///
+    /// # Errors
+    /// As [`Context::map_read`].
+    pub async fn map_write<F, T: FieldValue, const D: usize>(
+        &self,
+        region: &Region<F, D>,
+        field: impl Into<FieldId>,
+    ) -> Result<WriteMapping<T, D>> {
+        let mapped = self.map_inline::<T>(region.logical(), field.into(), Privilege::ReadWrite).await?;
+        Ok(WriteMapping { mapped, marker: std::marker::PhantomData })
+    }
+
+    async fn map_inline<T: FieldValue>(
+        &self,
+        region: &LogicalRegion,
+        field: FieldId,
+        privilege: Privilege,
+    ) -> Result<Mapped> {
+        let state = &self.state;
+        let declared = region.fields().type_of(field)?;
+        if declared != FieldType::of::<T>() {
+            return Err(Error::Access {
+                task: state.task.clone(),
+                requirement: 0,
+                field: region.fields().name_of(field),
+                region: region.to_string(),
+                problem: format!("it holds {declared:?}, not {}", std::any::type_name::<T>()),
+            });
+        }
+        let requirement = Requirement::new(region.clone(), FieldMask::of(field), privilege);
+        let bound = state.bind("inline mapping", requirement.clone())?;
+        state.check_inline("inline mapping", std::slice::from_ref(&bound))?;
+        let realm = state.core.realm();
+        let (released, mapped) = (realm.user_event(), realm.user_event());
+        let hold = Arc::new(Hold { core: Arc::clone(&state.core), released });
+        let place = Arc::new(Mutex::new(None));
+        state.submit(std::slice::from_ref(&bound), |stream, submission| {
+            stream.inline.0.push((Arc::downgrade(&hold), requirement));
+            Box::new(InlineOperation {
+                bound: bound.clone(),
+                region: region.clone(),
+                context: Arc::clone(state),
+                released: released.event(),
+                barrier: submission.barrier,
+                mapped,
+                place: Arc::clone(&place),
+            })
+        });
+        let outcome = realm.event_future(mapped.event()).await;
+        outcome.map_err(|fault| Error::of_fault(&fault, "inline mapping", None))?;
+        let physical = place.lock().take();
+        let instance = physical.and_then(|physical| match physical.place {
+            Placement::Instances(instances) => instances.into_iter().next(),
+            Placement::Virtual(_) => None,
+        });
+        let (_, instance) = instance.ok_or_else(|| Error::launch("inline mapping", "it was given no instance"))?;
+        Ok(Mapped { region: region.clone(), field, instance, _hold: hold })
+    }
+}

@@ -1,0 +1,161 @@
+//! Refusing launches that would interfere with themselves.
+//!
+//! Requirements of one task must not interfere with one another, and points of one index launch neither: the runtime would have no order for them.
+//! Most launches are seen to be safe at a glance, from the projection and the partition (Soi et al., *Index Launches*, SC'21); the rest are
+//! checked point by point.
+
+use maniple_region::{LogicalRegion, Projection, Requirement, Target};
+use maniple_space::{AnyPoint, AnyRect, AnySpace};
+
+use crate::context::Bound;
+use crate::error::{Error, Result};
+
+/// What the mapping of a launch must know of the relations among its requirements.
+#[derive(Clone, Debug)]
+pub(crate) struct Sharing {
+    /// For each requirement: other points or requirements may use some of its data.
+    pub(crate) shared: Vec<bool>,
+    /// For each requirement: another requirement of the same task may reduce to some of its data.
+    pub(crate) reduces_twice: Vec<bool>,
+}
+
+/// Refuses a launch whose requirements or points interfere.
+pub(crate) fn check(operation: &str, bounds: &[Bound], domain: &AnyRect, index_launch: bool) -> Result<Sharing> {
+    let mut sharing = Sharing { shared: vec![false; bounds.len()], reduces_twice: vec![false; bounds.len()] };
+    for (number, Bound { requirement, .. }) in bounds.iter().enumerate() {
+        let meet = index_launch && domain.volume() > 1 && !points_apart(requirement);
+        sharing.shared[number] = meet;
+        if meet && requirement.privilege.interferes_with(requirement.privilege) {
+            check_points(operation, requirement, domain)?;
+        } else {
+            check_projection(requirement, domain)?;
+        }
+        for (other, Bound { requirement: earlier, .. }) in bounds[..number].iter().enumerate() {
+            if !may_overlap(requirement, earlier) {
+                continue;
+            }
+            sharing.shared[number] = true;
+            sharing.shared[other] = true;
+            if requirement.privilege.interferes_with(earlier.privilege) {
+                check_pair(operation, earlier, requirement, domain)?;
+            } else if requirement.privilege.changes_data() {
+                sharing.reduces_twice[number] = true;
+                sharing.reduces_twice[other] = true;
+            }
+        }
+    }
+    Ok(sharing)
+}
+
+/// Whether different points surely have no point of data in common.
+fn points_apart(requirement: &Requirement) -> bool {
+    match &requirement.target {
+        Target::Region(..) => false,
+        Target::Partition(partition, projection) => projection.is_injective() && partition.partitioning().is_disjoint(),
+    }
+}
+
+/// Whether two requirements share fields and maybe points, going by their bounds.
+fn may_overlap(a: &Requirement, b: &Requirement) -> bool {
+    if a.target.tree().id() != b.target.tree().id() || !a.fields.overlaps(&b.fields) {
+        return false;
+    }
+    let (bound_a, bound_b) = (a.target.bound(), b.target.bound());
+    if !bound_a.space().overlaps(bound_b.space()) {
+        return false;
+    }
+    match (&a.target, &b.target) {
+        (Target::Partition(p, _), Target::Partition(q, _)) => {
+            let shapes = bound_a.space().forest().shapes();
+            shapes.overlaps(p.partitioning().union(), q.partitioning().union())
+        }
+        (Target::Partition(p, _), Target::Region(region, _)) | (Target::Region(region, _), Target::Partition(p, _)) => {
+            let shapes = region.space().forest().shapes();
+            shapes.overlaps(p.partitioning().union(), region.space().shape())
+        }
+        (Target::Region(..), Target::Region(..)) => true,
+    }
+}
+
+/// Refuses a projection that leaves its bound at some point of the domain. Of the identity the corners tell.
+fn check_projection(requirement: &Requirement, domain: &AnyRect) -> Result<()> {
+    match &requirement.target {
+        Target::Region(_, None) => {}
+        Target::Partition(_, Projection::Identity) => {
+            if !domain.is_empty() {
+                requirement.target.region_at(domain.lo(), domain)?;
+                requirement.target.region_at(domain.hi(), domain)?;
+            }
+        }
+        target => {
+            for point in domain.points() {
+                target.region_at(point, domain)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a requirement with which points of the launch interfere.
+fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect) -> Result<()> {
+    let regions = regions_of(requirement, domain)?;
+    match first_overlap(&regions, &regions, |first, second| first < second) {
+        Some((first, second)) => Err(points_interfere(operation, requirement, regions[first].0, regions[second].0)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses two requirements that interfere: within one point, or from point to point.
+fn check_pair(operation: &str, a: &Requirement, b: &Requirement, domain: &AnyRect) -> Result<()> {
+    let (regions_a, regions_b) = (regions_of(a, domain)?, regions_of(b, domain)?);
+    let Some((first, second)) = first_overlap(&regions_a, &regions_b, |_, _| true) else { return Ok(()) };
+    let (point_a, point_b) = (regions_a[first].0, regions_b[second].0);
+    if point_a != point_b {
+        let writer = if a.privilege.changes_data() { a } else { b };
+        return Err(points_interfere(operation, writer, point_a, point_b));
+    }
+    Err(Error::RequirementsInterfere {
+        operation: operation.to_owned(),
+        first: a.privilege.to_string(),
+        second: b.privilege.to_string(),
+        fields: a.target.tree().fields().names_of(&a.fields.intersection(&b.fields)),
+        region: regions_a[first].1.root_region().to_string(),
+    })
+}
+
+fn points_interfere(operation: &str, requirement: &Requirement, first: AnyPoint, second: AnyPoint) -> Error {
+    Error::PointsInterfere {
+        operation: operation.to_owned(),
+        first,
+        second,
+        privilege: requirement.privilege.to_string(),
+        fields: requirement.field_names(),
+        region: requirement.target.to_string(),
+    }
+}
+
+fn regions_of(requirement: &Requirement, domain: &AnyRect) -> Result<Vec<(AnyPoint, LogicalRegion)>> {
+    let regions = domain.points().map(|point| Ok((point, requirement.target.region_at(point, domain)?)));
+    regions.collect()
+}
+
+fn spaces(regions: &[(AnyPoint, LogicalRegion)]) -> impl Iterator<Item = &AnySpace> {
+    regions.iter().map(|(_, region)| region.space().space())
+}
+
+/// Two entries, one of each list, whose regions share points, and for which `counts` holds.
+fn first_overlap(
+    a: &[(AnyPoint, LogicalRegion)],
+    b: &[(AnyPoint, LogicalRegion)],
+    counts: impl Fn(usize, usize) -> bool,
+) -> Option<(usize, usize)> {
+    let dim = a.first()?.1.space().space().dim();
+    let lists = AnySpace::overlapping_pairs(dim, spaces(a), spaces(b)).ok()?;
+    for (first, overlapping) in lists.iter().enumerate() {
+        let second = overlapping.iter().map(|&second| second as usize).find(|&second| counts(first, second));
+        if let Some(second) = second {
+            return Some((first, second));
+        }
+    }
+    None
+}

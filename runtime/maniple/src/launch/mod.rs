@@ -1,0 +1,10 @@
+//! Launching tasks.
+//!
+//! [`TaskLauncher`] is the dynamic way: a task, requirements, arguments. `#[task]` builds on it and gives a typed [`Launch`]. [`check`] refuses
+//! launches whose requirements or points would get in each other's way.
+
+mod check;
+mod launcher;
+
+pub(crate) use check::Sharing;
+pub use launcher::{Launch, TaskLauncher};

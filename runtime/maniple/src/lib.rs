@@ -1,0 +1,98 @@
+//! # Maniple: programs that look sequential, and run in parallel
+//!
+//! A program is a tree of *tasks* over *logical regions*: rows (an index space) crossed with columns (fields). Regions can be partitioned in many
+//! ways at once. Tasks say which fields of which regions they read, write or reduce; from that the runtime finds what can run side by side, moves
+//! data and synchronises. The result is always that of running the tasks one after another. Where they run and where data lives is up to a
+//! *mapper*, which can be replaced and can't change a result.
+//!
+//! ```
+//! use maniple::prelude::*;
+//!
+//! #[derive(Fields)]
+//! struct Cell {
+//!     value: f64,
+//! }
+//!
+//! #[task(leaf)]
+//! fn square(#[point] piece: Point<1>, #[writes(value)] cells: Piece<Cell>) -> f64 {
+//!     let mut sum = 0.0;
+//!     for point in cells.points() {
+//!         cells.value[point] = (point[0] * point[0]) as f64;
+//!         sum += cells.value[point];
+//!     }
+//!     assert!(piece[0] < 4);
+//!     sum
+//! }
+//!
+//! let runtime = Runtime::builder().workers(2).build()?;
+//! let total = runtime.run(async |cx: &Context| {
+//!     let cells = cx.region::<Cell>(10)?;
+//!     let pieces = cx.colors(4);
+//!     let split = cells.partition(pieces).equal()?;
+//!     cx.index_launch(pieces, square(&split)).reduce(Sum).await
+//! })?;
+//! assert_eq!(total, 285.0);
+//! # Ok::<(), maniple::Error>(())
+//! ```
+//!
+//! # The map of the house
+//!
+//! What users see: [`Runtime`], [`Context`], [`Region`], [`Partition`], [`task`](macro@task), [`Future`], [`access`]; beneath the macros,
+//! [`TaskLauncher`] and [`task::TaskDefinition`]. How one launch flows through the files:
+//!
+//! 1. `launch/`: requirements are checked against the parent's privileges and against each other; `context.rs` gives the launch its place in
+//!    program order;
+//! 2. `logical/`: which earlier operations must be mapped first, one walk of the region tree a launch; `operation.rs`: waiting for them;
+//! 3. `mapping/`: the mapper picks processor, variant, instances; `task_operation.rs` drives it, point by point;
+//! 4. `physical/`: which instances hold current data, what must be copied, what must be waited for;
+//! 5. `point_task.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the operation retires.
+
+mod block_on;
+mod bulk;
+mod context;
+mod dependent;
+mod error;
+mod fill;
+mod future;
+mod graph;
+mod inline;
+mod launch;
+mod logical;
+mod mapping;
+mod operation;
+mod physical;
+mod point_task;
+mod regions;
+mod runtime;
+mod statistics;
+mod task_operation;
+
+pub mod access;
+#[doc(hidden)]
+pub mod generated;
+pub mod prelude;
+pub mod task;
+
+pub use context::Context;
+pub use dependent::Color;
+pub use error::{Error, Result};
+pub use future::{Future, FutureMap};
+pub use graph::{GraphNode, NodeKind};
+pub use inline::{ReadMapping, WriteMapping};
+pub use launch::{Launch, TaskLauncher};
+pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
+pub use runtime::{Runtime, RuntimeBuilder};
+pub use statistics::Statistics;
+pub use task::IntoArgument;
+
+pub use maniple_macros::{Fields, task};
+pub use maniple_mapper as mapper;
+pub use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
+pub use maniple_realm::machine::{self, Machine, MemoryId, ProcessorId, ProcessorKind};
+pub use maniple_region::{
+    Coherence, CustomProjection, Field, FieldDescriptor, FieldId, FieldMask, FieldNamed, FieldType, FieldValue, Fields,
+    IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Partitioning, Privilege, Projection, Ptr,
+    ReductionOperator, RegionError, Requirement, Target, UpperBound, operators, register_reduction,
+};
+pub use maniple_space as space;
+pub use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, Rect};

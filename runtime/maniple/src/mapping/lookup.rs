@@ -1,0 +1,49 @@
+//! What a mapper may look up while it decides.
+
+use std::cell::RefCell;
+
+use maniple_mapper::{InstanceInfo, MappingContext};
+use maniple_realm::machine::{Machine, MemoryId};
+use maniple_region::LogicalRegion;
+
+use super::point::LockedStates;
+use crate::context::Bound;
+use crate::runtime::RuntimeCore;
+
+/// The machine, and the instances of one point's requirements. States stay locked while the mapper decides, so what it sees is what it gets.
+pub(crate) struct Lookup<'a, 'l> {
+    pub(crate) core: &'a RuntimeCore,
+    pub(crate) bounds: &'a [Bound],
+    pub(crate) regions: &'a [LogicalRegion],
+    pub(crate) states: &'a RefCell<&'a mut LockedStates<'l>>,
+}
+
+impl MappingContext for Lookup<'_, '_> {
+    fn machine(&self) -> &Machine {
+        self.core.machine()
+    }
+
+    fn instances(&self, requirement: usize) -> Vec<InstanceInfo> {
+        let (Some(bound), Some(region)) = (self.bounds.get(requirement), self.regions.get(requirement)) else {
+            return Vec::new();
+        };
+        let mut states = self.states.borrow_mut();
+        let mut infos = Vec::new();
+        for (fields, state) in &bound.parts {
+            let data = states.of(state);
+            for instance in data.table.covering(region) {
+                let valid = match instance.reduction() {
+                    None => data.valid_fields(region, fields, &instance),
+                    Some(_) => maniple_region::FieldMask::new(),
+                };
+                infos.push(instance.info(valid));
+            }
+        }
+        infos
+    }
+
+    fn bytes_used(&self, memory: MemoryId) -> u64 {
+        let known = (memory.0 as usize) < self.core.machine().memories().len();
+        if known { self.core.memory_used(memory) } else { 0 }
+    }
+}

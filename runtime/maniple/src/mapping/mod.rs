@@ -1,0 +1,13 @@
+//! Mapping: asking mappers, and holding their answers to the rules.
+//!
+//! - [`seat`]: one mapper object, its queue of operations that are ready to be mapped, and calls into it;
+//! - [`lookup`]: what a mapper may look up while it decides;
+//! - [`point`]: mapping one point of a task: instances, copies, preconditions;
+//! - [`answer`]: checking what a mapper says.
+
+pub(crate) mod answer;
+pub(crate) mod lookup;
+pub(crate) mod point;
+pub(crate) mod seat;
+
+pub(crate) use seat::MapperSeat;

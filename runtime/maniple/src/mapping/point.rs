@@ -1,0 +1,191 @@
+//! Mapping one operation at one point: instances, copies, preconditions.
+//!
+//! First every requirement gets its instances; only when all have, data moves ([`Analysis::prepare`]); only when the operation's own event is
+//! known, it joins the history ([`Analysis::commit`]). So a mapping that fails for want of memory leaves nothing behind.
+
+use std::sync::Arc;
+
+use maniple_mapper::{MappingFailure, RequirementMapping};
+use maniple_realm::Event;
+use maniple_realm::machine::ProcessorId;
+use maniple_region::LogicalRegion;
+use parking_lot::MutexGuard;
+use smallvec::SmallVec;
+
+use crate::context::Bound;
+use crate::error::Error;
+use crate::physical::analysis::{Access, Analysis};
+use crate::physical::instance::PhysicalInstance;
+use crate::physical::movement::Preconditions;
+use crate::physical::selection::{Request, Selection, SelectionError};
+use crate::physical::set::Order;
+use crate::physical::state::{RegionData, RegionState};
+use crate::runtime::RuntimeCore;
+use crate::task::call::{PhysicalRegion, Placement};
+
+/// The region states of one operation, locked together.
+pub(crate) struct LockedStates<'l> {
+    locked: SmallVec<[(*const RegionState, MutexGuard<'l, RegionData>); 2]>,
+}
+
+impl<'l> LockedStates<'l> {
+    /// Locks the states of all requirements, in the order of their addresses, so that operations never wait for each other in a circle.
+    pub(crate) fn lock(bounds: &'l [Bound]) -> Self {
+        let mut states: SmallVec<[&'l Arc<RegionState>; 4]> =
+            bounds.iter().flat_map(|bound| bound.parts.iter().map(|(_, state)| state)).collect();
+        states.sort_unstable_by_key(|state| Arc::as_ptr(state));
+        states.dedup_by_key(|state| Arc::as_ptr(state));
+        Self { locked: states.into_iter().map(|state| (Arc::as_ptr(state), state.lock())).collect() }
+    }
+
+    /// The data of one of the states.
+    pub(crate) fn of(&mut self, state: &Arc<RegionState>) -> &mut RegionData {
+        let found = self.locked.iter_mut().find(|(address, _)| *address == Arc::as_ptr(state));
+        &mut found.expect("the states of all requirements are locked").1
+    }
+}
+
+/// One point of an operation with its requirements.
+pub(crate) struct PointMapping<'a> {
+    pub(crate) core: &'a RuntimeCore,
+    pub(crate) bounds: &'a [Bound],
+    pub(crate) regions: &'a [LogicalRegion],
+    /// The processor of the parent, whose mapper ranks sources.
+    pub(crate) origin: ProcessorId,
+    pub(crate) order: Order,
+    /// For each requirement, whether another of the same task may reduce to the same data.
+    pub(crate) reduces_twice: &'a [bool],
+}
+
+/// The instances of all requirements, chosen but not used yet.
+pub(crate) struct Chosen {
+    /// For each requirement, for each of its parts; nothing if it is virtual.
+    selections: Vec<Option<SmallVec<[Selection; 1]>>>,
+}
+
+/// Why a point could not be mapped.
+pub(crate) enum PointError {
+    Full(MappingFailure),
+    Fatal(Error),
+}
+
+impl PointMapping<'_> {
+    /// Finds or makes the instances of all requirements. On failure, everything made for them is gone again.
+    pub(crate) fn choose(
+        &self,
+        states: &mut LockedStates<'_>,
+        mappings: &[RequirementMapping],
+    ) -> Result<Chosen, PointError> {
+        let mut chosen = Chosen { selections: Vec::with_capacity(self.bounds.len()) };
+        let mut taken: Vec<Arc<PhysicalInstance>> = Vec::new();
+        for (number, mapping) in mappings.iter().enumerate() {
+            let RequirementMapping::Instance(choices) = mapping else {
+                chosen.selections.push(None);
+                continue;
+            };
+            let mut parts = SmallVec::new();
+            for (fields, state) in &self.bounds[number].parts {
+                let all_fields = self.bounds[number].requirement.fields.clone();
+                let request = Request {
+                    number,
+                    region: &self.regions[number],
+                    fields,
+                    privilege: self.bounds[number].requirement.privilege,
+                    all_fields: &all_fields,
+                    must_buffer: self.reduces_twice[number],
+                    taken: &taken,
+                };
+                match states.of(state).select(self.core, &request, choices) {
+                    Ok(selection) => {
+                        let buffers = selection.instances.iter().map(|(_, instance)| instance);
+                        taken.extend(buffers.filter(|instance| instance.reduction().is_some()).cloned());
+                        parts.push(selection);
+                    }
+                    Err(error) => {
+                        chosen.selections.push(Some(parts));
+                        self.give_up(states, chosen);
+                        return Err(match error {
+                            SelectionError::Full(failure) => PointError::Full(failure),
+                            SelectionError::Fatal(error) => PointError::Fatal(error),
+                        });
+                    }
+                }
+            }
+            chosen.selections.push(Some(parts));
+        }
+        Ok(chosen)
+    }
+
+    fn give_up(&self, states: &mut LockedStates<'_>, chosen: Chosen) {
+        for (bound, parts) in self.bounds.iter().zip(chosen.selections) {
+            for ((_, state), selection) in bound.parts.iter().zip(parts.into_iter().flatten()) {
+                states.of(state).deselect(selection);
+            }
+        }
+    }
+
+    /// Moves data as needed and gathers what the operation must wait for.
+    pub(crate) fn prepare(&self, states: &mut LockedStates<'_>, chosen: &Chosen, after: &mut Preconditions) {
+        self.each_access(states, chosen, |analysis, access, selection| {
+            selection.ready.needs.iter().for_each(|&event| after.need(event));
+            selection.ready.follows.iter().for_each(|&event| after.follow(event));
+            analysis.prepare(access, after);
+        });
+    }
+
+    /// Makes the operation, which ends with `event`, part of the history.
+    pub(crate) fn commit(&self, states: &mut LockedStates<'_>, chosen: &Chosen, event: Event) {
+        self.each_access(states, chosen, |analysis, access, _| analysis.commit(access, event));
+    }
+
+    fn each_access(
+        &self,
+        states: &mut LockedStates<'_>,
+        chosen: &Chosen,
+        mut visit: impl FnMut(&mut Analysis<'_>, &Access<'_>, &Selection),
+    ) {
+        let seat = self.core.seat(self.origin);
+        let mut rank = |sources: &[Arc<PhysicalInstance>], destination: &PhysicalInstance| {
+            seat.rank(self.core, sources, destination)
+        };
+        for (number, parts) in chosen.selections.iter().enumerate() {
+            let bound = &self.bounds[number];
+            for ((_, state), selection) in bound.parts.iter().zip(parts.iter().flatten()) {
+                let access = Access {
+                    region: &self.regions[number],
+                    privilege: bound.requirement.privilege,
+                    instances: &selection.instances,
+                    in_place: selection.in_place,
+                    order: self.order,
+                };
+                visit(&mut Analysis::new(self.core, states.of(state), &mut rank), &access, selection);
+            }
+        }
+    }
+
+    /// What the task gets.
+    pub(crate) fn physical_regions(&self, chosen: &Chosen) -> SmallVec<[PhysicalRegion; 4]> {
+        let regions = chosen.selections.iter().enumerate().map(|(number, parts)| {
+            let bound = &self.bounds[number];
+            let place = match parts {
+                Some(parts) => Placement::Instances(
+                    parts.iter().flat_map(|selection| selection.instances.iter().cloned()).collect(),
+                ),
+                None => Placement::Virtual(bound.parts.clone()),
+            };
+            PhysicalRegion {
+                region: self.regions[number].clone(),
+                fields: bound.requirement.fields.clone(),
+                privilege: bound.requirement.privilege,
+                place,
+            }
+        });
+        regions.collect()
+    }
+}
+
+impl Chosen {
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.selections.iter().any(Option::is_none)
+    }
+}

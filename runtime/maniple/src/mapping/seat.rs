@@ -1,0 +1,161 @@
+//! A mapper object and the operations that wait for its decision.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use maniple_mapper::{Mapper, ReadyOperation};
+use maniple_realm::{Class, Spawn};
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
+use crate::operation::Operation;
+use crate::physical::instance::PhysicalInstance;
+use crate::runtime::RuntimeCore;
+use maniple_region::FieldMask;
+
+/// A mapper object: called by one thread at a time.
+pub(crate) struct MapperSeat {
+    mapper: Mutex<Box<dyn Mapper>>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    ready: Vec<Arc<Operation>>,
+    /// Somebody is asking the mapper, or will.
+    is_attended: bool,
+}
+
+impl MapperSeat {
+    pub(crate) fn new(mapper: Box<dyn Mapper>) -> Self {
+        Self { mapper: Mutex::new(mapper), queue: Mutex::default() }
+    }
+
+    /// Calls the mapper. A panic becomes an error; the mapper stays in use.
+    pub(crate) fn call<R>(
+        &self,
+        core: &RuntimeCore,
+        name: &'static str,
+        call: impl FnOnce(&mut dyn Mapper) -> R,
+    ) -> Result<R> {
+        core.counters.mapper_calls.add(1);
+        let mut mapper = self.mapper.lock();
+        maniple_realm::fault::catch(|| call(&mut **mapper))
+            .map_err(|fault| Error::mapper(name, format!("of mapper `{}` panicked: {fault}", mapper.name())))
+    }
+
+    pub(crate) fn tunable(&self, core: &RuntimeCore, name: &str) -> Option<i64> {
+        self.call(core, "tunable", |mapper| mapper.tunable(name, core.machine())).ok().flatten()
+    }
+
+    /// Ranks instances that data may come from. A mapper that panics or answers nonsense leaves them as they are.
+    pub(crate) fn rank(
+        &self,
+        core: &RuntimeCore,
+        sources: &[Arc<PhysicalInstance>],
+        destination: &PhysicalInstance,
+    ) -> Vec<usize> {
+        let infos: Vec<_> = sources.iter().map(|source| source.info(source.fields().clone())).collect();
+        let destination = destination.info(FieldMask::new());
+        self.call(core, "rank_sources", |mapper| mapper.rank_sources(&infos, &destination, core.machine()))
+            .unwrap_or_default()
+    }
+
+    /// An operation may be mapped: it joins the queue, and the mapper is asked soon.
+    pub(crate) fn enqueue(&self, core: &Arc<RuntimeCore>, operation: Arc<Operation>) {
+        let processor = operation.context.processor;
+        let must_attend = {
+            let mut queue = self.queue.lock();
+            queue.ready.push(operation);
+            !std::mem::replace(&mut queue.is_attended, true)
+        };
+        if must_attend {
+            attend_soon(core, processor);
+        }
+    }
+
+    /// Asks the mapper which operations to map now, until none is left or all that are left shall wait.
+    fn attend(&self, core: &Arc<RuntimeCore>, processor: maniple_realm::machine::ProcessorId) {
+        loop {
+            let ready = {
+                let mut queue = self.queue.lock();
+                if queue.ready.is_empty() {
+                    queue.is_attended = false;
+                    return;
+                }
+                std::mem::take(&mut queue.ready)
+            };
+            let (chosen, mut left) = self.select(core, ready);
+            if chosen.is_empty() {
+                // The mapper wants to wait. If there is nothing to wait for, it has to take the oldest.
+                let later = Arc::clone(core);
+                let again = Box::new(move || later.seat(processor).attend(&later, processor));
+                let oldest = left.remove(0);
+                let mut queue = self.queue.lock();
+                left.append(&mut queue.ready);
+                queue.ready = left;
+                queue.ready.insert(0, Arc::clone(&oldest));
+                drop(queue);
+                if core.when_a_task_ends(again).is_ok() {
+                    return;
+                }
+                self.queue.lock().ready.retain(|operation| !Arc::ptr_eq(operation, &oldest));
+                map_all(core, vec![oldest]);
+                continue;
+            }
+            if !left.is_empty() {
+                let mut queue = self.queue.lock();
+                left.append(&mut queue.ready);
+                queue.ready = left;
+            }
+            map_all(core, chosen);
+        }
+    }
+
+    /// Splits operations, oldest first, into those that the mapper wants mapped now, in its order, and the others.
+    fn select(&self, core: &RuntimeCore, mut ready: Vec<Arc<Operation>>) -> (Vec<Arc<Operation>>, Vec<Arc<Operation>>) {
+        ready.sort_by_key(|operation| operation.sequence);
+        let infos: Vec<_> = ready.iter().map(|operation| describe(operation)).collect();
+        let answer = self.call(core, "select_operations_to_map", |mapper| mapper.select_operations_to_map(&infos));
+        // A mapper that panics here can't be asked what it wants: everything is mapped.
+        let order = answer.unwrap_or_else(|_| (0..ready.len()).collect());
+        drop(infos);
+        let mut slots: Vec<Option<Arc<Operation>>> = ready.into_iter().map(Some).collect();
+        let chosen = order.iter().filter_map(|&index| slots.get_mut(index).and_then(Option::take)).collect();
+        (chosen, slots.into_iter().flatten().collect())
+    }
+}
+
+fn describe(operation: &Arc<Operation>) -> ReadyOperation<'_> {
+    ReadyOperation { name: operation.name(), sequence: operation.sequence, points: operation.points() }
+}
+
+fn attend_soon(core: &Arc<RuntimeCore>, processor: maniple_realm::machine::ProcessorId) {
+    let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
+    let later = Arc::clone(core);
+    core.realm().spawn(spawn, move || later.seat(processor).attend(&later, processor));
+}
+
+/// Maps operations: the last here, the others wherever a worker is free.
+fn map_all(core: &Arc<RuntimeCore>, mut operations: Vec<Arc<Operation>>) {
+    let last = operations.pop();
+    for operation in operations {
+        let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
+        core.realm().spawn(spawn, move || map_one(&operation));
+    }
+    if let Some(operation) = last {
+        map_one(&operation);
+    }
+}
+
+/// Maps an operation. Should the runtime itself panic over it, the operation fails, and nobody waits for it for ever.
+fn map_one(operation: &Arc<Operation>) {
+    if catch_unwind(AssertUnwindSafe(|| operation.map())).is_err() {
+        operation.abort(&Error::internal(MappingPanicked));
+    }
+}
+
+/// The runtime panicked while it mapped an operation.
+#[derive(Debug, thiserror::Error)]
+#[error("mapping an operation panicked")]
+struct MappingPanicked;

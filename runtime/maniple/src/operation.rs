@@ -1,0 +1,136 @@
+//! Operations of one context, from launch to retirement, and the order in which they are mapped.
+//!
+//! An operation may be mapped when all operations that it depends on in the logical analysis have been mapped: then the physical state that
+//! it will look at is the right one. The count
+//! of reasons to wait starts at one, for the launch itself, so that it can't reach zero while the analysis still adds reasons; an operation that
+//! has been mapped has closed its list of dependents, under the lock that adding to it takes, so that no dependent is forgotten.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use maniple_realm::UserEvent;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::context::ContextState;
+use crate::logical::LogicalUser;
+
+/// What an operation does once the operations before it have been mapped.
+pub(crate) trait Mappable: Send + Sync {
+    /// Maps the operation, or part of it, and has the machine carry it out. Must lead to [`Operation::mark_mapped`] and
+    /// [`Operation::retire`], sooner or later, whatever goes wrong.
+    fn map(&self, operation: &Arc<Operation>);
+
+    /// A name for messages and mappers.
+    fn name(&self) -> &str;
+
+    /// How many points it has.
+    fn points(&self) -> u64 {
+        1
+    }
+}
+
+/// An operation in flight.
+pub(crate) struct Operation {
+    pub(crate) sequence: u64,
+    pub(crate) context: Arc<ContextState>,
+    pub(crate) completion: UserEvent,
+    body: Box<dyn Mappable>,
+    /// Operations that must be mapped before, plus one while the launch is being analysed.
+    waiting: AtomicUsize,
+    has_retired: AtomicBool,
+    /// Who waits for this one; `None` once it has been mapped.
+    dependents: Mutex<Option<SmallVec<[Arc<Operation>; 2]>>>,
+}
+
+impl Operation {
+    pub(crate) fn new(
+        context: &Arc<ContextState>,
+        sequence: u64,
+        completion: UserEvent,
+        body: Box<dyn Mappable>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            sequence,
+            context: Arc::clone(context),
+            completion,
+            body,
+            waiting: AtomicUsize::new(1),
+            has_retired: AtomicBool::new(false),
+            dependents: Mutex::new(Some(SmallVec::new())),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.body.name()
+    }
+
+    pub(crate) fn points(&self) -> u64 {
+        self.body.points()
+    }
+
+    pub(crate) fn map(self: &Arc<Self>) {
+        self.body.map(self);
+    }
+
+    /// Makes `self` wait for `earlier` to be mapped, unless that has happened.
+    pub(crate) fn map_after(self: &Arc<Self>, earlier: &Self) {
+        if let Some(dependents) = &mut *earlier.dependents.lock() {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            dependents.push(Arc::clone(self));
+        }
+    }
+
+    /// One reason to wait less; with the last one gone the operation is handed to its mapper.
+    pub(crate) fn release(self: &Arc<Self>) {
+        if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.context.ready_to_map(self);
+        }
+    }
+
+    /// The physical state now shows the operation: whoever waited for that may go on.
+    pub(crate) fn mark_mapped(&self) {
+        let dependents = self.dependents.lock().take();
+        for dependent in dependents.into_iter().flatten() {
+            dependent.release();
+        }
+    }
+
+    /// The operation has ended, well or badly, and with it everything that it launched.
+    pub(crate) fn retire(&self, outcome: Result<(), &crate::Error>) {
+        if self.has_retired.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let realm = self.context.core.realm();
+        match outcome {
+            Ok(()) => realm.trigger(self.completion),
+            Err(error) => realm.poison(self.completion, error.clone()),
+        }
+        self.context.operation_retired();
+    }
+}
+
+impl Operation {
+    /// Ends the operation although the runtime has lost track of it.
+    pub(crate) fn abort(&self, error: &crate::Error) {
+        self.mark_mapped();
+        self.retire(Err(error));
+    }
+}
+
+impl LogicalUser for Arc<Operation> {
+    fn has_mapped(&self) -> bool {
+        self.dependents.lock().is_none()
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self, other)
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{} {}", self.sequence, self.name())
+    }
+}

@@ -1,0 +1,435 @@
+//! What must happen before an operation runs, and what is true afterwards (Bauer 2014, section 5.3; PPoPP 2023, section 6).
+//!
+//! An operation's requirements are *prepared* one after the other: data that is stale in the chosen instances is put into them, and the
+//! events that the operation must come after are gathered. When its own event is known, the requirements are *committed*: the operation
+//! becomes the latest writer, or one of the readers. No requirement is committed before all are prepared, or an operation could come to wait
+//! for itself.
+
+use std::sync::Arc;
+
+use maniple_realm::{Event, Realm};
+use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege};
+use smallvec::SmallVec;
+
+use super::cover::Cover;
+use super::group::SetId;
+use super::instance::{Held, PhysicalInstance};
+use super::movement::{Movement, Preconditions, Source};
+use super::set::{EquivalenceSet, Order, PendingReduction, View};
+use super::state::{Instances, RegionData, Sink};
+use crate::runtime::RuntimeCore;
+
+/// One requirement of one operation with the instances chosen for it.
+pub(crate) struct Access<'a> {
+    pub(crate) region: &'a LogicalRegion,
+    pub(crate) privilege: Privilege,
+    pub(crate) instances: &'a Instances,
+    /// A reduction that works on the values themselves instead of a buffer.
+    pub(crate) in_place: bool,
+    pub(crate) order: Order,
+}
+
+/// How an access treats the sets that it touches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Read,
+    Write,
+    Discard,
+    ReduceInPlace(OperatorId),
+    ReduceInBuffer(OperatorId),
+}
+
+/// The analysis of one region state, for as long as its lock is held.
+pub(crate) struct Analysis<'a> {
+    core: &'a RuntimeCore,
+    data: &'a mut RegionData,
+    /// Ranks the instances that data could come from.
+    rank: &'a mut dyn FnMut(&[Arc<PhysicalInstance>], &PhysicalInstance) -> Vec<usize>,
+}
+
+impl<'a> Analysis<'a> {
+    pub(crate) fn new(
+        core: &'a RuntimeCore,
+        data: &'a mut RegionData,
+        rank: &'a mut dyn FnMut(&[Arc<PhysicalInstance>], &PhysicalInstance) -> Vec<usize>,
+    ) -> Self {
+        Self { core, data, rank }
+    }
+
+    /// Brings the chosen instances up to date as far as the privilege wants it, and adds what the operation must wait for.
+    pub(crate) fn prepare(&mut self, access: &Access<'_>, after: &mut Preconditions) {
+        for (fields, instance) in access.instances {
+            after.need(instance.ready());
+            for group in self.data.groups_of(fields) {
+                let touched = self.touched(group, access, instance);
+                self.bring_up_to_date(group, access.mode(), instance, &touched, fields);
+                for (id, cover) in &touched {
+                    self.gather(group, *id, cover, (access.mode(), instance), after);
+                }
+            }
+        }
+    }
+
+    /// Makes the operation, which ends with `event`, part of the history.
+    pub(crate) fn commit(&mut self, access: &Access<'_>, event: Event) {
+        for (fields, instance) in access.instances {
+            for group in self.data.groups_of(fields) {
+                let touched = self.touched(group, access, instance);
+                match access.mode() {
+                    Mode::Read => self.commit_read(group, &touched, instance, event),
+                    Mode::Write | Mode::Discard => self.commit_write(group, &touched, access.region, instance, event),
+                    Mode::ReduceInPlace(_) => self.commit_in_place(group, &touched, instance, event),
+                    Mode::ReduceInBuffer(operator) => {
+                        for (id, cover) in touched {
+                            self.set_mut(group, id).push_pending(PendingReduction {
+                                operator,
+                                buffer: Held::new(instance),
+                                cover,
+                                writer: event,
+                                order: access.order,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Applies everything that children contributed to the instance that their parent only had the privilege to reduce to.
+    pub(crate) fn drain_into(&mut self, sink: &Sink, after: &mut Preconditions) {
+        for (fields, instance) in &sink.instances {
+            for group in self.data.groups_of(fields) {
+                let region = self.data.root.clone();
+                let touched = self.touched_by(group, &region);
+                for (id, _) in touched {
+                    self.apply_pending(group, id, instance, fields);
+                    let set = self.set(group, id);
+                    let view = set.find_view(instance).map(|view| &set.views[view]);
+                    view.into_iter().for_each(|view| {
+                        view.writers.touching(&Cover::Everything, self.data.shapes(), &mut after.needs);
+                    });
+                }
+            }
+        }
+    }
+
+    /// The sets that an access touches. Those that it changes as a whole are first cut to its size.
+    fn touched(
+        &mut self,
+        group: usize,
+        access: &Access<'_>,
+        instance: &Arc<PhysicalInstance>,
+    ) -> SmallVec<[(SetId, Cover); 4]> {
+        match access.mode() {
+            Mode::Read => {
+                let touched = self.touched_by(group, access.region);
+                // Pending reductions are applied to a whole set at once, in an instance that can hold all of it.
+                let homeless = |(id, cover): &(SetId, Cover)| {
+                    let set = self.set(group, *id);
+                    set.pending_operator(cover, self.data.shapes()).is_some() && self.home(set, instance).is_none()
+                };
+                if touched.iter().any(homeless) { self.carve(group, access.region) } else { touched }
+            }
+            Mode::ReduceInBuffer(_) => self.touched_by(group, access.region),
+            Mode::Write | Mode::Discard | Mode::ReduceInPlace(_) => self.carve(group, access.region),
+        }
+    }
+
+    fn touched_by(&mut self, group: usize, region: &LogicalRegion) -> SmallVec<[(SetId, Cover); 4]> {
+        let forest = Arc::clone(region.space().forest());
+        self.data.group_mut(group).touched(region.space(), forest.shapes())
+    }
+
+    fn carve(&mut self, group: usize, region: &LogicalRegion) -> SmallVec<[(SetId, Cover); 4]> {
+        let forest = Arc::clone(region.space().forest());
+        let inside = self.data.group_mut(group).carve(region.space(), forest.shapes());
+        inside.into_iter().map(|id| (id, Cover::Everything)).collect()
+    }
+
+    /// Issues the copies, fills and applications of reductions that an access needs.
+    fn bring_up_to_date(
+        &mut self,
+        group: usize,
+        mode: Mode,
+        instance: &Arc<PhysicalInstance>,
+        touched: &[(SetId, Cover)],
+        fields: &FieldMask,
+    ) {
+        for (id, cover) in touched {
+            let pending = self.set(group, *id).pending_operator(cover, self.data.shapes());
+            match (mode, pending) {
+                (Mode::Discard, _) | (_, None) => {}
+                (Mode::ReduceInPlace(operator) | Mode::ReduceInBuffer(operator), Some(other)) if operator == other => {}
+                (_, Some(_)) => self.settle_pending(group, *id, instance, fields),
+            }
+        }
+        if matches!(mode, Mode::Read | Mode::Write | Mode::ReduceInPlace(_)) {
+            let mut movements = SmallVec::new();
+            for (id, cover) in touched {
+                self.find_sources(group, *id, cover, instance, &mut movements);
+            }
+            self.issue(&movements);
+        }
+    }
+
+    /// Applies a set's pending reductions where the set's data is at home.
+    fn settle_pending(&mut self, group: usize, id: SetId, preferred: &Arc<PhysicalInstance>, fields: &FieldMask) {
+        if let Some(sink) = self.data.sink.clone() {
+            let target = sink.instances.iter().find(|(held, _)| held.overlaps(fields));
+            target.into_iter().for_each(|(_, instance)| self.apply_pending(group, id, instance, fields));
+            return;
+        }
+        let home = self.home(self.set(group, id), preferred).unwrap_or_else(|| Arc::clone(preferred));
+        let mut movements = SmallVec::new();
+        self.find_sources(group, id, &Cover::Everything, &home, &mut movements);
+        self.issue(&movements);
+        self.apply_pending(group, id, &home, fields);
+    }
+
+    /// An instance that can hold all points of a set: the preferred one, else one with current values, else any that the set knows.
+    fn home(&self, set: &EquivalenceSet, preferred: &Arc<PhysicalInstance>) -> Option<Arc<PhysicalInstance>> {
+        let bounds = set.shape.space().bounds();
+        let holds =
+            |instance: &PhysicalInstance| instance.storage().layout().bounds().contains_rect(&bounds).unwrap_or(false);
+        if preferred.reduction().is_none() && holds(preferred) {
+            return Some(Arc::clone(preferred));
+        }
+        let known = || set.views.iter().filter(|view| holds(&view.instance));
+        let best = known().find(|view| view.valid.is_everything()).or_else(|| known().next());
+        best.map(|view| Arc::clone(view.instance.arc()))
+    }
+
+    /// Lists the movements that give `instance` current values (but for pending reductions) of `wanted`.
+    fn find_sources(
+        &mut self,
+        group: usize,
+        id: SetId,
+        wanted: &Cover,
+        instance: &Arc<PhysicalInstance>,
+        movements: &mut SmallVec<[Movement; 4]>,
+    ) {
+        let forest = Arc::clone(self.data.root.space().forest());
+        let shapes = forest.shapes();
+        let fields = self.data.group(group).fields.clone();
+        let set = self.data.group(group).set(id);
+        let mut missing = set.missing(instance, wanted, shapes);
+        if missing.is_nothing() {
+            return;
+        }
+        let mut movement = |source: Source, cover: Cover| {
+            let Some(shape) = cover.shape(&set.shape).cloned() else { return };
+            let destination = Arc::clone(instance);
+            movements.push(Movement { group, set: id, fields: fields.clone(), cover, shape, source, destination });
+        };
+        let useful = |view: &&View| view.valid.overlaps(&missing, shapes) && view.instance.id() != instance.id();
+        let mut sources: SmallVec<[(Arc<PhysicalInstance>, Cover); 4]> =
+            set.views.iter().filter(useful).map(|view| (Arc::clone(view.instance.arc()), view.valid.clone())).collect();
+        if sources.len() > 1 {
+            let candidates: Vec<_> = sources.iter().map(|(source, _)| Arc::clone(source)).collect();
+            let order = (self.rank)(&candidates, instance);
+            sources.sort_by_key(|(source, _)| {
+                let position = candidates.iter().position(|candidate| candidate.id() == source.id());
+                position.and_then(|position| order.iter().position(|&ranked| ranked == position)).unwrap_or(usize::MAX)
+            });
+        }
+        for (source, valid) in sources {
+            let part = valid.and(&missing, &set.shape, shapes);
+            if !part.is_nothing() {
+                missing = missing.minus(&part, &set.shape, shapes);
+                movement(Source::Instance(source), part);
+            }
+        }
+        if let (Some(value), false) = (&set.fill, missing.is_nothing()) {
+            movement(Source::Fill(value.clone()), missing);
+        }
+    }
+
+    /// Has the machine carry movements out, one operation for each pair of source and destination, and notes the result.
+    fn issue(&mut self, movements: &[Movement]) {
+        let mut routes: SmallVec<[(u64, u64); 4]> = movements.iter().map(Movement::route).collect();
+        routes.sort_unstable();
+        routes.dedup();
+        for route in routes {
+            let together = || movements.iter().filter(move |movement| movement.route() == route);
+            let mut after = Preconditions::default();
+            together().for_each(|movement| self.gather_movement(movement, &mut after));
+            let event = self.core.transfer(together().flat_map(Movement::transfers), &after);
+            self.core.note_copies(event, together(), &after);
+            together().for_each(|movement| self.commit_movement(movement, event));
+        }
+    }
+
+    fn gather_movement(&mut self, movement: &Movement, after: &mut Preconditions) {
+        let view = self.view(movement.group, movement.set, &movement.destination, after);
+        let set = self.set(movement.group, movement.set);
+        let shapes = self.data.shapes();
+        after.need(movement.destination.ready());
+        set.views[view].writers.touching(&movement.cover, shapes, &mut after.follows);
+        set.views[view].readers.touching(&movement.cover, shapes, &mut after.follows);
+        if let Source::Instance(source) = &movement.source {
+            let from = set.find_view(source).expect("a source is one of the set's views");
+            set.views[from].writers.touching(&movement.cover, shapes, &mut after.needs);
+        }
+    }
+
+    fn commit_movement(&mut self, movement: &Movement, event: Event) {
+        let forest = Arc::clone(self.data.root.space().forest());
+        let realm = self.core.pruning_realm();
+        let set = self.data.group_mut(movement.group).set_mut(movement.set);
+        if let Source::Instance(source) = &movement.source {
+            let from = set.find_view(source).expect("a source is one of the set's views");
+            set.add_reader(from, event, movement.cover.clone(), realm);
+        }
+        let to = set.find_view(&movement.destination).expect("made when the movement was gathered");
+        set.add_writer(to, event, movement.cover.clone(), forest.shapes());
+        let valid = set.views[to].valid.plus(&movement.cover, &set.shape, forest.shapes());
+        set.views[to].valid = valid;
+    }
+
+    /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of it, in program order.
+    fn apply_pending(&mut self, group: usize, id: SetId, into: &Arc<PhysicalInstance>, fields: &FieldMask) {
+        let pending = std::mem::take(&mut self.set_mut(group, id).pending);
+        if pending.is_empty() {
+            return;
+        }
+        let mut after = Preconditions::default();
+        let view = self.view(group, id, into, &mut after);
+        after.need(into.ready());
+        let fields = self.data.group(group).fields.intersection(fields);
+        let set = self.set(group, id);
+        set.views[view].writers.touching(&Cover::Everything, self.data.shapes(), &mut after.needs);
+        set.views[view].readers.touching(&Cover::Everything, self.data.shapes(), &mut after.follows);
+        pending.iter().for_each(|reduction| after.need(reduction.writer));
+        let transfers = self.core.reductions(&pending, &set.shape, &fields, into);
+        let event = self.core.transfer(transfers, &after);
+        self.core.note_reductions(event, &pending, into, &after);
+        for reduction in &pending {
+            reduction.buffer.leave_behind([event]);
+        }
+        let forest = Arc::clone(self.data.root.space().forest());
+        let set = self.set_mut(group, id);
+        set.keep_only(into);
+        set.add_writer(view_of(set, into), event, Cover::Everything, forest.shapes());
+    }
+
+    /// Adds what an access to part of a set must come after.
+    fn gather(
+        &mut self,
+        group: usize,
+        id: SetId,
+        cover: &Cover,
+        (mode, instance): (Mode, &Arc<PhysicalInstance>),
+        after: &mut Preconditions,
+    ) {
+        if let Mode::ReduceInBuffer(_) = mode {
+            let set = self.set(group, id);
+            let mine = set.pending.iter().filter(|pending| pending.buffer.id() == instance.id());
+            mine.for_each(|pending| after.need(pending.writer));
+            return;
+        }
+        let view = self.view(group, id, instance, after);
+        let set = self.set(group, id);
+        let (view, shapes) = (&set.views[view], self.data.shapes());
+        match mode {
+            Mode::Read => view.writers.touching(cover, shapes, &mut after.needs),
+            Mode::Write | Mode::ReduceInPlace(_) => {
+                view.writers.touching(cover, shapes, &mut after.needs);
+                view.readers.touching(cover, shapes, &mut after.follows);
+            }
+            Mode::Discard | Mode::ReduceInBuffer(_) => {
+                view.writers.touching(cover, shapes, &mut after.follows);
+                view.readers.touching(cover, shapes, &mut after.follows);
+            }
+        }
+    }
+
+    fn commit_read(
+        &mut self,
+        group: usize,
+        touched: &[(SetId, Cover)],
+        instance: &Arc<PhysicalInstance>,
+        event: Event,
+    ) {
+        let realm: Option<&Realm> = self.core.pruning_realm();
+        for (id, cover) in touched {
+            let set = self.data.group_mut(group).set_mut(*id);
+            set.add_reader(view_of(set, instance), event, cover.clone(), realm);
+        }
+    }
+
+    fn commit_write(
+        &mut self,
+        group: usize,
+        touched: &[(SetId, Cover)],
+        region: &LogicalRegion,
+        instance: &Arc<PhysicalInstance>,
+        event: Event,
+    ) {
+        let forest = Arc::clone(region.space().forest());
+        let ids: SmallVec<[SetId; 4]> = touched.iter().map(|(id, _)| *id).collect();
+        if ids.is_empty() {
+            return;
+        }
+        let group = self.data.group_mut(group);
+        let set = group.unite(&ids, region.space().shape());
+        let set = group.set_mut(set);
+        set.pending.clear();
+        // After uniting, one view of the instance is enough: the operation has come after all uses.
+        let mut first = true;
+        set.views.retain(|view| view.instance.id() == instance.id() && std::mem::take(&mut first));
+        set.keep_only(instance);
+        set.add_writer(view_of(set, instance), event, Cover::Everything, forest.shapes());
+    }
+
+    fn commit_in_place(
+        &mut self,
+        group: usize,
+        touched: &[(SetId, Cover)],
+        instance: &Arc<PhysicalInstance>,
+        event: Event,
+    ) {
+        let forest = Arc::clone(self.data.root.space().forest());
+        for (id, _) in touched {
+            let set = self.set_mut(group, *id);
+            set.keep_only(instance);
+            set.add_writer(view_of(set, instance), event, Cover::Everything, forest.shapes());
+        }
+    }
+
+    /// The position of a set's view of an instance. If the set does not know the instance yet, whatever used it before must end first.
+    fn view(&mut self, group: usize, id: SetId, instance: &Arc<PhysicalInstance>, after: &mut Preconditions) -> usize {
+        let set = self.set_mut(group, id);
+        if let Some(view) = set.find_view(instance) {
+            return view;
+        }
+        set.views.push(View::new(Held::new(instance)));
+        let mut leftovers = SmallVec::<[Event; 8]>::new();
+        instance.collect_leftovers(&mut leftovers);
+        leftovers.into_iter().for_each(|event| after.follow(event));
+        self.set(group, id).views.len() - 1
+    }
+
+    fn set(&self, group: usize, id: SetId) -> &EquivalenceSet {
+        self.data.group(group).set(id)
+    }
+
+    fn set_mut(&mut self, group: usize, id: SetId) -> &mut EquivalenceSet {
+        self.data.group_mut(group).set_mut(id)
+    }
+}
+
+fn view_of(set: &EquivalenceSet, instance: &PhysicalInstance) -> usize {
+    set.find_view(instance).expect("the view was made when the access was prepared")
+}
+
+impl Access<'_> {
+    fn mode(&self) -> Mode {
+        match (self.privilege, self.in_place) {
+            (Privilege::Read, _) => Mode::Read,
+            (Privilege::ReadWrite, _) => Mode::Write,
+            (Privilege::Discard, _) => Mode::Discard,
+            (Privilege::Reduce(operator), true) => Mode::ReduceInPlace(operator),
+            (Privilege::Reduce(operator), false) => Mode::ReduceInBuffer(operator),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Which part of an equivalence set something applies to.
+
+use maniple_region::{Shape, ShapeTable};
+
+/// A part of a set of points that is known from the context (*the whole*). Nearly always everything, which costs nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cover {
+    Nothing,
+    Everything,
+    /// Neither empty nor the whole.
+    Part(Shape),
+}
+
+impl Cover {
+    /// The part of `whole` that is also in `region`.
+    pub(crate) fn of(region: &Shape, whole: &Shape, shapes: &ShapeTable) -> Self {
+        if !shapes.overlaps(region, whole) {
+            return Self::Nothing;
+        }
+        Self::from_part(shapes.intersection(region, whole), whole)
+    }
+
+    fn from_part(part: Shape, whole: &Shape) -> Self {
+        if part == *whole {
+            Self::Everything
+        } else if part.is_empty() {
+            Self::Nothing
+        } else {
+            Self::Part(part)
+        }
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::Nothing
+    }
+
+    pub(crate) fn is_everything(&self) -> bool {
+        *self == Self::Everything
+    }
+
+    pub(crate) fn overlaps(&self, other: &Self, shapes: &ShapeTable) -> bool {
+        match (self, other) {
+            (Self::Nothing, _) | (_, Self::Nothing) => false,
+            (Self::Everything, _) | (_, Self::Everything) => true,
+            (Self::Part(a), Self::Part(b)) => shapes.overlaps(a, b),
+        }
+    }
+
+    pub(crate) fn contains(&self, other: &Self, shapes: &ShapeTable) -> bool {
+        match (self, other) {
+            (Self::Everything, _) | (_, Self::Nothing) => true,
+            (Self::Nothing, _) | (_, Self::Everything) => false,
+            (Self::Part(a), Self::Part(b)) => shapes.is_subset(b, a),
+        }
+    }
+
+    pub(crate) fn minus(&self, other: &Self, whole: &Shape, shapes: &ShapeTable) -> Self {
+        match (self, other) {
+            (_, Self::Everything) | (Self::Nothing, _) => Self::Nothing,
+            (_, Self::Nothing) => self.clone(),
+            (Self::Everything, Self::Part(b)) => Self::from_part(shapes.difference(whole, b), whole),
+            (Self::Part(a), Self::Part(b)) => Self::from_part(shapes.difference(a, b), whole),
+        }
+    }
+
+    pub(crate) fn plus(&self, other: &Self, whole: &Shape, shapes: &ShapeTable) -> Self {
+        match (self, other) {
+            (Self::Everything, _) | (_, Self::Everything) => Self::Everything,
+            (Self::Nothing, cover) | (cover, Self::Nothing) => cover.clone(),
+            (Self::Part(a), Self::Part(b)) => Self::from_part(shapes.union(a, b), whole),
+        }
+    }
+
+    pub(crate) fn and(&self, other: &Self, whole: &Shape, shapes: &ShapeTable) -> Self {
+        match (self, other) {
+            (Self::Nothing, _) | (_, Self::Nothing) => Self::Nothing,
+            (Self::Everything, cover) | (cover, Self::Everything) => cover.clone(),
+            (Self::Part(a), Self::Part(b)) if shapes.overlaps(a, b) => {
+                Self::from_part(shapes.intersection(a, b), whole)
+            }
+            (Self::Part(_), Self::Part(_)) => Self::Nothing,
+        }
+    }
+
+    /// The same points seen from a smaller whole.
+    pub(crate) fn within(&self, smaller: &Shape, shapes: &ShapeTable) -> Self {
+        match self {
+            Self::Part(part) => Self::of(part, smaller, shapes),
+            cover => cover.clone(),
+        }
+    }
+
+    /// The points.
+    pub(crate) fn shape<'a>(&'a self, whole: &'a Shape) -> Option<&'a Shape> {
+        match self {
+            Self::Nothing => None,
+            Self::Everything => Some(whole),
+            Self::Part(part) => Some(part),
+        }
+    }
+}

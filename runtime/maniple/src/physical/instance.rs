@@ -1,0 +1,173 @@
+//! Physical instances: memory that holds a region's data.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use maniple_mapper::{InstanceId, InstanceInfo};
+use maniple_realm::instance::Instance;
+use maniple_realm::layout::LayoutConstraint;
+use maniple_realm::machine::MemoryId;
+use maniple_realm::{After, Event, Realm};
+use maniple_region::{FieldMask, LogicalRegion, OperatorId};
+use parking_lot::Mutex;
+
+/// Memory that can hold some fields of a region, or contributions to them.
+///
+/// It knows nothing of what it holds; the equivalence sets do. Who uses it is recorded there too, in views; what a set forgets it hands
+/// to [`PhysicalInstance::leave_behind`], so that nobody who comes later overtakes those uses.
+pub(crate) struct PhysicalInstance {
+    id: InstanceId,
+    realm: Realm,
+    storage: Arc<Instance>,
+    region: LogicalRegion,
+    fields: FieldMask,
+    reduction: Option<OperatorId>,
+    ready: Event,
+    /// How many views and pending reductions refer to it: at zero, nothing in it will be needed again.
+    holders: AtomicUsize,
+    leftovers: Mutex<Leftovers>,
+}
+
+#[derive(Default)]
+struct Leftovers {
+    events: Vec<Event>,
+    /// Ended uses are dropped when the list is this long.
+    sweep_at: usize,
+}
+
+impl PhysicalInstance {
+    pub(crate) fn new(
+        id: InstanceId,
+        realm: Realm,
+        (storage, ready): (Arc<Instance>, Event),
+        region: LogicalRegion,
+        fields: FieldMask,
+        reduction: Option<OperatorId>,
+    ) -> Arc<Self> {
+        let (holders, leftovers) = (AtomicUsize::new(0), Mutex::default());
+        Arc::new(Self { id, realm, storage, region, fields, reduction, ready, holders, leftovers })
+    }
+
+    pub(crate) fn id(&self) -> InstanceId {
+        self.id
+    }
+
+    pub(crate) fn storage(&self) -> &Arc<Instance> {
+        &self.storage
+    }
+
+    pub(crate) fn memory(&self) -> MemoryId {
+        self.storage.memory()
+    }
+
+    /// The region that the instance was made for.
+    pub(crate) fn region(&self) -> &LogicalRegion {
+        &self.region
+    }
+
+    pub(crate) fn fields(&self) -> &FieldMask {
+        &self.fields
+    }
+
+    /// The operator, if this is a buffer for contributions.
+    pub(crate) fn reduction(&self) -> Option<OperatorId> {
+        self.reduction
+    }
+
+    /// The memory may be touched after this.
+    pub(crate) fn ready(&self) -> Event {
+        self.ready
+    }
+
+    pub(crate) fn holders(&self) -> usize {
+        self.holders.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.storage.layout().bytes() as u64
+    }
+
+    /// Uses that must end before the memory is used for something else or given back.
+    pub(crate) fn leave_behind(&self, events: impl IntoIterator<Item = Event>) {
+        let mut leftovers = self.leftovers.lock();
+        leftovers.events.extend(events);
+        if leftovers.events.len() > leftovers.sweep_at {
+            leftovers.events.retain(|&event| !self.realm.has_triggered(event));
+            leftovers.sweep_at = 32.max(2 * leftovers.events.len());
+        }
+    }
+
+    /// Adds the uses left behind that have not ended to `events`.
+    pub(crate) fn collect_leftovers(&self, events: &mut impl Extend<Event>) {
+        let mut leftovers = self.leftovers.lock();
+        leftovers.events.retain(|&event| !self.realm.has_triggered(event));
+        events.extend(leftovers.events.iter().copied());
+    }
+
+    /// What a mapper sees of it.
+    pub(crate) fn info(&self, valid: FieldMask) -> InstanceInfo {
+        let spec = self.storage.layout().spec();
+        let layout = LayoutConstraint { arrangement: Some(spec.arrangement), order: Some(spec.order) };
+        InstanceInfo {
+            id: self.id,
+            memory: self.memory(),
+            region: self.region.clone(),
+            fields: self.fields.clone(),
+            valid,
+            layout,
+            bytes: self.bytes(),
+        }
+    }
+}
+
+impl Drop for PhysicalInstance {
+    fn drop(&mut self) {
+        let leftovers = std::mem::take(&mut self.leftovers.get_mut().events);
+        // SAFETY: no view refers to the instance any more, or it would not be dropped, and views hand their uses to the leftovers. Those are
+        // copies that were issued before; tasks hold the instance until they have ended.
+        let destroyed = unsafe { self.realm.destroy_instance(&self.storage, After::follows(&leftovers)) };
+        debug_assert!(destroyed.is_ok(), "an instance is destroyed once: {destroyed:?}");
+    }
+}
+
+impl std::fmt::Debug for PhysicalInstance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "instance {} of {} in {}", self.id.0, self.region, self.memory())
+    }
+}
+
+/// A reference from an equivalence set: as long as there is one, the instance may not be taken for something else.
+#[derive(Debug)]
+pub(crate) struct Held(Arc<PhysicalInstance>);
+
+impl Held {
+    pub(crate) fn new(instance: &Arc<PhysicalInstance>) -> Self {
+        instance.holders.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(instance))
+    }
+
+    pub(crate) fn arc(&self) -> &Arc<PhysicalInstance> {
+        &self.0
+    }
+}
+
+impl Clone for Held {
+    fn clone(&self) -> Self {
+        Self::new(&self.0)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.holders.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Deref for Held {
+    type Target = PhysicalInstance;
+
+    fn deref(&self) -> &PhysicalInstance {
+        &self.0
+    }
+}

@@ -1,0 +1,301 @@
+//! Turning a mapper's choices into instances: those that exist, else new ones.
+
+use std::sync::Arc;
+
+use maniple_mapper::{Columns, Extent, InstanceChoice, MappingFailure, ReductionPlace};
+use maniple_realm::instance::{InstanceError, InstanceKind};
+use maniple_realm::layout::{FieldSpec, LayoutSpec};
+use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
+use smallvec::SmallVec;
+
+use super::instance::PhysicalInstance;
+use super::movement::Preconditions;
+use super::state::{Instances, RegionData};
+use crate::error::Error;
+use crate::runtime::RuntimeCore;
+
+/// The instances chosen for one requirement.
+#[derive(Default)]
+pub(crate) struct Selection {
+    pub(crate) instances: Instances,
+    /// A reduction that works on the values themselves.
+    pub(crate) in_place: bool,
+    /// What must happen before the instances are used, besides what the sets know: the refilling of a buffer.
+    pub(crate) ready: Preconditions,
+    /// Instances that were made for this selection.
+    created: SmallVec<[Arc<PhysicalInstance>; 2]>,
+}
+
+/// What is asked for.
+pub(crate) struct Request<'a> {
+    pub(crate) number: usize,
+    pub(crate) region: &'a LogicalRegion,
+    pub(crate) fields: &'a FieldMask,
+    pub(crate) privilege: Privilege,
+    /// All fields that the parent task may use.
+    pub(crate) all_fields: &'a FieldMask,
+    /// Other requirements of the same task may reduce to the same data: each needs a buffer of its own.
+    pub(crate) must_buffer: bool,
+    /// Buffers that other requirements of the same task have got.
+    pub(crate) taken: &'a [Arc<PhysicalInstance>],
+}
+
+/// Why there is no selection.
+pub(crate) enum SelectionError {
+    /// No room: the mapper may choose again.
+    Full(MappingFailure),
+    /// Something that choosing again does not mend.
+    Fatal(Error),
+}
+
+impl RegionData {
+    /// Finds or makes instances for a request, trying the choices in order.
+    pub(crate) fn select(
+        &mut self,
+        core: &RuntimeCore,
+        request: &Request<'_>,
+        choices: &[InstanceChoice],
+    ) -> Result<Selection, SelectionError> {
+        let mut failure = None;
+        for choice in choices {
+            let outcome = match request.privilege {
+                Privilege::Reduce(operator) if self.wants_buffer(request, choice) => {
+                    self.select_buffers(core, request, choice, operator)
+                }
+                _ => self.select_values(core, request, choice),
+            };
+            match outcome {
+                Err(SelectionError::Full(full)) => failure = Some(full),
+                other => return other,
+            }
+        }
+        let none = || SelectionError::Fatal(Error::mapper("map_requirement", "names no instance and is not virtual"));
+        Err(failure.map_or_else(none, SelectionError::Full))
+    }
+
+    fn wants_buffer(&self, request: &Request<'_>, choice: &InstanceChoice) -> bool {
+        request.must_buffer || choice.reduction == ReductionPlace::Buffer || self.sink.is_some()
+    }
+
+    /// Takes a selection back whose task could not be mapped: what was made for it goes.
+    pub(crate) fn deselect(&mut self, selection: Selection) {
+        for instance in &selection.created {
+            self.table.remove(instance);
+        }
+    }
+
+    fn select_values(
+        &mut self,
+        core: &RuntimeCore,
+        request: &Request<'_>,
+        choice: &InstanceChoice,
+    ) -> Result<Selection, SelectionError> {
+        let mut missing = request.fields.clone();
+        let mut selection =
+            Selection { in_place: matches!(request.privilege, Privilege::Reduce(_)), ..Selection::default() };
+        let wanted = (&choice.layout, choice.reuse);
+        selection.instances = self.table.find(request.region, &mut missing, choice.memory, wanted);
+        if missing.is_empty() {
+            return Ok(selection);
+        }
+        let region = self.extent(request.region, choice.extent);
+        for columns in columns(&missing, request.all_fields, choice.columns) {
+            match self.create(core, &region, &columns, choice, None) {
+                Ok(instance) => {
+                    selection.created.push(Arc::clone(&instance));
+                    selection.instances.push((columns.intersection(&missing), instance));
+                }
+                Err(error) => {
+                    self.deselect(selection);
+                    return Err(failure(request.number, error));
+                }
+            }
+        }
+        Ok(selection)
+    }
+
+    /// One buffer a field: contributions to different fields may have different types.
+    fn select_buffers(
+        &mut self,
+        core: &RuntimeCore,
+        request: &Request<'_>,
+        choice: &InstanceChoice,
+        operator: OperatorId,
+    ) -> Result<Selection, SelectionError> {
+        let mut selection = Selection::default();
+        for field in request.fields.iter() {
+            if let Err(error) = self.select_buffer(core, request, (choice, operator, field), &mut selection) {
+                self.deselect(selection);
+                return Err(failure(request.number, error));
+            }
+        }
+        Ok(selection)
+    }
+
+    fn select_buffer(
+        &mut self,
+        core: &RuntimeCore,
+        request: &Request<'_>,
+        (choice, operator, field): (&InstanceChoice, OperatorId, FieldId),
+        selection: &mut Selection,
+    ) -> Result<(), CreateError> {
+        let column = FieldMask::of(field);
+        let known: Vec<_> = self.table.buffers(request.region, choice.memory, operator).cloned().collect();
+        let fits = |buffer: &&Arc<PhysicalInstance>| {
+            *buffer.fields() == column && !request.taken.iter().any(|taken| taken.id() == buffer.id())
+        };
+        let mut known = known.iter().filter(fits);
+        // A buffer whose contributions are all still pending takes more; one that is free is emptied first.
+        let open = known.clone().find(|buffer| self.is_pending_everywhere(buffer, request.region));
+        let buffer = match open.or_else(|| known.find(|buffer| buffer.holders() == 0)) {
+            Some(buffer) => {
+                if buffer.holders() == 0 {
+                    let mut after = Preconditions::default();
+                    after.need(buffer.ready());
+                    buffer.collect_leftovers(&mut after.follows);
+                    selection.ready.need(core.refill(buffer, request.region, field, &after));
+                }
+                Arc::clone(buffer)
+            }
+            None => {
+                let buffer = self.create(core, request.region, &column, choice, Some(operator))?;
+                selection.created.push(Arc::clone(&buffer));
+                buffer
+            }
+        };
+        selection.instances.push((column, buffer));
+        Ok(())
+    }
+
+    /// Whether every set that the request touches still has the buffer's contributions pending.
+    fn is_pending_everywhere(&mut self, buffer: &PhysicalInstance, region: &LogicalRegion) -> bool {
+        let forest = Arc::clone(self.root.space().forest());
+        let mut any = false;
+        for group in self.groups_of(buffer.fields()) {
+            for (id, _) in self.group_mut(group).touched(region.space(), forest.shapes()) {
+                let set = self.group(group).set(id);
+                if !set.pending.iter().any(|pending| pending.buffer.id() == buffer.id()) {
+                    return false;
+                }
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn extent(&self, region: &LogicalRegion, extent: Extent) -> LogicalRegion {
+        let levels = match extent {
+            Extent::Region => 0,
+            Extent::Ancestor(levels) => levels,
+            Extent::Root => usize::MAX,
+        };
+        let mut space = region.space().clone();
+        for _ in 0..levels {
+            let Some(partition) = space.partition().filter(|_| space != *self.root.space()) else { break };
+            space = partition.parent().clone();
+        }
+        region.with_space(space)
+    }
+
+    fn create(
+        &mut self,
+        core: &RuntimeCore,
+        region: &LogicalRegion,
+        fields: &FieldMask,
+        choice: &InstanceChoice,
+        operator: Option<OperatorId>,
+    ) -> Result<Arc<PhysicalInstance>, CreateError> {
+        let spec = layout(region, fields, choice, operator)?;
+        let layout = spec.build().map_err(|error| CreateError::Other(Error::internal(error)))?;
+        let kind = instance_kind(region, fields, operator)?;
+        let memory = choice.memory;
+        let mut result = core.realm().create_instance(memory, layout.clone(), kind);
+        if is_full(&result) && self.table.collect(memory) {
+            result = core.realm().create_instance(memory, layout.clone(), kind);
+        }
+        if is_full(&result) && core.collect(memory) {
+            result = core.realm().create_instance(memory, layout, kind);
+        }
+        let storage = result.map_err(CreateError::Machine)?;
+        let instance = core.new_instance(storage, region.clone(), fields.clone(), operator);
+        self.table.insert(&instance);
+        Ok(instance)
+    }
+}
+
+enum CreateError {
+    Machine(InstanceError),
+    Other(Error),
+}
+
+impl From<Error> for CreateError {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+fn is_full<T>(result: &Result<T, InstanceError>) -> bool {
+    matches!(result, Err(InstanceError::OutOfMemory(_)))
+}
+
+fn failure(requirement: usize, error: CreateError) -> SelectionError {
+    match error {
+        CreateError::Machine(InstanceError::OutOfMemory(full)) => SelectionError::Full(MappingFailure::OutOfMemory {
+            requirement,
+            memory: full.memory,
+            bytes: full.requested,
+            used: full.used,
+            capacity: full.capacity,
+        }),
+        CreateError::Machine(other) => SelectionError::Fatal(Error::internal(other)),
+        CreateError::Other(error) => SelectionError::Fatal(error),
+    }
+}
+
+/// The fields of each new instance.
+fn columns(missing: &FieldMask, all: &FieldMask, columns: Columns) -> SmallVec<[FieldMask; 2]> {
+    match columns {
+        Columns::Requirement => SmallVec::from_iter([missing.clone()]),
+        Columns::Separate => missing.iter().map(FieldMask::of).collect(),
+        Columns::All => SmallVec::from_iter([missing.union(all)]),
+    }
+}
+
+fn layout(
+    region: &LogicalRegion,
+    fields: &FieldMask,
+    choice: &InstanceChoice,
+    operator: Option<OperatorId>,
+) -> Result<LayoutSpec, Error> {
+    let mut specs = Vec::with_capacity(fields.len());
+    for id in fields.iter() {
+        let ty = region.fields().type_of(id)?;
+        let (size, align) = match operator {
+            Some(operator) => {
+                let reduction = operator.reduction_on(ty).ok_or_else(|| Error::no_reduction(operator, region, id))?;
+                (reduction.rhs_size(), reduction.rhs_align())
+            }
+            None => (ty.size, ty.align),
+        };
+        specs.push(FieldSpec { id, size, align });
+    }
+    let mut spec = LayoutSpec::new(region.space().space().bounds(), specs);
+    if let Some(arrangement) = choice.layout.arrangement {
+        spec = spec.arranged(arrangement);
+    }
+    if let Some(order) = choice.layout.order.filter(|order| order.dim() == spec.bounds.dim()) {
+        spec = spec.ordered(order);
+    }
+    Ok(spec)
+}
+
+fn instance_kind(
+    region: &LogicalRegion,
+    fields: &FieldMask,
+    operator: Option<OperatorId>,
+) -> Result<InstanceKind, Error> {
+    let (Some(operator), Some(first)) = (operator, fields.iter().next()) else { return Ok(InstanceKind::Normal) };
+    let ty = region.fields().type_of(first)?;
+    let reduction = operator.reduction_on(ty).ok_or_else(|| Error::no_reduction(operator, region, first))?;
+    Ok(InstanceKind::Reduction(*reduction))
+}

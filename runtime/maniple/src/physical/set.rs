@@ -1,0 +1,190 @@
+//! Equivalence sets: points that share one history (Bauer et al., *Visibility Algorithms for Dynamic Dependence Analysis and
+//! Distributed Coherence*, PPoPP 2023).
+//!
+//! A set says where the current values of its points are: in which instances (*views*), or that they are all one value that was never
+//! stored (*fill*), plus contributions of reductions that have not been applied yet. A view also records who uses the instance for points
+//! of the set, so that later uses can be ordered after them.
+//!
+//! Invariants: pending reductions are newer than every view and all have one operator; a view's uses lie within the set.
+
+use maniple_realm::{Event, Realm};
+use maniple_region::{OperatorId, Shape, ShapeTable};
+use smallvec::SmallVec;
+
+use super::cover::Cover;
+use super::instance::{Held, PhysicalInstance};
+use crate::fill::FillValue;
+
+/// The place of an operation in program order: of its launch, then of its point.
+pub(crate) type Order = (u64, u64);
+
+/// Points with one history, for one group of fields.
+#[derive(Clone, Debug)]
+pub(crate) struct EquivalenceSet {
+    pub(crate) shape: Shape,
+    /// Every point has this value, if nobody stored it.
+    pub(crate) fill: Option<FillValue>,
+    pub(crate) views: SmallVec<[View; 2]>,
+    pub(crate) pending: Vec<PendingReduction>,
+}
+
+/// What an instance means to a set.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) instance: Held,
+    /// Where it has current values (but for pending reductions).
+    pub(crate) valid: Cover,
+    pub(crate) writers: Uses,
+    pub(crate) readers: Uses,
+}
+
+/// Contributions in a buffer that have not been applied.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingReduction {
+    pub(crate) operator: OperatorId,
+    pub(crate) buffer: Held,
+    pub(crate) cover: Cover,
+    /// The last task that folded into the buffer.
+    pub(crate) writer: Event,
+    /// Reductions are applied in program order, so that floating-point results do not depend on timing.
+    pub(crate) order: Order,
+}
+
+impl EquivalenceSet {
+    pub(crate) fn new(shape: Shape, fill: Option<FillValue>) -> Self {
+        Self { shape, fill, views: SmallVec::new(), pending: Vec::new() }
+    }
+
+    /// The position of the view of an instance, if there is one.
+    pub(crate) fn find_view(&self, instance: &PhysicalInstance) -> Option<usize> {
+        self.views.iter().position(|view| view.instance.id() == instance.id())
+    }
+
+    /// The part of `wanted` for which `instance` does not hold current values.
+    pub(crate) fn missing(&self, instance: &PhysicalInstance, wanted: &Cover, shapes: &ShapeTable) -> Cover {
+        match self.find_view(instance) {
+            Some(view) => wanted.minus(&self.views[view].valid, &self.shape, shapes),
+            None => wanted.clone(),
+        }
+    }
+
+    /// The operator of pending reductions that touch `cover`.
+    pub(crate) fn pending_operator(&self, cover: &Cover, shapes: &ShapeTable) -> Option<OperatorId> {
+        self.pending.iter().find(|pending| pending.cover.overlaps(cover, shapes)).map(|pending| pending.operator)
+    }
+
+    /// Adds contributions, keeping program order.
+    pub(crate) fn push_pending(&mut self, reduction: PendingReduction) {
+        let known = self.pending.iter_mut().find(|pending| pending.buffer.id() == reduction.buffer.id());
+        if let Some(known) = known {
+            known.writer = reduction.writer;
+            return;
+        }
+        let place = self.pending.partition_point(|pending| pending.order <= reduction.order);
+        self.pending.insert(place, reduction);
+    }
+
+    /// Notes that somebody reads an instance that holds current values.
+    pub(crate) fn add_reader(&mut self, view: usize, event: Event, cover: Cover, realm: Option<&Realm>) {
+        self.views[view].readers.push(event, cover, realm);
+    }
+
+    /// Notes that somebody has put values into `cover` of an instance after every earlier use of it there.
+    pub(crate) fn add_writer(&mut self, view: usize, event: Event, cover: Cover, shapes: &ShapeTable) {
+        let view = &mut self.views[view];
+        view.writers.forget(&cover, shapes);
+        view.readers.forget(&cover, shapes);
+        view.writers.push(event, cover, None);
+    }
+
+    /// Makes one instance the only one with current values of the whole set.
+    pub(crate) fn keep_only(&mut self, instance: &PhysicalInstance) {
+        self.fill = None;
+        self.views.retain(|view| view.instance.id() == instance.id());
+        for view in &mut self.views {
+            view.valid = Cover::Everything;
+        }
+    }
+
+    /// Cuts the points of `inside` out of the set: `self` keeps the rest. Both keep the history.
+    pub(crate) fn split(&mut self, inside: &Shape, shapes: &ShapeTable) -> Self {
+        let outside = shapes.difference(&self.shape, inside);
+        let part = self.within(inside, shapes);
+        *self = self.within(&outside, shapes);
+        part
+    }
+
+    /// The history of a part of the points.
+    pub(crate) fn within(&self, part: &Shape, shapes: &ShapeTable) -> Self {
+        let views = self.views.iter().filter_map(|view| view.within(part, shapes)).collect();
+        let pending = self.pending.iter().filter_map(|pending| {
+            let cover = pending.cover.within(part, shapes);
+            (!cover.is_nothing()).then(|| PendingReduction { cover, ..pending.clone() })
+        });
+        Self { shape: part.clone(), fill: self.fill.clone(), views, pending: pending.collect() }
+    }
+}
+
+impl View {
+    pub(crate) fn new(instance: Held) -> Self {
+        Self { instance, valid: Cover::Nothing, writers: Uses::default(), readers: Uses::default() }
+    }
+
+    fn within(&self, part: &Shape, shapes: &ShapeTable) -> Option<Self> {
+        let view = Self {
+            instance: self.instance.clone(),
+            valid: self.valid.within(part, shapes),
+            writers: self.writers.within(part, shapes),
+            readers: self.readers.within(part, shapes),
+        };
+        let is_used = !view.writers.is_empty() || !view.readers.is_empty();
+        (is_used || !view.valid.is_nothing()).then_some(view)
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if self.writers.is_empty() && self.readers.is_empty() {
+            return;
+        }
+        let uses = self.writers.0.iter().chain(&self.readers.0);
+        self.instance.leave_behind(uses.map(|(event, _)| *event));
+    }
+}
+
+/// Uses of an instance for parts of a set, each ended when its event has triggered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Uses(SmallVec<[(Event, Cover); 2]>);
+
+impl Uses {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a use. With a realm, forgets ended ones whenever the list has doubled.
+    pub(crate) fn push(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
+        if let (Some(realm), true) = (realm, self.0.len() >= 8 && self.0.len().is_power_of_two()) {
+            self.0.retain(|(event, _)| !realm.has_triggered(*event));
+        }
+        self.0.push((event, cover));
+    }
+
+    /// The events of uses that touch `cover`.
+    pub(crate) fn touching(&self, cover: &Cover, shapes: &ShapeTable, events: &mut SmallVec<[Event; 8]>) {
+        for (event, used) in &self.0 {
+            if used.overlaps(cover, shapes) && !events.contains(event) {
+                events.push(*event);
+            }
+        }
+    }
+
+    /// Drops uses that lie within `cover`: somebody who comes after all of them stands for them now.
+    fn forget(&mut self, cover: &Cover, shapes: &ShapeTable) {
+        self.0.retain(|(_, used)| !cover.contains(used, shapes));
+    }
+
+    fn within(&self, part: &Shape, shapes: &ShapeTable) -> Self {
+        let uses = self.0.iter().map(|(event, cover)| (*event, cover.within(part, shapes)));
+        Self(uses.filter(|(_, cover)| !cover.is_nothing()).collect())
+    }
+}

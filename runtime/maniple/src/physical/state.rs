@@ -1,0 +1,181 @@
+//! What is known of the data of one region tree in one context.
+
+use std::sync::Arc;
+
+use maniple_realm::Event;
+use maniple_region::{FieldMask, LogicalRegion, Partitioning, ShapeTable};
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+
+use super::cover::Cover;
+use super::group::FieldGroup;
+use super::instance::{Held, PhysicalInstance};
+use super::set::{EquivalenceSet, View};
+use super::table::InstanceTable;
+use crate::fill::FillValue;
+
+/// Instances that together hold a requirement's fields.
+pub(crate) type Instances = SmallVec<[(FieldMask, Arc<PhysicalInstance>); 2]>;
+
+/// The physical state of a region: of one that a task created, or of one that a task got from its parent and whose parts it hands to
+/// its children. Siblings' states are separate; a virtually mapped task shares its parent's.
+pub(crate) struct RegionState {
+    data: Mutex<RegionData>,
+}
+
+/// The part of a [`RegionState`] that changes.
+pub(crate) struct RegionData {
+    /// The largest region that the state is about.
+    pub(crate) root: LogicalRegion,
+    groups: Vec<FieldGroup>,
+    pub(crate) table: InstanceTable,
+    /// Where contributions go in the end, if the task that holds the region may only reduce.
+    pub(crate) sink: Option<Sink>,
+}
+
+/// The instances of a task that holds only the privilege to reduce.
+#[derive(Clone)]
+pub(crate) struct Sink {
+    pub(crate) instances: Instances,
+}
+
+impl RegionState {
+    /// The state of a new region: every value is zero.
+    pub(crate) fn fresh(root: LogicalRegion) -> Arc<Self> {
+        Self::with_groups(root, Vec::new(), InstanceTable::default(), None)
+    }
+
+    /// The state of a region whose current values are in instances that the task got, from `ready` on.
+    pub(crate) fn inherited(root: LogicalRegion, instances: &Instances, ready: Event) -> Arc<Self> {
+        let (mut table, mut groups) = (InstanceTable::default(), Vec::new());
+        for (fields, instance) in instances {
+            let mut view = View::new(Held::new(instance));
+            view.valid = Cover::Everything;
+            if !ready.is_none() {
+                view.writers.push(ready, Cover::Everything, None);
+            }
+            let mut set = EquivalenceSet::new(root.space().shape().clone(), None);
+            set.views.push(view);
+            groups.push(FieldGroup::new(fields.clone(), set));
+            table.insert(instance);
+        }
+        Self::with_groups(root, groups, table, None)
+    }
+
+    /// The state of a region to which a task may only contribute, into instances that it got, from `ready` on.
+    pub(crate) fn contributing(root: LogicalRegion, sink: Sink, ready: Event) -> Arc<Self> {
+        let groups = sink.instances.iter().map(|(fields, instance)| {
+            let mut view = View::new(Held::new(instance));
+            view.writers.push(ready, Cover::Everything, None);
+            let mut set = EquivalenceSet::new(root.space().shape().clone(), None);
+            set.views.push(view);
+            FieldGroup::new(fields.clone(), set)
+        });
+        let groups = groups.collect();
+        Self::with_groups(root, groups, InstanceTable::default(), Some(sink))
+    }
+
+    fn with_groups(
+        root: LogicalRegion,
+        groups: Vec<FieldGroup>,
+        table: InstanceTable,
+        sink: Option<Sink>,
+    ) -> Arc<Self> {
+        Arc::new(Self { data: Mutex::new(RegionData { root, groups, table, sink }) })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, RegionData> {
+        self.data.lock()
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, RegionData>> {
+        self.data.try_lock()
+    }
+}
+
+impl RegionData {
+    pub(crate) fn shapes(&self) -> &ShapeTable {
+        self.root.space().forest().shapes()
+    }
+
+    /// The groups that together have exactly these fields. Splits groups and makes new ones as needed.
+    pub(crate) fn groups_of(&mut self, fields: &FieldMask) -> SmallVec<[usize; 2]> {
+        let mut found = SmallVec::new();
+        let mut unseen = fields.clone();
+        for index in 0..self.groups.len() {
+            let common = self.groups[index].fields.intersection(fields);
+            if common.is_empty() {
+                continue;
+            }
+            unseen = unseen.difference(&common);
+            let rest = self.groups[index].fields.difference(fields);
+            if !rest.is_empty() {
+                let other = self.groups[index].narrowed(rest);
+                self.groups[index].fields = common;
+                self.groups.push(other);
+            }
+            found.push(index);
+        }
+        if !unseen.is_empty() {
+            let zero = EquivalenceSet::new(self.root.space().shape().clone(), Some(FillValue::Zero));
+            let group = FieldGroup::new(unseen, zero);
+            found.push(self.groups.len());
+            self.groups.push(group);
+        }
+        found
+    }
+
+    pub(crate) fn group(&self, index: usize) -> &FieldGroup {
+        &self.groups[index]
+    }
+
+    pub(crate) fn group_mut(&mut self, index: usize) -> &mut FieldGroup {
+        &mut self.groups[index]
+    }
+
+    /// Splits the sets that have just the points that a disjoint partition splits: its pieces are about to be used one by one.
+    pub(crate) fn refine(&mut self, fields: &FieldMask, partition: &Partitioning) {
+        let forest = Arc::clone(self.root.space().forest());
+        for group in self.groups_of(fields) {
+            self.groups[group].refine(partition, forest.shapes());
+        }
+    }
+
+    /// Gives fields one value at all points of a region, which is stored nowhere yet.
+    pub(crate) fn fill(&mut self, region: &LogicalRegion, fields: &FieldMask, value: &FillValue) {
+        let forest = Arc::clone(self.root.space().forest());
+        for group in self.groups_of(fields) {
+            let group = &mut self.groups[group];
+            let inside = group.carve(region.space(), forest.shapes());
+            if inside.is_empty() {
+                continue;
+            }
+            let set = group.unite(&inside, region.space().shape());
+            *group.set_mut(set) = EquivalenceSet::new(region.space().shape().clone(), Some(value.clone()));
+        }
+    }
+
+    /// Of `fields`, those that an instance holds current values of, everywhere in `region`.
+    pub(crate) fn valid_fields(
+        &mut self,
+        region: &LogicalRegion,
+        fields: &FieldMask,
+        instance: &PhysicalInstance,
+    ) -> FieldMask {
+        let forest = Arc::clone(self.root.space().forest());
+        let mut valid = FieldMask::new();
+        for group in self.groups_of(&fields.intersection(instance.fields())) {
+            let group = &mut self.groups[group];
+            let touched = group.touched(region.space(), forest.shapes());
+            let is_current = |(id, cover): &(usize, Cover)| {
+                let set = group.set(*id);
+                set.missing(instance, cover, forest.shapes()).is_nothing()
+                    && set.pending_operator(cover, forest.shapes()).is_none()
+            };
+            if touched.iter().all(is_current) {
+                valid = valid.union(&group.fields);
+            }
+        }
+        valid
+    }
+}

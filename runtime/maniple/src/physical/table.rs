@@ -1,0 +1,115 @@
+//! The instances of one region state, by place.
+
+use std::sync::Arc;
+
+use maniple_mapper::Reuse;
+use maniple_realm::layout::LayoutConstraint;
+use maniple_realm::machine::MemoryId;
+use maniple_region::{FieldMask, IndexSpaceNode, LogicalRegion, NodeId, OperatorId};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::instance::PhysicalInstance;
+use super::state::Instances;
+
+/// Finds instances by memory and by the region that they were made for.
+#[derive(Default)]
+pub(crate) struct InstanceTable {
+    by_place: FxHashMap<(MemoryId, NodeId), SmallVec<[Arc<PhysicalInstance>; 2]>>,
+}
+
+impl InstanceTable {
+    pub(crate) fn insert(&mut self, instance: &Arc<PhysicalInstance>) {
+        let here = self.by_place.entry(place(instance)).or_default();
+        if !here.iter().any(|known| known.id() == instance.id()) {
+            here.push(Arc::clone(instance));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, instance: &PhysicalInstance) {
+        if let Some(here) = self.by_place.get_mut(&place(instance)) {
+            here.retain(|known| known.id() != instance.id());
+        }
+    }
+
+    /// Existing instances for as many of `fields` as possible: nearest in the region tree first. Fields found are removed from `fields`.
+    pub(crate) fn find(
+        &self,
+        region: &LogicalRegion,
+        fields: &mut FieldMask,
+        memory: MemoryId,
+        (layout, reuse): (&LayoutConstraint, Reuse),
+    ) -> Instances {
+        let mut found = Instances::new();
+        let fits = |instance: &PhysicalInstance| {
+            instance.reduction().is_none()
+                && instance.storage().layout().satisfies(layout)
+                && !matches!(reuse, Reuse::Only(id) if id != instance.id())
+        };
+        for space in upwards(region.space()) {
+            if reuse == Reuse::Never || fields.is_empty() {
+                break;
+            }
+            for instance in self.at(memory, &space).filter(|instance| fits(instance)) {
+                let common = fields.intersection(instance.fields());
+                if !common.is_empty() {
+                    *fields = fields.difference(&common);
+                    found.push((common, Arc::clone(instance)));
+                }
+            }
+            if reuse == Reuse::Exact {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Buffers for contributions to a region.
+    pub(crate) fn buffers(
+        &self,
+        region: &LogicalRegion,
+        memory: MemoryId,
+        operator: OperatorId,
+    ) -> impl Iterator<Item = &Arc<PhysicalInstance>> {
+        self.at(memory, region.space()).filter(move |instance| instance.reduction() == Some(operator))
+    }
+
+    /// All instances that can hold a region.
+    pub(crate) fn covering(&self, region: &LogicalRegion) -> Vec<Arc<PhysicalInstance>> {
+        let spaces: SmallVec<[NodeId; 4]> = upwards(region.space()).map(|space| space.id()).collect();
+        let mut found: Vec<_> = (self.by_place.iter())
+            .filter(|((_, node), _)| spaces.contains(node))
+            .flat_map(|(_, here)| here.iter().cloned())
+            .collect();
+        found.sort_unstable_by_key(|instance| instance.id());
+        found
+    }
+
+    /// Forgets instances of a memory that hold nothing any more and that nobody uses. Returns whether there were any.
+    pub(crate) fn collect(&mut self, memory: MemoryId) -> bool {
+        let mut any = false;
+        for ((place, _), here) in &mut self.by_place {
+            if *place == memory {
+                let before = here.len();
+                here.retain(|instance| instance.holders() > 0 || Arc::strong_count(instance) > 1);
+                any |= here.len() < before;
+            }
+        }
+        self.by_place.retain(|_, here| !here.is_empty());
+        any
+    }
+
+    fn at(&self, memory: MemoryId, space: &IndexSpaceNode) -> impl Iterator<Item = &Arc<PhysicalInstance>> {
+        self.by_place.get(&(memory, space.id())).into_iter().flatten()
+    }
+}
+
+fn place(instance: &PhysicalInstance) -> (MemoryId, NodeId) {
+    (instance.memory(), instance.region().space().id())
+}
+
+/// A space and the spaces above it, nearest first.
+fn upwards(space: &IndexSpaceNode) -> impl Iterator<Item = IndexSpaceNode> {
+    let parents = space.ancestors().map(|partition| partition.parent().clone());
+    std::iter::once(space.clone()).chain(parents)
+}

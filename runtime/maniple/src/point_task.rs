@@ -1,0 +1,260 @@
+//! One point of a launch on its way through the machine.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use maniple_mapper::TaskProfile;
+use maniple_realm::machine::ProcessorId;
+use maniple_realm::{After, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
+use maniple_region::{LogicalRegion, Privilege};
+use maniple_space::AnyPoint;
+use smallvec::SmallVec;
+
+use crate::context::{Context, ContextState, HeldRegion};
+use crate::error::{Error, Result};
+use crate::operation::Operation;
+use crate::physical::analysis::{Access, Analysis};
+use crate::physical::movement::Preconditions;
+use crate::physical::state::{RegionState, Sink};
+use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
+use crate::task::{Body, Value};
+use crate::task_operation::TaskState;
+
+/// A point with its data, about to run.
+pub(crate) struct PointTask {
+    pub(crate) state: Arc<TaskState>,
+    pub(crate) operation: Arc<Operation>,
+    pub(crate) point: AnyPoint,
+    pub(crate) index: usize,
+    pub(crate) variant: usize,
+    pub(crate) processor: ProcessorId,
+    pub(crate) profile: bool,
+    pub(crate) is_virtual: bool,
+    pub(crate) regions: SmallVec<[PhysicalRegion; 4]>,
+}
+
+/// A point whose body launches nothing.
+pub(crate) struct LeafTask(Box<PointTask>);
+
+impl LeafTask {
+    /// Hands the point to the machine. The event is the body's end.
+    pub(crate) fn issue(task: PointTask, (target, priority): (Target, i32), after: &Preconditions) -> Event {
+        let core = Arc::clone(&task.state.context.core);
+        core.task_issued();
+        let spawn = Spawn { target, priority, ..Spawn::after(after.after()) };
+        core.realm().spawn(spawn, Self(Box::new(task)))
+    }
+
+    fn call(&self, processor: ProcessorId) -> Result<Value> {
+        let task = &*self.0;
+        let Body::Leaf(body) = task.state.launch.definition.body(task.variant) else {
+            return Err(Error::launch(task.state.name(), "its variant is no leaf"));
+        };
+        let call = LeafCall {
+            task: task.state.name(),
+            point: task.point,
+            domain: task.state.launch.domain,
+            processor,
+            regions: &task.regions,
+            arguments: &task.state.launch.arguments,
+            taken: RefCell::default(),
+        };
+        let outcome = fault::catch(|| body(&call)).map_err(|fault| task.state.blame_fault(&fault, task.point));
+        outcome.flatten().map_err(|error| task.state.blame(error, task.point))
+    }
+
+    fn end(self, value: Result<Value>) {
+        let PointTask { state, operation, index, regions, .. } = *self.0;
+        // Instances go before anybody hears of the end: who waits for room finds it.
+        drop(regions);
+        state.context.core.task_ended();
+        state.point_ended(&operation, index, value);
+    }
+}
+
+impl Work for LeafTask {
+    fn run(self, worker: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        let core = Arc::clone(&self.0.state.context.core);
+        let started = self.0.profile.then(|| core.now_ns());
+        let value = self.call(worker.processor());
+        if let Some(started) = started {
+            let profile = TaskProfile { processor: worker.processor(), started, ended: core.now_ns() };
+            self.0.state.report(&profile);
+        }
+        let outcome = value.as_ref().map_or_else(|error| Err(Arc::<Fault>::from(error.clone())), |_| Ok(()));
+        self.end(value);
+        outcome
+    }
+
+    fn poisoned(self, _: &WorkerContext<'_>, fault: &Arc<Fault>) {
+        let error = self.0.state.blame_fault(fault, self.0.point);
+        self.end(Err(error));
+    }
+}
+
+/// A point whose body launches, and may wait.
+pub(crate) struct ContextTask;
+
+impl ContextTask {
+    /// Hands the point to the machine. The event is the end of the body and of everything that it launched, with its data where its
+    /// parent wants it.
+    pub(crate) fn issue(
+        task: PointTask,
+        (target, priority): (Target, i32),
+        start: Preconditions,
+        data: &Preconditions,
+    ) -> Event {
+        let core = Arc::clone(&task.state.context.core);
+        let realm = core.realm();
+        let done = realm.user_event();
+        let inner = task.state.launch.definition.variants()[task.variant].is_inner;
+        // An inner task does not look at its data: it starts at once, and those that it launches wait instead.
+        let (start, ready) = match inner {
+            true => (start, realm.merge(data.after())),
+            false => (start.and(data), Event::NONE),
+        };
+        let (state, operation, index, point) =
+            (Arc::clone(&task.state), Arc::clone(&task.operation), task.index, task.point);
+        let is_virtual = task.is_virtual;
+        let slot = Arc::new(parking_lot::Mutex::new(None));
+        let filled = Arc::clone(&slot);
+        let spawn = Spawn { target, priority, ..Spawn::after(start.after()) };
+        let body = realm.spawn_async(spawn, async move {
+            let value = run_in_context(task, ready).await;
+            *filled.lock() = Some(value);
+        });
+        let ended = Arc::clone(&core);
+        realm.when(&body, move |outcome| {
+            let value = match outcome {
+                Ok(()) => {
+                    slot.lock().take().unwrap_or_else(|| Err(Error::launch(state.name(), "its body gave no result")))
+                }
+                Err(fault) => Err(state.blame_fault(fault, point)),
+            };
+            finish(&ended, (&state, &operation, index), done, value, is_virtual);
+        });
+        done.event()
+    }
+}
+
+/// Tells everybody that a point with a context has ended.
+fn finish(
+    core: &crate::runtime::RuntimeCore,
+    (state, operation, index): (&TaskState, &Arc<Operation>, usize),
+    done: UserEvent,
+    value: Result<Value>,
+    is_virtual: bool,
+) {
+    match &value {
+        Ok(_) => core.realm().trigger(done),
+        Err(error) => core.realm().poison(done, error.clone()),
+    }
+    if is_virtual {
+        state.virtual_point_ended(operation);
+    }
+    state.point_ended(operation, index, value);
+}
+
+/// Runs a body with a context of its own, waits for all that it launched, and puts its data where its parent wants it.
+async fn run_in_context(task: PointTask, ready: Event) -> Result<Value> {
+    let parent = Arc::clone(&task.state.context);
+    let (core, name) = (Arc::clone(&parent.core), task.state.name().to_owned());
+    let Body::Context(body) = task.state.launch.definition.body(task.variant) else {
+        return Err(Error::launch(&name, "its variant is a leaf"));
+    };
+    let held = task.regions.iter().flat_map(|physical| held(physical, ready)).collect::<Vec<_>>();
+    for state in &held {
+        core.register(&state.state);
+    }
+    let shown = task.state.launch.index_launch.then_some(task.point);
+    let context = ContextState::new(&core, &name, shown, task.processor, parent.depth + 1, held);
+    let regions: Arc<[LogicalRegion]> = task.regions.iter().map(|physical| physical.region.clone()).collect();
+    let call = ContextCall {
+        context: Context { state: Arc::clone(&context) },
+        point: task.point,
+        domain: task.state.launch.domain,
+        regions,
+        arguments: Arc::clone(&task.state.launch.arguments),
+    };
+    // A panic in the body must not skip what comes after it.
+    let value = CatchUnwind(body(call)).await;
+    let value = value.map_err(|fault| task.state.blame_fault(&fault, task.point)).flatten();
+    let value = value.map_err(|error| task.state.blame(error, task.point));
+    let _ = core.realm().event_future(context.drained()).await;
+    let value = context.conclude(value);
+    // Even of a task that failed: what it did launch and change is brought home.
+    let home = bring_home(&context, &task.regions);
+    let moved = core.realm().event_future(home).await;
+    parent.adopt(context.take_created());
+    match (value, moved) {
+        (Ok(value), Ok(())) => Ok(value),
+        (Ok(_), Err(fault)) => Err(task.state.blame_fault(&fault, task.point)),
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// What a task holds through one requirement.
+fn held(physical: &PhysicalRegion, ready: Event) -> SmallVec<[HeldRegion; 1]> {
+    let PhysicalRegion { region, fields, privilege, place } = physical;
+    let one = |fields: &maniple_region::FieldMask, state| HeldRegion {
+        region: region.clone(),
+        fields: fields.clone(),
+        privilege: *privilege,
+        state,
+    };
+    match (place, privilege) {
+        (Placement::Virtual(parts), _) => parts.iter().map(|(fields, state)| one(fields, Arc::clone(state))).collect(),
+        (Placement::Instances(instances), Privilege::Reduce(_)) => {
+            let sink = Sink { instances: instances.clone() };
+            SmallVec::from_iter([one(fields, RegionState::contributing(region.clone(), sink, ready))])
+        }
+        (Placement::Instances(instances), _) => {
+            SmallVec::from_iter([one(fields, RegionState::inherited(region.clone(), instances, ready))])
+        }
+    }
+}
+
+/// Puts current values of everything that a task may have changed into the instances that it was mapped to (Bauer 2014, section 5.2.4).
+fn bring_home(context: &ContextState, regions: &[PhysicalRegion]) -> Event {
+    let core = &context.core;
+    let seat = core.seat(context.processor);
+    let mut rank = |sources: &[_], destination: &_| seat.rank(core, sources, destination);
+    let mut after = Preconditions::default();
+    for held in context.held() {
+        let physical = regions.iter().find(|physical| {
+            physical.region == held.region && physical.privilege == held.privilege && physical.fields == held.fields
+        });
+        let Some(PhysicalRegion { place: Placement::Instances(instances), region, privilege, .. }) = physical else {
+            continue;
+        };
+        let mut data = held.state.lock();
+        match privilege {
+            Privilege::Read => {}
+            Privilege::ReadWrite | Privilege::Discard => {
+                let access =
+                    Access { region, privilege: Privilege::Read, instances, in_place: false, order: (u64::MAX, 0) };
+                Analysis::new(core, &mut data, &mut rank).prepare(&access, &mut after);
+            }
+            Privilege::Reduce(_) => {
+                if let Some(sink) = data.sink.clone() {
+                    Analysis::new(core, &mut data, &mut rank).drain_into(&sink, &mut after);
+                }
+            }
+        }
+    }
+    core.realm().merge(After::needs(&after.needs))
+}
+
+/// Turns a panic of a future into a fault.
+struct CatchUnwind<F>(F);
+
+impl<F: Future + Unpin> Future for CatchUnwind<F> {
+    type Output = Result<F::Output, Arc<Fault>>;
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
+        match fault::catch(|| std::pin::Pin::new(&mut self.0).poll(context)) {
+            Ok(poll) => poll.map(Ok),
+            Err(fault) => std::task::Poll::Ready(Err(fault)),
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! Regions and partitions with the types of their fields.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use maniple_region::{
+    DEFAULT_MAX_FIELDS, FieldSpace, Fields, IndexSpaceNode, LogicalPartition, LogicalRegion, Partitioning, Projection,
+    Target,
+};
+use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Rect, partition};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// A region whose fields are the members of `F`: rows are the points of an index space of `D` dimensions, columns the fields.
+///
+/// A name for data, cheap to clone. Data comes into being when tasks write it; before, every value is zero.
+pub struct Region<F, const D: usize = 1> {
+    logical: LogicalRegion,
+    marker: PhantomData<fn() -> F>,
+}
+
+/// Parts of a [`Region`], one for each color.
+pub struct Partition<F, const D: usize = 1> {
+    logical: LogicalPartition,
+    marker: PhantomData<fn() -> F>,
+}
+
+/// The points of an index launch, or the colors of a partition: a rectangle of one to four dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domain(AnyRect);
+
+impl Domain {
+    /// The rectangle.
+    #[must_use]
+    pub fn rect(self) -> AnyRect {
+        self.0
+    }
+
+    /// The number of points.
+    #[must_use]
+    pub fn volume(self) -> u64 {
+        self.0.volume()
+    }
+}
+
+impl From<&Self> for Domain {
+    fn from(domain: &Self) -> Self {
+        *domain
+    }
+}
+
+impl<const D: usize> From<Rect<D>> for Domain {
+    fn from(rect: Rect<D>) -> Self {
+        Self(rect.into())
+    }
+}
+
+impl From<AnyRect> for Domain {
+    fn from(rect: AnyRect) -> Self {
+        Self(rect)
+    }
+}
+
+impl From<Range<i64>> for Domain {
+    fn from(range: Range<i64>) -> Self {
+        Self(Rect::<1>::from(range).into())
+    }
+}
+
+impl From<usize> for Domain {
+    /// The points 0 to `count` - 1.
+    fn from(count: usize) -> Self {
+        Self(Rect::<1>::from(0..i64::try_from(count).unwrap_or(i64::MAX)).into())
+    }
+}
+
+impl<F, const D: usize> Region<F, D> {
+    pub(crate) fn from_logical(logical: LogicalRegion) -> Self {
+        Self { logical, marker: PhantomData }
+    }
+
+    /// A region known only at run time. Its fields must be those of `F`, which is not checked here but when a field is accessed.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if it has another dimension.
+    pub fn try_from_logical(logical: LogicalRegion) -> Result<Self> {
+        match logical.space().space().typed::<D>() {
+            Ok(_) => Ok(Self::from_logical(logical)),
+            Err(error) => Err(Error::launch(&logical.to_string(), error.to_string())),
+        }
+    }
+
+    /// The region without its types.
+    #[must_use]
+    pub fn logical(&self) -> &LogicalRegion {
+        &self.logical
+    }
+
+    /// The points.
+    #[must_use]
+    pub fn space(&self) -> &IndexSpace<D> {
+        self.logical.space().space().typed().expect("the dimension was checked when the handle was made")
+    }
+
+    /// The smallest rectangle around the points.
+    #[must_use]
+    pub fn bounds(&self) -> Rect<D> {
+        self.space().bounds()
+    }
+
+    /// The number of points.
+    #[must_use]
+    pub fn volume(&self) -> u64 {
+        self.space().volume()
+    }
+
+    /// Starts partitioning the region: one piece for each color.
+    pub fn partition(&self, colors: impl Into<Domain>) -> Partitioner<F, D> {
+        Partitioner { region: self.clone(), colors: colors.into() }
+    }
+
+    /// Cuts the region into blocks of the given shape, from its lowest corner on; the last in a dimension may be smaller. The colors
+    /// are the blocks' coordinates.
+    ///
+    /// # Errors
+    /// [`Error::Partition`] if a side is not positive.
+    pub fn blocks(&self, shape: [i64; D]) -> Result<Partition<F, D>> {
+        let (colors, pieces) = partition::blocks(self.space(), shape).map_err(partition_error)?;
+        self.partition_into(colors.into(), pieces)
+    }
+
+    /// Cuts the region into tiles of the given shape, each grown on all sides by `halo` and clipped to the region.
+    ///
+    /// # Errors
+    /// [`Error::Partition`] if a side is not positive or the halo is negative.
+    pub fn tiles(&self, shape: [i64; D], halo: [i64; D]) -> Result<Partition<F, D>> {
+        let (colors, pieces) = partition::tiles(self.space(), shape, halo).map_err(partition_error)?;
+        self.partition_into(colors.into(), pieces)
+    }
+
+    /// This region split as another one over the same index space is (see [`Context::region_like`]).
+    ///
+    /// # Errors
+    /// [`Error::Region`] if the partition splits another index space.
+    pub fn split_like<G>(&self, other: &Partition<G, D>) -> Result<Partition<F, D>> {
+        Ok(Partition::from_logical(self.logical.partition(other.logical.partitioning())?))
+    }
+
+    /// A partition into pieces that the caller made, in row-major order of the colors.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if the pieces are not as many as the colors, or stick out of the region.
+    pub fn partition_into(&self, colors: Domain, pieces: Vec<IndexSpace<D>>) -> Result<Partition<F, D>> {
+        let pieces: Vec<AnySpace> = pieces.into_iter().map(AnySpace::from).collect();
+        self.partition_erased(colors, &pieces)
+    }
+
+    pub(crate) fn partition_erased(&self, colors: Domain, pieces: &[AnySpace]) -> Result<Partition<F, D>> {
+        let forest = self.logical.space().forest();
+        let partitioning = forest.partition(self.logical.space(), colors.rect(), pieces)?;
+        Ok(Partition::from_logical(self.logical.partition(&partitioning)?))
+    }
+}
+
+/// Makes a partition of a region: see [`Region::partition`].
+#[must_use]
+pub struct Partitioner<F, const D: usize> {
+    region: Region<F, D>,
+    colors: Domain,
+}
+
+impl<F, const D: usize> Partitioner<F, D> {
+    /// Pieces of equal volume, to within one point, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Partition`] if there are no colors.
+    pub fn equal(self) -> Result<Partition<F, D>> {
+        let pieces = partition::equal(self.region.space(), self.colors.volume() as usize).map_err(partition_error)?;
+        self.region.partition_into(self.colors, pieces)
+    }
+
+    /// Pieces of volumes in proportion to weights, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Partition`] if the weights are not as many as the colors, or all zero.
+    pub fn weighted(self, weights: &[u64]) -> Result<Partition<F, D>> {
+        let pieces = partition::weighted(self.region.space(), weights).map_err(partition_error)?;
+        self.region.partition_into(self.colors, pieces)
+    }
+
+    /// The pieces that a function gives for each color, clipped to the region.
+    ///
+    /// # Errors
+    /// None but those of the system; pieces may overlap and leave points out.
+    pub fn by(self, mut piece: impl FnMut(AnyPoint) -> IndexSpace<D>) -> Result<Partition<F, D>> {
+        let clipped = |color| piece(color).intersection(self.region.space());
+        let pieces = self.colors.rect().points().map(clipped).collect();
+        self.region.partition_into(self.colors, pieces)
+    }
+
+    /// Rectangles with their colors' numbers: the piece of a color is the union of its rectangles.
+    ///
+    /// # Errors
+    /// [`Error::Partition`] if a color is out of range or a rectangle sticks out of the region.
+    pub fn by_coloring(self, coloring: &[(usize, Rect<D>)]) -> Result<Partition<F, D>> {
+        let colors = self.colors.volume() as usize;
+        let pieces = partition::by_coloring(self.region.space(), colors, coloring.iter().copied());
+        self.region.partition_into(self.colors, pieces.map_err(partition_error)?)
+    }
+
+    /// For each color the points that a partition of another region of the tree (or any pieces of the same dimension) has for it, as far
+    /// as this region has them.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the other partition has other colors.
+    pub fn within<G>(self, other: &Partition<G, D>) -> Result<Partition<F, D>> {
+        if other.colors() != self.colors {
+            let problem = format!("the partition has the colors {}, not {}", other.colors().rect(), self.colors.rect());
+            return Err(Error::launch("partition", problem));
+        }
+        let pieces = other.pieces().map(|piece| piece.intersection(self.region.space())).collect();
+        self.region.partition_into(self.colors, pieces)
+    }
+}
+
+impl<F, const D: usize> Partition<F, D> {
+    pub(crate) fn from_logical(logical: LogicalPartition) -> Self {
+        Self { logical, marker: PhantomData }
+    }
+
+    /// The partition without its types.
+    #[must_use]
+    pub fn logical(&self) -> &LogicalPartition {
+        &self.logical
+    }
+
+    /// The region that is split.
+    #[must_use]
+    pub fn parent(&self) -> Region<F, D> {
+        Region::from_logical(self.logical.parent())
+    }
+
+    /// The colors.
+    #[must_use]
+    pub fn colors(&self) -> Domain {
+        Domain(self.logical.partitioning().colors())
+    }
+
+    /// The region of a color.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if there is no such color.
+    pub fn piece(&self, color: impl Into<AnyPoint>) -> Result<Region<F, D>> {
+        Ok(Region::from_logical(self.logical.piece(color.into())?))
+    }
+
+    /// The points of all pieces, in row-major order of the colors.
+    pub fn pieces(&self) -> impl ExactSizeIterator<Item = &IndexSpace<D>> {
+        let pieces = self.logical.partitioning().pieces().iter();
+        pieces.map(|shape| shape.space().typed().expect("the pieces have their parent's dimension"))
+    }
+
+    /// Whether no two pieces share a point. Computed once.
+    #[must_use]
+    pub fn is_disjoint(&self) -> bool {
+        self.logical.partitioning().is_disjoint()
+    }
+
+    /// Whether every point of the parent is in a piece. Computed once.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.logical.partitioning().is_complete()
+    }
+
+    /// All points that are in some piece.
+    #[must_use]
+    pub fn union_of_pieces(&self) -> &IndexSpace<D> {
+        self.logical.partitioning().union().space().typed().expect("the pieces have their parent's dimension")
+    }
+
+    /// For each color, the points that are in either partition's piece.
+    ///
+    /// # Errors
+    /// [`Error::Partition`] if the two have different colors.
+    pub fn union<G>(&self, other: &Partition<G, D>) -> Result<Self> {
+        self.combine(other, partition::pairwise_union)
+    }
+
+    /// For each color, the points that are in both partitions' pieces.
+    ///
+    /// # Errors
+    /// [`Error::Partition`] if the two have different colors.
+    pub fn intersection<G>(&self, other: &Partition<G, D>) -> Result<Self> {
+        self.combine(other, partition::pairwise_intersection)
+    }
+
+    /// For each color, the points of this partition's piece that are not in the other's.
+    ///
+    /// # Errors
+    /// [`Error::Partition`] if the two have different colors.
+    pub fn difference<G>(&self, other: &Partition<G, D>) -> Result<Self> {
+        self.combine(other, partition::pairwise_difference)
+    }
+
+    /// Splits each piece by another partition: for each color the partition of that piece.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if something was destroyed.
+    pub fn cross<G>(&self, other: &Partition<G, D>) -> Result<Vec<Self>> {
+        let mine: Vec<IndexSpace<D>> = self.pieces().cloned().collect();
+        let others: Vec<IndexSpace<D>> = other.pieces().cloned().collect();
+        let crossed = partition::cross_product(&mine, &others);
+        let colors = self.colors().rect().points();
+        colors.zip(crossed).map(|(color, pieces)| self.piece(color)?.partition_into(other.colors(), pieces)).collect()
+    }
+
+    /// The partition with a projection: point `p` of an index launch gets the piece of color `color(p)`. The function must be pure.
+    pub fn project(&self, color: impl Fn(AnyPoint) -> AnyPoint + Send + Sync + 'static) -> Projected<F, D> {
+        self.project_by(Projection::Color(Arc::new(color)))
+    }
+
+    /// The partition with any projection.
+    pub fn project_by(&self, projection: Projection) -> Projected<F, D> {
+        Projected { target: Target::Partition(self.logical.clone(), projection), marker: PhantomData }
+    }
+
+    #[allow(clippy::type_complexity, reason = "the type of three functions of `partition`")]
+    fn combine<G>(
+        &self,
+        other: &Partition<G, D>,
+        operation: fn(
+            &[IndexSpace<D>],
+            &[IndexSpace<D>],
+        ) -> std::result::Result<Vec<IndexSpace<D>>, partition::PartitionError>,
+    ) -> Result<Self> {
+        let mine: Vec<IndexSpace<D>> = self.pieces().cloned().collect();
+        let others: Vec<IndexSpace<D>> = other.pieces().cloned().collect();
+        self.parent().partition_into(self.colors(), operation(&mine, &others).map_err(partition_error)?)
+    }
+}
+
+/// A partition with a projection from the points of a launch to its pieces.
+pub struct Projected<F, const D: usize = 1> {
+    target: Target,
+    marker: PhantomData<fn() -> F>,
+}
+
+/// What can be passed for a region parameter: a region (for all points the same), a partition (for each point its piece), or a partition with
+/// a projection.
+pub trait IntoTarget<F, const D: usize> {
+    /// The data of the requirements.
+    fn into_target(self) -> Target;
+}
+
+impl<F, const D: usize> IntoTarget<F, D> for &Region<F, D> {
+    fn into_target(self) -> Target {
+        self.logical.clone().into()
+    }
+}
+
+impl<F, const D: usize> IntoTarget<F, D> for &Partition<F, D> {
+    fn into_target(self) -> Target {
+        self.logical.clone().into()
+    }
+}
+
+impl<F, const D: usize> IntoTarget<F, D> for Projected<F, D> {
+    fn into_target(self) -> Target {
+        self.target
+    }
+}
+
+impl<F, const D: usize> IntoTarget<F, D> for &Projected<F, D> {
+    fn into_target(self) -> Target {
+        self.target.clone()
+    }
+}
+
+pub(crate) fn partition_error(error: partition::PartitionError) -> Error {
+    Error::Partition(Arc::new(error))
+}
+
+impl Context {
+    /// The points 0 to `count` - 1, as the domain of launches and the colors of partitions.
+    #[must_use]
+    pub fn colors(&self, count: usize) -> Domain {
+        count.into()
+    }
+
+    /// A new region with the rows 0 to `rows` - 1 and the fields of `F`. The task may do everything with it.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if `F` has more fields than a field space holds.
+    pub fn region<F: Fields>(&self, rows: usize) -> Result<Region<F>> {
+        self.region_over(Rect::from(0..i64::try_from(rows).unwrap_or(i64::MAX)))
+    }
+
+    /// A new region with any rows and the fields of `F`. The task may do everything with it.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if `F` has more fields than a field space holds.
+    pub fn region_over<F: Fields, const D: usize>(&self, rows: impl Into<IndexSpace<D>>) -> Result<Region<F, D>> {
+        let space = self.index_space(&rows.into().into());
+        let fields = self.field_space(DEFAULT_MAX_FIELDS);
+        for field in F::descriptors() {
+            fields.allocate(&field.name, field.ty)?;
+        }
+        Ok(Region::from_logical(self.logical_region(&space, &fields)?))
+    }
+
+    /// A new region over the rows of another and the fields of `F`: partitions of either's index space are good for both.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if `F` has more fields than a field space holds, or the other region's index space was destroyed.
+    pub fn region_like<F: Fields, G, const D: usize>(&self, other: &Region<G, D>) -> Result<Region<F, D>> {
+        let fields = self.field_space(DEFAULT_MAX_FIELDS);
+        for field in F::descriptors() {
+            fields.allocate(&field.name, field.ty)?;
+        }
+        Ok(Region::from_logical(self.logical_region(other.logical.space(), &fields)?))
+    }
+
+    /// A new index space.
+    #[must_use]
+    pub fn index_space(&self, points: &AnySpace) -> IndexSpaceNode {
+        self.state.core.forest().index_space(points)
+    }
+
+    /// A new field space without fields.
+    #[must_use]
+    pub fn field_space(&self, max_fields: usize) -> Arc<FieldSpace> {
+        self.state.core.forest().field_space(max_fields)
+    }
+
+    /// A new region over an index space and a field space. Its data is distinct from any other's. The task may do everything with it.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if either space was destroyed.
+    pub fn logical_region(&self, rows: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion> {
+        let region = self.state.core.forest().region(rows, fields)?;
+        self.state.add_created(&region);
+        Ok(region)
+    }
+
+    /// Splits an index space: one piece for each color, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if the pieces are not as many as the colors or stick out of the space, or the space was destroyed.
+    pub fn index_partition(
+        &self,
+        space: &IndexSpaceNode,
+        colors: impl Into<Domain>,
+        pieces: &[AnySpace],
+    ) -> Result<Arc<Partitioning>> {
+        Ok(self.state.core.forest().partition(space, colors.into().rect(), pieces)?)
+    }
+
+    /// Destroys a region with everything below it. Operations launched before are not disturbed; its memory goes when they have ended.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if it was destroyed before; [`Error::PrivilegeNotHeld`] if another task made it.
+    pub fn destroy_region(&self, region: &LogicalRegion) -> Result<()> {
+        self.state.check_created(region)?;
+        region.tree().destroy()?;
+        self.state.forget(region.tree().id());
+        Ok(())
+    }
+}
+
+impl<F, const D: usize> Clone for Region<F, D> {
+    fn clone(&self) -> Self {
+        Self::from_logical(self.logical.clone())
+    }
+}
+
+impl<F, const D: usize> Clone for Partition<F, D> {
+    fn clone(&self) -> Self {
+        Self::from_logical(self.logical.clone())
+    }
+}
+
+impl<F, const D: usize> fmt::Debug for Region<F, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.logical, f)
+    }
+}
+
+impl<F, const D: usize> fmt::Debug for Partition<F, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.logical, f)
+    }
+}

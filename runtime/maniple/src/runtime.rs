@@ -1,0 +1,422 @@
+//! The runtime: what all contexts share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use maniple_mapper::{DefaultMapper, InstanceId, Mapper};
+use maniple_realm::clock::Clock;
+use maniple_realm::instance::{Instance, InstanceKind};
+use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
+use maniple_realm::transfer::{FillValue, ReductionMode, Transfer, TransferError};
+use maniple_realm::{Class, Event, Fault, Realm, Spawn};
+use maniple_region::{FieldId, FieldMask, Forest, LogicalRegion, OperatorId, Shape};
+use parking_lot::Mutex;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::graph::{GraphNode, NodeKind, Recorder};
+use crate::launch::Launch;
+use crate::mapping::MapperSeat;
+use crate::physical::instance::PhysicalInstance;
+use crate::physical::movement::{Movement, Preconditions};
+use crate::physical::set::PendingReduction;
+use crate::physical::state::RegionState;
+use crate::statistics::{Counters, Statistics};
+
+/// Makes the mapper of one processor.
+type MapperFactory = Box<dyn Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send>;
+
+/// Starts a [`Runtime`]: workers, machine, mapper, limits. Defaults are right for a laptop: all cores, the machine's memory, the
+/// [`DefaultMapper`].
+pub struct RuntimeBuilder {
+    workers: Option<usize>,
+    machine: Option<Machine>,
+    mapper: MapperFactory,
+    window: usize,
+    record_graph: bool,
+}
+
+impl RuntimeBuilder {
+    /// The number of worker threads; by default one for each CPU processor of the machine.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// The machine to run on, or to pretend to; by default the one found.
+    #[must_use]
+    pub fn machine(mut self, machine: Machine) -> Self {
+        self.machine = Some(machine);
+        self
+    }
+
+    /// The mapper: a copy for each processor.
+    #[must_use]
+    pub fn mapper<M: Mapper + Clone + 'static>(self, mapper: M) -> Self
+    where
+        M: Send + 'static,
+    {
+        self.mapper_for(move |_, _| Box::new(mapper.clone()))
+    }
+
+    /// The mapper, made for each processor by a function.
+    #[must_use]
+    pub fn mapper_for(mut self, factory: impl Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send + 'static) -> Self {
+        self.mapper = Box::new(factory);
+        self
+    }
+
+    /// The most operations that one task may have in flight: launched and not ended. A task that reaches the limit helps with other
+    /// work until a quarter has ended. 1024 by default; at least 1.
+    #[must_use]
+    pub fn window(mut self, operations: usize) -> Self {
+        self.window = operations.max(1);
+        self
+    }
+
+    /// Whether to keep a record of every task and copy with what it waited for, for [`Runtime::take_graph`]. Costs time and memory;
+    /// off by default.
+    #[must_use]
+    pub fn record_graph(mut self, record: bool) -> Self {
+        self.record_graph = record;
+        self
+    }
+
+    /// Starts the workers.
+    ///
+    /// # Errors
+    /// [`Error::Start`] if there are no workers, more than the machine has processors, or the system has no threads.
+    pub fn build(self) -> Result<Runtime> {
+        let start = |error: maniple_realm::RealmError| Error::Start(Arc::new(error));
+        let mut builder = Realm::builder();
+        if let Some(machine) = self.machine {
+            builder = builder.machine(machine);
+        }
+        if let Some(workers) = self.workers {
+            builder = builder.workers(workers);
+        }
+        let realm = builder.build().map_err(start)?;
+        let seats = realm.machine().processors().iter();
+        let seats = seats.map(|processor| MapperSeat::new((self.mapper)(realm.machine(), processor.id))).collect();
+        Ok(Runtime {
+            core: Arc::new(RuntimeCore {
+                realm,
+                clock: Clock::start(),
+                forest: Forest::new(),
+                seats,
+                window: self.window,
+                next_instance: AtomicU64::new(0),
+                states: Mutex::new(Vec::new()),
+                running: AtomicUsize::new(0),
+                has_starving: AtomicBool::new(false),
+                starving: Mutex::new(Vec::new()),
+                counters: Counters::default(),
+                recorder: self.record_graph.then(Recorder::default),
+            }),
+        })
+    }
+}
+
+/// The runtime: a machine at work on tasks.
+///
+/// ```
+/// use maniple::prelude::*;
+///
+/// let runtime = Runtime::builder().workers(2).build()?;
+/// let answer = runtime.run(async |cx: &Context| {
+///     let double = cx.colors(5).volume() * 2;
+///     Ok(double)
+/// })?;
+/// assert_eq!(answer, 10);
+/// # Ok::<(), maniple::Error>(())
+/// ```
+pub struct Runtime {
+    core: Arc<RuntimeCore>,
+}
+
+impl Runtime {
+    /// Starts describing a runtime.
+    #[must_use]
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder {
+            workers: None,
+            machine: None,
+            mapper: Box::new(|_, _| Box::new(DefaultMapper::new())),
+            window: 1024,
+            record_graph: false,
+        }
+    }
+
+    /// The machine that tasks run on.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        self.core.realm.machine()
+    }
+
+    /// Runs a function as the top-level task, on this thread, and waits for everything that it launches.
+    ///
+    /// # Errors
+    /// What the function returns, or else the first failure among the operations that it launched and whose result nobody looked at.
+    pub fn run<T>(&self, body: impl AsyncFnOnce(&Context) -> Result<T>) -> Result<T> {
+        Context::run_top_level(&self.core, body)
+    }
+
+    /// Launches a task at top level, on a worker, and waits for it.
+    ///
+    /// # Errors
+    /// What the task returns, or else the first failure among the operations that it launched and whose result nobody looked at.
+    pub fn run_task<T: Clone + Send + Sync + 'static>(&self, task: Launch<T>) -> Result<T> {
+        self.run(async |cx| cx.launch(task).await)
+    }
+
+    /// What the runtime has done so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.core.counters.read()
+    }
+
+    /// The tasks and copies that have been issued since the last call, in the order of issue; empty unless
+    /// [`RuntimeBuilder::record_graph`] was set.
+    #[must_use]
+    pub fn take_graph(&self) -> Vec<GraphNode> {
+        self.core.recorder.as_ref().map_or_else(Vec::new, Recorder::take)
+    }
+
+    /// Bytes of instances in a memory.
+    ///
+    /// # Panics
+    /// If the machine has no such memory.
+    #[must_use]
+    pub fn bytes_used(&self, memory: MemoryId) -> u64 {
+        self.core.memory_used(memory)
+    }
+}
+
+/// What all contexts share.
+pub(crate) struct RuntimeCore {
+    realm: Realm,
+    clock: Clock,
+    forest: Arc<Forest>,
+    seats: Vec<MapperSeat>,
+    pub(crate) window: usize,
+    next_instance: AtomicU64,
+    /// All region states, to find instances that nobody needs when a memory is full.
+    states: Mutex<Vec<Weak<RegionState>>>,
+    /// Leaf tasks issued that have not ended.
+    running: AtomicUsize,
+    has_starving: AtomicBool,
+    /// Work that waits for any task to end.
+    starving: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    pub(crate) counters: Counters,
+    recorder: Option<Recorder>,
+}
+
+impl RuntimeCore {
+    pub(crate) fn realm(&self) -> &Realm {
+        &self.realm
+    }
+
+    /// Nanoseconds since the runtime started.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    pub(crate) fn forest(&self) -> &Arc<Forest> {
+        &self.forest
+    }
+
+    pub(crate) fn machine(&self) -> &Machine {
+        self.realm.machine()
+    }
+
+    /// The mapper of a processor.
+    pub(crate) fn seat(&self, processor: ProcessorId) -> &MapperSeat {
+        &self.seats[processor.0 as usize]
+    }
+
+    /// The realm, for forgetting ended uses; none while the graph is recorded, which wants to see them.
+    pub(crate) fn pruning_realm(&self) -> Option<&Realm> {
+        self.recorder.is_none().then_some(&self.realm)
+    }
+
+    pub(crate) fn memory_used(&self, memory: MemoryId) -> u64 {
+        self.realm.memory_pool(memory).used()
+    }
+
+    /// Remembers a region state.
+    pub(crate) fn register(&self, state: &Arc<RegionState>) {
+        let mut states = self.states.lock();
+        if states.len() >= 64 && states.len().is_power_of_two() {
+            states.retain(|state| state.strong_count() > 0);
+        }
+        states.push(Arc::downgrade(state));
+    }
+
+    /// Forgets instances that nobody needs in a memory, in all region states but those that are being worked on. Whether there were any.
+    pub(crate) fn collect(&self, memory: MemoryId) -> bool {
+        let states: Vec<_> = self.states.lock().iter().filter_map(Weak::upgrade).collect();
+        let mut any = false;
+        for state in states {
+            if let Some(mut data) = state.try_lock() {
+                any |= data.table.collect(memory);
+            }
+        }
+        any
+    }
+
+    pub(crate) fn new_instance(
+        &self,
+        storage: (Arc<Instance>, Event),
+        region: LogicalRegion,
+        fields: FieldMask,
+        reduction: Option<OperatorId>,
+    ) -> Arc<PhysicalInstance> {
+        let id = InstanceId(self.next_instance.fetch_add(1, Ordering::Relaxed));
+        self.counters.instances.add(1);
+        PhysicalInstance::new(id, self.realm.clone(), storage, region, fields, reduction)
+    }
+
+    /// Has the machine carry out transfers after the preconditions.
+    pub(crate) fn transfer(
+        &self,
+        transfers: impl IntoIterator<Item = Result<Transfer, TransferError>>,
+        after: &Preconditions,
+    ) -> Event {
+        match transfers.into_iter().collect::<Result<Vec<_>, _>>() {
+            Ok(transfers) if transfers.is_empty() => self.realm.merge(after.after()),
+            Ok(transfers) => {
+                let spawn = Spawn { class: Class::Runtime, ..Spawn::after(after.after()) };
+                // SAFETY: the physical analysis orders every use of the fields and points concerned before or after this one by the
+                // preconditions and by the event returned; fields have the types that the field space says, in all instances.
+                unsafe { self.realm.transfer(transfers, spawn) }
+            }
+            Err(error) => self.poisoned(Error::internal(error)),
+        }
+    }
+
+    fn poisoned(&self, error: Error) -> Event {
+        let event = self.realm.user_event();
+        self.realm.poison(event, Arc::<Fault>::from(error));
+        event.event()
+    }
+
+    /// The transfers that apply pending reductions to values, or fold them into a buffer, in order.
+    pub(crate) fn reductions(
+        &self,
+        pending: &[PendingReduction],
+        whole: &Shape,
+        fields: &FieldMask,
+        into: &PhysicalInstance,
+    ) -> Vec<Result<Transfer, TransferError>> {
+        let mode = if into.reduction().is_some() { ReductionMode::Fold } else { ReductionMode::Apply };
+        let mut transfers = Vec::new();
+        for reduction in pending {
+            let Some(shape) = reduction.cover.shape(whole) else { continue };
+            for field in fields.intersection(reduction.buffer.fields()).iter() {
+                let ty = into.region().fields().type_of(field).ok();
+                let Some(operator) = ty.and_then(|ty| reduction.operator.reduction_on(ty)) else { continue };
+                let (from, to) = (reduction.buffer.storage(), into.storage());
+                transfers.push(Transfer::reduce(shape.space().clone(), (from, field), (to, field), *operator, mode));
+            }
+        }
+        transfers
+    }
+
+    /// Empties a buffer: every contribution becomes the identity.
+    pub(crate) fn refill(
+        &self,
+        buffer: &PhysicalInstance,
+        region: &LogicalRegion,
+        field: FieldId,
+        after: &Preconditions,
+    ) -> Event {
+        let InstanceKind::Reduction(operator) = buffer.storage().kind() else { return Event::NONE };
+        let identity = match FillValue::identity_of(&operator) {
+            Ok(identity) => identity,
+            Err(refused) => return self.poisoned(Error::internal(refused)),
+        };
+        let transfer = Transfer::fill(region.space().space().clone(), (buffer.storage(), field), identity);
+        self.counters.fills.add(1);
+        self.transfer([transfer], after)
+    }
+
+    pub(crate) fn note_copies<'a>(
+        &self,
+        event: Event,
+        movements: impl Iterator<Item = &'a Movement>,
+        after: &Preconditions,
+    ) {
+        let movements: Vec<_> = movements.collect();
+        let bytes = movements.iter().map(|movement| movement.bytes()).sum();
+        if bytes > 0 {
+            self.counters.copies.add(1);
+            self.counters.bytes_copied.add(bytes);
+        } else {
+            self.counters.fills.add(1);
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.push(event, NodeKind::of_movements(&movements), after);
+        }
+    }
+
+    pub(crate) fn note_reductions(
+        &self,
+        event: Event,
+        pending: &[PendingReduction],
+        into: &PhysicalInstance,
+        after: &Preconditions,
+    ) {
+        self.counters.reductions.add(pending.len() as u64);
+        if let Some(recorder) = &self.recorder {
+            recorder.push(event, NodeKind::of_reductions(pending, into), after);
+        }
+    }
+
+    pub(crate) fn note_task(&self, event: Event, kind: impl FnOnce() -> NodeKind, after: &Preconditions) {
+        if let Some(recorder) = &self.recorder {
+            recorder.push(event, kind(), after);
+        }
+    }
+
+    /// A leaf task has been issued.
+    pub(crate) fn task_issued(&self) {
+        self.running.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A leaf task has ended and given its instances back.
+    pub(crate) fn task_ended(&self) {
+        self.running.fetch_sub(1, Ordering::SeqCst);
+        // Whoever starves says so before looking at `running`, so that one of the two sees the other.
+        if self.has_starving.load(Ordering::SeqCst) {
+            self.feed();
+        }
+    }
+
+    /// Runs `again` after some leaf task has ended, or gives it back at once if none is running: then waiting is pointless.
+    pub(crate) fn when_a_task_ends(
+        &self,
+        again: Box<dyn FnOnce() + Send>,
+    ) -> std::result::Result<(), Box<dyn FnOnce() + Send>> {
+        let mut starving = self.starving.lock();
+        self.has_starving.store(true, Ordering::SeqCst);
+        if self.running.load(Ordering::SeqCst) == 0 {
+            self.has_starving.store(!starving.is_empty(), Ordering::SeqCst);
+            return Err(again);
+        }
+        starving.push(again);
+        Ok(())
+    }
+
+    fn feed(&self) {
+        let starving = {
+            let mut starving = self.starving.lock();
+            self.has_starving.store(false, Ordering::SeqCst);
+            std::mem::take(&mut *starving)
+        };
+        for again in starving {
+            let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
+            self.realm.spawn(spawn, again);
+        }
+    }
+}

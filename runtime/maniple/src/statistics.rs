@@ -1,0 +1,64 @@
+//! Counting what the runtime does.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a runtime has done since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Operations launched: tasks and index launches, copies, fills, inline mappings, fences.
+    pub launches: u64,
+    /// Task bodies run: one for a single launch, one a point for an index launch.
+    pub tasks: u64,
+    /// Nodes of region trees visited by the logical analysis.
+    pub logical_visits: u64,
+    /// Copies between instances.
+    pub copies: u64,
+    /// Bytes that those copied.
+    pub bytes_copied: u64,
+    /// Instances filled with a value.
+    pub fills: u64,
+    /// Reduction buffers applied.
+    pub reductions: u64,
+    /// Instances made.
+    pub instances: u64,
+    /// Calls of mappers.
+    pub mapper_calls: u64,
+    /// Times that a task could not be mapped for want of memory and was tried again.
+    pub mapping_retries: u64,
+}
+
+/// A number that many threads add to. Adding is relaxed: it orders nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Declares the counters behind [`Statistics`], by the same names.
+macro_rules! counters {
+    ($($name:ident),* $(,)?) => {
+        /// The counters behind [`Statistics`]. Each is touched once an operation or copy, never once an element.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: Counter,)*
+        }
+
+        impl Counters {
+            pub(crate) fn read(&self) -> Statistics {
+                Statistics { $($name: self.$name.get(),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    launches, tasks, logical_visits, copies, bytes_copied, fills, reductions, instances, mapper_calls, mapping_retries,
+}

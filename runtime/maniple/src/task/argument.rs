@@ -1,0 +1,79 @@
+//! Values passed to tasks: given now, or promised by futures.
+
+use std::sync::Arc;
+
+use maniple_space::AnyPoint;
+
+use crate::error::Result;
+use crate::future::{Future, FutureMap, Results};
+use crate::generated::Builder;
+
+/// A by-value parameter of a task, as the launch knows it.
+#[derive(Clone, Debug)]
+pub enum Argument<T> {
+    /// A value.
+    Value(T),
+    /// A value that is still being computed: the task waits for it, the launch does not.
+    Future(Future<T>),
+    /// For each point of an index launch, the value of the same point of an earlier one.
+    PerPoint(FutureMap<T>),
+}
+
+impl<T: Clone + Send + Sync + 'static> Argument<T> {
+    /// The value for a point, once it is there.
+    ///
+    /// # Errors
+    /// The failure of the task that was to compute it; [`crate::Error::Launch`] for a point that the earlier launch did not have.
+    pub fn get(&self, point: AnyPoint) -> Result<T> {
+        match self {
+            Self::Value(value) => Ok(value.clone()),
+            Self::Future(future) => future.value(),
+            Self::PerPoint(map) => map.value(point),
+        }
+    }
+
+    /// The launch whose results this is one of.
+    pub(crate) fn source(&self) -> Option<&Arc<Results>> {
+        match self {
+            Self::Value(_) => None,
+            Self::Future(future) => Some(future.results()),
+            Self::PerPoint(map) => Some(map.results()),
+        }
+    }
+}
+
+/// What can be passed for a by-value parameter of type `T`: a `T`, a [`Future<T>`], or a [`FutureMap<T>`].
+pub trait IntoArgument<T> {
+    /// The argument. The launch under way learns what it has to wait for.
+    fn into_argument(self, launch: &mut Builder) -> Argument<T>;
+}
+
+impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for T {
+    fn into_argument(self, _launch: &mut Builder) -> Argument<T> {
+        Argument::Value(self)
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for Future<T> {
+    fn into_argument(self, launch: &mut Builder) -> Argument<T> {
+        launch.wait_for(Argument::Future(self))
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for &Future<T> {
+    fn into_argument(self, launch: &mut Builder) -> Argument<T> {
+        launch.wait_for(Argument::Future(self.clone()))
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for FutureMap<T> {
+    fn into_argument(self, launch: &mut Builder) -> Argument<T> {
+        launch.wait_for(Argument::PerPoint(self))
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for &FutureMap<T> {
+    fn into_argument(self, launch: &mut Builder) -> Argument<T> {
+        launch.wait_for(Argument::PerPoint(self.clone()))
+    }
+}

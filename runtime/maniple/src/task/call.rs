@@ -1,0 +1,306 @@
+//! What a task's body sees of its call.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use maniple_mapper::InstanceId;
+use maniple_realm::machine::ProcessorId;
+use maniple_realm::transfer::InstanceField;
+use maniple_region::{
+    FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, ReductionOperator,
+};
+use maniple_space::{AnyPoint, AnyRect};
+use smallvec::SmallVec;
+
+use crate::access::{Column, ColumnError, PieceInfo, Read, Reduce, Write};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::physical::instance::PhysicalInstance;
+use crate::physical::state::{Instances, RegionState};
+use crate::regions::Region;
+
+/// The arguments of a launch, shared by its points.
+pub(crate) type Arguments = Arc<dyn Any + Send + Sync>;
+
+/// One requirement of one task with its data.
+#[derive(Clone)]
+pub(crate) struct PhysicalRegion {
+    pub(crate) region: LogicalRegion,
+    pub(crate) fields: FieldMask,
+    pub(crate) privilege: Privilege,
+    pub(crate) place: Placement,
+}
+
+/// Where a requirement's data is.
+#[derive(Clone)]
+pub(crate) enum Placement {
+    Instances(Instances),
+    /// Nowhere: children use the state of the parent's parent, some fields each.
+    Virtual(SmallVec<[(FieldMask, Arc<RegionState>); 1]>),
+}
+
+impl PhysicalRegion {
+    /// The instances, for the record.
+    pub(crate) fn instance_ids(&self) -> Vec<InstanceId> {
+        match &self.place {
+            Placement::Instances(instances) => instances.iter().map(|(_, instance)| instance.id()).collect(),
+            Placement::Virtual(_) => Vec::new(),
+        }
+    }
+
+    fn instance(&self, field: FieldId) -> Option<&Arc<PhysicalInstance>> {
+        let Placement::Instances(instances) = &self.place else { return None };
+        instances.iter().find(|(fields, _)| fields.contains(field)).map(|(_, instance)| instance)
+    }
+}
+
+/// The call of a body that launches nothing: its point, its arguments, and accessors to its regions.
+///
+/// Accessors are checked: the field must be in the requirement, have the type asked for, and the privilege must allow what the accessor does.
+/// A field can be taken for writing or reducing once a call.
+pub struct LeafCall<'a> {
+    pub(crate) task: &'a str,
+    pub(crate) point: AnyPoint,
+    pub(crate) domain: AnyRect,
+    pub(crate) processor: ProcessorId,
+    pub(crate) regions: &'a [PhysicalRegion],
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) taken: RefCell<SmallVec<[(usize, FieldId); 8]>>,
+}
+
+impl<'a> LeafCall<'a> {
+    /// The task's name.
+    #[must_use]
+    pub fn task(&self) -> &'a str {
+        self.task
+    }
+
+    /// The point of the index launch; of a single launch, the only point of its domain.
+    #[must_use]
+    pub fn point(&self) -> AnyPoint {
+        self.point
+    }
+
+    /// All points of the launch.
+    #[must_use]
+    pub fn domain(&self) -> AnyRect {
+        self.domain
+    }
+
+    /// The processor that the body runs on.
+    #[must_use]
+    pub fn processor(&self) -> ProcessorId {
+        self.processor
+    }
+
+    /// The launch's arguments.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if they are of another type.
+    pub fn arguments<A: 'static>(&self) -> Result<&'a A> {
+        let found = (**self.arguments).downcast_ref();
+        found.ok_or_else(|| wrong_arguments::<A>(self.task))
+    }
+
+    /// The region of a requirement.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the launch has no such requirement.
+    pub fn region(&self, requirement: usize) -> Result<&'a LogicalRegion> {
+        Ok(&self.requirement(requirement)?.region)
+    }
+
+    /// The points of a requirement's region.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the launch has no such requirement, or its region another dimension.
+    pub fn piece<F: 'static, const D: usize>(&self, requirement: usize) -> Result<PieceInfo<'a, F, D>> {
+        let region = &self.requirement(requirement)?.region;
+        match region.space().space().typed() {
+            Ok(space) => Ok(PieceInfo::new(region, space)),
+            Err(error) => Err(Error::launch(self.task, format!("requirement {requirement}: {error}"))),
+        }
+    }
+
+    /// Reads a field of a requirement with the privilege `reads`.
+    ///
+    /// # Errors
+    /// [`Error::Access`] if field, type, dimension or privilege do not fit.
+    pub fn read<T: FieldValue, const D: usize>(&self, requirement: usize, field: FieldId) -> Result<Read<'a, T, D>> {
+        let physical = self.requirement(requirement)?;
+        if physical.privilege != Privilege::Read {
+            return Err(self.denied(
+                requirement,
+                field,
+                format!("its privilege is `{}`, not `reads`", physical.privilege),
+            ));
+        }
+        Ok(Read::new(self.column::<T, T, D>(requirement, field)?))
+    }
+
+    /// Reads and writes a field of a requirement with the privilege `writes` or `discards`.
+    ///
+    /// # Errors
+    /// [`Error::Access`] if field, type, dimension or privilege do not fit, or the field is taken already.
+    pub fn write<T: FieldValue, const D: usize>(&self, requirement: usize, field: FieldId) -> Result<Write<'a, T, D>> {
+        let physical = self.requirement(requirement)?;
+        if !physical.privilege.writes() {
+            let problem = format!("its privilege is `{}`, not `writes` or `discards`", physical.privilege);
+            return Err(self.denied(requirement, field, problem));
+        }
+        self.take(requirement, field)?;
+        Ok(Write::new(self.column::<T, T, D>(requirement, field)?))
+    }
+
+    /// Reduces to a field of a requirement with the privilege `reduces(Op)`.
+    ///
+    /// # Errors
+    /// [`Error::Access`] if field, type, dimension or privilege do not fit, or the field is taken already.
+    pub fn reduce<Op: ReductionOperator<T>, T: FieldValue, const D: usize>(
+        &self,
+        requirement: usize,
+        field: FieldId,
+    ) -> Result<Reduce<'a, Op, T, D>> {
+        let physical = self.requirement(requirement)?;
+        let operator = OperatorId::of::<Op>();
+        if physical.privilege != Privilege::Reduce(operator) {
+            let problem = format!("its privilege is `{}`, not `reduces({operator})`", physical.privilege);
+            return Err(self.denied(requirement, field, problem));
+        }
+        self.take(requirement, field)?;
+        match physical.instance(field).is_some_and(|instance| instance.reduction().is_some()) {
+            true => Ok(Reduce::into_buffer(self.column::<T, Op::Rhs, D>(requirement, field)?)),
+            false => Ok(Reduce::in_place(self.column::<T, T, D>(requirement, field)?)),
+        }
+    }
+
+    /// The field of a requirement that has one, where it is stored.
+    pub(crate) fn storage(&self, requirement: usize) -> Result<InstanceField> {
+        let physical = self.requirement(requirement)?;
+        let field = physical.fields.iter().next();
+        let place = field.and_then(|field| Some((physical.instance(field)?.storage(), field)));
+        let none = || Error::launch(self.task, format!("requirement {requirement} is not mapped to memory"));
+        Ok(place.ok_or_else(none)?.into())
+    }
+
+    fn requirement(&self, number: usize) -> Result<&'a PhysicalRegion> {
+        let none = || {
+            Error::launch(
+                self.task,
+                format!("it has {} requirements, but its body asks for number {number}", self.regions.len()),
+            )
+        };
+        self.regions.get(number).ok_or_else(none)
+    }
+
+    fn take(&self, requirement: usize, field: FieldId) -> Result<()> {
+        let mut taken = self.taken.borrow_mut();
+        if taken.contains(&(requirement, field)) {
+            return Err(self.denied(
+                requirement,
+                field,
+                "an accessor for it was made before; make one and keep it".into(),
+            ));
+        }
+        taken.push((requirement, field));
+        Ok(())
+    }
+
+    /// The column of a field of type `T`, of which the instance holds values of type `Stored`: the field's own, or contributions to it.
+    fn column<T: FieldValue, Stored, const D: usize>(
+        &self,
+        requirement: usize,
+        field: FieldId,
+    ) -> Result<Column<'a, Stored, D>> {
+        let physical = self.requirement(requirement)?;
+        if !physical.fields.contains(field) {
+            return Err(self.denied(requirement, field, "the requirement does not have it; declare it".into()));
+        }
+        let declared = physical.region.fields().type_of(field)?;
+        if declared != FieldType::of::<T>() {
+            let problem = format!("it holds {declared:?}, not {}", std::any::type_name::<T>());
+            return Err(self.denied(requirement, field, problem));
+        }
+        let not_mapped = || self.denied(requirement, field, "it is not mapped to memory".into());
+        let instance = physical.instance(field).ok_or_else(not_mapped)?;
+        // SAFETY: the field's declared type was checked above, buffers hold the operator's contributions by construction, and all instances
+        // are filled or written before they are valid; selection gave an instance that covers the region. The task's preconditions came
+        // before this call and its event comes after, so the physical analysis keeps away whoever interferes; within the task,
+        // requirements that interfere were refused at the launch and a field is taken for writing once a call. The instance outlives
+        // the call, which owns it.
+        let column = unsafe { Column::new(instance.storage(), field, physical.region.space().space()) };
+        column.map_err(|error| match error {
+            ColumnError::Dimension(error) => self.denied(requirement, field, error.to_string()),
+            ColumnError::NotStored => not_mapped(),
+        })
+    }
+
+    fn denied(&self, requirement: usize, field: FieldId, problem: String) -> Error {
+        let region = self.regions.get(requirement).map(|physical| &physical.region);
+        Error::Access {
+            task: self.task.to_owned(),
+            requirement,
+            field: region.map_or_else(|| format!("#{}", field.0), |region| region.fields().name_of(field)),
+            region: region.map_or_else(String::new, ToString::to_string),
+            problem,
+        }
+    }
+}
+
+/// The call of a body that launches: its point, its arguments, its regions' names, and the context to launch in.
+pub struct ContextCall {
+    pub(crate) context: Context,
+    pub(crate) point: AnyPoint,
+    pub(crate) domain: AnyRect,
+    pub(crate) regions: Arc<[LogicalRegion]>,
+    pub(crate) arguments: Arguments,
+}
+
+impl ContextCall {
+    /// The context to launch in.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The point of the index launch; of a single launch, the only point of its domain.
+    #[must_use]
+    pub fn point(&self) -> AnyPoint {
+        self.point
+    }
+
+    /// All points of the launch.
+    #[must_use]
+    pub fn domain(&self) -> AnyRect {
+        self.domain
+    }
+
+    /// The launch's arguments.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if they are of another type.
+    pub fn arguments<A: 'static>(&self) -> Result<&A> {
+        let found = (*self.arguments).downcast_ref();
+        found.ok_or_else(|| wrong_arguments::<A>(self.context.task()))
+    }
+
+    /// The region of a requirement.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the launch has no such requirement, or its region another dimension.
+    pub fn region<F: 'static, const D: usize>(&self, requirement: usize) -> Result<Region<F, D>> {
+        let count = self.regions.len();
+        let none = || {
+            Error::launch(
+                self.context.task(),
+                format!("it has {count} requirements, but its body asks for number {requirement}"),
+            )
+        };
+        Region::try_from_logical(self.regions.get(requirement).ok_or_else(none)?.clone())
+    }
+}
+
+fn wrong_arguments<A>(task: &str) -> Error {
+    Error::launch(task, format!("its arguments are not a {}", std::any::type_name::<A>()))
+}

@@ -1,0 +1,138 @@
+//! What a task is: a name, and functionally equivalent implementations.
+
+use std::any::Any;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use maniple_mapper::VariantInfo;
+use maniple_realm::layout::LayoutConstraint;
+use maniple_realm::machine::ProcessorKind;
+
+use super::{ContextCall, LeafCall};
+use crate::error::Result;
+
+/// What a task returns, whatever its type.
+pub type Value = Box<dyn Any + Send + Sync>;
+
+/// The future of a body that may wait.
+pub type BoxFuture = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
+
+/// The code of a variant.
+#[derive(Clone)]
+pub enum Body {
+    /// A function that touches data and returns, without launching anything.
+    Leaf(Arc<dyn Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync>),
+    /// A function that launches, and may wait for what it launched.
+    Context(Arc<dyn Fn(ContextCall) -> BoxFuture + Send + Sync>),
+}
+
+/// Promises about a variant. They make things faster, or possible; none changes a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskOptions {
+    /// It never looks at its data but only launches: it may start before the data is there.
+    pub inner: bool,
+    /// Its only effects are on its regions: it may be run again.
+    pub idempotent: bool,
+    /// It may run as one copy a node.
+    pub replicable: bool,
+    /// What it asks of the layout of its data.
+    pub layout: LayoutConstraint,
+}
+
+/// One implementation.
+#[derive(Clone)]
+pub(crate) struct Variant {
+    pub(crate) body: Body,
+}
+
+/// A task: a name and one or more implementations that do the same.
+///
+/// `#[task]` makes one from a function; the builder here is what it stands on.
+///
+/// ```
+/// use maniple::prelude::*;
+/// use maniple::task::{Body, TaskDefinition, TaskOptions};
+/// use std::sync::Arc;
+///
+/// let answer = TaskDefinition::new("answer").leaf(TaskOptions::default(), |_call| Ok(Box::new(42_i32)));
+/// let runtime = Runtime::builder().workers(1).build()?;
+/// let result = runtime.run(async |cx| {
+///     let future = cx.launch(TaskLauncher::new(&Arc::new(answer)).typed::<i32>());
+///     future.await
+/// })?;
+/// assert_eq!(result, 42);
+/// # Ok::<(), maniple::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct TaskDefinition {
+    name: String,
+    infos: Vec<VariantInfo>,
+    variants: Vec<Variant>,
+}
+
+impl TaskDefinition {
+    /// A task without implementations yet.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), infos: Vec::new(), variants: Vec::new() }
+    }
+
+    /// Adds an implementation for CPUs that launches nothing.
+    #[must_use]
+    pub fn leaf(
+        self,
+        options: TaskOptions,
+        body: impl Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync + 'static,
+    ) -> Self {
+        self.variant("leaf", ProcessorKind::Cpu, options, Body::Leaf(Arc::new(body)))
+    }
+
+    /// Adds an implementation for CPUs that launches other tasks.
+    #[must_use]
+    pub fn with_context<F>(self, options: TaskOptions, body: impl Fn(ContextCall) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Value>> + Send + 'static,
+    {
+        let body = move |call| Box::pin(body(call)) as BoxFuture;
+        self.variant("context", ProcessorKind::Cpu, options, Body::Context(Arc::new(body)))
+    }
+
+    /// Adds an implementation.
+    #[must_use]
+    pub fn variant(mut self, name: &'static str, processor: ProcessorKind, options: TaskOptions, body: Body) -> Self {
+        self.infos.push(VariantInfo {
+            name,
+            processor,
+            layout: options.layout,
+            is_leaf: matches!(body, Body::Leaf(_)),
+            is_inner: options.inner,
+            is_idempotent: options.idempotent,
+            is_replicable: options.replicable,
+        });
+        self.variants.push(Variant { body });
+        self
+    }
+
+    /// The task's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The implementations.
+    #[must_use]
+    pub fn variants(&self) -> &[VariantInfo] {
+        &self.infos
+    }
+
+    pub(crate) fn body(&self, variant: usize) -> &Body {
+        &self.variants[variant].body
+    }
+}
+
+impl fmt::Debug for TaskDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskDefinition").field("name", &self.name).field("variants", &self.infos).finish()
+    }
+}

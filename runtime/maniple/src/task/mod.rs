@@ -1,0 +1,13 @@
+//! Tasks: named functions with requirements, in one or more variants.
+//!
+//! - [`definition`]: a task and its variants; [`registry`]: tasks that `#[task]` made known at link time;
+//! - [`call`]: what a body sees of the call; [`argument`]: values and futures passed to tasks.
+
+pub mod argument;
+pub mod call;
+pub mod definition;
+pub mod registry;
+
+pub use argument::{Argument, IntoArgument};
+pub use call::{ContextCall, LeafCall};
+pub use definition::{Body, BoxFuture, TaskDefinition, TaskOptions, Value};

@@ -1,0 +1,92 @@
+//! Tasks that `#[task]` makes known at link time, so that every process of a run knows every task by the same name.
+
+use std::sync::{Arc, OnceLock};
+
+use linkme::distributed_slice;
+use maniple_realm::layout::{Arrangement, LayoutConstraint};
+use maniple_realm::machine::ProcessorKind;
+
+use super::{Body, BoxFuture, ContextCall, LeafCall, TaskDefinition, TaskOptions, Value};
+use crate::error::Result;
+
+/// All variants of all tasks that `#[task]` declares in the program.
+#[distributed_slice]
+pub static TASKS: [VariantRegistration];
+
+/// One `#[task]` function.
+pub struct VariantRegistration {
+    /// The task that it implements.
+    pub task: fn() -> &'static TaskHandle,
+    /// The function's name.
+    pub variant: &'static str,
+    /// The kind of processor that it runs on.
+    pub processor: ProcessorKind,
+    /// What the attribute says.
+    pub options: Options,
+    /// The code.
+    pub body: StaticBody,
+}
+
+/// The options of a `#[task]` attribute.
+pub struct Options {
+    /// It launches nothing.
+    pub leaf: bool,
+    /// It only launches.
+    pub inner: bool,
+    /// It may be run again.
+    pub idempotent: bool,
+    /// It may run on every node.
+    pub replicable: bool,
+    /// The layout that it wants.
+    pub layout: Option<Arrangement>,
+}
+
+/// The code of a `#[task]` function.
+pub enum StaticBody {
+    /// Launches nothing.
+    Leaf(fn(&LeafCall<'_>) -> Result<Value>),
+    /// Launches.
+    Context(fn(ContextCall) -> BoxFuture),
+}
+
+/// The name of a task that `#[task]` declares, and, once asked for, its definition with all variants of the program.
+pub struct TaskHandle {
+    name: &'static str,
+    path: &'static str,
+    definition: OnceLock<Arc<TaskDefinition>>,
+}
+
+impl TaskHandle {
+    /// A handle. `path` is the task's full path.
+    #[must_use]
+    pub const fn new(name: &'static str, path: &'static str) -> Self {
+        Self { name, path, definition: OnceLock::new() }
+    }
+
+    /// The task's full path.
+    #[must_use]
+    pub fn path(&self) -> &'static str {
+        self.path
+    }
+
+    /// The task, with its variants: the one that declares the task comes first.
+    #[must_use]
+    pub fn definition(&'static self) -> &'static Arc<TaskDefinition> {
+        self.definition.get_or_init(|| Arc::new(self.define()))
+    }
+
+    fn define(&'static self) -> TaskDefinition {
+        let mut mine: Vec<_> = TASKS.iter().filter(|variant| std::ptr::eq((variant.task)(), self)).collect();
+        mine.sort_by_key(|variant| (!self.path.ends_with(variant.variant), variant.variant));
+        mine.into_iter().fold(TaskDefinition::new(self.name), |task, variant| {
+            let Options { inner, idempotent, replicable, layout, .. } = variant.options;
+            let layout = LayoutConstraint { arrangement: layout, order: None };
+            let options = TaskOptions { inner, idempotent, replicable, layout };
+            let body = match variant.body {
+                StaticBody::Leaf(body) => Body::Leaf(Arc::new(body)),
+                StaticBody::Context(body) => Body::Context(Arc::new(body)),
+            };
+            task.variant(variant.variant, variant.processor, options, body)
+        })
+    }
+}

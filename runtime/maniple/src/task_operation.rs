@@ -1,0 +1,391 @@
+//! Task launches as operations: sliced, mapped point by point, issued, and gathered when they end.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use maniple_mapper::{MappingFailure, RequirementInfo, TaskInfo, TaskMapping};
+use maniple_realm::{Class, Event, Spawn, Target};
+use maniple_region::{LogicalRegion, Target as DataTarget};
+use maniple_space::{AnyPoint, AnyRect};
+
+use crate::context::{Bound, ContextState, Submission};
+use crate::error::{Error, Result};
+use crate::future::Results;
+use crate::graph::NodeKind;
+use crate::launch::Sharing;
+use crate::mapping::answer::{check_mapping, check_slices};
+use crate::mapping::lookup::Lookup;
+use crate::mapping::point::{Chosen, LockedStates, PointError, PointMapping};
+use crate::operation::{Mappable, Operation};
+use crate::physical::movement::Preconditions;
+use crate::point_task::{ContextTask, LeafTask, PointTask};
+use crate::task::call::Arguments;
+use crate::task::{Body, TaskDefinition, Value};
+
+/// How often a mapper is asked again about a point that found no room, before the point waits for other tasks to end.
+const MAPPING_ATTEMPTS: usize = 3;
+
+/// What was launched.
+pub(crate) struct TaskLaunch {
+    pub(crate) definition: Arc<TaskDefinition>,
+    pub(crate) arguments: Arguments,
+    pub(crate) sources: Vec<Arc<Results>>,
+    pub(crate) tag: u64,
+    pub(crate) index_launch: bool,
+    pub(crate) domain: AnyRect,
+    pub(crate) sharing: Sharing,
+}
+
+/// A launch in flight: see [`TaskState`], which its points share.
+pub(crate) struct TaskOperation(Arc<TaskState>);
+
+/// What the points of a launch share.
+pub(crate) struct TaskState {
+    pub(crate) launch: TaskLaunch,
+    pub(crate) bounds: Vec<Bound>,
+    pub(crate) context: Arc<ContextState>,
+    results: Arc<Results>,
+    sequence: u64,
+    /// The execution fence before the launch.
+    barrier: Event,
+    /// Points that have not ended.
+    unfinished: AtomicUsize,
+    /// Points that have not been mapped; virtually mapped ones count until they end.
+    unmapped: AtomicUsize,
+    failed: AtomicBool,
+}
+
+impl TaskOperation {
+    pub(crate) fn new(
+        context: &Arc<ContextState>,
+        launch: TaskLaunch,
+        bounds: Vec<Bound>,
+        submission: &Submission,
+    ) -> Self {
+        let points = launch.domain.volume() as usize;
+        let (realm, completion) = (context.core.realm(), submission.completion.event());
+        let results = Results::new(realm, launch.definition.name(), launch.domain, completion, launch.sources.clone());
+        Self(Arc::new(TaskState {
+            launch,
+            bounds,
+            context: Arc::clone(context),
+            results,
+            sequence: submission.sequence,
+            barrier: submission.barrier,
+            unfinished: AtomicUsize::new(points),
+            unmapped: AtomicUsize::new(points),
+            failed: AtomicBool::new(false),
+        }))
+    }
+
+    pub(crate) fn results(&self) -> &Arc<Results> {
+        &self.0.results
+    }
+}
+
+impl Mappable for TaskOperation {
+    fn name(&self) -> &str {
+        self.0.launch.definition.name()
+    }
+
+    fn points(&self) -> u64 {
+        self.0.launch.domain.volume()
+    }
+
+    fn map(&self, operation: &Arc<Operation>) {
+        let state = &self.0;
+        if state.launch.domain.is_empty() {
+            operation.mark_mapped();
+            operation.retire(Ok(()));
+            return;
+        }
+        match state.slices() {
+            Ok(slices) => {
+                let (last, others) = slices.split_last().expect("slices have every point, and there are some");
+                for slice in others {
+                    state.map_slice_later(operation, slice.domain, Target::Near(slice.processor));
+                }
+                state.map_slice(operation, last.domain.points().collect());
+            }
+            Err(error) => state.launch.domain.points().for_each(|point| state.fail_point(operation, point, &error)),
+        }
+    }
+}
+
+impl TaskState {
+    pub(crate) fn name(&self) -> &str {
+        self.launch.definition.name()
+    }
+
+    fn index(&self, point: AnyPoint) -> usize {
+        self.launch.domain.linear(point) as usize
+    }
+
+    /// The point as messages show it.
+    fn shown_point(&self, point: AnyPoint) -> Option<AnyPoint> {
+        self.launch.index_launch.then_some(point)
+    }
+
+    /// The mapper's slices; a single launch is one.
+    fn slices(&self) -> Result<Vec<maniple_mapper::Slice>> {
+        let (core, domain) = (&self.context.core, self.launch.domain);
+        if !self.launch.index_launch {
+            return Ok(vec![maniple_mapper::Slice { domain, processor: self.context.processor }]);
+        }
+        let info = self.info(domain.lo(), &[]);
+        let seat = core.seat(self.context.processor);
+        let slices = seat.call(core, "slice_launch", |mapper| mapper.slice_launch(&info, core.machine()))?;
+        check_slices(&slices, &domain, core.machine())?;
+        Ok(slices)
+    }
+
+    fn info<'a>(&'a self, point: AnyPoint, requirements: &'a [RequirementInfo]) -> TaskInfo<'a> {
+        TaskInfo {
+            name: self.name(),
+            point,
+            domain: self.launch.domain,
+            is_index_launch: self.launch.index_launch,
+            requirements,
+            variants: self.launch.definition.variants(),
+            origin: self.context.processor,
+            depth: self.context.depth + 1,
+            tag: self.launch.tag,
+        }
+    }
+
+    fn map_slice_later(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect, target: Target) {
+        let (state, operation) = (Arc::clone(self), Arc::clone(operation));
+        let spawn = Spawn { class: Class::Runtime, target, ..Spawn::ANYWHERE };
+        self.context.core.realm().spawn(spawn, move || state.map_slice(&operation, domain.points().collect()));
+    }
+
+    /// Maps points, in order. Points that find no room wait until another task has ended.
+    fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, points: Vec<AnyPoint>) {
+        let (mut full, mut failed) = (None, Vec::new());
+        {
+            let mut states = LockedStates::lock(&self.bounds);
+            self.refine(&mut states);
+            for (done, &point) in points.iter().enumerate() {
+                match self.map_point(operation, &mut states, point) {
+                    Ok(()) => {}
+                    Err(PointError::Fatal(error)) => failed.push((point, error)),
+                    Err(PointError::Full(failure)) => {
+                        full = Some((done, failure));
+                        break;
+                    }
+                }
+            }
+        }
+        // Who hears of a failure may do anything, which nobody should with states locked.
+        for (point, error) in failed {
+            self.fail_point(operation, point, &error);
+        }
+        if let Some((done, failure)) = full {
+            self.wait_for_room(operation, points[done..].to_vec(), failure);
+        }
+    }
+
+    /// Splits equivalence sets as disjoint partitions are about to use them.
+    fn refine(&self, states: &mut LockedStates<'_>) {
+        if self.launch.domain.volume() < 2 {
+            return;
+        }
+        for bound in &self.bounds {
+            if let DataTarget::Partition(partition, _) = &bound.requirement.target {
+                for (fields, state) in &bound.parts {
+                    states.of(state).refine(fields, partition.partitioning());
+                }
+            }
+        }
+    }
+
+    fn wait_for_room(self: &Arc<Self>, operation: &Arc<Operation>, rest: Vec<AnyPoint>, failure: MappingFailure) {
+        let core = &self.context.core;
+        core.counters.mapping_retries.add(1);
+        let (state, waiting) = (Arc::clone(self), Arc::clone(operation));
+        let first = rest[0];
+        let again = {
+            let rest = rest.clone();
+            Box::new(move || state.map_slice(&waiting, rest))
+        };
+        if core.when_a_task_ends(again).is_ok() {
+            return;
+        }
+        // Nothing runs that could make room: this point is hopeless, the others may be smaller.
+        let name = self.name().to_owned();
+        let error = Error::OutOfMemory { operation: name, point: self.shown_point(first), failure };
+        self.fail_point(operation, first, &error);
+        if rest.len() > 1 {
+            self.map_slice(operation, rest[1..].to_vec());
+        }
+    }
+
+    fn map_point(
+        self: &Arc<Self>,
+        operation: &Arc<Operation>,
+        states: &mut LockedStates<'_>,
+        point: AnyPoint,
+    ) -> std::result::Result<(), PointError> {
+        let regions = self.regions_at(point).map_err(PointError::Fatal)?;
+        let infos: Vec<RequirementInfo> = (self.bounds.iter().zip(&regions).zip(&self.launch.sharing.shared))
+            .map(|((bound, region), &is_shared)| RequirementInfo {
+                region: region.clone(),
+                fields: bound.requirement.fields.clone(),
+                privilege: bound.requirement.privilege,
+                is_shared,
+            })
+            .collect();
+        let info = self.info(point, &infos);
+        let mut attempt = 0;
+        loop {
+            let mapping = self.ask(states, &info, &regions).map_err(PointError::Fatal)?;
+            let placed = PointMapping {
+                core: &self.context.core,
+                bounds: &self.bounds,
+                regions: &regions,
+                origin: self.context.processor,
+                order: (self.sequence, self.index(point) as u64),
+                reduces_twice: &self.launch.sharing.reduces_twice,
+            };
+            match placed.choose(states, &mapping.requirements) {
+                Ok(chosen) => {
+                    self.issue(operation, states, point, (&placed, &mapping, &chosen));
+                    return Ok(());
+                }
+                Err(PointError::Full(failure)) => {
+                    self.tell_failure(&info, &failure);
+                    attempt += 1;
+                    if attempt == MAPPING_ATTEMPTS {
+                        return Err(PointError::Full(failure));
+                    }
+                }
+                Err(fatal) => return Err(fatal),
+            }
+        }
+    }
+
+    fn regions_at(&self, point: AnyPoint) -> Result<Vec<LogicalRegion>> {
+        let domain = &self.launch.domain;
+        self.bounds.iter().map(|bound| Ok(bound.requirement.target.region_at(point, domain)?)).collect()
+    }
+
+    fn ask(
+        &self,
+        states: &mut LockedStates<'_>,
+        info: &TaskInfo<'_>,
+        regions: &[LogicalRegion],
+    ) -> Result<TaskMapping> {
+        let core = &self.context.core;
+        let states = RefCell::new(states);
+        let lookup = Lookup { core, bounds: &self.bounds, regions, states: &states };
+        let seat = core.seat(self.context.processor);
+        let mapping = seat.call(core, "map_task", |mapper| mapper.map_task(info, &lookup))?;
+        check_mapping(&mapping, info, core.machine())?;
+        Ok(mapping)
+    }
+
+    fn tell_failure(&self, info: &TaskInfo<'_>, failure: &MappingFailure) {
+        let core = &self.context.core;
+        // A mapper that panics over the news will be asked again all the same.
+        let _ = core
+            .seat(self.context.processor)
+            .call(core, "mapping_failed", |mapper| mapper.mapping_failed(info, failure));
+    }
+
+    /// Hands a point that has its instances to the machine.
+    fn issue(
+        self: &Arc<Self>,
+        operation: &Arc<Operation>,
+        states: &mut LockedStates<'_>,
+        point: AnyPoint,
+        (placed, mapping, chosen): (&PointMapping<'_>, &TaskMapping, &Chosen),
+    ) {
+        let mut data = Preconditions::default();
+        placed.prepare(states, chosen, &mut data);
+        let mut start = Preconditions::default();
+        self.launch.sources.iter().for_each(|source| start.need(source.completion()));
+        start.follow(self.barrier);
+
+        let target = if mapping.pinned { Target::On(mapping.processor) } else { Target::Near(mapping.processor) };
+        let task = PointTask {
+            state: Arc::clone(self),
+            operation: Arc::clone(operation),
+            point,
+            index: self.index(point),
+            variant: mapping.variant,
+            processor: mapping.processor,
+            profile: mapping.profile,
+            is_virtual: chosen.is_virtual(),
+            regions: placed.physical_regions(chosen),
+        };
+        let place = (target, mapping.priority);
+        let event = match self.launch.definition.body(mapping.variant) {
+            Body::Leaf(_) => LeafTask::issue(task, place, &start.and(&data)),
+            Body::Context(_) => ContextTask::issue(task, place, start, &data),
+        };
+        self.context.core.note_task(event, || self.graph_node(point, placed, chosen), &data);
+        placed.commit(states, chosen, event);
+        if !chosen.is_virtual() {
+            self.point_mapped(operation);
+        }
+    }
+
+    fn graph_node(&self, point: AnyPoint, placed: &PointMapping<'_>, chosen: &Chosen) -> NodeKind {
+        let instances = placed.physical_regions(chosen);
+        NodeKind::Task {
+            name: self.name().to_owned(),
+            point,
+            instances: instances.iter().map(|physical| physical.instance_ids()).collect(),
+        }
+    }
+
+    /// Tells the mapper when and where a task ran.
+    pub(crate) fn report(&self, profile: &maniple_mapper::TaskProfile) {
+        let core = &self.context.core;
+        // The task has run; what the mapper makes of the news can't change that.
+        let _ = core
+            .seat(self.context.processor)
+            .call(core, "task_profiled", |mapper| mapper.task_profiled(self.name(), profile));
+    }
+
+    fn point_mapped(&self, operation: &Operation) {
+        if self.unmapped.fetch_sub(1, Ordering::AcqRel) == 1 {
+            operation.mark_mapped();
+        }
+    }
+
+    fn fail_point(&self, operation: &Arc<Operation>, point: AnyPoint, error: &Error) {
+        self.point_mapped(operation);
+        self.point_ended(operation, self.index(point), Err(error.clone()));
+    }
+
+    /// A point that was mapped virtually has ended, and with it all that it launched: now it counts as mapped.
+    pub(crate) fn virtual_point_ended(&self, operation: &Operation) {
+        self.point_mapped(operation);
+    }
+
+    /// A point has ended. The last one ends the launch.
+    pub(crate) fn point_ended(&self, operation: &Arc<Operation>, index: usize, value: Result<Value>) {
+        if value.is_err() {
+            self.failed.store(true, Ordering::Release);
+        }
+        self.results.set(index, value);
+        if self.unfinished.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        self.context.core.counters.tasks.add(self.launch.domain.volume());
+        let error = if self.failed.load(Ordering::Acquire) { self.results.first_error() } else { None };
+        operation.retire(error.map_or(Ok(()), Err));
+    }
+
+    /// An error with this task's name and point.
+    pub(crate) fn blame(&self, error: Error, point: AnyPoint) -> Error {
+        error.of_task(self.name(), self.shown_point(point))
+    }
+
+    /// The error behind a fault, with this task's name and point.
+    pub(crate) fn blame_fault(&self, fault: &maniple_realm::Fault, point: AnyPoint) -> Error {
+        Error::of_fault(fault, self.name(), self.shown_point(point))
+    }
+}

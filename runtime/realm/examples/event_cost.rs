@@ -1,0 +1,169 @@
+//! What events and operations cost: nanoseconds, beside the costs that the design promises.
+//!
+//! ```console
+//! $ cargo run --release -p maniple-realm --example event_cost
+//! $ cargo run --release -p maniple-realm --example event_cost chain     # what has "chain" in its name
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use maniple_realm::{After, Event, Realm, Spawn, UserEvent};
+
+const LINKS: usize = 1_000_000;
+const TASKS: usize = 2_000_000;
+
+type Measure = fn(&Realm) -> f64;
+
+/// What is measured, in which unit, and the nanoseconds that it may take.
+const MEASURES: [(&str, &str, f64, Measure); 8] = [
+    ("trigger a chain of user events", "ns/link", 300.0, chain),
+    ("trigger one event with many waiters", "ns/waiter", 30.0, fan_out),
+    ("merge 16 events, trigger them", "ns/input", 100.0, merges),
+    ("spawn empty tasks from outside", "ns/task", 333.0, spawn_outside),
+    ("spawn empty tasks from a task", "ns/task", 333.0, spawn_inside),
+    ("spawn empty tasks from a task a worker", "ns/task", 333.0, spawn_everywhere),
+    ("run a chain of tasks", "ns/task", 333.0, task_chain),
+    ("spawn a task from outside and wait", "ns/task", 20_000.0, round_trips),
+];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let only = std::env::args().nth(1).unwrap_or_default();
+    let realm = Realm::builder().build()?;
+    println!("{} workers; best of {ROUNDS} rounds", realm.processors().len());
+    for (what, unit, budget, measure) in MEASURES.into_iter().filter(|(what, ..)| what.contains(&only)) {
+        let cost = (0..ROUNDS).map(|_| measure(&realm)).fold(f64::INFINITY, f64::min);
+        let (rate, share) = (1e3 / cost, cost / budget);
+        println!("{what:40} {cost:8.1} {unit:9} {rate:8.2} M/s   {share:5.2} of the {budget} ns allowed");
+    }
+    Ok(())
+}
+
+const ROUNDS: usize = 5;
+
+fn per(start: Instant, count: usize) -> f64 {
+    start.elapsed().as_nanos() as f64 / count as f64
+}
+
+fn chain(realm: &Realm) -> f64 {
+    let events: Vec<UserEvent> = (0..=LINKS).map(|_| realm.user_event()).collect();
+    for pair in events.windows(2) {
+        realm.trigger_after(pair[1], &pair[0].event());
+    }
+    let start = Instant::now();
+    realm.trigger(events[0]);
+    let cost = per(start, LINKS);
+    assert!(realm.has_triggered(events[LINKS].event()));
+    cost
+}
+
+fn fan_out(realm: &Realm) -> f64 {
+    let first = realm.user_event();
+    let waiters: Vec<UserEvent> = (0..LINKS).map(|_| realm.user_event()).collect();
+    for &waiter in &waiters {
+        realm.trigger_after(waiter, &first.event());
+    }
+    let start = Instant::now();
+    realm.trigger(first);
+    per(start, LINKS)
+}
+
+fn merges(realm: &Realm) -> f64 {
+    let inputs: Vec<UserEvent> = (0..LINKS).map(|_| realm.user_event()).collect();
+    let events: Vec<Event> = inputs.iter().map(|input| input.event()).collect();
+    let start = Instant::now();
+    let merged: Vec<Event> = events.chunks(16).map(|sixteen| realm.merge(sixteen)).collect();
+    for &input in &inputs {
+        realm.trigger(input);
+    }
+    let cost = per(start, LINKS);
+    assert!(merged.iter().all(|&event| realm.has_triggered(event)));
+    cost
+}
+
+/// Counts the tasks in batches; the last one triggers.
+struct Countdown {
+    left: AtomicU64,
+    done: UserEvent,
+}
+
+impl Countdown {
+    fn new(realm: &Realm, count: usize) -> Arc<Self> {
+        Arc::new(Self { left: AtomicU64::new(count as u64), done: realm.user_event() })
+    }
+
+    fn arrive(&self, realm: &Realm) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            realm.trigger(self.done);
+        }
+    }
+}
+
+/// Spawns empty tasks, and gives an event for the end of all.
+fn spawn_tasks(realm: &Realm, count: usize) -> Event {
+    let mut recent = Vec::with_capacity(1024);
+    let mut all = Event::NONE;
+    for _ in 0..count {
+        recent.push(realm.spawn(Spawn::ANYWHERE, || ()));
+        if recent.len() == 1024 {
+            recent.push(all);
+            all = realm.merge(&recent[..]);
+            recent.clear();
+        }
+    }
+    recent.push(all);
+    realm.merge(&recent[..])
+}
+
+fn spawn_outside(realm: &Realm) -> f64 {
+    let start = Instant::now();
+    let all = spawn_tasks(realm, TASKS);
+    realm.wait(all).expect("empty tasks do not fail");
+    per(start, TASKS)
+}
+
+fn spawn_inside(realm: &Realm) -> f64 {
+    spawn_by(realm, 1)
+}
+
+fn spawn_everywhere(realm: &Realm) -> f64 {
+    spawn_by(realm, realm.processors().len())
+}
+
+fn spawn_by(realm: &Realm, spawners: usize) -> f64 {
+    let countdown = Countdown::new(realm, spawners);
+    let start = Instant::now();
+    for _ in 0..spawners {
+        let (spawner, countdown) = (realm.clone(), Arc::clone(&countdown));
+        realm.spawn(Spawn::ANYWHERE, move || {
+            let all = spawn_tasks(&spawner, TASKS / spawners);
+            let handle = spawner.clone();
+            spawner.when(&all, move |_| countdown.arrive(&handle));
+        });
+    }
+    realm.wait(countdown.done.event()).expect("empty tasks do not fail");
+    per(start, TASKS)
+}
+
+fn task_chain(realm: &Realm) -> f64 {
+    let first = realm.user_event();
+    let mut last = first.event();
+    for _ in 0..LINKS {
+        last = realm.spawn(Spawn::after(After::needs(&[last])), || ());
+    }
+    let start = Instant::now();
+    realm.trigger(first);
+    realm.wait(last).expect("empty tasks do not fail");
+    per(start, LINKS)
+}
+
+fn round_trips(realm: &Realm) -> f64 {
+    const TRIPS: usize = 10_000;
+    let start = Instant::now();
+    for _ in 0..TRIPS {
+        let done = realm.spawn(Spawn::ANYWHERE, || ());
+        realm.wait(done).expect("empty tasks do not fail");
+    }
+    per(start, TRIPS)
+}

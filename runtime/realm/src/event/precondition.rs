@@ -1,0 +1,211 @@
+//! Preconditions: what an operation waits for, and how it comes to wait.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::Event;
+use super::slot::{Kind, LINKS, Slot};
+use super::word::{Phase, Ready};
+use crate::fault::Fault;
+use crate::realm::Core;
+
+/// What an operation waits for before it starts: all of these, poisoned or not.
+///
+/// When a precondition turns out poisoned the operation still waits for the others; a poisoned event therefore means
+/// that everything behind it has stopped. Poison of a `needs` spreads to the operation; poison of a `follows` does not.
+///
+/// ```
+/// use maniple_realm::{After, Event};
+///
+/// let (data, user) = (Event::NONE, Event::NONE);
+/// let after = After { needs: &[data], follows: &[user] };
+/// assert_eq!(after.needs.len() + after.follows.len(), 2);
+/// let simple: After<'_> = (&data).into();
+/// assert!(simple.follows.is_empty());
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct After<'a> {
+    /// Events whose success the operation rests on: their poison spreads to it.
+    pub needs: &'a [Event],
+    /// Events that the operation must merely come after.
+    pub follows: &'a [Event],
+}
+
+impl<'a> After<'a> {
+    /// No precondition.
+    pub const NOTHING: After<'static> = After { needs: &[], follows: &[] };
+
+    /// After these, whose poison spreads.
+    pub fn needs(events: &'a [Event]) -> Self {
+        Self { needs: events, follows: &[] }
+    }
+
+    /// After these, poisoned or not.
+    pub fn follows(events: &'a [Event]) -> Self {
+        Self { needs: &[], follows: events }
+    }
+}
+
+impl<'a> From<&'a Event> for After<'a> {
+    fn from(event: &'a Event) -> Self {
+        Self::needs(std::slice::from_ref(event))
+    }
+}
+
+impl<'a> From<&'a [Event]> for After<'a> {
+    fn from(events: &'a [Event]) -> Self {
+        Self::needs(events)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [Event; N]> for After<'a> {
+    fn from(events: &'a [Event; N]) -> Self {
+        Self::needs(events)
+    }
+}
+
+impl<'a> From<&'a Vec<Event>> for After<'a> {
+    fn from(events: &'a Vec<Event>) -> Self {
+        Self::needs(events)
+    }
+}
+
+/// A precondition that had not triggered when looked at.
+#[derive(Clone, Copy)]
+pub(crate) struct Awaited {
+    event: Event,
+    spreads: bool,
+}
+
+/// What is left of an [`After`] once triggered events are set aside.
+pub(crate) struct Remaining {
+    pub(crate) awaited: SmallVec<[Awaited; 8]>,
+    /// A needed event that has triggered, poisoned.
+    pub(crate) poisoned: Option<Event>,
+}
+
+impl Remaining {
+    /// The only event left, if waiting for it alone comes to the same.
+    pub(crate) fn as_single(&self) -> Option<Event> {
+        match (&self.awaited[..], self.poisoned) {
+            ([], None) => Some(Event::NONE),
+            ([], Some(poisoned)) => Some(poisoned),
+            ([Awaited { event, spreads: true }], None) => Some(*event),
+            _ => None,
+        }
+    }
+}
+
+impl Core {
+    /// Sets the triggered events of `after` aside.
+    pub(crate) fn remaining(&self, after: After<'_>) -> Remaining {
+        let mut remaining = Remaining { awaited: SmallVec::new(), poisoned: None };
+        let needs = after.needs.iter().map(|&event| Awaited { event, spreads: true });
+        let follows = after.follows.iter().map(|&event| Awaited { event, spreads: false });
+        for awaited in needs.chain(follows) {
+            match self.phase(awaited.event) {
+                Phase::Pending => remaining.awaited.push(awaited),
+                Phase::Poisoned if awaited.spreads => remaining.poisoned = Some(awaited.event),
+                Phase::Poisoned | Phase::Triggered => {}
+            }
+        }
+        remaining
+    }
+
+    /// How `event` stands.
+    #[inline]
+    pub(crate) fn phase(&self, event: Event) -> Phase {
+        if event.is_none() {
+            return Phase::Triggered;
+        }
+        self.table.slot(event.slot()).word.phase(event.generation())
+    }
+
+    /// Makes the slot, which the caller owns and has filled in, wait for `after`. `Some` if it is ready at once; then the caller
+    /// still owns it. Otherwise whoever triggers the last precondition does, and the caller must not touch it again.
+    #[inline]
+    pub(crate) fn arm(&self, index: u32, slot: &Slot, after: After<'_>) -> Option<Ready> {
+        if after.needs.is_empty() && after.follows.is_empty() {
+            slot.preconditions.none();
+            return Some(Ready { poisoned: false });
+        }
+        self.arm_remaining(index, slot, &mut self.remaining(after))
+    }
+
+    /// [`arm`](Self::arm), with the preconditions looked at before.
+    pub(crate) fn arm_remaining(&self, index: u32, slot: &Slot, remaining: &mut Remaining) -> Option<Ready> {
+        while remaining.awaited.len() > LINKS {
+            remaining.awaited = self.merge_by_fours(&remaining.awaited);
+        }
+        let awaited = &remaining.awaited;
+        slot.preconditions.begin(awaited.len() as u32);
+        if let Some(event) = remaining.poisoned {
+            self.inherit(index, slot, event.slot());
+        }
+        let spreads = awaited.iter().enumerate().fold(0, |bits, (link, next)| bits | (u8::from(next.spreads) << link));
+        // SAFETY: the caller owns the slot, and nothing can make it ready before the guard's count is given up below.
+        unsafe { slot.header_mut() }.spreads = spreads;
+        let mut done = 1;
+        for (link, &Awaited { event, spreads }) in awaited.iter().enumerate() {
+            let word = &self.table.slot(event.slot()).word;
+            let node = node_of(index, link);
+            if let Err(phase) = word.subscribe(event.generation(), node, &slot.links[link]) {
+                done += 1;
+                if spreads && phase == Phase::Poisoned {
+                    self.inherit(index, slot, event.slot());
+                }
+            }
+        }
+        slot.preconditions.arrive(done)
+    }
+
+    /// One level of the tree of merges: each four events become one.
+    fn merge_by_fours(&self, awaited: &[Awaited]) -> SmallVec<[Awaited; 8]> {
+        let merge = |four: &[Awaited]| {
+            if let [alone] = four {
+                return *alone;
+            }
+            let remaining = Remaining { awaited: SmallVec::from_slice(four), poisoned: None };
+            Awaited { event: self.merge_remaining(remaining), spreads: true }
+        };
+        awaited.chunks(LINKS).map(merge).collect()
+    }
+
+    /// One event that triggers after all of these, allocating a slot only when there is no other way.
+    pub(crate) fn merge_remaining(&self, mut remaining: Remaining) -> Event {
+        if let Some(event) = remaining.as_single() {
+            return event;
+        }
+        let index = self.take_slot();
+        let slot = self.table.slot(index);
+        let event = slot.pending_event(index);
+        // SAFETY: the slot was just taken.
+        unsafe { slot.header_mut() }.kind = Kind::Event;
+        if let Some(ready) = self.arm_remaining(index, slot, &mut remaining) {
+            self.trigger_slot(index, slot, ready.poisoned);
+        }
+        event
+    }
+
+    /// Notes that the fault of the poisoned slot `source` has reached slot `index`, unless another has before.
+    pub(crate) fn inherit(&self, index: u32, slot: &Slot, source: u32) {
+        let mut faults = self.faults.lock();
+        if let Some(fault) = faults.get(&source).map(Arc::clone) {
+            faults.entry(index).or_insert(fault);
+        }
+        drop(faults);
+        slot.preconditions.poison();
+    }
+
+    /// The fault that has reached slot `index`.
+    pub(crate) fn fault_of(&self, index: u32) -> Arc<Fault> {
+        let fault = self.faults.lock().get(&index).map(Arc::clone);
+        fault.expect("a slot is marked poisoned after its fault was filed")
+    }
+}
+
+/// The waiter node of a slot's link.
+pub(crate) fn node_of(index: u32, link: usize) -> u32 {
+    index * LINKS as u32 + link as u32
+}

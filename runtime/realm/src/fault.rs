@@ -1,0 +1,149 @@
+//! Faults: why an event was poisoned, and how a panic becomes one.
+
+use std::any::Any;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::sync::{Arc, Once};
+
+/// Why something failed. Shared as `Arc<Fault>` by everything that the failure reaches.
+#[derive(Debug)]
+pub struct Fault {
+    error: Box<dyn Error + Send + Sync>,
+}
+
+impl Fault {
+    /// A fault with this reason: an error, or a message.
+    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { error: error.into() }
+    }
+
+    /// The reason.
+    pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.error
+    }
+
+    /// The reason, if it is an `E`.
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        self.error.downcast_ref()
+    }
+
+    /// The panic that caused the fault, if one did.
+    pub fn panic(&self) -> Option<&Panic> {
+        self.downcast_ref()
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, formatter)
+    }
+}
+
+impl Error for Fault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
+}
+
+/// A body panicked.
+#[derive(Clone, Debug)]
+pub struct Panic {
+    /// What it said.
+    pub message: String,
+    /// Where, as `file:line:column`.
+    pub location: Option<String>,
+    /// The call stack, when `RUST_BACKTRACE` asks for one.
+    pub backtrace: Option<String>,
+}
+
+impl fmt::Display for Panic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "panicked: {}", self.message)?;
+        if let Some(location) = &self.location {
+            write!(formatter, " (at {location})")?;
+        }
+        if let Some(backtrace) = &self.backtrace {
+            write!(formatter, "\n{backtrace}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for Panic {}
+
+/// The realm was shut down before the operation could run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the realm was shut down before this operation could run: keep a `Realm` until what it started has finished")]
+pub struct Abandoned;
+
+thread_local! {
+    /// How many bodies are being run on this thread.
+    static CATCHING: Cell<u32> = const { Cell::new(0) };
+    /// What the hook noted of the panic that is unwinding.
+    static NOTED: RefCell<Option<Panic>> = const { RefCell::new(None) };
+}
+
+/// Runs `body`; a panic becomes a fault. In a process that has made a realm it prints nothing.
+#[inline]
+pub fn catch<R>(body: impl FnOnce() -> R) -> Result<R, Arc<Fault>> {
+    CATCHING.set(CATCHING.get() + 1);
+    // The closure's captures are not looked at again after a panic: unwind safety is the body's own affair.
+    let result = catch_unwind(AssertUnwindSafe(body)).map_err(|payload| Arc::new(Fault::new(panic_of(payload))));
+    CATCHING.set(CATCHING.get() - 1);
+    result
+}
+
+fn panic_of(payload: Box<dyn Any + Send>) -> Panic {
+    let message = message_of(&*payload);
+    let noted = NOTED.take();
+    discard(payload);
+    match noted {
+        // A panic that the body caught itself may have left an older note behind.
+        Some(panic) if panic.message == message => panic,
+        _ => Panic { message, location: None, backtrace: None },
+    }
+}
+
+/// Drops a panic's payload. One whose destructor panics must not bring the worker down; if what that throws panics in turn, it leaks.
+fn discard(payload: Box<dyn Any + Send>) {
+    let drop_one = |payload| catch_unwind(AssertUnwindSafe(|| drop(payload)));
+    if let Err(last) = drop_one(payload).or_else(drop_one) {
+        std::mem::forget(last);
+    }
+}
+
+fn message_of(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a value that is no text".to_owned()
+    }
+}
+
+/// Puts a hook before the process's panic hook that, inside a body only, notes message and place instead of printing.
+pub(crate) fn install_panic_hook() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let previous = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if CATCHING.try_with(Cell::get).unwrap_or(0) > 0 {
+                note(info);
+            } else {
+                previous(info);
+            }
+        }));
+    });
+}
+
+fn note(info: &PanicHookInfo<'_>) {
+    let backtrace = Backtrace::capture();
+    let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+    let panic =
+        Panic { message: message_of(info.payload()), location: info.location().map(ToString::to_string), backtrace };
+    NOTED.set(Some(panic));
+}

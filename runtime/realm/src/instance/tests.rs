@@ -1,0 +1,214 @@
+use std::sync::mpsc::channel;
+
+use maniple_space::Rect;
+
+use super::*;
+use crate::layout::{Arrangement, FieldSpec, LayoutSpec};
+use crate::reduction::Reduction;
+
+const FIELD: FieldId = FieldId(0);
+
+fn line(points: i64) -> Layout {
+    LayoutSpec::new(Rect::from(0..points).into(), vec![FieldSpec::of::<i32>(FIELD)]).build().unwrap()
+}
+
+fn create(pool: &Arc<MemoryPool>, points: i64) -> Result<(Arc<Instance>, Readiness), InstanceError> {
+    Instance::create(pool, line(points), InstanceKind::Normal, |_, outcome| outcome.unwrap())
+}
+
+struct Product;
+
+impl Reduction for Product {
+    type Lhs = i32;
+    type Rhs = i32;
+
+    fn identity() -> i32 {
+        1
+    }
+
+    fn apply(value: &mut i32, contribution: i32) {
+        *value *= contribution;
+    }
+
+    fn fold(into: &mut i32, contribution: i32) {
+        *into *= contribution;
+    }
+}
+
+#[test]
+fn a_new_instance_is_zero_and_its_bytes_count() {
+    let pool = MemoryPool::new(MemoryId(0), 100);
+    let (instance, ready) = create(&pool, 10).unwrap();
+    assert_eq!((ready, pool.used()), (Readiness::Now, 40));
+    for point in 0..10 {
+        // SAFETY: ours alone, of this type.
+        assert_eq!(unsafe { instance.read::<i32>(FIELD, point) }, 0);
+    }
+}
+
+#[test]
+fn instances_are_named_apart() {
+    let pool = MemoryPool::new(MemoryId(2), 100);
+    let [a, b] = [(); 2].map(|()| create(&pool, 1).unwrap().0.id());
+    assert_ne!(a, b);
+    assert_eq!(a.to_string(), "instance 0 of memory 2");
+}
+
+#[test]
+fn a_full_memory_refuses_and_says_so() {
+    let pool = MemoryPool::new(MemoryId(0), 100);
+    let _held = create(&pool, 20).unwrap();
+    assert!(matches!(create(&pool, 6), Err(InstanceError::OutOfMemory(error)) if error.requested == 24));
+}
+
+#[test]
+fn an_announced_release_makes_room_for_an_instance_that_is_ready_later() {
+    let pool = MemoryPool::new(MemoryId(0), 100);
+    let (old, _) = create(&pool, 25).unwrap();
+    old.announce_release().unwrap();
+    let (sender, receiver) = channel();
+    let (new, ready) = Instance::create(&pool, line(25), InstanceKind::Normal, move |instance, outcome| {
+        sender.send((instance.id(), outcome)).unwrap();
+    })
+    .unwrap();
+    assert_eq!((ready, new.base()), (Readiness::Later, None));
+    // SAFETY: nobody uses the old one.
+    unsafe { old.release() };
+    assert_eq!(receiver.recv().unwrap(), (new.id(), Ok(())));
+    assert!(new.base().is_some() && old.base().is_none());
+    assert_eq!(pool.used(), 100);
+}
+
+#[test]
+fn an_instance_may_be_announced_before_its_bytes_are_there() {
+    let pool = MemoryPool::new(MemoryId(0), 40);
+    let instances = [(); 3].map(|()| {
+        let (instance, _) = create(&pool, 10).unwrap();
+        instance.announce_release().unwrap();
+        instance
+    });
+    for (index, instance) in instances.iter().enumerate() {
+        assert!(instance.base().is_some());
+        assert!(instances[index + 1..].iter().all(|later| later.base().is_none()));
+        // SAFETY: nobody uses it.
+        unsafe { instance.release() };
+    }
+    assert_eq!(pool.used(), 0);
+}
+
+#[test]
+fn an_instance_is_destroyed_once() {
+    let pool = MemoryPool::new(MemoryId(0), 40);
+    let (instance, _) = create(&pool, 10).unwrap();
+    instance.announce_release().unwrap();
+    let again = Err(InstanceError::AlreadyDestroyed { instance: instance.id() });
+    assert_eq!(instance.announce_release(), again);
+    // SAFETY: nobody uses it.
+    unsafe { instance.release() };
+    assert_eq!(instance.announce_release(), again);
+}
+
+#[test]
+fn a_dropped_instance_keeps_the_promises_made_on_its_release() {
+    let pool = MemoryPool::new(MemoryId(0), 40);
+    let (old, _) = create(&pool, 10).unwrap();
+    old.announce_release().unwrap();
+    let (new, _) = create(&pool, 10).unwrap();
+    drop(old);
+    assert!(new.base().is_some());
+}
+
+#[test]
+fn an_instance_dropped_before_it_is_ready_frees_what_it_was_promised() {
+    let pool = MemoryPool::new(MemoryId(0), 40);
+    let (old, _) = create(&pool, 10).unwrap();
+    old.announce_release().unwrap();
+    drop(create(&pool, 10).unwrap());
+    drop(old);
+    assert_eq!(pool.used(), 0);
+    assert_eq!(create(&pool, 10).unwrap().1, Readiness::Now);
+}
+
+#[test]
+fn an_instance_that_the_system_refuses_leaves_nothing_counted() {
+    let pool = MemoryPool::new(MemoryId(0), u64::MAX);
+    let bytes = isize::MAX - 63;
+    let spec = LayoutSpec::new(Rect::from(0..bytes as i64 - 64).into(), vec![FieldSpec::of::<u8>(FIELD)]);
+    let refused = Instance::create(&pool, spec.build().unwrap(), InstanceKind::Normal, |_, _| ());
+    assert!(matches!(refused, Err(InstanceError::SystemRefused(_))), "{refused:?}");
+    assert_eq!(pool.used(), 0);
+}
+
+#[test]
+fn a_reduction_instance_holds_identities_in_every_arrangement() {
+    let pool = MemoryPool::new(MemoryId(0), 1000);
+    let fields = vec![FieldSpec::of::<i32>(FIELD), FieldSpec::of::<i32>(FieldId(1))];
+    for arrangement in [Arrangement::StructOfArrays, Arrangement::ArrayOfStructs, Arrangement::Blocked(4)] {
+        let spec = LayoutSpec::new(Rect::from(0..10).into(), fields.clone()).arranged(arrangement);
+        let kind = InstanceKind::Reduction(RawReduction::of::<Product>());
+        let (instance, _) = Instance::create(&pool, spec.build().unwrap(), kind, |_, _| ()).unwrap();
+        for (field, point) in (0..20).map(|index| (FieldId(index % 2), i64::from(index / 2))) {
+            // SAFETY: ours alone, of this type.
+            assert_eq!(unsafe { instance.read::<i32>(field, point) }, 1);
+        }
+    }
+}
+
+#[test]
+fn a_reduction_instance_stores_contributions_and_nothing_else() {
+    let pool = MemoryPool::new(MemoryId(0), 1000);
+    let spec = LayoutSpec::new(Rect::from(0..10).into(), vec![FieldSpec::of::<u64>(FIELD)]);
+    let kind = InstanceKind::Reduction(RawReduction::of::<Product>());
+    let refused = Instance::create(&pool, spec.build().unwrap(), kind, |_, _| ());
+    assert!(matches!(refused, Err(InstanceError::NotContributions { size: 8, rhs_size: 4, .. })));
+}
+
+#[test]
+fn an_attached_vector_is_used_in_place_uncounted_and_given_back() {
+    let pool = MemoryPool::new(MemoryId(0), 0);
+    let instance = Instance::attach_vec(&pool, line(3), vec![1i32, 2, 3]).unwrap();
+    assert_eq!(pool.used(), 0);
+    // SAFETY: ours alone, of this type.
+    let owner = unsafe {
+        assert_eq!(instance.read::<i32>(FIELD, 1), 2);
+        instance.write(FIELD, 2, 7i32);
+        instance.release().unwrap()
+    };
+    assert_eq!(*owner.downcast::<Vec<i32>>().unwrap(), [1, 2, 7]);
+}
+
+#[test]
+fn a_long_vector_need_not_start_on_a_cache_line() {
+    let pool = MemoryPool::new(MemoryId(0), 0);
+    let layout = line(1000);
+    assert_eq!((layout.align(), layout.required_align()), (64, 4));
+    let mut values = vec![3i32; 1016];
+    // The first element that is not at a multiple of 64.
+    let skipped = usize::from(values.as_ptr().addr().is_multiple_of(64));
+    let rest = &mut values[skipped..];
+    let (length, base) = (size_of_val(rest), NonNull::from(rest).cast());
+    // SAFETY: the vector lives until the instance is gone, and is not used meanwhile.
+    let instance = unsafe { Instance::attach(&pool, layout, InstanceKind::Normal, base, length, Box::new(())) };
+    // SAFETY: ours alone, of this type.
+    assert_eq!(unsafe { instance.unwrap().read::<i32>(FIELD, 999) }, 3);
+    drop(values);
+}
+
+#[test]
+fn an_attached_buffer_must_be_large_and_aligned_enough() {
+    let pool = MemoryPool::new(MemoryId(0), 0);
+    let short = Instance::attach_vec(&pool, line(3), vec![1i32, 2]);
+    assert!(matches!(short, Err(InstanceError::BufferDoesNotFit { needed: 12, found: 8, .. })));
+    let base = NonNull::new(std::ptr::without_provenance_mut(6)).unwrap();
+    // SAFETY: refused before anything is touched.
+    let crooked = unsafe { Instance::attach(&pool, line(3), InstanceKind::Normal, base, 100, Box::new(())) };
+    assert!(matches!(crooked, Err(InstanceError::BufferDoesNotFit { align: 4, address: 6, .. })));
+}
+
+#[test]
+#[should_panic(expected = "stores (0)..=(9), not (10)")]
+fn a_point_outside_is_not_read() {
+    let pool = MemoryPool::new(MemoryId(0), 40);
+    // SAFETY: panics before anything is touched.
+    let _ = unsafe { create(&pool, 10).unwrap().0.read::<i32>(FIELD, 10) };
+}

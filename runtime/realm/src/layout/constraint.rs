@@ -1,0 +1,49 @@
+//! What a task may ask of the layout of its instances.
+
+use super::{Arrangement, DimensionOrder, Layout};
+
+/// Conditions on a layout; what is `None` does not matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LayoutConstraint {
+    /// How fields lie among each other. With one field, every arrangement is the same.
+    pub arrangement: Option<Arrangement>,
+    /// The order of dimensions. Dimensions in which the instance is at most one point wide do not matter.
+    pub order: Option<DimensionOrder>,
+}
+
+impl LayoutConstraint {
+    /// Whether every layout that satisfies this one satisfies the other.
+    #[must_use]
+    pub fn entails(&self, other: &Self) -> bool {
+        let arrangement = other.arrangement.is_none() || self.arrangement == other.arrangement;
+        arrangement && (other.order.is_none() || self.order == other.order)
+    }
+
+    /// What satisfies both, or `None` if nothing does in general.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Option<Self> {
+        fn both<T: PartialEq + Copy>(a: Option<T>, b: Option<T>) -> Option<Option<T>> {
+            match (a, b) {
+                (Some(a), Some(b)) if a != b => None,
+                _ => Some(a.or(b)),
+            }
+        }
+        let arrangement = both(self.arrangement, other.arrangement)?;
+        Some(Self { arrangement, order: both(self.order, other.order)? })
+    }
+
+    pub(super) fn allows(&self, layout: &Layout) -> bool {
+        let spec = layout.spec();
+        let arrangement = spec.fields.len() <= 1 || self.arrangement.is_none_or(|wanted| wanted == spec.arrangement);
+        arrangement && self.order.is_none_or(|wanted| alike(wanted, layout))
+    }
+}
+
+/// Whether the dimensions that the instance extends in come in the wanted order.
+fn alike(wanted: DimensionOrder, layout: &Layout) -> bool {
+    let bounds = layout.bounds();
+    let (lo, hi) = (bounds.lo(), bounds.hi());
+    let extends = |dimension: &usize| lo.coords()[*dimension] < hi.coords()[*dimension];
+    wanted.dim() == layout.dim()
+        && wanted.slowest_first().filter(extends).eq(layout.spec().order.slowest_first().filter(extends))
+}

@@ -1,0 +1,223 @@
+use std::collections::BTreeMap;
+
+use maniple_space::{AnyPoint, Rect};
+use proptest::prelude::*;
+
+use super::*;
+
+fn fields() -> Vec<FieldSpec> {
+    vec![FieldSpec::of::<u8>(FieldId(5)), FieldSpec::of::<f64>(FieldId(2)), FieldSpec::of::<u16>(FieldId(9))]
+}
+
+fn line(points: i64) -> AnyRect {
+    Rect::from(0..points).into()
+}
+
+fn offsets(layout: &Layout, field: u32) -> Vec<usize> {
+    let address = layout.field(FieldId(field)).unwrap();
+    layout.bounds().points().map(|point| address.offset_any(point)).collect()
+}
+
+#[test]
+fn a_struct_of_arrays_keeps_each_field_together() {
+    let layout = LayoutSpec::new(line(3), fields()).build().unwrap();
+    assert_eq!(offsets(&layout, 5), [0, 1, 2]);
+    assert_eq!(offsets(&layout, 2), [8, 16, 24]);
+    assert_eq!(offsets(&layout, 9), [32, 34, 36]);
+    assert_eq!((layout.bytes(), layout.align()), (38, 8));
+}
+
+#[test]
+fn an_array_of_structs_keeps_each_point_together() {
+    let layout = LayoutSpec::new(line(3), fields()).arranged(Arrangement::ArrayOfStructs).build().unwrap();
+    assert_eq!(offsets(&layout, 5), [0, 24, 48]);
+    assert_eq!(offsets(&layout, 2), [8, 32, 56]);
+    assert_eq!(offsets(&layout, 9), [16, 40, 64]);
+    assert_eq!(layout.bytes(), 72);
+}
+
+#[test]
+fn blocks_keep_so_many_values_of_a_field_together() {
+    let layout = LayoutSpec::new(line(3), fields()).arranged(Arrangement::Blocked(2)).build().unwrap();
+    assert_eq!(offsets(&layout, 5), [0, 1, 32]);
+    assert_eq!(offsets(&layout, 2), [8, 16, 40]);
+    assert_eq!(offsets(&layout, 9), [24, 26, 56]);
+    assert_eq!(layout.bytes(), 64);
+}
+
+#[test]
+fn the_order_decides_which_dimension_runs_fastest() {
+    let bounds = AnyRect::from(Rect::<2>::new([10, 20], [11, 22]));
+    let field = vec![FieldSpec::of::<u8>(FieldId(0))];
+    let rows = LayoutSpec::new(bounds, field.clone()).build().unwrap();
+    let columns = LayoutSpec::new(bounds, field).ordered(DimensionOrder::column_major(2)).build().unwrap();
+    assert_eq!(offsets(&rows, 0), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(offsets(&columns, 0), [0, 2, 4, 1, 3, 5]);
+    assert_eq!((rows.unit_stride_dimension(), columns.unit_stride_dimension()), (1, 0));
+}
+
+#[test]
+fn one_field_alone_is_an_array_in_every_arrangement() {
+    for arrangement in [Arrangement::StructOfArrays, Arrangement::ArrayOfStructs, Arrangement::Blocked(4)] {
+        let field = vec![FieldSpec::of::<u32>(FieldId(0))];
+        let layout = LayoutSpec::new(line(6), field).arranged(arrangement).build().unwrap();
+        assert!(layout.field(FieldId(0)).unwrap().contiguous_along(0), "{arrangement}");
+        let wanted = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None };
+        assert!(layout.satisfies(&wanted), "{arrangement}");
+    }
+}
+
+#[test]
+fn rows_are_slices_only_where_neighbours_touch() {
+    let bounds = AnyRect::from(Rect::<2>::from_shape([4, 4]));
+    let contiguous =
+        |spec: LayoutSpec, dimension| spec.build().unwrap().field(FieldId(2)).unwrap().contiguous_along(dimension);
+    let spec = LayoutSpec::new(bounds, fields());
+    assert!(contiguous(spec.clone(), 1));
+    assert!(!contiguous(spec.clone(), 0));
+    assert!(contiguous(spec.clone().ordered(DimensionOrder::column_major(2)), 0));
+    assert!(!contiguous(spec.clone().arranged(Arrangement::ArrayOfStructs), 1));
+    assert!(!contiguous(spec.arranged(Arrangement::Blocked(2)), 1));
+}
+
+#[test]
+fn no_points_take_no_bytes() {
+    let layout = LayoutSpec::new(line(0), fields()).build().unwrap();
+    assert_eq!(layout.bytes(), 0);
+    assert!(layout.field(FieldId(9)).is_some());
+}
+
+#[test]
+fn bounds_at_the_ends_of_the_coordinates_are_fine() {
+    for lo in [i64::MIN, i64::MAX - 2] {
+        let bounds = Rect::<2>::new([lo, i64::MAX - 2], [lo + 2, i64::MAX]);
+        let layout = LayoutSpec::new(bounds.into(), vec![FieldSpec::of::<u16>(FieldId(0))]).build().unwrap();
+        assert_eq!(offsets(&layout, 0), (0..9).map(|rank| 2 * rank).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let spec = LayoutSpec::new(line(4), fields());
+    let all = AnyRect::from(Rect::<1>::new([i64::MIN], [i64::MAX]));
+    let huge = LayoutSpec { bounds: all, ..spec.clone() };
+    assert_eq!(huge.build(), Err(LayoutError::TooLarge { bounds: all }));
+    let large = LayoutSpec::new(line(i64::MAX / 4), vec![FieldSpec::of::<u64>(FieldId(0))]);
+    assert!(matches!(large.build(), Err(LayoutError::TooLarge { .. })));
+    let mut twice = spec.clone();
+    twice.fields.push(FieldSpec::of::<u64>(FieldId(5)));
+    assert_eq!(twice.build(), Err(LayoutError::RepeatedField { field: FieldId(5) }));
+    let mut odd = spec.clone();
+    odd.fields[0] = FieldSpec { id: FieldId(1), size: 6, align: 4 };
+    assert_eq!(odd.build(), Err(LayoutError::MisalignedField { field: FieldId(1), size: 6, align: 4 }));
+    for found in [0, 3] {
+        let blocked = spec.clone().arranged(Arrangement::Blocked(found));
+        assert_eq!(blocked.build(), Err(LayoutError::BlockNotPowerOfTwo { found }));
+    }
+    assert_eq!(DimensionOrder::new(&[0, 0]), Err(LayoutError::NotAnOrder { found: vec![0, 0] }));
+    assert!(DimensionOrder::new(&[]).is_err());
+    assert!(DimensionOrder::new(&[4, 3, 2, 1, 0]).is_err());
+    let order = DimensionOrder::row_major(2);
+    assert_eq!(spec.ordered(order).build(), Err(LayoutError::OrderOfOtherDimension { bounds: 1, order: 2 }));
+}
+
+#[test]
+fn a_constraint_ignores_dimensions_that_the_instance_does_not_extend_in() {
+    let column_major = LayoutConstraint { arrangement: None, order: Some(DimensionOrder::column_major(3)) };
+    let satisfied = |shape: [i64; 3], order: &[usize]| {
+        let bounds = Rect::<3>::from_shape(shape).into();
+        let spec = LayoutSpec::new(bounds, fields()).ordered(DimensionOrder::new(order).unwrap());
+        spec.build().unwrap().satisfies(&column_major)
+    };
+    assert!(satisfied([2, 2, 2], &[2, 1, 0]));
+    assert!(!satisfied([2, 2, 2], &[0, 1, 2]));
+    assert!(satisfied([1, 5, 1], &[0, 1, 2]));
+    assert!(satisfied([2, 1, 2], &[2, 0, 1]));
+}
+
+#[test]
+fn constraints_entail_what_they_contain_and_combine_unless_they_clash() {
+    let none = LayoutConstraint::default();
+    let arrays = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None };
+    let structs = LayoutConstraint { arrangement: Some(Arrangement::ArrayOfStructs), order: None };
+    let rows = LayoutConstraint { arrangement: None, order: Some(DimensionOrder::row_major(2)) };
+    assert!(arrays.entails(&none) && !none.entails(&arrays) && !arrays.entails(&structs));
+    let both = arrays.and(&rows).unwrap();
+    assert!(both.entails(&arrays) && both.entails(&rows));
+    assert_eq!(arrays.and(&structs), None);
+}
+
+/// A layout of random bounds, order, fields and arrangement.
+pub(crate) fn layouts(dim: usize) -> impl Strategy<Value = LayoutSpec> {
+    let sides = prop::collection::vec((-5..5i64, 0..6i64), dim);
+    let order = Just((0..dim).collect::<Vec<_>>()).prop_shuffle();
+    let sizes = prop::collection::vec((0..5u32, 1..4usize), 1..4);
+    let arrangement = prop_oneof![
+        Just(Arrangement::StructOfArrays),
+        Just(Arrangement::ArrayOfStructs),
+        (0..5u32).prop_map(|log| Arrangement::Blocked(1 << log)),
+    ];
+    (sides, order, sizes, arrangement).prop_map(|(sides, order, sizes, arrangement)| {
+        let corner = |pick: fn(&(i64, i64)) -> i64| AnyPoint::new(&sides.iter().map(pick).collect::<Vec<_>>()).unwrap();
+        let bounds = AnyRect::new(corner(|side| side.0), corner(|side| side.0 + side.1 - 1)).unwrap();
+        let fields = sizes.iter().zip(0..).map(|(&(log, count), id)| FieldSpec {
+            id: FieldId(id),
+            size: count << log,
+            align: 1 << log,
+        });
+        LayoutSpec::new(bounds, fields.collect()).ordered(DimensionOrder::new(&order).unwrap()).arranged(arrangement)
+    })
+}
+
+proptest! {
+    #[test]
+    fn values_are_aligned_inside_and_apart(spec in (1..=4usize).prop_flat_map(layouts)) {
+        let layout = spec.build().unwrap();
+        let mut taken = BTreeMap::new();
+        for field in &layout.spec().fields {
+            let address = layout.field(field.id).unwrap();
+            prop_assert_eq!(address.size, field.size);
+            for point in layout.bounds().points() {
+                let offset = address.offset_any(point);
+                prop_assert_eq!(offset % field.align, 0);
+                prop_assert!(offset + field.size <= layout.bytes());
+                prop_assert_eq!(taken.insert(offset, field.size), None);
+            }
+        }
+        let ends = taken.iter().map(|(offset, size)| offset + size);
+        for (end, next) in ends.zip(taken.keys().skip(1)) {
+            prop_assert!(end <= *next);
+        }
+    }
+
+    #[test]
+    fn typed_affine_and_erased_addresses_agree(spec in layouts(3)) {
+        let layout = spec.build().unwrap();
+        for (_, address) in layout.fields() {
+            for point in layout.bounds().points() {
+                let typed = point.typed::<3>().unwrap();
+                prop_assert_eq!(address.offset(typed), address.offset_any(point));
+                if let Some(affine) = address.affine() {
+                    prop_assert_eq!(affine.offset(typed) as usize, address.offset(typed));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn straight_runs_are_straight_and_end_where_they_must(spec in layouts(1), step in 1..4i64) {
+        let layout = spec.build().unwrap();
+        let volume = layout.bounds().volume() as usize;
+        for (_, address) in layout.fields() {
+            for linear in 0..volume {
+                let run = address.straight_run(linear, step).min((volume - linear).div_ceil(step as usize));
+                let pitch = step as usize * address.pitch();
+                for index in 0..run {
+                    let at = linear + index * step as usize;
+                    prop_assert_eq!(address.offset_of_linear(at), address.offset_of_linear(linear) + index * pitch);
+                }
+                prop_assert!(run > 0);
+            }
+        }
+    }
+}

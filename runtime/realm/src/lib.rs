@@ -1,0 +1,87 @@
+//! The machine layer of Maniple: events, operations, processors, memories, instances, transfers.
+//!
+//! Everything here is deferred. Whatever is asked of a [`Realm`] takes preconditions ([`After`]), does not block, and gives an
+//! [`Event`] that triggers when it is done. Programs are graphs of operations; the realm runs each as soon as what it waits for has
+//! happened, on workers that steal from one another and sleep when there is nothing to do.
+//!
+//! # The parts, in reading order
+//!
+//! Synchronisation:
+//! * [`event`]: handles to what has happened or will; merging; poison, by which failures travel.
+//! * [`operation`]: [`Work`] that waits for events and runs once; where ([`Target`]) and how urgently; async bodies.
+//! * [`worker`]: the threads behind the processors: queues, stealing, sleeping, waiting by helping.
+//! * [`barrier`], [`reservation`]: phase barriers, and locks that are acquired by an event.
+//! * [`fault`], [`record`], [`clock`]: why something failed; what ran when; time.
+//!
+//! The machine and its data:
+//! * [`machine`], [`topology`]: processors, memories, who reaches what; and how that is found out.
+//! * [`memory`], [`layout`], [`instance`]: bytes with a capacity, how elements lie in them, and the two together.
+//! * [`reduction`], [`transfer`]: folding values; copies, fills, gathers and scatters between instances.
+//!
+//! The protocols (event words, sleeping workers, barriers, reservations, shutdown) are told, with their races and why each is won, in
+//! the crate's `README.md`; `tests/loom.rs` checks them.
+//!
+//! # A program
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicU64, Ordering};
+//!
+//! use maniple_realm::{Fault, Realm, Spawn};
+//!
+//! let realm = Realm::builder().workers(2).build()?;
+//! let sum = Arc::new(AtomicU64::new(0));
+//!
+//! // A hundred tasks that wait for one event of ours, and one that waits for them all.
+//! let start = realm.user_event();
+//! let parts: Vec<_> = (0..100)
+//!     .map(|part| {
+//!         let sum = Arc::clone(&sum);
+//!         realm.spawn(&start.event(), move || {
+//!             sum.fetch_add(part, Ordering::Relaxed);
+//!         })
+//!     })
+//!     .collect();
+//! let total = Arc::clone(&sum);
+//! let check = realm.spawn(&parts, move || match total.load(Ordering::Relaxed) {
+//!     4950 => Ok(()),
+//!     other => Err(Fault::new(format!("the sum is {other}, not 4950"))),
+//! });
+//!
+//! assert!(!realm.has_triggered(check));
+//! realm.trigger(start);
+//! realm.wait(check)?;
+//!
+//! // Failures travel: what needs a failed operation does not run, and knows why.
+//! let failed = realm.spawn(Spawn::ANYWHERE, || -> () { panic!("no luck") });
+//! let skipped = realm.spawn(&failed, || println!("not reached"));
+//! assert!(realm.wait(skipped).unwrap_err().to_string().contains("no luck"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod barrier;
+pub mod clock;
+pub mod event;
+pub mod fault;
+pub mod operation;
+mod realm;
+pub mod record;
+pub mod reservation;
+mod sync;
+pub mod worker;
+
+pub use barrier::{Barrier, BarrierError};
+pub use event::{After, Event, EventStatus, UserEvent};
+pub use fault::Fault;
+pub use operation::{Class, GroupId, Spawn, Target, Work};
+pub use realm::{Realm, RealmBuilder, RealmError};
+pub use reservation::{Mode, Reservation};
+pub use worker::WorkerContext;
+
+pub mod instance;
+pub mod layout;
+pub mod machine;
+pub mod memory;
+pub mod reduction;
+pub mod topology;
+pub mod transfer;

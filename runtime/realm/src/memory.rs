@@ -1,0 +1,370 @@
+//! Memories: how many bytes are in use, who waits for some, and the bytes themselves.
+//!
+//! A [`MemoryPool`] stands for one memory of the machine. It counts the bytes of instances against the capacity by the
+//! rule of the [`ledger`], so a reservation is granted at once, deferred until announced releases have happened, or
+//! refused. The bytes come from the system, as a [`Block`], once the reservation is granted.
+//!
+//! ```
+//! use maniple_realm::machine::MemoryId;
+//! use maniple_realm::memory::{Grant, MemoryPool};
+//!
+//! let pool = MemoryPool::new(MemoryId(0), 100);
+//! let Grant::Now(held) = pool.reserve(60, |_| ())? else { unreachable!("the memory is empty") };
+//! assert!(pool.reserve(60, |_| ()).is_err());
+//!
+//! // Once its release is announced, others may be promised its bytes.
+//! let release = pool.announce_release(held.bytes());
+//! let (sender, receiver) = std::sync::mpsc::channel();
+//! let Grant::Later = pool.reserve(60, move |granted| sender.send(granted.bytes()).unwrap())? else { unreachable!() };
+//! pool.complete_release(release, held);
+//! assert_eq!(receiver.recv(), Ok(60));
+//! # Ok::<(), maniple_realm::memory::OutOfMemory>(())
+//! ```
+
+pub mod ledger;
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::HashMap;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use thiserror::Error;
+
+use crate::machine::{Machine, MemoryId};
+use ledger::{Decision, Ledger, Ticket};
+
+/// A memory cannot hold what was asked of it, not even after all announced releases.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{memory} cannot hold {requested} bytes more: {used} of its {capacity} bytes are in use, {releasing} of those are \
+     about to be released, and {deferred} are promised to others; use another memory, or release instances first"
+)]
+pub struct OutOfMemory {
+    /// The memory.
+    pub memory: MemoryId,
+    /// The bytes asked for.
+    pub requested: u64,
+    /// The bytes in use.
+    pub used: u64,
+    /// The bytes that there are.
+    pub capacity: u64,
+    /// Of the bytes in use, those whose release is announced.
+    pub releasing: u64,
+    /// The bytes promised to deferred reservations.
+    pub deferred: u64,
+}
+
+/// The system gave no memory although the machine model says that there is some.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the system refused {bytes} bytes aligned to {align}: give the memories of the machine smaller capacities")]
+pub struct SystemRefused {
+    /// The bytes asked for.
+    pub bytes: usize,
+    /// Their alignment.
+    pub align: usize,
+}
+
+/// How a reservation was answered.
+#[derive(Debug)]
+pub enum Grant {
+    /// Here it is.
+    Now(Reservation),
+    /// It was promised, and will be given to the caller's function.
+    Later,
+}
+
+type OnGrant = Box<dyn FnOnce(Reservation) + Send>;
+
+/// One memory of the machine: its bytes, counted.
+pub struct MemoryPool {
+    memory: MemoryId,
+    state: Mutex<State>,
+    next_instance: AtomicU64,
+}
+
+struct State {
+    ledger: Ledger,
+    waiting: HashMap<Ticket, (u64, OnGrant)>,
+}
+
+/// An announced release, to be completed once.
+#[derive(Debug)]
+#[must_use = "others may have been promised the bytes: complete the release"]
+pub struct AnnouncedRelease {
+    ticket: Ticket,
+    bytes: u64,
+}
+
+impl MemoryPool {
+    /// A memory of `capacity` bytes, all free.
+    #[must_use]
+    pub fn new(memory: MemoryId, capacity: u64) -> Arc<Self> {
+        let state = State { ledger: Ledger::new(capacity), waiting: HashMap::new() };
+        Arc::new(Self { memory, state: Mutex::new(state), next_instance: AtomicU64::new(0) })
+    }
+
+    /// A pool for each memory of a machine, in the order of their ids.
+    #[must_use]
+    pub fn for_machine(machine: &Machine) -> Vec<Arc<Self>> {
+        machine.memories().iter().map(|memory| Self::new(memory.id, memory.capacity)).collect()
+    }
+
+    /// The memory that it stands for.
+    #[must_use]
+    pub fn memory(&self) -> MemoryId {
+        self.memory
+    }
+
+    /// The bytes that there are.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.state.lock().ledger.capacity()
+    }
+
+    /// The bytes in use.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.state.lock().ledger.used()
+    }
+
+    /// The most bytes ever in use at once.
+    #[must_use]
+    pub fn peak(&self) -> u64 {
+        self.state.lock().ledger.peak()
+    }
+
+    /// The bytes that are promised to deferred reservations.
+    #[must_use]
+    pub fn deferred(&self) -> u64 {
+        self.state.lock().ledger.deferred()
+    }
+
+    /// Reserves bytes: at once, or, if announced releases are sure to make room, later. `on_grant` is called only in
+    /// the second case, once, by the thread that completes the release; it must be short.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room and no promise can be made.
+    pub fn reserve(
+        self: &Arc<Self>,
+        bytes: u64,
+        on_grant: impl FnOnce(Reservation) + Send + 'static,
+    ) -> Result<Grant, OutOfMemory> {
+        let mut state = self.state.lock();
+        match state.ledger.allocate(bytes) {
+            Decision::Granted => Ok(Grant::Now(Reservation { pool: self.clone(), bytes })),
+            Decision::Deferred(ticket) => {
+                state.waiting.insert(ticket, (bytes, Box::new(on_grant)));
+                Ok(Grant::Later)
+            }
+            Decision::Refused => Err(OutOfMemory {
+                memory: self.memory,
+                requested: bytes,
+                used: state.ledger.used(),
+                capacity: state.ledger.capacity(),
+                releasing: state.ledger.releasing(),
+                deferred: state.ledger.deferred(),
+            }),
+        }
+    }
+
+    /// Announces that so many bytes, reserved or promised already, will be released; from now on they are promised to
+    /// others. The release must not wait for anything that is asked of this memory later.
+    pub fn announce_release(&self, bytes: u64) -> AnnouncedRelease {
+        AnnouncedRelease { ticket: self.state.lock().ledger.announce_release(bytes), bytes }
+    }
+
+    /// Makes an announced release happen, and calls those whom that lets through.
+    ///
+    /// # Panics
+    ///
+    /// If the reservation is of another memory, or not of as many bytes as were announced.
+    pub fn complete_release(self: &Arc<Self>, release: AnnouncedRelease, mut reservation: Reservation) {
+        assert!(Arc::ptr_eq(self, &reservation.pool), "a reservation is released in its own memory, {}", self.memory);
+        assert_eq!(release.bytes, reservation.bytes, "what is released is what was announced");
+        reservation.bytes = 0;
+        self.let_through(|ledger| ledger.complete_release(release.ticket));
+    }
+
+    /// A number that no other instance of this memory has.
+    pub(crate) fn next_instance(&self) -> u64 {
+        self.next_instance.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Changes the ledger, then calls those whose turn has come, without the lock: they may use the pool.
+    fn let_through(self: &Arc<Self>, change: impl FnOnce(&mut Ledger) -> Vec<Ticket>) {
+        let granted: Vec<(u64, OnGrant)> = {
+            let mut state = self.state.lock();
+            let tickets = change(&mut state.ledger);
+            tickets.iter().filter_map(|ticket| state.waiting.remove(ticket)).collect()
+        };
+        for (bytes, on_grant) in granted {
+            on_grant(Reservation { pool: self.clone(), bytes });
+        }
+    }
+}
+
+impl fmt::Debug for MemoryPool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut description = formatter.debug_struct("MemoryPool");
+        description.field("memory", &self.memory).field("ledger", &self.state.lock().ledger).finish()
+    }
+}
+
+/// Bytes of a memory that are counted as in use until it is dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    pool: Arc<MemoryPool>,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// How many bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            let bytes = self.bytes;
+            self.pool.let_through(|ledger| ledger.release(bytes));
+        }
+    }
+}
+
+/// The alignment up to which the system gives zeroed pages as they are. Asked for more, the allocator behind
+/// [`alloc_zeroed`] would write all the zeros itself.
+const NATURAL_ALIGN: usize = 16;
+
+/// Bytes from the system, zero at first, given back when dropped.
+#[derive(Debug)]
+pub struct Block {
+    base: NonNull<u8>,
+    /// What was allocated, of which the block is a part; nothing if the block is empty.
+    whole: Option<(NonNull<u8>, Layout)>,
+}
+
+impl Block {
+    /// Gets zeroed bytes. Large blocks come from the system as pages that it makes real when they are first touched, by
+    /// preference in the NUMA domain of the thread that touches them.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no more, or the size and alignment make no sense together.
+    pub fn zeroed(bytes: usize, align: usize) -> Result<Self, SystemRefused> {
+        let refused = SystemRefused { bytes, align };
+        if !align.is_power_of_two() {
+            return Err(refused);
+        }
+        if bytes == 0 {
+            // Never read or written, but aligned, and not null.
+            let base = NonNull::new(std::ptr::without_provenance_mut(align)).ok_or(refused)?;
+            return Ok(Self { base, whole: None });
+        }
+        let slack = align.saturating_sub(NATURAL_ALIGN);
+        let size = bytes.checked_add(slack).ok_or_else(|| refused.clone())?;
+        let layout = Layout::from_size_align(size, align.min(NATURAL_ALIGN)).map_err(|_| refused.clone())?;
+        // SAFETY: the size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
+        // SAFETY: the next aligned address is at most the slack away.
+        let base = unsafe { start.add(start.addr().get().next_multiple_of(align) - start.addr().get()) };
+        Ok(Self { base, whole: Some((start, layout)) })
+    }
+
+    /// The first byte.
+    #[must_use]
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if let Some((start, layout)) = self.whole {
+            // SAFETY: allocated in `zeroed` with this layout, and given back here alone.
+            unsafe { dealloc(start.as_ptr(), layout) };
+        }
+    }
+}
+
+// SAFETY: the block owns its bytes, and hands out no more than their address.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now(grant: Result<Grant, OutOfMemory>) -> Reservation {
+        match grant {
+            Ok(Grant::Now(reservation)) => reservation,
+            other => panic!("expected a grant at once, found {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_dropped_reservation_frees_its_bytes() {
+        let pool = MemoryPool::new(MemoryId(3), 10);
+        let held = now(pool.reserve(10, |_| ()));
+        assert_eq!(pool.used(), 10);
+        drop(held);
+        assert_eq!((pool.used(), pool.peak()), (0, 10));
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_in_use() {
+        let pool = MemoryPool::new(MemoryId(3), 10);
+        let _held = now(pool.reserve(4, |_| ()));
+        let expected =
+            OutOfMemory { memory: MemoryId(3), requested: 7, used: 4, capacity: 10, releasing: 0, deferred: 0 };
+        assert_eq!(pool.reserve(7, |_| ()).unwrap_err(), expected);
+        assert!(expected.to_string().contains("memory 3 cannot hold 7 bytes more: 4 of its 10"));
+    }
+
+    #[test]
+    fn whoever_is_let_through_may_use_the_pool() {
+        let pool = MemoryPool::new(MemoryId(0), 10);
+        let held = now(pool.reserve(10, |_| ()));
+        let release = pool.announce_release(10);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let inner = pool.clone();
+        let grant = pool.reserve(6, move |granted| {
+            let more = now(inner.reserve(4, |_| ()));
+            sender.send((granted, more)).unwrap();
+        });
+        assert!(matches!(grant, Ok(Grant::Later)));
+        pool.complete_release(release, held);
+        assert_eq!(pool.used(), 10);
+        drop(receiver.recv().unwrap());
+        assert_eq!(pool.used(), 0);
+    }
+
+    #[test]
+    fn a_promised_reservation_that_is_not_wanted_any_more_frees_its_bytes_when_it_comes() {
+        let pool = MemoryPool::new(MemoryId(0), 10);
+        let held = now(pool.reserve(10, |_| ()));
+        let release = pool.announce_release(10);
+        assert!(matches!(pool.reserve(10, drop), Ok(Grant::Later)));
+        pool.complete_release(release, held);
+        assert_eq!((pool.used(), pool.deferred()), (0, 0));
+    }
+
+    #[test]
+    fn blocks_are_zero_and_aligned_and_may_be_empty() {
+        let block = Block::zeroed(100, 64).unwrap();
+        assert_eq!(block.base().as_ptr() as usize % 64, 0);
+        // SAFETY: a hundred bytes, zeroed, of our own.
+        let bytes = unsafe { std::slice::from_raw_parts(block.base().as_ptr(), 100) };
+        assert!(bytes.iter().all(|&byte| byte == 0));
+        assert_eq!(Block::zeroed(0, 16).unwrap().base().as_ptr() as usize, 16);
+        assert_eq!(Block::zeroed(usize::MAX, 8).unwrap_err(), SystemRefused { bytes: usize::MAX, align: 8 });
+        assert!(Block::zeroed(8, 3).is_err());
+    }
+}

@@ -1,0 +1,86 @@
+//! Bodies without their types: stored in a slot, or boxed when too large, and called once.
+
+use std::sync::Arc;
+
+use crate::event::slot::{BODY_BYTES, BodyBytes};
+use crate::fault::Fault;
+use crate::realm::Core;
+use crate::worker::WorkerContext;
+
+/// How a body is called.
+pub(crate) struct Call<'a> {
+    pub(crate) core: &'a Core,
+    /// The worker that calls; none when a triggering thread runs an inline body, or when the realm goes down.
+    pub(crate) worker: Option<&'a WorkerContext<'a>>,
+    /// The fault of a poisoned precondition: the body's work is off.
+    pub(crate) fault: Option<&'a Arc<Fault>>,
+}
+
+/// How a call ended.
+pub(crate) enum Finish {
+    /// The body is gone and the operation is over.
+    Done(Result<(), Arc<Fault>>),
+    /// The body stays in its slot and will have itself queued again.
+    Suspended,
+}
+
+/// Something that is called once, when its operation's preconditions have triggered.
+pub(crate) trait Body: Send + Sized + 'static {
+    /// Does the work, or, given a fault, whatever there is to be done instead.
+    fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>>;
+
+    /// The realm goes down before the body was called.
+    fn abandon(self, fault: &Arc<Fault>) {
+        let _ = fault;
+    }
+}
+
+/// What can be done with a body of some type: its virtual table.
+pub(crate) struct BodyTable {
+    /// Calls the body; unless the call ends `Suspended`, the storage is empty afterwards.
+    pub(crate) call: unsafe fn(*mut BodyBytes, Call<'_>) -> Finish,
+    /// Abandons the body, leaving the storage empty.
+    pub(crate) abandon: unsafe fn(*mut BodyBytes, &Arc<Fault>),
+}
+
+/// Puts `body` into `storage` and gives its table.
+///
+/// # Safety
+/// `storage` is valid for writes and holds no body. The table may only be used with this storage, and only until it is empty.
+pub(crate) unsafe fn store<B: Body>(storage: *mut BodyBytes, body: B) -> &'static BodyTable {
+    if const { fits::<B>() } {
+        // SAFETY: the storage is large and aligned enough, and the caller vouches for it.
+        unsafe { storage.cast::<B>().write(body) };
+        const { &BodyTable { call: call_inline::<B>, abandon: abandon_inline::<B> } }
+    } else {
+        // SAFETY: a box is a pointer, which fits.
+        unsafe { storage.cast::<Box<B>>().write(Box::new(body)) };
+        const { &BodyTable { call: call_boxed::<B>, abandon: abandon_boxed::<B> } }
+    }
+}
+
+const fn fits<B>() -> bool {
+    size_of::<B>() <= BODY_BYTES && align_of::<B>() <= align_of::<BodyBytes>()
+}
+
+unsafe fn call_inline<B: Body>(storage: *mut BodyBytes, call: Call<'_>) -> Finish {
+    // SAFETY: `store` put a `B` there, which is taken out once.
+    Finish::Done(unsafe { storage.cast::<B>().read() }.call(call))
+}
+
+unsafe fn abandon_inline<B: Body>(storage: *mut BodyBytes, fault: &Arc<Fault>) {
+    // SAFETY: as in `call_inline`.
+    unsafe { storage.cast::<B>().read() }.abandon(fault);
+}
+
+unsafe fn call_boxed<B: Body>(storage: *mut BodyBytes, call: Call<'_>) -> Finish {
+    // SAFETY: `store` put a `Box<B>` there, which is taken out once.
+    let body = unsafe { storage.cast::<Box<B>>().read() };
+    Finish::Done((*body).call(call))
+}
+
+unsafe fn abandon_boxed<B: Body>(storage: *mut BodyBytes, fault: &Arc<Fault>) {
+    // SAFETY: as in `call_boxed`.
+    let body = unsafe { storage.cast::<Box<B>>().read() };
+    (*body).abandon(fault);
+}

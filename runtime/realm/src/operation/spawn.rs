@@ -1,0 +1,119 @@
+//! Spawning: filling a slot in and arming it.
+
+use std::sync::Arc;
+
+use super::body::{Body, BodyTable, Call, store};
+use super::destination::Destination;
+use super::{Spawn, Target, Work};
+use crate::event::precondition::Remaining;
+use crate::event::slot::{BodyBytes, Kind};
+use crate::event::{After, Event};
+use crate::fault::{Abandoned, Fault};
+use crate::realm::{Core, RealmError};
+use crate::record::OpenRecord;
+
+struct Run<W>(W);
+
+impl<W: Work> Body for Run<W> {
+    fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
+        let context = call.worker.expect("queued bodies are called by workers");
+        match call.fault {
+            None => self.0.run(context),
+            Some(fault) => {
+                self.0.poisoned(context, fault);
+                Ok(())
+            }
+        }
+    }
+}
+
+struct Callback<F>(F);
+
+impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Callback<F> {
+    fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
+        (self.0)(call.fault.map_or(Ok(()), Err));
+        Ok(())
+    }
+
+    fn abandon(self, fault: &Arc<Fault>) {
+        (self.0)(Err(fault));
+    }
+}
+
+impl Core {
+    pub(crate) fn spawn<W: Work>(&self, spawn: Spawn<'_>, work: W) -> Event {
+        // SAFETY: the body and its table go into one slot.
+        self.spawn_body(spawn, |_, storage| unsafe { store(storage, Run(work)) })
+    }
+
+    /// Spawns what `put` stores.
+    pub(crate) fn spawn_body(
+        &self,
+        spawn: Spawn<'_>,
+        put: impl FnOnce(Event, *mut BodyBytes) -> &'static BodyTable,
+    ) -> Event {
+        if self.is_stopping() {
+            return self.poisoned_event(Fault::new(Abandoned));
+        }
+        let destination = match self.destination(spawn.target) {
+            Ok(destination) => destination,
+            Err(error) => return self.poisoned_event(Fault::new(error)),
+        };
+        let index = self.take_slot();
+        let slot = self.table.slot(index);
+        let event = slot.pending_event(index);
+        slot.target.store(destination.encode(), std::sync::atomic::Ordering::Relaxed);
+        // SAFETY: the slot was just taken.
+        let header = unsafe { slot.header_mut() };
+        header.body = Some(put(event, slot.body()));
+        header.tag = spawn.tag;
+        header.priority = spawn.priority;
+        header.class = spawn.class;
+        header.kind = Kind::Queued;
+        if self.recorder.is_some() {
+            header.record = Some(Box::new(OpenRecord { created: self.clock.now_ns(), ..OpenRecord::default() }));
+        }
+        if let Some(ready) = self.arm(index, slot, spawn.after) {
+            self.dispatch(index, slot, ready.poisoned);
+        }
+        event
+    }
+
+    /// Calls `callback` on the triggering thread after `after`; gives the event of its having returned.
+    pub(crate) fn when<F>(&self, after: After<'_>, callback: F) -> Event
+    where
+        F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static,
+    {
+        self.spawn_inline(after, Callback(callback))
+    }
+
+    pub(crate) fn spawn_inline(&self, after: After<'_>, body: impl Body) -> Event {
+        self.spawn_inline_remaining(self.remaining(after), body)
+    }
+
+    /// [`spawn_inline`](Self::spawn_inline), with the preconditions looked at before.
+    pub(crate) fn spawn_inline_remaining(&self, mut remaining: Remaining, body: impl Body) -> Event {
+        let index = self.take_slot();
+        let slot = self.table.slot(index);
+        let event = slot.pending_event(index);
+        // SAFETY: the slot was just taken.
+        let header = unsafe { slot.header_mut() };
+        // SAFETY: the body and its table go into one slot.
+        header.body = Some(unsafe { store(slot.body(), body) });
+        header.kind = Kind::Inline;
+        if let Some(ready) = self.arm_remaining(index, slot, &mut remaining) {
+            self.dispatch(index, slot, ready.poisoned);
+        }
+        event
+    }
+
+    #[inline]
+    fn destination(&self, target: Target) -> Result<Destination, RealmError> {
+        match target {
+            Target::Any => Ok(Destination::Any),
+            Target::Near(processor) => self.worker_of(processor).map(Destination::Near),
+            Target::On(processor) => self.worker_of(processor).map(Destination::On),
+            Target::Group(group) => self.queues.group_index(group).map(Destination::Group),
+        }
+    }
+}

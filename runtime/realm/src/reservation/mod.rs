@@ -1,0 +1,155 @@
+//! Reservations: locks that are acquired by an event instead of by blocking.
+//!
+//! The queue is fair: whoever asked first gets it first, and those of one shared mode who stand in line together get it together. Where nobody
+//! competes, acquiring and releasing cost a compare-and-swap each, and make no event.
+//!
+//! ```
+//! use maniple_realm::{After, Realm, Spawn, reservation::Mode};
+//!
+//! let realm = Realm::builder().workers(2).build()?;
+//! let reservation = realm.reservation();
+//! let mut all = Vec::new();
+//! for _ in 0..10 {
+//!     let granted = realm.acquire(&reservation, Mode::Exclusive, After::NOTHING);
+//!     let done = realm.spawn(&granted, || { /* alone here */ });
+//!     all.push(realm.release(&reservation, &done));
+//! }
+//! realm.wait(realm.merge(&all))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::event::{After, Event, UserEvent};
+use crate::fault::Fault;
+use crate::operation::body::{Body, Call};
+use crate::realm::{Core, Realm};
+use lock::{EXCLUSIVE, LAST_MODE, Lock, NotHeld};
+
+mod lock;
+
+/// A lock whose acquisition is an event. Clones are handles to the same lock.
+#[derive(Clone)]
+pub struct Reservation(Arc<Lock>);
+
+impl std::fmt::Debug for Reservation {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Reservation({:p})", self.0)
+    }
+}
+
+/// How a reservation is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Alone.
+    Exclusive,
+    /// Together with those in the shared mode of the same number, at most 2^31 - 1.
+    Shared(NonZeroU32),
+}
+
+impl Mode {
+    /// The shared mode for all who only read.
+    pub const READ: Self = Self::Shared(NonZeroU32::MIN);
+
+    fn code(self) -> u32 {
+        match self {
+            Self::Exclusive => EXCLUSIVE,
+            Self::Shared(number) => number.get(),
+        }
+    }
+}
+
+/// A reservation was released more often than it was acquired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nobody holds the reservation: release it once for each acquisition whose event has triggered well")]
+pub struct NotReserved;
+
+impl Core {
+    /// Acquires now or in its turn; gives the event of having it.
+    fn acquire_now(&self, reservation: &Reservation, mode: Mode) -> Event {
+        let granted = reservation.0.acquire(mode.code(), || self.user_event().event().to_bits());
+        granted.map_or(Event::NONE, Event::from_bits)
+    }
+
+    fn release_now(&self, reservation: &Reservation) -> Result<(), Arc<Fault>> {
+        let granted = reservation.0.release().map_err(|NotHeld| Arc::new(Fault::new(NotReserved)))?;
+        for ticket in granted {
+            let event = UserEvent(Event::from_bits(ticket));
+            self.trigger(event).expect("a request in the queue is granted once");
+        }
+        Ok(())
+    }
+}
+
+/// An acquisition that waits for its preconditions.
+struct Acquisition {
+    reservation: Reservation,
+    mode: Mode,
+    granted: UserEvent,
+}
+
+impl Body for Acquisition {
+    fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
+        let core = call.core;
+        let once = "the event of an acquisition is triggered by it alone";
+        match call.fault {
+            Some(fault) => core.poison(self.granted, Arc::clone(fault)).expect(once),
+            None => {
+                let held = core.acquire_now(&self.reservation, self.mode);
+                core.trigger_after(self.granted, After::from(&held)).expect(once);
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Release(Reservation);
+
+impl Body for Release {
+    fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
+        call.core.release_now(&self.0)
+    }
+}
+
+impl Realm {
+    /// A new reservation, held by nobody.
+    pub fn reservation(&self) -> Reservation {
+        Reservation(Arc::new(Lock::new()))
+    }
+
+    /// Asks for the reservation once `after` has triggered, and gives the event of having it. If a needed precondition is poisoned, so
+    /// is the event, and nothing was acquired.
+    ///
+    /// # Panics
+    /// If a shared mode's number is above 2^31 - 1.
+    pub fn acquire<'a>(&self, reservation: &Reservation, mode: Mode, after: impl Into<After<'a>>) -> Event {
+        assert!(mode.code() <= LAST_MODE, "{mode:?}: shared modes are numbered up to {LAST_MODE}");
+        let remaining = self.core().remaining(after.into());
+        if remaining.as_single() == Some(Event::NONE) {
+            return self.core().acquire_now(reservation, mode);
+        }
+        let granted = self.user_event();
+        let acquisition = Acquisition { reservation: reservation.clone(), mode, granted };
+        self.core().spawn_inline_remaining(remaining, acquisition);
+        granted.event()
+    }
+
+    /// Releases the reservation once `after` has triggered, poisoned or not, and gives the event of that. It is poisoned by
+    /// [`NotReserved`] when nobody held it.
+    pub fn release<'a>(&self, reservation: &Reservation, after: impl Into<After<'a>>) -> Event {
+        let after = after.into();
+        // Whoever waits for the reservation must not pay for what went wrong under it.
+        let events: SmallVec<[Event; 8]> = after.needs.iter().chain(after.follows).copied().collect();
+        let remaining = self.core().remaining(After::follows(&events));
+        if remaining.as_single() != Some(Event::NONE) {
+            return self.core().spawn_inline_remaining(remaining, Release(reservation.clone()));
+        }
+        match self.core().release_now(reservation) {
+            Ok(()) => Event::NONE,
+            Err(fault) => self.core().poisoned_event(fault),
+        }
+    }
+}

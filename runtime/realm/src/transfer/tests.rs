@@ -1,0 +1,483 @@
+use std::collections::BTreeMap;
+
+use maniple_space::{AnyPoint, IndexSpace, Point, Rect};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+use crate::instance::InstanceKind;
+use crate::layout::{Arrangement, DimensionOrder, FieldSpec, LayoutSpec};
+use crate::machine::MemoryId;
+use crate::memory::MemoryPool;
+use crate::reduction::Reduction;
+
+/// The field under test lies between two others, whose values must survive.
+const FIELD: FieldId = FieldId(1);
+const BYSTANDERS: [FieldId; 2] = [FieldId(0), FieldId(2)];
+const UNTOUCHED: u8 = 0xA5;
+
+struct Sum;
+
+impl Reduction for Sum {
+    type Lhs = i64;
+    type Rhs = i32;
+
+    fn identity() -> i32 {
+        0
+    }
+
+    fn apply(value: &mut i64, contribution: i32) {
+        *value += i64::from(contribution);
+    }
+
+    fn fold(into: &mut i32, contribution: i32) {
+        *into += contribution;
+    }
+}
+
+/// Arrangement and order of an instance; the bounds grow those of what it must store by the margin.
+#[derive(Clone, Debug)]
+struct Shape {
+    arrangement: Arrangement,
+    order: Vec<usize>,
+    margin: i64,
+}
+
+fn shapes(dim: usize) -> impl Strategy<Value = Shape> {
+    let arrangement = prop_oneof![
+        Just(Arrangement::StructOfArrays),
+        Just(Arrangement::ArrayOfStructs),
+        (1..5u32).prop_map(|log| Arrangement::Blocked(1 << log)),
+    ];
+    let order = Just((0..dim).collect::<Vec<_>>()).prop_shuffle();
+    (arrangement, order, 0..3i64).prop_map(|(arrangement, order, margin)| Shape { arrangement, order, margin })
+}
+
+/// An instance that stores the space, with bystanders of one byte each, all bytes set to the mark.
+fn instance<const D: usize>(space: &IndexSpace<D>, shape: &Shape, size: usize, align: usize) -> Arc<Instance> {
+    let fields = vec![
+        FieldSpec::of::<u8>(BYSTANDERS[0]),
+        FieldSpec { id: FIELD, size, align },
+        FieldSpec::of::<u8>(BYSTANDERS[1]),
+    ];
+    let bounds = space.bounds().grow(Point([shape.margin; D]));
+    let spec = LayoutSpec::new(bounds.into(), fields).arranged(shape.arrangement);
+    let layout = spec.ordered(DimensionOrder::new(&shape.order).unwrap()).build().unwrap();
+    let pool = MemoryPool::new(MemoryId(0), 1 << 30);
+    let bytes = layout.bytes();
+    let (instance, _) = Instance::create(&pool, layout, InstanceKind::Normal, |_, _| ()).unwrap();
+    // SAFETY: ours alone.
+    unsafe { instance.base().unwrap().as_ptr().write_bytes(UNTOUCHED, bytes) };
+    instance
+}
+
+/// The value of a point in bytes: different for different points and salts.
+fn value_of(point: AnyPoint, salt: i64, size: usize) -> Vec<u8> {
+    let seed = point.coords().iter().fold(salt, |seed, &at| seed.wrapping_mul(31).wrapping_add(at));
+    (0..size as i64).map(|index| (seed.wrapping_mul(167).wrapping_add(index * 59) >> 1) as u8).collect()
+}
+
+fn set(instance: &Instance, point: AnyPoint, value: &[u8]) {
+    let offset = instance.layout().field(FIELD).unwrap().offset_any(point);
+    // SAFETY: ours alone; the point is stored.
+    unsafe { instance.base().unwrap().as_ptr().add(offset).copy_from(value.as_ptr(), value.len()) };
+}
+
+fn values(instance: &Instance, field: FieldId) -> BTreeMap<AnyPoint, Vec<u8>> {
+    let address = instance.layout().field(field).unwrap();
+    let value = |point| {
+        // SAFETY: ours alone; the point is stored.
+        unsafe {
+            let first = instance.base().unwrap().as_ptr().add(address.offset_any(point));
+            std::slice::from_raw_parts(first, address.size).to_vec()
+        }
+    };
+    instance.layout().bounds().points().map(|point| (point, value(point))).collect()
+}
+
+fn set_all(instance: &Instance, salt: i64) {
+    let size = instance.layout().field(FIELD).unwrap().size;
+    instance.layout().bounds().points().for_each(|point| set(instance, point, &value_of(point, salt, size)));
+}
+
+fn execute(transfer: &Transfer) -> Result<(), TransferError> {
+    // SAFETY: the instances of a test are its own, and hold numbers.
+    unsafe { transfer.execute() }
+}
+
+/// Checks that the instance holds exactly what the model says, and that its other fields were left alone.
+fn check(instance: &Instance, model: &BTreeMap<AnyPoint, Vec<u8>>) -> Result<(), TestCaseError> {
+    prop_assert_eq!(&values(instance, FIELD), model);
+    for bystander in BYSTANDERS {
+        prop_assert!(values(instance, bystander).values().all(|value| value == &[UNTOUCHED]));
+    }
+    Ok(())
+}
+
+/// Sparse spaces near the origin.
+fn spaces<const D: usize>() -> impl Strategy<Value = IndexSpace<D>> {
+    let side: i64 = if D == 1 { 60 } else { 9 };
+    let corner = prop::array::uniform::<_, D>(-side..side);
+    let rect = (corner, prop::array::uniform::<_, D>(0..side / 2 + 2));
+    prop::collection::vec(rect, 0..6).prop_map(|rects| {
+        IndexSpace::from_rects(
+            rects.into_iter().map(|(lo, extent)| Rect::new(lo, std::array::from_fn(|d| lo[d] + extent[d] - 1))),
+        )
+    })
+}
+
+/// Usual and unusual sizes, with an alignment of each.
+fn sizes() -> impl Strategy<Value = (usize, usize)> {
+    prop::sample::select(vec![(1, 1), (2, 2), (4, 4), (8, 8), (16, 8), (3, 1), (12, 4), (24, 8), (40, 8), (32, 32)])
+}
+
+fn copies_like_a_map<const D: usize>(
+    space: &IndexSpace<D>,
+    shapes: [&Shape; 2],
+    (size, align): (usize, usize),
+) -> Result<(), TestCaseError> {
+    let [from, to] = shapes.map(|shape| instance(space, shape, size, align));
+    set_all(&from, 1);
+    set_all(&to, 2);
+    let mut model = values(&to, FIELD);
+    for point in space.points().map(AnyPoint::from) {
+        model.insert(point, value_of(point, 1, size));
+    }
+    execute(&Transfer::copy(space.clone().into(), (&from, FIELD), (&to, FIELD)).unwrap()).unwrap();
+    check(&to, &model)
+}
+
+fn fills_like_a_map<const D: usize>(
+    space: &IndexSpace<D>,
+    shape: &Shape,
+    (size, align): (usize, usize),
+) -> Result<(), TestCaseError> {
+    let to = instance(space, shape, size, align);
+    set_all(&to, 2);
+    let value = value_of(AnyPoint::from(77), 5, size);
+    let mut model = values(&to, FIELD);
+    model.extend(space.points().map(|point| (point.into(), value.clone())));
+    execute(&Transfer::fill(space.clone().into(), (&to, FIELD), FillValue::from_bytes(&value)).unwrap()).unwrap();
+    check(&to, &model)
+}
+
+fn reduces_like_a_map<const D: usize>(space: &IndexSpace<D>, shapes: [&Shape; 3]) -> Result<(), TestCaseError> {
+    let number = |point: &AnyPoint| point.coords().iter().fold(7, |sum, &at| sum * 10 + at) as i32;
+    let buffers = [0, 1].map(|index| instance(space, shapes[index], 4, 4));
+    let values_at = instance(space, shapes[2], 8, 8);
+    for buffer in &buffers {
+        buffer.layout().bounds().points().for_each(|point| set(buffer, point, &number(&point).to_ne_bytes()));
+    }
+    values_at.layout().bounds().points().for_each(|point| set(&values_at, point, &1000i64.to_ne_bytes()));
+    let (mut folded, mut applied) = (values(&buffers[1], FIELD), values(&values_at, FIELD));
+    for point in space.points().map(AnyPoint::from) {
+        folded.insert(point, (2 * number(&point)).to_ne_bytes().to_vec());
+        applied.insert(point, (1000 + 2 * i64::from(number(&point))).to_ne_bytes().to_vec());
+    }
+    let reduce = |from: &Arc<Instance>, to: &Arc<Instance>, mode| {
+        let operator = RawReduction::of::<Sum>();
+        Transfer::reduce(space.clone().into(), (from, FIELD), (to, FIELD), operator, mode).unwrap()
+    };
+    let transfers =
+        [reduce(&buffers[0], &buffers[1], ReductionMode::Fold), reduce(&buffers[1], &values_at, ReductionMode::Apply)];
+    // SAFETY: the instances are ours alone, and hold numbers.
+    unsafe { execute_all(&transfers) }.unwrap();
+    check(&buffers[1], &folded)?;
+    check(&values_at, &applied)
+}
+
+/// Pointers from the points of one space to points near another, some of which dangle.
+struct Pointers {
+    instance: Arc<Instance>,
+    followed: Vec<(AnyPoint, AnyPoint)>,
+}
+
+impl Pointers {
+    fn new<const D: usize, const E: usize>(
+        space: &IndexSpace<D>,
+        shape: &Shape,
+        targets: &IndexSpace<E>,
+        choices: &[Index],
+    ) -> Self {
+        let instance = instance(space, shape, 8 * E, 8);
+        let near = if targets.is_empty() { Rect::from_point(Point::ZERO) } else { targets.bounds() };
+        let near: Vec<_> = near.grow(Point([1; E])).points().collect();
+        let followed = space.points().zip(choices.iter().cycle()).map(|(point, choice)| {
+            let pointer = near[choice.index(near.len())];
+            set(&instance, point.into(), bytemuck::cast_slice(&pointer.0));
+            (point.into(), pointer.into())
+        });
+        let followed = followed.collect();
+        Self { instance, followed }
+    }
+}
+
+fn gathers_and_scatters_like_a_map<const D: usize, const E: usize>(
+    space: &IndexSpace<D>,
+    targets: &IndexSpace<E>,
+    near_shapes: [&Shape; 2],
+    far_shape: &Shape,
+    (size, align): (usize, usize),
+    choices: &[Index],
+) -> Result<(), TestCaseError> {
+    let pointers = Pointers::new(space, near_shapes[0], targets, choices);
+    let (near, far) = (instance(space, near_shapes[1], size, align), instance(targets, far_shape, size, align));
+    let any = AnySpace::from(targets.clone());
+    for gathers in [true, false] {
+        set_all(&near, 1);
+        set_all(&far, 2);
+        let (from, to) = if gathers { (&far, &near) } else { (&near, &far) };
+        let (before, mut model) = (values(from, FIELD), values(to, FIELD));
+        for &(point, pointer) in pointers.followed.iter().filter(|(_, pointer)| any.contains(*pointer)) {
+            let (from, to) = if gathers { (pointer, point) } else { (point, pointer) };
+            model.insert(to, before[&from].clone());
+        }
+        let transfer = |dangling| {
+            let make = if gathers { Transfer::gather } else { Transfer::scatter };
+            let sides = [&pointers.instance, from, to].map(|instance| InstanceField::from((instance, FIELD)));
+            let [pointers, from, to] = sides;
+            make(space.clone().into(), pointers, from, to, any.clone(), dangling).unwrap()
+        };
+        execute(&transfer(Dangling::Skip)).unwrap();
+        check(to, &model)?;
+        let first = pointers.followed.iter().find(|(_, pointer)| !any.contains(*pointer));
+        let expected = first.map_or(Ok(()), |&(point, pointer)| {
+            let (instance, targets) = (pointers.instance.id(), Box::new(any.bounds()));
+            Err(TransferError::DanglingPointer { instance, field: FIELD, point, pointer, targets })
+        });
+        prop_assert_eq!(execute(&transfer(Dangling::Fail)), expected);
+        check(&pointers.instance, &pointers.followed_or_untouched())?;
+    }
+    Ok(())
+}
+
+impl Pointers {
+    fn followed_or_untouched(&self) -> BTreeMap<AnyPoint, Vec<u8>> {
+        let mut model = values(&self.instance, FIELD);
+        for (point, pointer) in &self.followed {
+            model.insert(*point, bytemuck::cast_slice(pointer.coords()).to_vec());
+        }
+        model
+    }
+}
+
+macro_rules! in_each_dimension {
+    ($($name:ident: $dim:literal;)*) => { $(mod $name {
+        use super::*;
+
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases(200))]
+
+            #[test]
+            fn copies_are_right_for_all_layouts_and_spaces(
+                space in spaces::<$dim>(), from in shapes($dim), to in shapes($dim), size in sizes()
+            ) {
+                copies_like_a_map(&space, [&from, &to], size)?;
+            }
+
+            #[test]
+            fn fills_are_right_for_all_layouts_and_spaces(
+                space in spaces::<$dim>(), to in shapes($dim), size in sizes()
+            ) {
+                fills_like_a_map(&space, &to, size)?;
+            }
+
+            #[test]
+            fn reductions_are_right_for_all_layouts_and_spaces(
+                space in spaces::<$dim>(), a in shapes($dim), b in shapes($dim), c in shapes($dim)
+            ) {
+                reduces_like_a_map(&space, [&a, &b, &c])?;
+            }
+
+            #[test]
+            fn gathers_and_scatters_are_right_through_pointers_of_one_dimension(
+                space in spaces::<$dim>(), targets in spaces::<1>(), pointers in shapes($dim), near in shapes($dim),
+                far in shapes(1), size in sizes(), choices in prop::collection::vec(any::<Index>(), 1..60)
+            ) {
+                gathers_and_scatters_like_a_map(&space, &targets, [&pointers, &near], &far, size, &choices)?;
+            }
+
+            #[test]
+            fn gathers_and_scatters_are_right_through_pointers_of_two_dimensions(
+                space in spaces::<$dim>(), targets in spaces::<2>(), pointers in shapes($dim), near in shapes($dim),
+                far in shapes(2), size in sizes(), choices in prop::collection::vec(any::<Index>(), 1..60)
+            ) {
+                gathers_and_scatters_like_a_map(&space, &targets, [&pointers, &near], &far, size, &choices)?;
+            }
+        }
+    })* };
+}
+
+in_each_dimension! {
+    one_dimension: 1;
+    two_dimensions: 2;
+    three_dimensions: 3;
+}
+
+const PLAIN: Shape = Shape { arrangement: Arrangement::StructOfArrays, order: Vec::new(), margin: 0 };
+
+fn plain(dim: usize) -> Shape {
+    Shape { order: (0..dim).collect(), ..PLAIN }
+}
+
+fn line(points: i64) -> IndexSpace<1> {
+    Rect::from(0..points).into()
+}
+
+#[test]
+fn four_dimensions_work_too() {
+    let space =
+        IndexSpace::<4>::from_rects([Rect::new([0, 0, 0, 0], [2, 3, 4, 1]), Rect::new([1, 1, 1, 1], [4, 2, 2, 6])]);
+    let reversed = Shape { order: vec![3, 1, 2, 0], margin: 1, ..PLAIN };
+    copies_like_a_map(&space, [&plain(4), &reversed], (8, 8)).unwrap();
+    reduces_like_a_map(&space, [&plain(4), &reversed, &plain(4)]).unwrap();
+}
+
+#[test]
+fn transposing_more_than_one_chunk_of_rows_misses_none() {
+    let space = IndexSpace::<2>::from(Rect::from_shape([70, 45]));
+    let columns = Shape { order: vec![1, 0], ..PLAIN };
+    copies_like_a_map(&space, [&plain(2), &columns], (8, 8)).unwrap();
+    copies_like_a_map(&space, [&columns, &plain(2)], (4, 4)).unwrap();
+}
+
+#[test]
+fn of_several_points_that_scatter_to_one_the_last_in_row_major_order_wins() {
+    // Two rectangles side by side: the rows of the first are not all before those of the second.
+    let space = IndexSpace::<2>::from_rects([Rect::new([0, 0], [2, 1]), Rect::new([0, 5], [2, 6])]);
+    let (pointers, from) = (instance(&space, &plain(2), 8, 8), instance(&space, &plain(2), 8, 8));
+    let to = instance(&line(1), &plain(1), 8, 8);
+    for point in space.points().map(AnyPoint::from) {
+        set(&pointers, point, &0i64.to_ne_bytes());
+        set(&from, point, bytemuck::cast_slice(&[10 * point.coords()[0] + point.coords()[1]]));
+    }
+    let sides = ((&pointers, FIELD), (&from, FIELD), (&to, FIELD));
+    let targets = line(1).into();
+    let transfer = Transfer::scatter(space.into(), sides.0, sides.1, sides.2, targets, Dangling::Fail).unwrap();
+    execute(&transfer).unwrap();
+    assert_eq!(values(&to, FIELD)[&AnyPoint::from(0)], 26i64.to_ne_bytes());
+}
+
+#[test]
+fn a_field_copied_onto_itself_stays() {
+    let only = instance(&line(9), &plain(1), 8, 8);
+    set_all(&only, 3);
+    let before = values(&only, FIELD);
+    execute(&Transfer::copy(line(9).into(), (&only, FIELD), (&only, FIELD)).unwrap()).unwrap();
+    assert_eq!(values(&only, FIELD), before);
+}
+
+#[test]
+fn fill_values_of_types_with_padding_are_fine() {
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct Padded(u8, u32);
+    let to = instance(&line(4), &plain(1), 8, 4);
+    let transfer = Transfer::fill(line(4).into(), (&to, FIELD), FillValue::of(Padded(7, 9))).unwrap();
+    execute(&transfer).unwrap();
+    // SAFETY: every point was filled with such a value.
+    let values = (0..4).map(|point| unsafe { to.read::<Padded>(FIELD, point) });
+    assert!(values.into_iter().all(|Padded(first, second)| (first, second) == (7, 9)));
+}
+
+#[test]
+fn a_transfer_counts_the_bytes_that_it_writes() {
+    let to = instance(&line(100), &plain(1), 8, 8);
+    let space = IndexSpace::<1>::from_rects([Rect::from(0..10), Rect::from(50..55)]);
+    let transfer = Transfer::fill(space.into(), (&to, FIELD), FillValue::of(1u64)).unwrap();
+    assert_eq!(transfer.bytes(), 120);
+}
+
+#[test]
+fn a_transfer_between_what_does_not_fit_is_refused_when_made() {
+    let (eight, four) = (instance(&line(10), &plain(1), 8, 8), instance(&line(10), &plain(1), 4, 4));
+    let flat = instance(&IndexSpace::<2>::from(Rect::from_shape([2, 5])), &plain(2), 8, 8);
+    let refusal = |space: IndexSpace<1>, from: &Arc<Instance>, field, to: &Arc<Instance>| {
+        Transfer::copy(space.into(), (from, field), (to, FIELD)).unwrap_err()
+    };
+    let id = eight.id();
+    let stored = vec![FieldId(0), FieldId(1), FieldId(2)];
+    let missing = TransferError::NoSuchField { instance: id, field: FieldId(9), stored };
+    assert_eq!(refusal(line(10), &eight, FieldId(9), &eight), missing);
+    let size = TransferError::OtherSize { instance: four.id(), field: FIELD, expected: 8, found: 4 };
+    assert_eq!(refusal(line(10), &eight, FIELD, &four), size);
+    let dimension = TransferError::OtherDimension { instance: flat.id(), expected: 1, found: 2 };
+    assert_eq!(refusal(line(10), &eight, FIELD, &flat), dimension);
+    let [bounds, points] = [10, 11].map(|end| Box::new(Rect::from(0..end).into()));
+    let outside = TransferError::OutsideBounds { instance: id, bounds, points };
+    assert_eq!(refusal(line(11), &eight, FIELD, &eight), outside);
+    let value = Transfer::fill(line(10).into(), (&eight, FIELD), FillValue::of(1u16)).unwrap_err();
+    assert_eq!(value, TransferError::OtherSize { instance: id, field: FIELD, expected: 2, found: 8 });
+}
+
+#[test]
+fn a_reduction_is_refused_on_values_of_other_types_alignment_or_on_itself() {
+    let (value, part) = (instance(&line(10), &plain(1), 8, 8), instance(&line(10), &plain(1), 4, 4));
+    let crooked = instance(&line(10), &plain(1), 4, 2);
+    let refusal = |from: &Arc<Instance>, to: &Arc<Instance>, mode| {
+        let operator = RawReduction::of::<Sum>();
+        Transfer::reduce(line(10).into(), (from, FIELD), (to, FIELD), operator, mode).unwrap_err()
+    };
+    assert!(matches!(
+        refusal(&value, &value, ReductionMode::Apply),
+        TransferError::OtherSize { expected: 4, found: 8, .. }
+    ));
+    assert!(matches!(
+        refusal(&part, &part, ReductionMode::Apply),
+        TransferError::OtherSize { expected: 8, found: 4, .. }
+    ));
+    assert!(matches!(refusal(&part, &part, ReductionMode::Fold), TransferError::IntoItself { .. }));
+    assert!(matches!(
+        refusal(&crooked, &value, ReductionMode::Apply),
+        TransferError::Misaligned { expected: 4, found: 2, .. }
+    ));
+}
+
+#[test]
+fn pointers_have_the_dimension_of_the_targets_and_targets_are_stored() {
+    let (pointers, values) = (instance(&line(10), &plain(1), 8, 8), instance(&line(10), &plain(1), 8, 8));
+    let flat = IndexSpace::<2>::from(Rect::from_shape([2, 5]));
+    let far = instance(&flat, &plain(2), 8, 8);
+    let gather = |from: &Arc<Instance>, targets: AnySpace| {
+        let sides = ((&pointers, FIELD), (from, FIELD), (&values, FIELD));
+        Transfer::gather(line(10).into(), sides.0, sides.1, sides.2, targets, Dangling::Fail).unwrap_err()
+    };
+    let size = TransferError::OtherSize { instance: pointers.id(), field: FIELD, expected: 16, found: 8 };
+    assert_eq!(gather(&far, flat.into()), size);
+    assert!(matches!(gather(&values, line(11).into()), TransferError::OutsideBounds { .. }));
+}
+
+#[test]
+fn pointers_are_not_overwritten_while_they_are_followed() {
+    let (pointers, values) = (instance(&line(10), &plain(1), 8, 8), instance(&line(10), &plain(1), 8, 8));
+    let refused = TransferError::OverwritesPointers { instance: pointers.id(), field: FIELD };
+    for make in [Transfer::gather, Transfer::scatter] {
+        let sides = [&pointers, &values, &pointers].map(|instance| InstanceField::from((instance, FIELD)));
+        let [follow, from, to] = sides;
+        let transfer = make(line(10).into(), follow, from, to, line(10).into(), Dangling::Fail);
+        assert_eq!(transfer.unwrap_err(), refused);
+    }
+}
+
+#[test]
+fn a_field_gathered_from_itself_follows_the_order_of_points() {
+    let (pointers, values) = (instance(&line(4), &plain(1), 8, 8), instance(&line(4), &plain(1), 8, 8));
+    for (point, pointer) in [0, 0, 1, 2].into_iter().enumerate() {
+        set(&pointers, (point as i64).into(), bytemuck::bytes_of(&i64::from(pointer)));
+        set(&values, (point as i64).into(), bytemuck::bytes_of(&(point as i64 + 5)));
+    }
+    let sides = ((&pointers, FIELD), (&values, FIELD), (&values, FIELD));
+    let (space, targets) = (line(4).into(), line(4).into());
+    let gather = Transfer::gather(space, sides.0, sides.1, sides.2, targets, Dangling::Fail).unwrap();
+    execute(&gather).unwrap();
+    assert!(super::tests::values(&values, FIELD).values().all(|value| value == bytemuck::bytes_of(&5i64)));
+}
+
+#[test]
+fn a_transfer_with_a_released_instance_fails_cleanly() {
+    let (from, to) = (instance(&line(10), &plain(1), 8, 8), instance(&line(10), &plain(1), 8, 8));
+    let transfer = Transfer::copy(line(10).into(), (&from, FIELD), (&to, FIELD)).unwrap();
+    // SAFETY: nobody uses it.
+    unsafe { from.release() };
+    assert_eq!(execute(&transfer), Err(TransferError::NoBytes { instance: from.id() }));
+}

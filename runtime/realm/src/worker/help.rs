@@ -1,0 +1,166 @@
+//! Waiting: a thread of the user's sleeps, a worker runs other operations until it may go on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Local;
+use crate::event::{After, Event};
+use crate::fault::{Abandoned, Fault};
+use crate::operation::body::{Body, Call};
+use crate::operation::settle::settling;
+use crate::realm::Core;
+use crate::sync::Parker;
+
+/// A worker was asked to wait while so many bodies on its stack were waiting already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this worker is inside {depth} waits of bodies that run on top of one another: make bodies that wait async \
+     (`spawn_async`), or allow more by `RealmBuilder::help_depth`"
+)]
+pub struct HelpTooDeep {
+    /// The waits on the stack.
+    pub depth: u32,
+}
+
+struct Unpark(Arc<Parker>);
+
+impl Body for Unpark {
+    fn call(self, _: Call<'_>) -> Result<(), Arc<Fault>> {
+        self.0.unpark();
+        Ok(())
+    }
+
+    fn abandon(self, _: &Arc<Fault>) {
+        self.0.unpark();
+    }
+}
+
+struct WakeWorker(usize);
+
+impl Body for WakeWorker {
+    fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
+        call.core.sleep.wake(self.0);
+        Ok(())
+    }
+}
+
+impl Core {
+    pub(crate) fn wait(&self, event: Event) -> Result<(), Arc<Fault>> {
+        if let Some(result) = self.result(event) {
+            return result;
+        }
+        assert!(!settling(), "a callback of `when` must not wait: it runs on the thread that triggers events");
+        match self.local() {
+            Some(local) => {
+                let depth = local.depth.get();
+                if depth >= self.help_depth {
+                    return Err(Arc::new(Fault::new(HelpTooDeep { depth })));
+                }
+                self.spawn_inline(After::follows(&[event]), WakeWorker(local.index));
+                local.help_while(&mut || self.result(event).is_none(), false);
+            }
+            None => {
+                let parker = Arc::new(Parker::default());
+                self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
+                parker.park();
+            }
+        }
+        self.result(event).unwrap_or_else(|| Err(Arc::new(Fault::new(Abandoned))))
+    }
+
+    pub(crate) fn help_while(&self, mut condition: impl FnMut() -> bool) -> bool {
+        match self.local() {
+            _ if !condition() => true,
+            _ if settling() => false,
+            Some(local) if local.depth.get() >= self.help_depth => false,
+            Some(local) => local.help_while(&mut condition, true),
+            None => self.sleep_while(&mut condition),
+        }
+    }
+
+    /// Sleeps in ever longer steps, to a millisecond: a thread outside is not worth a wake-up after each operation.
+    fn sleep_while(&self, condition: &mut dyn FnMut() -> bool) -> bool {
+        let mut nap = Duration::from_micros(20);
+        while condition() {
+            if self.is_stopping() {
+                return false;
+            }
+            std::thread::sleep(nap);
+            nap = (nap * 2).min(Duration::from_millis(1));
+        }
+        true
+    }
+
+    /// An operation has ended on this worker: conditions may have changed.
+    #[inline]
+    pub(crate) fn after_run(&self, worker: usize) {
+        if self.helpers.changed_by(worker) {
+            self.wake_resting();
+        }
+    }
+
+    pub(crate) fn nudge(&self) {
+        if self.helpers.changed_outside() {
+            self.wake_resting();
+        }
+    }
+
+    #[cold]
+    fn wake_resting(&self) {
+        for worker in self.helpers.resting() {
+            self.sleep.wake(worker);
+        }
+    }
+}
+
+impl Local {
+    /// Runs operations while `condition` holds; false if it still does, because the realm stops. `on_any_end` tells that the end of any
+    /// operation may change the condition; otherwise somebody wakes this worker for it.
+    fn help_while(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) -> bool {
+        self.depth.set(self.depth.get() + 1);
+        let met = loop {
+            if !condition() {
+                break true;
+            }
+            if self.core().is_stopping() {
+                break false;
+            }
+            match self.find() {
+                Some(index) => self.run(index),
+                None => self.rest(condition, on_any_end),
+            }
+        };
+        self.depth.set(self.depth.get() - 1);
+        // Whoever waited may go on for long: what was kept to be run next is for others.
+        self.release_next();
+        met
+    }
+
+    /// Searches, then sleeps, until there is work or the condition no longer holds.
+    fn rest(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) {
+        let core = self.core();
+        core.sleep.begin_search();
+        if let Some(index) = self.search_while(condition) {
+            self.end_search();
+            self.run(index);
+            return;
+        }
+        if on_any_end {
+            core.helpers.begin_rest(self.index);
+        }
+        core.sleep.fall_asleep(self.index);
+        if core.queues.has_work_for(self.index) || core.is_stopping() || !condition() {
+            core.sleep.cancel(self.index);
+        } else {
+            core.sleep.park(self.index);
+        }
+        if on_any_end {
+            core.helpers.end_rest(self.index);
+        }
+        self.end_search();
+    }
+
+    fn search_while(&self, condition: &mut dyn FnMut() -> bool) -> Option<u32> {
+        if condition() { self.search() } else { None }
+    }
+}

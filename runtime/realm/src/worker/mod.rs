@@ -1,0 +1,368 @@
+//! Workers: one thread a processor, running operations, stealing them, sleeping when there are none.
+//!
+//! Read on in `queue` (what waits where), `sleep` (when workers sleep), `help` (waiting on a worker).
+
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::event::Event;
+use crate::event::slot::{Header, Slot, SlotCache};
+use crate::machine::ProcessorId;
+use crate::operation::Class;
+use crate::operation::body::Finish;
+use crate::operation::destination::Destination;
+use crate::realm::{Core, Realm};
+use crate::record::{Record, Recorder};
+use crate::worker::queue::{OwnDeques, Rank};
+
+mod help;
+pub(crate) mod helpers;
+pub(crate) mod queue;
+pub(crate) mod sleep;
+
+pub use help::HelpTooDeep;
+
+/// What a body may know of the worker that runs it.
+pub struct WorkerContext<'a> {
+    local: &'a Local,
+    event: Event,
+}
+
+impl WorkerContext<'_> {
+    /// The processor that runs the body.
+    pub fn processor(&self) -> ProcessorId {
+        self.local.processor
+    }
+
+    /// The realm. The reference does not keep it from shutting down; a clone does.
+    pub fn realm(&self) -> &Realm {
+        &self.local.realm
+    }
+
+    /// The event of the operation whose body this is.
+    pub fn event(&self) -> Event {
+        self.event
+    }
+}
+
+/// What belongs to one worker's thread alone.
+pub(crate) struct Local {
+    pub(crate) realm: Realm,
+    pub(crate) index: usize,
+    pub(crate) processor: ProcessorId,
+    deques: OwnDeques,
+    slots: RefCell<SlotCache>,
+    /// An operation that the end of the last one made ready, to be run next without going through a queue; 0 for none.
+    next: Cell<u32>,
+    /// Whether the end of an operation is being settled, so that what becomes ready may go to `next`.
+    completing: Cell<bool>,
+    /// Nested helps on the stack.
+    depth: Cell<u32>,
+    tick: Cell<u32>,
+    random: Cell<u32>,
+}
+
+thread_local! {
+    /// The worker that this thread is.
+    static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
+    /// The slots kept by a thread that is no worker.
+    static OUTSIDE: RefCell<OutsideSlots> = const { RefCell::new(OutsideSlots { core: None, slots: None }) };
+}
+
+/// A cache of slots of the realm that an outside thread used last.
+struct OutsideSlots {
+    /// Weak, yet its address cannot come to mean another realm: the allocation stays.
+    core: Option<std::sync::Weak<Core>>,
+    slots: Option<SlotCache>,
+}
+
+impl OutsideSlots {
+    #[inline]
+    fn of(&mut self, core: &Core) -> &mut SlotCache {
+        if !self.core.as_ref().is_some_and(|kept| ptr::eq(kept.as_ptr(), core)) {
+            self.give_back();
+            self.core = Some(core.weak());
+        }
+        self.slots.get_or_insert_default()
+    }
+
+    fn give_back(&mut self) {
+        if let (Some(core), Some(slots)) = (self.core.take().and_then(|core| core.upgrade()), &mut self.slots) {
+            slots.give_back(&core.table);
+        }
+        self.slots = None;
+    }
+}
+
+impl Drop for OutsideSlots {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl Core {
+    /// The worker that this thread is, if it is one of this realm's.
+    #[inline]
+    pub(crate) fn local(&self) -> Option<&Local> {
+        // SAFETY: a worker sets `CURRENT` to its `Local` and resets it before that goes away; the reference given out is
+        // bound to `self`, which the `Local` keeps alive, and does not leave the thread as `Local` is not `Sync`.
+        let local = unsafe { CURRENT.get().as_ref() }?;
+        ptr::eq(local.realm.core(), self).then_some(local)
+    }
+
+    /// A slot for a new operation.
+    #[inline]
+    pub(crate) fn take_slot(&self) -> u32 {
+        match self.local() {
+            Some(local) => local.slots.borrow_mut().take(&self.table),
+            None => OUTSIDE
+                .try_with(|outside| outside.borrow_mut().of(self).take(&self.table))
+                .unwrap_or_else(|_| SlotCache::default().take(&self.table)),
+        }
+    }
+
+    /// Frees a slot whose event has triggered.
+    #[inline]
+    pub(crate) fn put_slot(&self, index: u32) {
+        match self.local() {
+            Some(local) => local.slots.borrow_mut().put(&self.table, index),
+            None => {
+                // A thread that is ending leaks its last few slots to nobody's harm.
+                let _ = OUTSIDE.try_with(|outside| outside.borrow_mut().of(self).put(&self.table, index));
+            }
+        }
+    }
+
+    /// Queues a ready operation where its target wants it, and wakes a worker for it.
+    #[inline]
+    pub(crate) fn enqueue(&self, index: u32, slot: &Slot) {
+        // SAFETY: the caller has made the slot ready, and owns it until it is queued.
+        let &Header { class, priority, .. } = unsafe { slot.header() };
+        let rank = Rank::new(class, priority);
+        match Destination::decode(slot.target.load(Ordering::Relaxed)) {
+            Destination::Any if priority == 0 => match self.local() {
+                Some(local) if local.keep_next(class, index) => {}
+                Some(local) => {
+                    local.deques.push(class, index);
+                    self.announce_queued();
+                }
+                None => {
+                    self.queues.push_shared(class, index);
+                    self.announce_queued();
+                }
+            },
+            Destination::Near(worker) if priority == 0 => match self.local() {
+                Some(local) if local.index == worker && local.keep_next(class, index) => {}
+                Some(local) if local.index == worker => {
+                    local.deques.push(class, index);
+                    self.announce_queued();
+                }
+                _ => {
+                    self.queues.push_inbox(worker, class, index);
+                    if !self.sleep.wake(worker) {
+                        self.announce_queued();
+                    }
+                }
+            },
+            Destination::Any | Destination::Near(_) => {
+                self.queues.push_by_rank(rank, index);
+                self.announce_queued();
+            }
+            Destination::On(worker) => {
+                self.queues.push_pinned(worker, rank, index);
+                self.sleep.wake(worker);
+            }
+            Destination::Group(group) => {
+                let group = self.queues.push_group(group, rank, index);
+                let _woken = group.members().iter().any(|&worker| self.sleep.wake(worker));
+            }
+        }
+    }
+}
+
+impl Local {
+    pub(crate) fn new(realm: Realm, index: usize, processor: ProcessorId, deques: OwnDeques) -> Self {
+        Self {
+            realm,
+            index,
+            processor,
+            deques,
+            slots: RefCell::default(),
+            next: Cell::new(0),
+            completing: Cell::new(false),
+            depth: Cell::new(0),
+            tick: Cell::new(0),
+            random: Cell::new(index as u32 + 1),
+        }
+    }
+
+    fn core(&self) -> &Core {
+        self.realm.core()
+    }
+
+    /// The thread's whole life: runs operations until the realm stops.
+    pub(crate) fn work(self) {
+        CURRENT.set(&self);
+        while let Some(index) = self.next_operation() {
+            self.run(index);
+        }
+        self.release_next();
+        CURRENT.set(ptr::null());
+        self.slots.borrow_mut().give_back(&self.core().table);
+        self.core().worker_ended();
+    }
+
+    /// Keeps the operation to run it next, when it may overtake whatever is queued.
+    #[inline]
+    fn keep_next(&self, class: Class, index: u32) -> bool {
+        let keep = self.completing.get()
+            && self.next.get() == 0
+            && (class == Class::Runtime || !self.deques.has_runtime_work());
+        if keep {
+            self.next.set(index);
+        }
+        keep
+    }
+
+    /// Queues what was kept to run next, because something else comes first.
+    fn release_next(&self) {
+        let index = self.next.replace(0);
+        if index != 0 {
+            // SAFETY: the kept operation is ready and this worker's.
+            let class = unsafe { self.core().table.slot(index).header() }.class;
+            self.deques.push(class, index);
+            self.core().sleep.announce();
+        }
+    }
+
+    /// Finds an operation without waiting.
+    #[inline]
+    fn find(&self) -> Option<u32> {
+        let tick = self.tick.get().wrapping_add(1);
+        self.tick.set(tick);
+        let others_turn = tick.is_multiple_of(OTHERS_EVERY);
+        if others_turn {
+            self.release_next();
+        }
+        let next = self.next.replace(0);
+        if next != 0 {
+            return Some(next);
+        }
+        self.core().queues.find(self.index, &self.deques, others_turn, self.random())
+    }
+
+    /// Finds an operation, sleeping while there is none; `None` once the realm stops.
+    fn next_operation(&self) -> Option<u32> {
+        let core = self.core();
+        if core.is_stopping() {
+            return None;
+        }
+        if let Some(index) = self.find() {
+            return Some(index);
+        }
+        core.sleep.begin_search();
+        let found = loop {
+            if core.is_stopping() {
+                break None;
+            }
+            if let Some(index) = self.search() {
+                break Some(index);
+            }
+            core.sleep.fall_asleep(self.index);
+            if core.queues.has_work_for(self.index) || core.is_stopping() {
+                core.sleep.cancel(self.index);
+            } else {
+                core.sleep.park(self.index);
+            }
+        };
+        self.end_search();
+        found
+    }
+
+    /// Looks for work for a few microseconds: what comes soon is cheaper to spin for than to sleep for.
+    fn search(&self) -> Option<u32> {
+        for round in 0..SEARCH_ROUNDS {
+            if let Some(index) = self.find() {
+                return Some(index);
+            }
+            for _ in 0..round {
+                std::hint::spin_loop();
+            }
+        }
+        None
+    }
+
+    /// Stops searching, and passes the search on if there is more to be found.
+    fn end_search(&self) {
+        let core = self.core();
+        if core.sleep.end_search() && core.queues.has_work_for_anyone() {
+            core.sleep.announce();
+        }
+    }
+
+    /// Runs a ready operation and settles what follows from its end.
+    #[inline]
+    fn run(&self, index: u32) {
+        let core = self.core();
+        let slot = core.table.slot(index);
+        let context = WorkerContext { local: self, event: slot.pending_event(index) };
+        if core.recorder.is_some() {
+            note_start(core, slot);
+        }
+        if let Finish::Done(result) = core.call(index, slot, Some(&context)) {
+            if let Some(recorder) = &core.recorder {
+                self.record_end(recorder, slot, &context);
+            }
+            let nested = self.completing.replace(true);
+            core.complete(index, slot, result);
+            self.completing.set(nested);
+            core.after_run(self.index);
+        }
+    }
+
+    #[cold]
+    fn record_end(&self, recorder: &Recorder, slot: &Slot, context: &WorkerContext<'_>) {
+        // SAFETY: the operation's body is gone, and this worker has yet to trigger its event.
+        let header = unsafe { slot.header_mut() };
+        if let Some(open) = header.record.take() {
+            let record = Record {
+                tag: header.tag,
+                event: context.event,
+                processor: self.processor,
+                created: open.created,
+                ready: open.ready,
+                started: open.started,
+                ended: self.core().clock.now_ns(),
+            };
+            recorder.push(self.index, record);
+        }
+    }
+
+    /// A pseudo-random number (xorshift, Marsaglia 2003).
+    #[inline]
+    fn random(&self) -> u32 {
+        let mut state = self.random.get();
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        self.random.set(state);
+        state
+    }
+}
+
+#[cold]
+fn note_start(core: &Core, slot: &Slot) {
+    // SAFETY: the operation is ready and this worker's.
+    if let Some(open) = &mut unsafe { slot.header_mut() }.record
+        && open.started == 0
+    {
+        open.started = core.clock.now_ns();
+    }
+}
+
+/// Every so many looks, a worker looks at what others handed to it before what it has itself, lest a worker that never runs out of
+/// work of its own let them wait for ever.
+const OTHERS_EVERY: u32 = 61;
+
+const SEARCH_ROUNDS: u32 = 32;

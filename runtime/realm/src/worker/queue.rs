@@ -1,0 +1,289 @@
+//! The queues that ready operations wait in, and the order in which a worker looks at them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use crossbeam_deque::{Injector, Steal, Stealer, Worker as Deque};
+use crossbeam_utils::CachePadded;
+use parking_lot::{Mutex, RwLock};
+
+use crate::operation::{Class, GroupId};
+use crate::realm::RealmError;
+
+/// How urgent an operation is: its class first, then its priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank(i64);
+
+impl Rank {
+    pub(crate) const RUNTIME: Rank = Rank::new(Class::Runtime, 0);
+    pub(crate) const TASK: Rank = Rank::new(Class::Task, 0);
+    const NOTHING: Rank = Rank(i64::MIN);
+
+    pub(crate) const fn new(class: Class, priority: i32) -> Self {
+        Self(((class as i64) << 40) + priority as i64)
+    }
+}
+
+/// An exact priority queue: highest rank first, then first come, first served.
+pub(crate) struct RankedQueue {
+    /// The rank of the first item, so that looking costs a load.
+    top: AtomicI64,
+    items: Mutex<RankedItems>,
+}
+
+#[derive(Default)]
+struct RankedItems {
+    heap: BinaryHeap<(Rank, Reverse<u64>, u32)>,
+    queued: u64,
+}
+
+impl RankedQueue {
+    fn new() -> Self {
+        Self { top: AtomicI64::new(Rank::NOTHING.0), items: Mutex::default() }
+    }
+
+    fn push(&self, rank: Rank, index: u32) {
+        let mut items = self.items.lock();
+        let order = items.queued;
+        items.queued += 1;
+        items.heap.push((rank, Reverse(order), index));
+        self.publish_top(&items);
+    }
+
+    /// The rank of the first item.
+    pub(crate) fn top(&self) -> Rank {
+        Rank(self.top.load(Ordering::Relaxed))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.top() == Rank::NOTHING
+    }
+
+    fn pop(&self) -> Option<u32> {
+        let mut items = self.items.lock();
+        let (_, _, index) = items.heap.pop()?;
+        self.publish_top(&items);
+        Some(index)
+    }
+
+    fn publish_top(&self, items: &RankedItems) {
+        let top = items.heap.peek().map_or(Rank::NOTHING, |&(rank, ..)| rank);
+        self.top.store(top.0, Ordering::Relaxed);
+    }
+}
+
+/// What the others see of a worker's queues. Arrays are indexed by [`Class`].
+struct WorkerQueues {
+    deques: [Stealer<u32>; 2],
+    /// What others hand to this worker, and anyone may steal.
+    inboxes: [Injector<u32>; 2],
+    /// What only this worker may run.
+    pinned: RankedQueue,
+}
+
+/// A processor group: one queue that its members serve.
+pub(crate) struct Group {
+    members: Box<[usize]>,
+    queue: RankedQueue,
+}
+
+/// All queues of a realm.
+pub(crate) struct Queues {
+    /// What threads that are no workers queued for anyone.
+    shared: [Injector<u32>; 2],
+    workers: Box<[CachePadded<WorkerQueues>]>,
+    /// What anyone may run and has a priority other than 0.
+    ranked: RankedQueue,
+    groups: RwLock<Vec<Arc<Group>>>,
+    /// Items in ranked queues, so that nobody looks at them while there are none.
+    in_ranked: CachePadded<AtomicUsize>,
+}
+
+/// The worker's own ends of its deques.
+pub(crate) struct OwnDeques {
+    deques: [Deque<u32>; 2],
+}
+
+impl OwnDeques {
+    pub(crate) fn new() -> Self {
+        Self { deques: [Deque::new_lifo(), Deque::new_lifo()] }
+    }
+
+    pub(crate) fn push(&self, class: Class, index: u32) {
+        self.deques[class as usize].push(index);
+    }
+
+    pub(crate) fn has_runtime_work(&self) -> bool {
+        !self.deques[Class::Runtime as usize].is_empty()
+    }
+
+    fn stealers(&self) -> [Stealer<u32>; 2] {
+        [self.deques[0].stealer(), self.deques[1].stealer()]
+    }
+}
+
+impl Queues {
+    pub(crate) fn new(own: &[OwnDeques]) -> Self {
+        let worker = |deques: &OwnDeques| {
+            CachePadded::new(WorkerQueues {
+                deques: deques.stealers(),
+                inboxes: [Injector::new(), Injector::new()],
+                pinned: RankedQueue::new(),
+            })
+        };
+        Self {
+            shared: [Injector::new(), Injector::new()],
+            workers: own.iter().map(worker).collect(),
+            ranked: RankedQueue::new(),
+            groups: RwLock::default(),
+            in_ranked: CachePadded::new(AtomicUsize::new(0)),
+        }
+    }
+
+    pub(crate) fn push_shared(&self, class: Class, index: u32) {
+        self.shared[class as usize].push(index);
+    }
+
+    pub(crate) fn push_inbox(&self, worker: usize, class: Class, index: u32) {
+        self.workers[worker].inboxes[class as usize].push(index);
+    }
+
+    pub(crate) fn push_pinned(&self, worker: usize, rank: Rank, index: u32) {
+        self.push_ranked(&self.workers[worker].pinned, rank, index);
+    }
+
+    pub(crate) fn push_by_rank(&self, rank: Rank, index: u32) {
+        self.push_ranked(&self.ranked, rank, index);
+    }
+
+    /// Queues for a group and gives its members.
+    pub(crate) fn push_group(&self, group: usize, rank: Rank, index: u32) -> Arc<Group> {
+        let group = Arc::clone(&self.groups.read()[group]);
+        self.push_ranked(&group.queue, rank, index);
+        group
+    }
+
+    fn push_ranked(&self, queue: &RankedQueue, rank: Rank, index: u32) {
+        // Counted first: an item that is not yet there costs a look, an item not counted would be overlooked.
+        self.in_ranked.fetch_add(1, Ordering::Relaxed);
+        queue.push(rank, index);
+    }
+
+    pub(crate) fn add_group(&self, members: Box<[usize]>) -> GroupId {
+        let mut groups = self.groups.write();
+        groups.push(Arc::new(Group { members, queue: RankedQueue::new() }));
+        GroupId(groups.len() as u32 - 1)
+    }
+
+    pub(crate) fn group_index(&self, group: GroupId) -> Result<usize, RealmError> {
+        let index = group.0 as usize;
+        if index < self.groups.read().len() { Ok(index) } else { Err(RealmError::UnknownGroup(group)) }
+    }
+
+    /// Takes the operation that this worker should run next. `others_turn` puts what it was handed by others before its own tasks,
+    /// `random` chooses the first victim.
+    pub(crate) fn find(&self, worker: usize, own: &OwnDeques, others_turn: bool, random: u32) -> Option<u32> {
+        if others_turn && let Some(index) = self.take_handed(worker, own, Class::Task) {
+            return Some(index);
+        }
+        self.take_ranked(worker, Rank::RUNTIME)
+            .or_else(|| self.take_of_class(worker, own, Class::Runtime))
+            .or_else(|| self.take_ranked(worker, Rank::TASK))
+            .or_else(|| self.take_of_class(worker, own, Class::Task))
+            .or_else(|| self.steal(worker, own, random))
+            .or_else(|| self.take_ranked(worker, Rank::NOTHING))
+    }
+
+    /// From a ranked queue that this worker serves, if the first item's rank is at least `least`.
+    #[inline]
+    fn take_ranked(&self, worker: usize, least: Rank) -> Option<u32> {
+        if self.in_ranked.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        self.take_ranked_of(worker, least)
+    }
+
+    #[cold]
+    fn take_ranked_of(&self, worker: usize, least: Rank) -> Option<u32> {
+        let pinned = &self.workers[worker].pinned;
+        let groups = self.groups.read();
+        let served = groups.iter().filter(|group| group.members.contains(&worker)).map(|group| &group.queue);
+        let best = served.chain([&self.ranked, pinned]).max_by_key(|queue| queue.top())?;
+        if best.is_empty() || best.top() < least {
+            return None;
+        }
+        let index = best.pop()?;
+        self.in_ranked.fetch_sub(1, Ordering::Relaxed);
+        Some(index)
+    }
+
+    fn take_of_class(&self, worker: usize, own: &OwnDeques, class: Class) -> Option<u32> {
+        own.deques[class as usize].pop().or_else(|| self.take_handed(worker, own, class))
+    }
+
+    /// From the worker's inbox or the shared queue.
+    fn take_handed(&self, worker: usize, own: &OwnDeques, class: Class) -> Option<u32> {
+        let deque = &own.deques[class as usize];
+        let inbox = &self.workers[worker].inboxes[class as usize];
+        take_batch(inbox, deque).or_else(|| take_batch(&self.shared[class as usize], deque))
+    }
+
+    fn steal(&self, worker: usize, own: &OwnDeques, random: u32) -> Option<u32> {
+        let count = self.workers.len();
+        let first = random as usize % count;
+        for class in [Class::Runtime, Class::Task] {
+            let deque = &own.deques[class as usize];
+            for victim in (first..count).chain(0..first).filter(|&victim| victim != worker) {
+                let victim = &self.workers[victim];
+                let stolen = retry(|| victim.deques[class as usize].steal_batch_and_pop(deque))
+                    .or_else(|| take_batch(&victim.inboxes[class as usize], deque));
+                if stolen.is_some() {
+                    return stolen;
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether there is anything that this worker could run.
+    pub(crate) fn has_work_for(&self, worker: usize) -> bool {
+        self.has_work_for_anyone() || (self.in_ranked.load(Ordering::Relaxed) > 0 && self.has_ranked_for(worker))
+    }
+
+    /// Whether there is anything that any worker may run.
+    pub(crate) fn has_work_for_anyone(&self) -> bool {
+        self.shared.iter().any(|queue| !queue.is_empty())
+            || !self.ranked.is_empty()
+            || self.workers.iter().any(|worker| {
+                worker.deques.iter().any(|deque| !deque.is_empty())
+                    || worker.inboxes.iter().any(|inbox| !inbox.is_empty())
+            })
+    }
+
+    fn has_ranked_for(&self, worker: usize) -> bool {
+        let serves = |group: &Arc<Group>| group.members.contains(&worker) && !group.queue.is_empty();
+        !self.workers[worker].pinned.is_empty() || self.groups.read().iter().any(serves)
+    }
+}
+
+impl Group {
+    pub(crate) fn members(&self) -> &[usize] {
+        &self.members
+    }
+}
+
+fn take_batch(queue: &Injector<u32>, deque: &Deque<u32>) -> Option<u32> {
+    if queue.is_empty() { None } else { retry(|| queue.steal_batch_and_pop(deque)) }
+}
+
+fn retry(mut steal: impl FnMut() -> Steal<u32>) -> Option<u32> {
+    loop {
+        match steal() {
+            Steal::Success(index) => return Some(index),
+            Steal::Empty => return None,
+            Steal::Retry => std::hint::spin_loop(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! When workers sleep and who wakes them. The protocol is told in the crate's `README.md`.
+//!
+//! The file knows nothing of queues, so that loom can check it alone (`tests/loom.rs`).
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Parker, fence};
+
+/// The sleeping state of a realm's workers.
+///
+/// A worker is *running*, *searching* (looking for work, counted in `searching`) or *asleep* (its bit is set, and it waits at its parker
+/// or is about to). Whoever clears a worker's bit wakes it, and counts it as searching on its behalf.
+pub(crate) struct Sleep {
+    asleep: Box<[AtomicU64]>,
+    searching: AtomicU32,
+    parkers: Box<[Parker]>,
+}
+
+const WORD: usize = u64::BITS as usize;
+
+impl Sleep {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            asleep: (0..workers.div_ceil(WORD)).map(|_| AtomicU64::new(0)).collect(),
+            searching: AtomicU32::new(0),
+            parkers: (0..workers).map(|_| Parker::default()).collect(),
+        }
+    }
+
+    /// Running to searching.
+    pub(crate) fn begin_search(&self) {
+        self.searching.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Searching to running. True if nobody is searching any more: the caller must then look whether there is
+    /// more work, and [`announce`](Self::announce) it if so, since producers rely on searchers to find what they queue.
+    #[must_use]
+    pub(crate) fn end_search(&self) -> bool {
+        let last = self.searching.fetch_sub(1, Ordering::SeqCst) == 1;
+        fence(Ordering::SeqCst);
+        last
+    }
+
+    /// Searching to asleep, not yet parked: the worker looks at all its queues once more and then either parks or
+    /// [cancels](Self::cancel).
+    pub(crate) fn fall_asleep(&self, worker: usize) {
+        self.asleep[worker / WORD].fetch_or(bit(worker), Ordering::SeqCst);
+        self.searching.fetch_sub(1, Ordering::SeqCst);
+        // Against the fence in `announce` and `wake`: either they see the bit, or the caller's look sees their work.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Asleep, not parked, back to searching.
+    pub(crate) fn cancel(&self, worker: usize) {
+        if self.clear(worker) {
+            self.searching.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Parks until woken; searching again afterwards.
+    pub(crate) fn park(&self, worker: usize) {
+        // A token may be left from a waking that `cancel` raced with; the bit tells.
+        while self.asleep[worker / WORD].load(Ordering::Acquire) & bit(worker) != 0 {
+            self.parkers[worker].park();
+        }
+    }
+
+    /// Says that work which any worker may do was queued: wakes one, unless one is searching and will find it.
+    #[inline]
+    pub(crate) fn announce(&self) {
+        // Against the fences in `end_search` and `fall_asleep`.
+        fence(Ordering::SeqCst);
+        if self.searching.load(Ordering::SeqCst) == 0 {
+            self.wake_any();
+        }
+    }
+
+    #[cold]
+    fn wake_any(&self) {
+        for word in 0..self.asleep.len() {
+            let mut sleepers = self.asleep[word].load(Ordering::SeqCst);
+            while sleepers != 0 {
+                let worker = word * WORD + sleepers.trailing_zeros() as usize;
+                if self.wake_cleared(worker) {
+                    return;
+                }
+                sleepers = self.asleep[word].load(Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Wakes this worker if it is asleep, for work or news meant for it. False if it was not asleep: then it will look by
+    /// itself before it sleeps.
+    pub(crate) fn wake(&self, worker: usize) -> bool {
+        fence(Ordering::SeqCst);
+        let asleep = self.asleep[worker / WORD].load(Ordering::SeqCst) & bit(worker) != 0;
+        asleep && self.wake_cleared(worker)
+    }
+
+    /// Wakes everybody who is asleep.
+    pub(crate) fn wake_all(&self) {
+        for worker in 0..self.parkers.len() {
+            self.wake(worker);
+        }
+    }
+
+    fn wake_cleared(&self, worker: usize) -> bool {
+        // Counted before the bit is cleared: were it after, the worker could end its search first and count below zero.
+        self.searching.fetch_add(1, Ordering::SeqCst);
+        if self.clear(worker) {
+            self.parkers[worker].unpark();
+            return true;
+        }
+        self.searching.fetch_sub(1, Ordering::SeqCst);
+        false
+    }
+
+    /// True for the one caller that clears the bit.
+    fn clear(&self, worker: usize) -> bool {
+        self.asleep[worker / WORD].fetch_and(!bit(worker), Ordering::SeqCst) & bit(worker) != 0
+    }
+}
+
+fn bit(worker: usize) -> u64 {
+    1 << (worker % WORD)
+}

@@ -1,0 +1,139 @@
+//! How a realm ends.
+
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
+use std::sync::{Arc, mpsc};
+
+use maniple_realm::fault::Abandoned;
+use maniple_realm::operation::with_context;
+use maniple_realm::{Fault, Realm, Spawn};
+
+fn realm(workers: usize) -> Realm {
+    Realm::builder().workers(workers).build().unwrap()
+}
+
+/// Tells when it is dropped.
+struct Dropped(mpsc::Sender<()>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+fn is_abandoned(result: Result<(), Arc<Fault>>) -> bool {
+    result.is_err_and(|fault| fault.downcast_ref() == Some(&Abandoned))
+}
+
+#[test]
+fn an_idle_realm_stops_when_its_last_handle_goes() {
+    for workers in 1..5 {
+        let realm = realm(workers);
+        let clone = realm.clone();
+        drop(realm);
+        clone.wait(clone.spawn(Spawn::ANYWHERE, || ())).unwrap();
+    }
+}
+
+#[test]
+fn bodies_that_never_ran_are_dropped() {
+    let realm = realm(2);
+    let (sender, dropped) = mpsc::channel();
+    let never = realm.user_event();
+    for _ in 0..10 {
+        let body = Dropped(sender.clone());
+        realm.spawn(&never.event(), move || drop(body));
+        let future = Dropped(sender.clone());
+        realm.spawn_async(&never.event(), async move { drop(future) });
+    }
+    drop((realm, sender));
+    assert_eq!(dropped.iter().count(), 20);
+}
+
+#[test]
+fn futures_that_are_pending_are_dropped() {
+    let realm = realm(2);
+    let (sender, dropped) = mpsc::channel();
+    let (started, running) = mpsc::channel();
+    let pending = Dropped(sender);
+    realm.spawn_async(Spawn::ANYWHERE, async move {
+        started.send(()).unwrap();
+        std::future::pending::<()>().await;
+        drop(pending);
+    });
+    running.recv().unwrap();
+    drop(realm);
+    assert_eq!(dropped.iter().count(), 1);
+}
+
+#[test]
+fn callbacks_are_told_that_the_realm_went_down() {
+    let realm = realm(1);
+    let (sender, told) = mpsc::channel();
+    let never = realm.user_event();
+    realm.when(&never.event(), move |result| sender.send(is_abandoned(result.map_err(Arc::clone))).unwrap());
+    drop(realm);
+    assert!(told.recv().unwrap());
+}
+
+#[test]
+fn a_body_that_waits_is_told_that_the_realm_goes_down() {
+    let realm = realm(1);
+    let never = realm.user_event();
+    let (sender, told) = mpsc::channel();
+    let (started, running) = mpsc::channel();
+    realm.spawn(
+        Spawn::ANYWHERE,
+        with_context(move |cx| {
+            started.send(()).unwrap();
+            sender.send(is_abandoned(cx.realm().wait(never.event()))).unwrap();
+            assert!(is_abandoned(cx.realm().wait(cx.realm().spawn(Spawn::ANYWHERE, || ()))));
+        }),
+    );
+    running.recv().unwrap();
+    drop(realm);
+    assert!(told.recv().unwrap());
+}
+
+#[test]
+fn a_body_may_drop_the_last_handle() {
+    let realm = realm(2);
+    let (sender, ended) = mpsc::channel::<()>();
+    let go = realm.user_event();
+    let (handle, spawner) = (realm.clone(), realm.clone());
+    spawner.spawn(&go.event(), move || {
+        drop(handle);
+        drop(sender);
+    });
+    drop(spawner);
+    realm.trigger(go);
+    drop(realm);
+    assert!(ended.recv().is_err());
+}
+
+#[test]
+fn a_future_of_an_event_ends_with_the_realm() {
+    let realm = realm(1);
+    let never = realm.user_event();
+    let future = realm.event_future(never.event());
+    let waiting = std::thread::spawn(move || block_on(future));
+    drop(realm);
+    assert!(is_abandoned(waiting.join().unwrap()));
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            std::task::Poll::Ready(output) => return output,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}

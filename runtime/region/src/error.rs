@@ -1,0 +1,95 @@
+//! What can go wrong with names and shapes.
+
+use maniple_space::{AnyPoint, AnyRect};
+
+use crate::FieldId;
+
+/// An error in the use of index spaces, field spaces, partitions or regions.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegionError {
+    /// A field space is full.
+    #[error(
+        "cannot add field `{field}`: the field space already has its most, {limit} fields; free one, or create the space with a higher limit"
+    )]
+    TooManyFields {
+        /// The field that was to be added.
+        field: String,
+        /// The space's limit.
+        limit: usize,
+    },
+    /// A field does not exist (any more).
+    #[error("field #{} does not exist: it was never allocated in this field space, or has been freed", field.0)]
+    NoSuchField {
+        /// The field asked for.
+        field: FieldId,
+    },
+    /// Something was used after it was destroyed.
+    #[error("{what} has been destroyed; use it before, or destroy it later")]
+    Destroyed {
+        /// What was used.
+        what: String,
+    },
+    /// A piece of a partition was to be destroyed by itself.
+    #[error("a piece lives as long as its partition: destroy {partition} instead")]
+    PieceDestroyed {
+        /// The partition.
+        partition: String,
+    },
+    /// A partition does not have as many pieces as colors.
+    #[error("a partition by {colors} colors needs as many pieces, found {pieces}")]
+    ColorCount {
+        /// Number of colors.
+        colors: u64,
+        /// Number of pieces.
+        pieces: usize,
+    },
+    /// A piece has points that its parent lacks.
+    #[error("the piece of color {color} has points outside {parent}; intersect it with the parent first")]
+    PieceOutsideParent {
+        /// The piece's color.
+        color: AnyPoint,
+        /// The space to be split.
+        parent: String,
+    },
+    /// A color that a partition does not have.
+    #[error("{partition} has no color {color}: its colors are {colors}")]
+    NoSuchColor {
+        /// The partition.
+        partition: String,
+        /// Its colors.
+        colors: AnyRect,
+        /// The color asked for.
+        color: AnyPoint,
+    },
+    /// A partition of another space was used on a region.
+    #[error("{partition} splits {parent}, not {space}; partition the region's own index space")]
+    OtherParent {
+        /// The partition.
+        partition: String,
+        /// What it splits.
+        parent: String,
+        /// What it was used on.
+        space: String,
+    },
+    /// A projection left its upper bound.
+    #[error(
+        "the projection gave point {point} the data {found}, which is not below the requirement's upper bound, {bound}"
+    )]
+    ProjectionOutOfBounds {
+        /// The upper bound.
+        bound: String,
+        /// The point of the launch.
+        point: AnyPoint,
+        /// What the projection gave.
+        found: String,
+    },
+    /// A projection over colors was used on a region.
+    #[error(
+        "a projection picks a piece of a partition, but the requirement names {region}; name a partition, or use a custom projection"
+    )]
+    NothingToProject {
+        /// The region.
+        region: String,
+    },
+}

@@ -1,0 +1,239 @@
+//! Fields: the columns of a region.
+//!
+//! A [`FieldSpace`] names the columns; each has a [`FieldType`]. Fields come and go at run time, up
+//! to the space's limit. A [`FieldId`] is an index into its space, so that sets of fields are bit
+//! masks ([`crate::FieldMask`]).
+
+use std::any::TypeId;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytemuck::Zeroable;
+use parking_lot::RwLock;
+
+pub use maniple_realm::layout::FieldId;
+
+use crate::{FieldMask, RegionError};
+
+/// How many fields a field space may hold unless its creator says otherwise.
+pub const DEFAULT_MAX_FIELDS: usize = 512;
+
+/// A type that can be stored in a field: plain data, copied byte by byte, for which all bytes zero is a value (a field that was never
+/// written reads as zero).
+///
+/// Implemented for every type with these properties; derive [`bytemuck::Zeroable`] for your own structs.
+pub trait FieldValue: Copy + Send + Sync + Zeroable + 'static {}
+
+impl<T: Copy + Send + Sync + Zeroable + 'static> FieldValue for T {}
+
+/// The type of a field, with what the runtime must know of it: its size and alignment in bytes and its identity.
+#[derive(Clone, Copy)]
+pub struct FieldType {
+    /// Size of one value in bytes.
+    pub size: usize,
+    /// Alignment of a value in bytes.
+    pub align: usize,
+    /// The Rust type, for checked access.
+    pub type_id: TypeId,
+    /// The Rust type's name, for messages.
+    pub name: &'static str,
+}
+
+impl FieldType {
+    /// The field type of the Rust type `T`.
+    #[must_use]
+    pub fn of<T: FieldValue>() -> Self {
+        Self {
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            type_id: TypeId::of::<T>(),
+            name: std::any::type_name::<T>(),
+        }
+    }
+}
+
+impl PartialEq for FieldType {
+    fn eq(&self, other: &Self) -> bool {
+        self.type_id == other.type_id
+    }
+}
+
+impl Eq for FieldType {}
+
+impl fmt::Debug for FieldType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A field's name and type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldDescriptor {
+    /// The name that messages use.
+    pub name: String,
+    /// The type of the values.
+    pub ty: FieldType,
+}
+
+/// A set of named, typed fields, growing and shrinking at run time.
+///
+/// Cheap to share; all methods take `&self`.
+#[derive(Debug)]
+pub struct FieldSpace {
+    id: u64,
+    max_fields: usize,
+    slots: RwLock<Vec<Option<FieldDescriptor>>>,
+    destroyed: AtomicBool,
+}
+
+impl FieldSpace {
+    pub(crate) fn new(id: u64, max_fields: usize) -> Self {
+        Self { id, max_fields, slots: RwLock::new(Vec::new()), destroyed: AtomicBool::new(false) }
+    }
+
+    /// The number that tells this field space from all others of its forest.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The most fields that can exist at a time.
+    #[must_use]
+    pub fn max_fields(&self) -> usize {
+        self.max_fields
+    }
+
+    /// Adds a field and returns its id. Ids of freed fields are used again.
+    ///
+    /// # Errors
+    /// [`RegionError::TooManyFields`] when the space is full, [`RegionError::Destroyed`] after [`FieldSpace::destroy`].
+    pub fn allocate(&self, name: &str, ty: FieldType) -> Result<FieldId, RegionError> {
+        self.check_alive()?;
+        let descriptor = Some(FieldDescriptor { name: name.to_owned(), ty });
+        let mut slots = self.slots.write();
+        if let Some(free) = slots.iter().position(Option::is_none) {
+            slots[free] = descriptor;
+            return Ok(FieldId(free as u32));
+        }
+        if slots.len() == self.max_fields {
+            return Err(RegionError::TooManyFields { field: name.to_owned(), limit: self.max_fields });
+        }
+        slots.push(descriptor);
+        Ok(FieldId((slots.len() - 1) as u32))
+    }
+
+    /// Removes a field.
+    ///
+    /// # Errors
+    /// [`RegionError::NoSuchField`] when the space has no such field.
+    pub fn free(&self, field: FieldId) -> Result<(), RegionError> {
+        let mut slots = self.slots.write();
+        match slots.get_mut(field.0 as usize) {
+            Some(slot @ Some(_)) => {
+                *slot = None;
+                Ok(())
+            }
+            _ => Err(RegionError::NoSuchField { field }),
+        }
+    }
+
+    /// Name and type of a field, or `None` when the space has no such field.
+    #[must_use]
+    pub fn get(&self, field: FieldId) -> Option<FieldDescriptor> {
+        self.slots.read().get(field.0 as usize).cloned().flatten()
+    }
+
+    /// Type of a field.
+    ///
+    /// # Errors
+    /// [`RegionError::NoSuchField`] when the space has no such field.
+    pub fn type_of(&self, field: FieldId) -> Result<FieldType, RegionError> {
+        match self.slots.read().get(field.0 as usize) {
+            Some(Some(descriptor)) => Ok(descriptor.ty),
+            _ => Err(RegionError::NoSuchField { field }),
+        }
+    }
+
+    /// The field with this name, if there is one.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<FieldId> {
+        let slots = self.slots.read();
+        let index = slots.iter().position(|slot| slot.as_ref().is_some_and(|field| field.name == name))?;
+        Some(FieldId(index as u32))
+    }
+
+    /// The name of a field for messages; `field #n` when the space has no such field.
+    #[must_use]
+    pub fn name_of(&self, field: FieldId) -> String {
+        match self.get(field) {
+            Some(descriptor) => descriptor.name,
+            None => format!("field #{}", field.0),
+        }
+    }
+
+    /// The names of a set of fields for messages, separated by commas.
+    #[must_use]
+    pub fn names_of(&self, fields: &FieldMask) -> String {
+        let names: Vec<_> = fields.iter().map(|field| self.name_of(field)).collect();
+        names.join(", ")
+    }
+
+    /// All fields that exist now.
+    #[must_use]
+    pub fn fields(&self) -> FieldMask {
+        let slots = self.slots.read();
+        let present = slots.iter().enumerate().filter(|(_, slot)| slot.is_some());
+        present.map(|(index, _)| FieldId(index as u32)).collect()
+    }
+
+    /// Marks the space destroyed: no field can be added and no region made of it any more. Regions that exist keep working.
+    ///
+    /// # Errors
+    /// [`RegionError::Destroyed`] the second time.
+    pub fn destroy(&self) -> Result<(), RegionError> {
+        if self.destroyed.swap(true, Ordering::AcqRel) {
+            return Err(self.destroyed_error());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_alive(&self) -> Result<(), RegionError> {
+        if self.destroyed.load(Ordering::Acquire) {
+            return Err(self.destroyed_error());
+        }
+        Ok(())
+    }
+
+    fn destroyed_error(&self) -> RegionError {
+        RegionError::Destroyed { what: format!("field space {}", self.id) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_field_space_refuses_a_field_and_takes_one_again_when_one_is_freed() {
+        let space = FieldSpace::new(1, 2);
+        let a = space.allocate("a", FieldType::of::<f32>()).unwrap();
+        space.allocate("b", FieldType::of::<i64>()).unwrap();
+        assert!(matches!(
+            space.allocate("c", FieldType::of::<i64>()),
+            Err(RegionError::TooManyFields { limit: 2, .. })
+        ));
+        space.free(a).unwrap();
+        assert_eq!(space.find("a"), None);
+        let c = space.allocate("c", FieldType::of::<u8>()).unwrap();
+        assert_eq!(space.get(c).unwrap().name, "c");
+        assert_eq!(space.fields().iter().count(), 2);
+    }
+
+    #[test]
+    fn freeing_a_field_twice_is_an_error() {
+        let space = FieldSpace::new(1, 2);
+        let a = space.allocate("a", FieldType::of::<f32>()).unwrap();
+        space.free(a).unwrap();
+        assert!(matches!(space.free(a), Err(RegionError::NoSuchField { .. })));
+    }
+}

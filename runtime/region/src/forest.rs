@@ -1,0 +1,87 @@
+//! Where index spaces, partitions and field spaces are made.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use maniple_space::{AnyRect, AnySpace};
+
+use crate::{FieldSpace, IndexSpaceNode, LogicalRegion, NodeId, Partitioning, RegionError, ShapeTable};
+
+/// Makes index spaces, partitions, field spaces and regions, and gives them numbers.
+///
+/// One runtime has one forest. Objects live as long as somebody holds a handle; *destroying* one forbids new uses.
+#[derive(Debug)]
+pub struct Forest {
+    shapes: ShapeTable,
+    next_id: AtomicU64,
+}
+
+impl Forest {
+    /// An empty forest.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { shapes: ShapeTable::new(), next_id: AtomicU64::new(1) })
+    }
+
+    /// The point sets of this forest.
+    #[must_use]
+    pub fn shapes(&self) -> &ShapeTable {
+        &self.shapes
+    }
+
+    /// A new index space with these points.
+    #[must_use]
+    pub fn index_space(self: &Arc<Self>, space: &AnySpace) -> IndexSpaceNode {
+        let shape = self.shapes.intern(space);
+        IndexSpaceNode::root(NodeId(self.take_ids(1)), Arc::clone(self), shape)
+    }
+
+    /// A new field space without fields.
+    #[must_use]
+    pub fn field_space(&self, max_fields: usize) -> Arc<FieldSpace> {
+        Arc::new(FieldSpace::new(self.take_ids(1), max_fields))
+    }
+
+    /// A new region: its data is distinct from that of any other, even one over the same index and field space.
+    ///
+    /// # Errors
+    /// [`RegionError::Destroyed`] if either space was destroyed.
+    pub fn region(&self, space: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion, RegionError> {
+        space.check_alive()?;
+        fields.check_alive()?;
+        Ok(LogicalRegion::root(self.take_ids(1), space.clone(), Arc::clone(fields)))
+    }
+
+    /// Splits a space: one piece for each color, in row-major order.
+    ///
+    /// # Errors
+    /// [`RegionError::ColorCount`] when the pieces are not as many as the colors, [`RegionError::PieceOutsideParent`] when a piece has a
+    /// point that the parent lacks, [`RegionError::Destroyed`] when the parent was destroyed.
+    pub fn partition(
+        &self,
+        parent: &IndexSpaceNode,
+        colors: AnyRect,
+        pieces: &[AnySpace],
+    ) -> Result<Arc<Partitioning>, RegionError> {
+        parent.check_alive()?;
+        if colors.volume() != pieces.len() as u64 {
+            return Err(RegionError::ColorCount { colors: colors.volume(), pieces: pieces.len() });
+        }
+        for (number, piece) in pieces.iter().enumerate() {
+            if !piece.is_subset_of(parent.space()).unwrap_or(false) {
+                return Err(RegionError::PieceOutsideParent {
+                    color: colors.delinear(number as u64),
+                    parent: parent.to_string(),
+                });
+            }
+        }
+        let shapes = pieces.iter().map(|piece| self.shapes.intern(piece)).collect();
+        let first = self.take_ids(1 + pieces.len() as u64);
+        let partitioning = Partitioning::new((NodeId(first), first + 1), parent.clone(), colors, shapes, None);
+        Ok(Arc::new(partitioning))
+    }
+
+    fn take_ids(&self, count: u64) -> u64 {
+        self.next_id.fetch_add(count, Ordering::Relaxed)
+    }
+}

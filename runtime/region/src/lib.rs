@@ -1,0 +1,55 @@
+//! # Names and shapes
+//!
+//! The data model of the Maniple runtime, without anything that runs: a *logical region* is an index space (rows) crossed with a field space
+//! (columns); *partitions* name parts of it, in as many ways at once as a program likes; a *requirement* says what an operation wants to
+//! do with which fields of which part. In reading order:
+//!
+//! - [`field`], [`mask`]: columns and sets of them;
+//! - [`tree`], [`forest`]: index spaces, partitions, and where they are made; [`shape`]: their points, compared and combined quickly;
+//! - [`region`]: logical regions and logical partitions;
+//! - [`privilege`], [`operators`]: what may be done with data, and in which order; ways of reducing;
+//! - [`requirement`]: data, fields, privilege, and for index launches the projection from points to data;
+//! - [`pointer`]: fields and points that carry Rust types.
+//!
+//! ```
+//! use maniple_region::{FieldType, Forest};
+//! use maniple_space::{AnyRect, AnySpace, IndexSpace, Rect};
+//!
+//! let forest = Forest::new();
+//! let rows = forest.index_space(&AnySpace::from(IndexSpace::from(Rect::<1>::from(0..10))));
+//! let columns = forest.field_space(16);
+//! let charge = columns.allocate("charge", FieldType::of::<f32>())?;
+//! let nodes = forest.region(&rows, &columns)?;
+//!
+//! let halves: Vec<AnySpace> = [0..5, 5..10].map(|half| IndexSpace::from(Rect::<1>::from(half)).into()).into();
+//! let split = forest.partition(&rows, AnyRect::from(Rect::<1>::from(0..2)), &halves)?;
+//! assert!(split.is_disjoint() && split.is_complete());
+//! let upper = nodes.partition(&split)?.piece(1.into())?;
+//! assert!(upper.is_within(&nodes));
+//! assert_eq!(columns.name_of(charge), "charge");
+//! # Ok::<(), maniple_region::RegionError>(())
+//! ```
+
+pub mod error;
+pub mod field;
+pub mod forest;
+pub mod mask;
+pub mod operators;
+pub mod pointer;
+pub mod privilege;
+pub mod region;
+pub mod requirement;
+pub mod shape;
+pub mod tree;
+
+pub use error::RegionError;
+pub use field::{DEFAULT_MAX_FIELDS, FieldDescriptor, FieldId, FieldSpace, FieldType, FieldValue};
+pub use forest::Forest;
+pub use mask::FieldMask;
+pub use operators::{OperatorId, ReductionOperator, register_reduction};
+pub use pointer::{Field, FieldNamed, Fields, Ptr};
+pub use privilege::{Coherence, Privilege};
+pub use region::{LogicalPartition, LogicalRegion, RegionTree, TreeId};
+pub use requirement::{CustomProjection, Projection, Requirement, Target, UpperBound};
+pub use shape::{Shape, ShapeTable};
+pub use tree::{IndexSpaceNode, NodeId, Partitioning};

@@ -1,0 +1,219 @@
+//! Logical regions: data named by rows and columns, without place or layout.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use maniple_space::AnyPoint;
+
+use crate::{FieldSpace, IndexSpaceNode, Partitioning, RegionError};
+
+/// The number of a region tree: all regions made by splitting one region share it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TreeId(pub u64);
+
+/// A region tree: one region and everything below it.
+pub struct RegionTree {
+    id: TreeId,
+    root: IndexSpaceNode,
+    fields: Arc<FieldSpace>,
+    destroyed: AtomicBool,
+}
+
+impl RegionTree {
+    /// The tree's number.
+    #[must_use]
+    pub fn id(&self) -> TreeId {
+        self.id
+    }
+
+    /// The rows of the whole tree.
+    #[must_use]
+    pub fn root(&self) -> &IndexSpaceNode {
+        &self.root
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn fields(&self) -> &Arc<FieldSpace> {
+        &self.fields
+    }
+
+    /// Marks the tree destroyed: nothing new can be launched on it. What was launched keeps working.
+    ///
+    /// # Errors
+    /// [`RegionError::Destroyed`] if it was destroyed before.
+    pub fn destroy(&self) -> Result<(), RegionError> {
+        if self.destroyed.swap(true, Ordering::AcqRel) {
+            return Err(self.destroyed_error());
+        }
+        Ok(())
+    }
+
+    fn check_alive(&self) -> Result<(), RegionError> {
+        if self.destroyed.load(Ordering::Acquire) {
+            return Err(self.destroyed_error());
+        }
+        Ok(())
+    }
+
+    fn destroyed_error(&self) -> RegionError {
+        RegionError::Destroyed { what: format!("region {}", self.id.0) }
+    }
+}
+
+/// A logical region: an index space crossed with a field space. A name for data, with no place and no layout.
+#[derive(Clone)]
+pub struct LogicalRegion {
+    tree: Arc<RegionTree>,
+    space: IndexSpaceNode,
+}
+
+impl LogicalRegion {
+    pub(crate) fn root(id: u64, space: IndexSpaceNode, fields: Arc<FieldSpace>) -> Self {
+        let tree = RegionTree { id: TreeId(id), root: space.clone(), fields, destroyed: AtomicBool::new(false) };
+        Self { tree: Arc::new(tree), space }
+    }
+
+    /// The tree that the region belongs to.
+    #[must_use]
+    pub fn tree(&self) -> &Arc<RegionTree> {
+        &self.tree
+    }
+
+    /// The rows.
+    #[must_use]
+    pub fn space(&self) -> &IndexSpaceNode {
+        &self.space
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn fields(&self) -> &Arc<FieldSpace> {
+        &self.tree.fields
+    }
+
+    /// The whole region that this one is a part of, or itself.
+    #[must_use]
+    pub fn root_region(&self) -> Self {
+        self.with_space(self.tree.root.clone())
+    }
+
+    /// The region of the same tree over another index space of the tree.
+    #[must_use]
+    pub fn with_space(&self, space: IndexSpaceNode) -> Self {
+        Self { tree: Arc::clone(&self.tree), space }
+    }
+
+    /// The parts of this region that a partition of its index space names.
+    ///
+    /// # Errors
+    /// [`RegionError::OtherParent`] when the partition splits another space.
+    pub fn partition(&self, partitioning: &Arc<Partitioning>) -> Result<LogicalPartition, RegionError> {
+        if *partitioning.parent() != self.space {
+            return Err(RegionError::OtherParent {
+                partition: partitioning.to_string(),
+                parent: partitioning.parent().to_string(),
+                space: self.space.to_string(),
+            });
+        }
+        Ok(LogicalPartition { tree: Arc::clone(&self.tree), partitioning: Arc::clone(partitioning) })
+    }
+
+    /// Whether `self` is `ancestor` or a part of it by the tree.
+    #[must_use]
+    pub fn is_within(&self, ancestor: &Self) -> bool {
+        self.tree.id == ancestor.tree.id && self.space.is_within(&ancestor.space)
+    }
+
+    /// # Errors
+    /// [`RegionError::Destroyed`] if the region, its partition or its space was destroyed.
+    pub fn check_alive(&self) -> Result<(), RegionError> {
+        self.tree.check_alive()?;
+        self.space.check_alive()
+    }
+}
+
+impl PartialEq for LogicalRegion {
+    fn eq(&self, other: &Self) -> bool {
+        self.tree.id == other.tree.id && self.space == other.space
+    }
+}
+
+impl Eq for LogicalRegion {}
+
+impl Hash for LogicalRegion {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.tree.id, self.space.id()).hash(state);
+    }
+}
+
+impl fmt::Display for LogicalRegion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.space {
+            IndexSpaceNode::Root(_) => write!(f, "region {}", self.tree.id.0),
+            piece => write!(f, "{piece} of region {}", self.tree.id.0),
+        }
+    }
+}
+
+impl fmt::Debug for LogicalRegion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// The parts of a region that a partition names.
+#[derive(Clone)]
+pub struct LogicalPartition {
+    tree: Arc<RegionTree>,
+    partitioning: Arc<Partitioning>,
+}
+
+impl LogicalPartition {
+    /// The tree that the partition belongs to.
+    #[must_use]
+    pub fn tree(&self) -> &Arc<RegionTree> {
+        &self.tree
+    }
+
+    /// How the rows are split.
+    #[must_use]
+    pub fn partitioning(&self) -> &Arc<Partitioning> {
+        &self.partitioning
+    }
+
+    /// The region that is split.
+    #[must_use]
+    pub fn parent(&self) -> LogicalRegion {
+        LogicalRegion { tree: Arc::clone(&self.tree), space: self.partitioning.parent().clone() }
+    }
+
+    /// The region of a color.
+    ///
+    /// # Errors
+    /// [`RegionError::NoSuchColor`] when the partition has no such color.
+    pub fn piece(&self, color: AnyPoint) -> Result<LogicalRegion, RegionError> {
+        Ok(LogicalRegion { tree: Arc::clone(&self.tree), space: self.partitioning.piece(color)? })
+    }
+
+    /// # Errors
+    /// [`RegionError::Destroyed`] if the region or the partition was destroyed.
+    pub fn check_alive(&self) -> Result<(), RegionError> {
+        self.tree.check_alive()?;
+        self.partitioning.check_alive()
+    }
+}
+
+impl fmt::Display for LogicalPartition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of region {}", self.partitioning, self.tree.id.0)
+    }
+}
+
+impl fmt::Debug for LogicalPartition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}

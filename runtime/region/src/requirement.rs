@@ -1,0 +1,204 @@
+//! Requirements: what an operation wants to do with which data.
+
+use std::fmt;
+use std::sync::Arc;
+
+use maniple_space::{AnyPoint, AnyRect};
+
+use crate::{Coherence, FieldMask, LogicalPartition, LogicalRegion, Privilege, RegionError, RegionTree};
+
+/// What one operation wants of one region: fields, privilege, coherence (Bauer 2014, section 4.1).
+#[derive(Clone, Debug)]
+pub struct Requirement {
+    /// The data, or for an index launch what bounds the data of all points.
+    pub target: Target,
+    /// The fields.
+    pub fields: FieldMask,
+    /// What is done with them.
+    pub privilege: Privilege,
+    /// How this use relates in time with others.
+    pub coherence: Coherence,
+}
+
+impl Requirement {
+    /// A requirement in the exclusive mode.
+    #[must_use]
+    pub fn new(target: impl Into<Target>, fields: FieldMask, privilege: Privilege) -> Self {
+        Self { target: target.into(), fields, privilege, coherence: Coherence::Exclusive }
+    }
+
+    /// The names of the fields, for messages.
+    #[must_use]
+    pub fn field_names(&self) -> String {
+        self.target.tree().fields().names_of(&self.fields)
+    }
+}
+
+/// The data of a requirement: of every point the same region, or for each point of a launch a region found by a projection.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// One region. With a projection, an upper bound from which the projection picks each point's region.
+    Region(LogicalRegion, Option<Projection>),
+    /// An upper bound from which the projection picks each point's region.
+    Partition(LogicalPartition, Projection),
+}
+
+impl Target {
+    /// The region tree that the data belongs to.
+    #[must_use]
+    pub fn tree(&self) -> &Arc<RegionTree> {
+        match self {
+            Self::Region(region, _) => region.tree(),
+            Self::Partition(partition, _) => partition.tree(),
+        }
+    }
+
+    /// The smallest region of the tree that is known to hold the data of all points.
+    #[must_use]
+    pub fn bound(&self) -> LogicalRegion {
+        match self {
+            Self::Region(region, _) => region.clone(),
+            Self::Partition(partition, _) => partition.parent(),
+        }
+    }
+
+    /// The region of one point of a launch.
+    ///
+    /// # Errors
+    /// [`RegionError::NoSuchColor`] or [`RegionError::ProjectionOutOfBounds`] when the projection leaves its upper bound, and whatever
+    /// error a custom projection returns.
+    pub fn region_at(&self, point: AnyPoint, domain: &AnyRect) -> Result<LogicalRegion, RegionError> {
+        match self {
+            Self::Region(region, None) => Ok(region.clone()),
+            Self::Region(region, Some(projection)) => {
+                let result = projection.project(UpperBound::Region(region), point, domain)?;
+                check_bound(
+                    &result,
+                    region.space().id() != result.space().id() && !result.is_within(region),
+                    self,
+                    point,
+                )?;
+                Ok(result)
+            }
+            Self::Partition(partition, projection) => {
+                let result = projection.project(UpperBound::Partition(partition), point, domain)?;
+                if !matches!(projection, Projection::Custom(_)) {
+                    return Ok(result);
+                }
+                let below = result.space().ancestors().any(|above| Arc::ptr_eq(above, partition.partitioning()));
+                let inside = result.tree().id() == partition.tree().id() && below;
+                check_bound(&result, !inside, self, point)?;
+                Ok(result)
+            }
+        }
+    }
+
+    /// # Errors
+    /// [`RegionError::Destroyed`] if any part of the name was destroyed.
+    pub fn check_alive(&self) -> Result<(), RegionError> {
+        match self {
+            Self::Region(region, _) => region.check_alive(),
+            Self::Partition(partition, _) => partition.check_alive(),
+        }
+    }
+}
+
+fn check_bound(result: &LogicalRegion, outside: bool, target: &Target, point: AnyPoint) -> Result<(), RegionError> {
+    if outside {
+        return Err(RegionError::ProjectionOutOfBounds { bound: target.to_string(), point, found: result.to_string() });
+    }
+    Ok(())
+}
+
+impl From<LogicalRegion> for Target {
+    fn from(region: LogicalRegion) -> Self {
+        Self::Region(region, None)
+    }
+}
+
+impl From<LogicalPartition> for Target {
+    fn from(partition: LogicalPartition) -> Self {
+        Self::Partition(partition, Projection::Identity)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Region(region, _) => region.fmt(f),
+            Self::Partition(partition, _) => partition.fmt(f),
+        }
+    }
+}
+
+/// The upper bound that a projection starts from.
+#[derive(Clone, Copy, Debug)]
+pub enum UpperBound<'a> {
+    /// A region.
+    Region(&'a LogicalRegion),
+    /// A partition.
+    Partition(&'a LogicalPartition),
+}
+
+/// Which region each point of an index launch gets (Bauer 2014, section 4.4).
+#[derive(Clone)]
+pub enum Projection {
+    /// Point `p` gets the piece of color `p`.
+    Identity,
+    /// Point `p` gets the piece whose color has the number (row-major) of `p` in the launch domain, modulo the number of pieces.
+    Linearized,
+    /// Point `p` gets the piece of the color that a function gives; pure, and the same on every call.
+    Color(Arc<dyn Fn(AnyPoint) -> AnyPoint + Send + Sync>),
+    /// Any pure function from upper bound, point and launch domain to a region below the bound.
+    Custom(Arc<dyn CustomProjection>),
+}
+
+/// A projection that walks the region tree by itself.
+pub trait CustomProjection: Send + Sync {
+    /// The region of a point: pure, the same on every call, below the upper bound.
+    ///
+    /// # Errors
+    /// Whatever keeps it from naming a region; the launch is refused with it.
+    fn project(&self, bound: UpperBound<'_>, point: AnyPoint, domain: &AnyRect) -> Result<LogicalRegion, RegionError>;
+}
+
+impl Projection {
+    fn project(&self, bound: UpperBound<'_>, point: AnyPoint, domain: &AnyRect) -> Result<LogicalRegion, RegionError> {
+        let partition = match (self, bound) {
+            (Self::Custom(custom), bound) => return custom.project(bound, point, domain),
+            (_, UpperBound::Partition(partition)) => partition,
+            (_, UpperBound::Region(region)) => {
+                return Err(RegionError::NothingToProject { region: region.to_string() });
+            }
+        };
+        match self {
+            Self::Color(color) => partition.piece(color(point)),
+            Self::Linearized => {
+                let colors = partition.partitioning().colors();
+                let pieces = colors.volume();
+                if pieces == 0 {
+                    return partition.piece(point);
+                }
+                partition.piece(colors.delinear(domain.linear(point) % pieces))
+            }
+            Self::Identity | Self::Custom(_) => partition.piece(point),
+        }
+    }
+
+    /// Whether different points surely get different pieces.
+    #[must_use]
+    pub fn is_injective(&self) -> bool {
+        matches!(self, Self::Identity)
+    }
+}
+
+impl fmt::Debug for Projection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Identity => "identity",
+            Self::Linearized => "linearized",
+            Self::Color(_) => "by color",
+            Self::Custom(_) => "custom",
+        })
+    }
+}

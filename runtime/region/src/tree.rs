@@ -1,0 +1,351 @@
+//! The tree of index spaces: spaces are split by partitions, whose pieces are spaces again.
+//!
+//! Nodes point upwards only: a piece is its partition and a color. So a handle keeps its ancestors alive, nothing points in a circle, and
+//! a piece costs nothing until it is asked for.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use maniple_space::{AnyPoint, AnyRect, AnySpace};
+
+use crate::{Forest, RegionError, Shape};
+
+/// The number of an index space or partition, unique within its [`Forest`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub u64);
+
+/// An index space: the rows of regions. Either created by itself, or a piece of a partition.
+///
+/// Two handles are equal if they name the same node of the tree; different nodes may have the same points.
+#[derive(Clone)]
+pub enum IndexSpaceNode {
+    /// A space that was created by itself.
+    Root(Arc<RootSpace>),
+    /// The piece of a partition for one color, by its row-major number.
+    Piece(Arc<Partitioning>, usize),
+}
+
+/// A space that was created by itself.
+pub struct RootSpace {
+    id: NodeId,
+    forest: Arc<Forest>,
+    shape: Shape,
+    destroyed: AtomicBool,
+}
+
+/// A partition of an index space: for each color a subset of its points, disjoint or not, covering it or not.
+pub struct Partitioning {
+    id: NodeId,
+    parent: IndexSpaceNode,
+    colors: AnyRect,
+    pieces: Box<[Shape]>,
+    first_piece: u64,
+    disjoint: OnceLock<bool>,
+    union: OnceLock<Shape>,
+    destroyed: AtomicBool,
+}
+
+impl IndexSpaceNode {
+    pub(crate) fn root(id: NodeId, forest: Arc<Forest>, shape: Shape) -> Self {
+        Self::Root(Arc::new(RootSpace { id, forest, shape, destroyed: AtomicBool::new(false) }))
+    }
+
+    /// The node's number.
+    #[must_use]
+    pub fn id(&self) -> NodeId {
+        match self {
+            Self::Root(root) => root.id,
+            Self::Piece(partition, color) => NodeId(partition.first_piece + *color as u64),
+        }
+    }
+
+    /// The points.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        match self {
+            Self::Root(root) => &root.shape,
+            Self::Piece(partition, color) => &partition.pieces[*color],
+        }
+    }
+
+    /// The points, as a set.
+    #[must_use]
+    pub fn space(&self) -> &AnySpace {
+        self.shape().space()
+    }
+
+    /// The partition that this space is a piece of.
+    #[must_use]
+    pub fn partition(&self) -> Option<&Arc<Partitioning>> {
+        match self {
+            Self::Root(_) => None,
+            Self::Piece(partition, _) => Some(partition),
+        }
+    }
+
+    /// The forest that the space grows in.
+    #[must_use]
+    pub fn forest(&self) -> &Arc<Forest> {
+        let mut node = self;
+        loop {
+            match node {
+                Self::Root(root) => return &root.forest,
+                Self::Piece(partition, _) => node = &partition.parent,
+            }
+        }
+    }
+
+    /// How many partitions lie between this space and its root.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.ancestors().count()
+    }
+
+    /// The partitions above this space, nearest first.
+    pub fn ancestors(&self) -> impl Iterator<Item = &Arc<Partitioning>> {
+        std::iter::successors(self.partition(), |partition| partition.parent.partition())
+    }
+
+    /// Whether `self` is `ancestor` or lies below it in the tree.
+    #[must_use]
+    pub fn is_within(&self, ancestor: &Self) -> bool {
+        self == ancestor || self.ancestors().any(|partition| partition.parent == *ancestor)
+    }
+
+    /// Marks a space (and all below it) destroyed: nothing new can be made of it. What exists keeps working.
+    ///
+    /// # Errors
+    /// [`RegionError::Destroyed`] if it was destroyed before; [`RegionError::PieceDestroyed`] for a piece, which lives as long as its
+    /// partition.
+    pub fn destroy(&self) -> Result<(), RegionError> {
+        match self {
+            Self::Root(root) => mark(&root.destroyed, || self.to_string()),
+            Self::Piece(partition, _) => Err(RegionError::PieceDestroyed { partition: partition.to_string() }),
+        }
+    }
+
+    /// # Errors
+    /// [`RegionError::Destroyed`] if this space, its partition or anything above was destroyed.
+    pub fn check_alive(&self) -> Result<(), RegionError> {
+        match self {
+            Self::Root(root) => check(&root.destroyed, || self.to_string()),
+            Self::Piece(partition, _) => partition.check_alive(),
+        }
+    }
+
+    /// Whether the tree alone shows that the two spaces share no point: they lie below different pieces of a disjoint partition.
+    #[must_use]
+    pub fn is_disjoint_by_tree(&self, other: &Self) -> bool {
+        let (mut a, mut b) = (self, other);
+        let (mut above_a, mut above_b) = (a.depth(), b.depth());
+        while above_a > above_b {
+            a = a.parent_space();
+            above_a -= 1;
+        }
+        while above_b > above_a {
+            b = b.parent_space();
+            above_b -= 1;
+        }
+        loop {
+            match (a, b) {
+                (Self::Piece(p, i), Self::Piece(q, j)) => {
+                    if Arc::ptr_eq(p, q) && i != j {
+                        return p.is_disjoint();
+                    }
+                    (a, b) = (&p.parent, &q.parent);
+                }
+                _ => return false,
+            }
+        }
+    }
+
+    fn parent_space(&self) -> &Self {
+        match self {
+            Self::Root(_) => self,
+            Self::Piece(partition, _) => &partition.parent,
+        }
+    }
+
+    /// Whether the two spaces share a point. Answers come from the tree where it knows, else from the points, memoised.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        !self.is_disjoint_by_tree(other) && self.forest().shapes().overlaps(self.shape(), other.shape())
+    }
+}
+
+impl PartialEq for IndexSpaceNode {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Root(a), Self::Root(b)) => Arc::ptr_eq(a, b),
+            (Self::Piece(p, i), Self::Piece(q, j)) => Arc::ptr_eq(p, q) && i == j,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for IndexSpaceNode {}
+
+impl Hash for IndexSpaceNode {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+impl fmt::Display for IndexSpaceNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root(root) => write!(f, "index space {}", root.id.0),
+            Self::Piece(partition, color) => {
+                write!(f, "piece {} of {partition}", partition.colors.delinear(*color as u64))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for IndexSpaceNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Partitioning {
+    pub(crate) fn new(
+        (id, first_piece): (NodeId, u64),
+        parent: IndexSpaceNode,
+        colors: AnyRect,
+        pieces: Box<[Shape]>,
+        disjoint: Option<bool>,
+    ) -> Self {
+        Self {
+            id,
+            parent,
+            colors,
+            pieces,
+            first_piece,
+            disjoint: disjoint.map_or_else(OnceLock::new, OnceLock::from),
+            union: OnceLock::new(),
+            destroyed: AtomicBool::new(false),
+        }
+    }
+
+    /// The partition's number.
+    #[must_use]
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// The space that is split.
+    #[must_use]
+    pub fn parent(&self) -> &IndexSpaceNode {
+        &self.parent
+    }
+
+    /// The colors: one piece for each point of this rectangle, numbered row-major.
+    #[must_use]
+    pub fn colors(&self) -> AnyRect {
+        self.colors
+    }
+
+    /// The number of pieces.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Whether there are no pieces.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// The pieces' points, in the order of their numbers.
+    #[must_use]
+    pub fn pieces(&self) -> &[Shape] {
+        &self.pieces
+    }
+
+    fn spaces(&self) -> impl Iterator<Item = &AnySpace> {
+        self.pieces.iter().map(Shape::space)
+    }
+
+    /// The piece of a color.
+    ///
+    /// # Errors
+    /// [`RegionError::NoSuchColor`] when the color is outside [`Partitioning::colors`].
+    pub fn piece(self: &Arc<Self>, color: AnyPoint) -> Result<IndexSpaceNode, RegionError> {
+        if color.dim() != self.colors.dim() || !self.colors.contains(color) {
+            return Err(RegionError::NoSuchColor { partition: self.to_string(), colors: self.colors, color });
+        }
+        let number = self.colors.linear(color) as usize;
+        Ok(IndexSpaceNode::Piece(Arc::clone(self), number))
+    }
+
+    /// Whether no two pieces share a point. Computed once, near-linear in the pieces' rectangles.
+    #[must_use]
+    pub fn is_disjoint(&self) -> bool {
+        *self
+            .disjoint
+            .get_or_init(|| AnySpace::are_disjoint(self.parent.space().dim(), self.spaces()).expect(SAME_DIMENSION))
+    }
+
+    /// Whether every point of the parent is in some piece. Computed once, near-linear in the pieces' rectangles.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.union() == self.parent.shape()
+    }
+
+    /// All points that are in some piece. Computed once.
+    #[must_use]
+    pub fn union(&self) -> &Shape {
+        self.union.get_or_init(|| {
+            let dim = self.parent.space().dim();
+            let union = AnySpace::union_all(dim, self.spaces()).expect(SAME_DIMENSION);
+            self.parent.forest().shapes().intern(&union)
+        })
+    }
+
+    /// Marks the partition (and all below it) destroyed: nothing new can be launched on it. What was launched keeps working.
+    ///
+    /// # Errors
+    /// [`RegionError::Destroyed`] if it was destroyed before.
+    pub fn destroy(&self) -> Result<(), RegionError> {
+        mark(&self.destroyed, || self.to_string())
+    }
+
+    /// # Errors
+    /// [`RegionError::Destroyed`] if the partition or anything above it was destroyed.
+    pub fn check_alive(&self) -> Result<(), RegionError> {
+        check(&self.destroyed, || self.to_string())?;
+        self.parent.check_alive()
+    }
+}
+
+impl fmt::Display for Partitioning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "partition {}", self.id.0)
+    }
+}
+
+impl fmt::Debug for Partitioning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} of {} by {}", self.parent, self.colors)
+    }
+}
+
+const SAME_DIMENSION: &str = "pieces are subsets of their parent, checked when the partition was made";
+
+fn mark(destroyed: &AtomicBool, what: impl FnOnce() -> String) -> Result<(), RegionError> {
+    if destroyed.swap(true, Ordering::AcqRel) {
+        return Err(RegionError::Destroyed { what: what() });
+    }
+    Ok(())
+}
+
+fn check(destroyed: &AtomicBool, what: impl FnOnce() -> String) -> Result<(), RegionError> {
+    if destroyed.load(Ordering::Acquire) {
+        return Err(RegionError::Destroyed { what: what() });
+    }
+    Ok(())
+}

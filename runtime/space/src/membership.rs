@@ -1,0 +1,90 @@
+//! Whether a point is in an index space, fast enough for the inner loop of a task.
+
+use std::sync::Arc;
+
+use crate::bitmap::{self, Linear};
+use crate::rows::Rows;
+use crate::{Point, Rect, bands};
+
+/// Bitmaps of at most this many bits are built whatever the number of rectangles.
+const SMALL_BITMAP: u64 = 1 << 22;
+
+/// A prepared test for the points of an index space; see [`IndexSpace::membership`].
+///
+/// For a dense space the test compares the bounds and nothing more. A sparse space is looked up in
+/// a bitmap over its bounds if that is of reasonable size (64 words, and 8 more a rectangle, or
+/// half a mebibyte), else by a binary search among its rectangles.
+///
+/// [`IndexSpace::membership`]: crate::IndexSpace::membership
+#[derive(Clone, Debug)]
+pub struct Membership<const D: usize> {
+    bounds: Rect<D>,
+    table: Table<D>,
+}
+
+/// What is looked up for a point within the bounds.
+#[derive(Clone, Debug)]
+enum Table<const D: usize> {
+    /// Nothing: all points of the bounds are members.
+    Dense,
+    /// A bit for each point of the bounds, in row-major order.
+    Bitmap { words: Arc<[u64]>, linear: Linear<D> },
+    /// The rectangles, in canonical order.
+    Sorted(Arc<[Rect<D>]>),
+}
+
+impl<const D: usize> Membership<D> {
+    /// The test for all points of a rectangle.
+    #[inline]
+    pub const fn dense(bounds: Rect<D>) -> Self {
+        Self { bounds, table: Table::Dense }
+    }
+
+    /// The test for the points of rectangles in canonical form.
+    pub(crate) fn sparse(bounds: Rect<D>, rects: &Arc<[Rect<D>]>) -> Self {
+        let bits = bounds.volume();
+        let affordable = (rects.len() as u64).saturating_mul(8).saturating_add(64) * 64;
+        let table = if rects.len() == 1 {
+            Table::Dense
+        } else if bits <= affordable.max(SMALL_BITMAP) {
+            let linear = Linear::of(&bounds);
+            let mut words = vec![0u64; bits.div_ceil(64) as usize];
+            for row in Rows::new(rects) {
+                bitmap::set_range(&mut words, linear.rank(row.lo), linear.rank(row.hi));
+            }
+            Table::Bitmap { words: words.into(), linear }
+        } else {
+            Table::Sorted(Arc::clone(rects))
+        };
+        Self { bounds, table }
+    }
+
+    /// Whether the point is a member.
+    #[inline(always)]
+    pub fn contains(&self, point: Point<D>) -> bool {
+        self.bounds.contains(point)
+            && match &self.table {
+                Table::Dense => true,
+                Table::Bitmap { words, linear } => bitmap::get(words, linear.rank(point)),
+                Table::Sorted(rects) => search(rects, point),
+            }
+    }
+
+    /// The smallest rectangle around the members.
+    #[inline]
+    pub fn bounds(&self) -> &Rect<D> {
+        &self.bounds
+    }
+
+    /// Whether all points of the bounds are members.
+    #[inline]
+    pub fn is_dense(&self) -> bool {
+        matches!(self.table, Table::Dense)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn search<const D: usize>(rects: &[Rect<D>], point: Point<D>) -> bool {
+    bands::locate(rects, point).is_some()
+}
