@@ -50,7 +50,7 @@ pub struct RequirementInfo {
     pub fields: FieldMask,
     /// What is done with them.
     pub privilege: Privilege,
-    /// Whether other points of the same launch, or other requirements of the same task, may use some of the same data.
+    /// Whether different points of the launch may use the same data through this requirement.
     pub is_shared: bool,
 }
 

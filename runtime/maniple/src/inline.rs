@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use maniple_mapper::{RequirementInfo, RequirementMapping};
 use maniple_realm::{After, Event, Fault, UserEvent};
-use maniple_region::{FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement};
+use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement};
 use parking_lot::Mutex;
 
 use crate::access::{Column, Read, Write};
@@ -208,7 +208,8 @@ impl Mapped {
 }
 
 impl Context {
-    /// Maps a field of a region to look at it here. The future is ready when the data is.
+    /// Maps a field of a region to look at it here. The future is ready when the data is. A field known only at run time is named by
+    /// [`Field::new`].
     ///
     /// As long as the mapping is held, launching something that changes this data is an error.
     ///
@@ -218,9 +219,9 @@ impl Context {
     pub async fn map_read<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
-        field: impl Into<FieldId>,
+        field: Field<F, T>,
     ) -> Result<ReadMapping<T, D>> {
-        let mapped = self.map_inline::<T>(region.logical(), field.into(), Privilege::Read).await?;
+        let mapped = self.map_inline::<T>(region.logical(), field.id(), Privilege::Read).await?;
         Ok(ReadMapping { mapped, marker: std::marker::PhantomData })
     }
 
@@ -233,9 +234,9 @@ impl Context {
     pub async fn map_write<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
-        field: impl Into<FieldId>,
+        field: Field<F, T>,
     ) -> Result<WriteMapping<T, D>> {
-        let mapped = self.map_inline::<T>(region.logical(), field.into(), Privilege::ReadWrite).await?;
+        let mapped = self.map_inline::<T>(region.logical(), field.id(), Privilege::ReadWrite).await?;
         Ok(WriteMapping { mapped, marker: std::marker::PhantomData })
     }
 

@@ -89,6 +89,7 @@ pub use maniple_macros::{Fields, task};
 pub use maniple_mapper as mapper;
 pub use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
 pub use maniple_realm::machine::{self, Machine, MemoryId, ProcessorId, ProcessorKind};
+pub use maniple_realm::topology::{self, Topology};
 pub use maniple_region::{
     Coherence, CustomProjection, Field, FieldDescriptor, FieldId, FieldMask, FieldNamed, FieldType, FieldValue, Fields,
     IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Partitioning, Privilege, Projection, Ptr,

@@ -49,6 +49,12 @@ impl<F, T> Field<F, T> {
     }
 }
 
+impl<F, T> From<Field<F, T>> for FieldId {
+    fn from(field: Field<F, T>) -> Self {
+        field.id
+    }
+}
+
 impl<F, T> Clone for Field<F, T> {
     fn clone(&self) -> Self {
         *self

@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 /// What the mapping of a launch must know of the relations among its requirements.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing {
-    /// For each requirement: other points or requirements may use some of its data.
+    /// For each requirement: different points may use the same data.
     pub(crate) shared: Vec<bool>,
-    /// For each requirement: another requirement of the same task may reduce to some of its data.
+    /// For each requirement: another requirement of some point may reduce to the same data.
     pub(crate) reduces_twice: Vec<bool>,
 }
 
@@ -34,8 +34,6 @@ pub(crate) fn check(operation: &str, bounds: &[Bound], domain: &AnyRect, index_l
             if !may_overlap(requirement, earlier) {
                 continue;
             }
-            sharing.shared[number] = true;
-            sharing.shared[other] = true;
             if requirement.privilege.interferes_with(earlier.privilege) {
                 check_pair(operation, earlier, requirement, domain)?;
             } else if requirement.privilege.changes_data() {

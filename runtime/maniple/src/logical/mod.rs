@@ -21,3 +21,6 @@ pub(crate) trait LogicalUser: Clone {
     /// Whether both are one operation.
     fn is_same(&self, other: &Self) -> bool;
 }
+
+#[cfg(test)]
+mod tests;

@@ -53,7 +53,7 @@ pub(crate) struct PointMapping<'a> {
     /// The processor of the parent, whose mapper ranks sources.
     pub(crate) origin: ProcessorId,
     pub(crate) order: Order,
-    /// For each requirement, whether another of the same task may reduce to the same data.
+    /// For each requirement, whether another of the same launch may reduce to the same data.
     pub(crate) reduces_twice: &'a [bool],
 }
 
@@ -85,14 +85,12 @@ impl PointMapping<'_> {
             };
             let mut parts = SmallVec::new();
             for (fields, state) in &self.bounds[number].parts {
-                let all_fields = self.bounds[number].requirement.fields.clone();
                 let request = Request {
                     number,
                     region: &self.regions[number],
                     fields,
                     privilege: self.bounds[number].requirement.privilege,
-                    all_fields: &all_fields,
-                    must_buffer: self.reduces_twice[number],
+                    must_buffer: self.reduces_twice[number] && self.reduces_again(number),
                     taken: &taken,
                 };
                 match states.of(state).select(self.core, &request, choices) {
@@ -114,6 +112,19 @@ impl PointMapping<'_> {
             chosen.selections.push(Some(parts));
         }
         Ok(chosen)
+    }
+
+    /// Whether another requirement of this point reduces to some of the same data.
+    fn reduces_again(&self, number: usize) -> bool {
+        let mine = &self.bounds[number].requirement;
+        (self.bounds.iter().enumerate()).filter(|(other, _)| *other != number).any(
+            |(other, Bound { requirement, .. })| {
+                requirement.privilege.is_same_reduction(mine.privilege)
+                    && requirement.target.tree().id() == mine.target.tree().id()
+                    && requirement.fields.overlaps(&mine.fields)
+                    && self.regions[number].space().overlaps(self.regions[other].space())
+            },
+        )
     }
 
     fn give_up(&self, states: &mut LockedStates<'_>, chosen: Chosen) {

@@ -32,8 +32,6 @@ pub(crate) struct Request<'a> {
     pub(crate) region: &'a LogicalRegion,
     pub(crate) fields: &'a FieldMask,
     pub(crate) privilege: Privilege,
-    /// All fields that the parent task may use.
-    pub(crate) all_fields: &'a FieldMask,
     /// Other requirements of the same task may reduce to the same data: each needs a buffer of its own.
     pub(crate) must_buffer: bool,
     /// Buffers that other requirements of the same task have got.
@@ -99,7 +97,7 @@ impl RegionData {
             return Ok(selection);
         }
         let region = self.extent(request.region, choice.extent);
-        for columns in columns(&missing, request.all_fields, choice.columns) {
+        for columns in columns(&missing, &self.available_fields(), choice.columns) {
             match self.create(core, &region, &columns, choice, None) {
                 Ok(instance) => {
                     selection.created.push(Arc::clone(&instance));

@@ -29,6 +29,8 @@ pub(crate) struct RegionData {
     pub(crate) root: LogicalRegion,
     groups: Vec<FieldGroup>,
     pub(crate) table: InstanceTable,
+    /// The fields that the holder of the region may use; all that there are, if the region is its own.
+    fields: Option<FieldMask>,
     /// Where contributions go in the end, if the task that holds the region may only reduce.
     pub(crate) sink: Option<Sink>,
 }
@@ -42,7 +44,7 @@ pub(crate) struct Sink {
 impl RegionState {
     /// The state of a new region: every value is zero.
     pub(crate) fn fresh(root: LogicalRegion) -> Arc<Self> {
-        Self::with_groups(root, Vec::new(), InstanceTable::default(), None)
+        Self::with_groups(root, None, Vec::new(), InstanceTable::default(), None)
     }
 
     /// The state of a region whose current values are in instances that the task got, from `ready` on.
@@ -59,7 +61,8 @@ impl RegionState {
             groups.push(FieldGroup::new(fields.clone(), set));
             table.insert(instance);
         }
-        Self::with_groups(root, groups, table, None)
+        let fields = instances.iter().fold(FieldMask::new(), |all, (fields, _)| all.union(fields));
+        Self::with_groups(root, Some(fields), groups, table, None)
     }
 
     /// The state of a region to which a task may only contribute, into instances that it got, from `ready` on.
@@ -71,17 +74,19 @@ impl RegionState {
             set.views.push(view);
             FieldGroup::new(fields.clone(), set)
         });
-        let groups = groups.collect();
-        Self::with_groups(root, groups, InstanceTable::default(), Some(sink))
+        let groups: Vec<FieldGroup> = groups.collect();
+        let fields = groups.iter().fold(FieldMask::new(), |all, group| all.union(&group.fields));
+        Self::with_groups(root, Some(fields), groups, InstanceTable::default(), Some(sink))
     }
 
     fn with_groups(
         root: LogicalRegion,
+        fields: Option<FieldMask>,
         groups: Vec<FieldGroup>,
         table: InstanceTable,
         sink: Option<Sink>,
     ) -> Arc<Self> {
-        Arc::new(Self { data: Mutex::new(RegionData { root, groups, table, sink }) })
+        Arc::new(Self { data: Mutex::new(RegionData { root, fields, groups, table, sink }) })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, RegionData> {
@@ -123,6 +128,11 @@ impl RegionData {
             self.groups.push(group);
         }
         found
+    }
+
+    /// The fields that the holder of the region may use.
+    pub(crate) fn available_fields(&self) -> FieldMask {
+        self.fields.clone().unwrap_or_else(|| self.root.fields().fields())
     }
 
     pub(crate) fn group(&self, index: usize) -> &FieldGroup {
