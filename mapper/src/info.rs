@@ -50,7 +50,8 @@ pub struct RequirementInfo {
     pub fields: FieldMask,
     /// What is done with them.
     pub privilege: Privilege,
-    /// Whether different points of the launch may use the same data through this requirement.
+    /// Whether different points of the launch may use the same data through this requirement, or through this and an earlier one. Reductions
+    /// for which that is so run side by side only in buffers.
     pub is_shared: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// What the mapping of a launch must know of the relations among its requirements.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing {
-    /// For each requirement: different points may use the same data.
+    /// For each requirement: different points may use the same data, through it or through it and an earlier one.
     pub(crate) shared: Vec<bool>,
     /// For each requirement: another requirement of some point may reduce to the same data.
     pub(crate) reduces_twice: Vec<bool>,
@@ -37,6 +37,7 @@ pub(crate) fn check(operation: &str, bounds: &[Bound], domain: &AnyRect, index_l
             if requirement.privilege.interferes_with(earlier.privilege) {
                 check_pair(operation, earlier, requirement, domain)?;
             } else if requirement.privilege.changes_data() {
+                sharing.shared[number] = true;
                 sharing.reduces_twice[number] = true;
                 sharing.reduces_twice[other] = true;
             }

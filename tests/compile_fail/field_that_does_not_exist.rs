@@ -1,0 +1,16 @@
+//! A field that the struct does not have.
+
+use maniple::prelude::*;
+
+#[derive(Fields)]
+struct Cell {
+    a: f64,
+    b: f64,
+}
+
+#[task(leaf)]
+fn miss(#[reads(c)] cells: Piece<Cell>) { //~ `Cell` has no field of this name
+    let _ = cells;
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! A field that owns something.
+
+use maniple::prelude::*;
+
+#[derive(Fields)]
+struct Cell {
+    a: f64,
+    b: f64,
+}
+
+#[derive(Fields)]
+struct Named {
+    name: String, //~ the trait bound `String: Copy` is not satisfied
+}
+
+fn main() {}

@@ -1,0 +1,22 @@
+//! A reduction operator that is not defined on the field.
+
+use maniple::prelude::*;
+
+#[derive(Fields)]
+struct Cell {
+    a: f64,
+    b: f64,
+}
+
+
+#[derive(Fields)]
+struct Other {
+    flag: bool,
+}
+
+#[task(leaf)]
+fn add(#[reduces(Sum, flag)] others: Piece<Other>) { //~ ReductionOperator<bool>
+    let _ = others;
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! A field used without a privilege.
+
+use maniple::prelude::*;
+
+#[derive(Fields)]
+struct Cell {
+    a: f64,
+    b: f64,
+}
+
+#[task(leaf)]
+fn peek(#[reads(a)] cells: Piece<Cell>) -> f64 {
+    cells.b[0] //~ no field `b`
+}
+
+fn main() {}

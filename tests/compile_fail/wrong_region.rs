@@ -1,0 +1,25 @@
+//! A region of other fields passed to a task.
+
+use maniple::prelude::*;
+
+#[derive(Fields)]
+struct Cell {
+    a: f64,
+    b: f64,
+}
+
+#[derive(Fields)]
+struct Other {
+    a: f64,
+}
+
+#[task(leaf)]
+fn look(#[reads(a)] cells: Piece<Cell>) {
+    let _ = cells;
+}
+
+fn launch(cx: &Context, others: &Region<Other>) {
+    cx.launch(look(others)); //~ IntoTarget<Cell, 1>
+}
+
+fn main() {}
