@@ -20,7 +20,7 @@ use crate::operation::{Mappable, Operation};
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::Preconditions;
 use crate::regions::Region;
-use crate::runtime::RuntimeCore;
+use crate::runtime::{Chance, RuntimeCore};
 use crate::task::call::{PhysicalRegion, Placement};
 
 /// Mappings that a task holds.
@@ -84,28 +84,34 @@ struct InlineOperation {
     place: Arc<Mutex<Option<PhysicalRegion>>>,
 }
 
-impl Mappable for InlineOperation {
+const NAME: &str = "inline mapping";
+
+impl Mappable for Arc<InlineOperation> {
     fn name(&self) -> &str {
-        "inline mapping"
+        NAME
     }
 
     fn map(&self, operation: &Arc<Operation>) {
-        match self.try_map(operation) {
-            Ok(()) => operation.mark_mapped(),
-            Err(PointError::Fatal(error)) => self.fail(operation, &error),
-            Err(PointError::Full(failure)) => {
-                let again = Arc::clone(operation);
-                if self.context.core.when_a_task_ends(Box::new(move || again.map())).is_err() {
-                    let operation_name = self.name().to_owned();
-                    self.fail(operation, &Error::OutOfMemory { operation: operation_name, point: None, failure });
-                }
-            }
-        }
+        self.try_to_map(operation, Chance::Another);
     }
 }
 
 impl InlineOperation {
-    fn try_map(&self, operation: &Arc<Operation>) -> std::result::Result<(), PointError> {
+    fn try_to_map(self: &Arc<Self>, operation: &Arc<Operation>, chance: Chance) {
+        match self.place(operation) {
+            Ok(()) => operation.mark_mapped(),
+            Err(PointError::Fatal(error)) => self.fail(operation, &error),
+            Err(PointError::Full(failure)) if chance == Chance::Last => {
+                self.fail(operation, &Error::OutOfMemory { operation: NAME.to_owned(), point: None, failure });
+            }
+            Err(PointError::Full(_)) => {
+                let (mapping, operation) = (Arc::clone(self), Arc::clone(operation));
+                self.context.core.starve(Box::new(move |chance| mapping.try_to_map(&operation, chance)));
+            }
+        }
+    }
+
+    fn place(&self, operation: &Arc<Operation>) -> std::result::Result<(), PointError> {
         let core = &self.context.core;
         let bounds = std::slice::from_ref(&self.bound);
         let mut states = LockedStates::lock(bounds);
@@ -258,15 +264,15 @@ impl Context {
             });
         }
         let requirement = Requirement::new(region.clone(), FieldMask::of(field), privilege);
-        let bound = state.bind("inline mapping", requirement.clone())?;
-        state.check_inline("inline mapping", std::slice::from_ref(&bound))?;
+        let bound = state.bind(NAME, requirement.clone())?;
+        state.check_inline(NAME, std::slice::from_ref(&bound))?;
         let realm = state.core.realm();
         let (released, mapped) = (realm.user_event(), realm.user_event());
         let hold = Arc::new(Hold { core: Arc::clone(&state.core), released });
         let place = Arc::new(Mutex::new(None));
         state.submit(std::slice::from_ref(&bound), |stream, submission| {
             stream.inline.0.push((Arc::downgrade(&hold), requirement));
-            Box::new(InlineOperation {
+            Box::new(Arc::new(InlineOperation {
                 bound: bound.clone(),
                 region: region.clone(),
                 context: Arc::clone(state),
@@ -274,16 +280,16 @@ impl Context {
                 barrier: submission.barrier,
                 mapped,
                 place: Arc::clone(&place),
-            })
+            }))
         });
         let outcome = realm.event_future(mapped.event()).await;
-        outcome.map_err(|fault| Error::of_fault(&fault, "inline mapping", None))?;
+        outcome.map_err(|fault| Error::of_fault(&fault, NAME, None))?;
         let physical = place.lock().take();
         let instance = physical.and_then(|physical| match physical.place {
             Placement::Instances(instances) => instances.into_iter().next(),
             Placement::Virtual(_) => None,
         });
-        let (_, instance) = instance.ok_or_else(|| Error::launch("inline mapping", "it was given no instance"))?;
+        let (_, instance) = instance.ok_or_else(|| Error::launch(NAME, "it was given no instance"))?;
         Ok(Mapped { region: region.clone(), field, instance, _hold: hold })
     }
 }

@@ -91,9 +91,9 @@ pub use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
 pub use maniple_realm::machine::{self, Machine, MemoryId, ProcessorId, ProcessorKind};
 pub use maniple_realm::topology::{self, Topology};
 pub use maniple_region::{
-    Coherence, CustomProjection, Field, FieldDescriptor, FieldId, FieldMask, FieldNamed, FieldType, FieldValue, Fields,
-    IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Partitioning, Privilege, Projection, Ptr,
-    ReductionOperator, RegionError, Requirement, Target, UpperBound, operators, register_reduction,
+    Coherence, CustomProjection, Field, FieldDescriptor, FieldId, FieldMask, FieldNamed, FieldSpace, FieldType,
+    FieldValue, Fields, IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Partitioning, Privilege,
+    Projection, Ptr, ReductionOperator, RegionError, Requirement, Target, UpperBound, operators, register_reduction,
 };
 pub use maniple_space as space;
 pub use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, Rect};

@@ -40,7 +40,6 @@ impl LeafTask {
     /// Hands the point to the machine. The event is the body's end.
     pub(crate) fn issue(task: PointTask, (target, priority): (Target, i32), after: &Preconditions) -> Event {
         let core = Arc::clone(&task.state.context.core);
-        core.task_issued();
         let spawn = Spawn { target, priority, ..Spawn::after(after.after()) };
         core.realm().spawn(spawn, Self(Box::new(task)))
     }

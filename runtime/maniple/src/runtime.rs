@@ -1,6 +1,7 @@
 //! The runtime: what all contexts share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use maniple_mapper::{DefaultMapper, InstanceId, Mapper};
@@ -99,22 +100,22 @@ impl RuntimeBuilder {
         let realm = builder.build().map_err(start)?;
         let seats = realm.machine().processors().iter();
         let seats = seats.map(|processor| MapperSeat::new((self.mapper)(realm.machine(), processor.id))).collect();
-        Ok(Runtime {
-            core: Arc::new(RuntimeCore {
-                realm,
-                clock: Clock::start(),
-                forest: Forest::new(),
-                seats,
-                window: self.window,
-                next_instance: AtomicU64::new(0),
-                states: Mutex::new(Vec::new()),
-                running: AtomicUsize::new(0),
-                has_starving: AtomicBool::new(false),
-                starving: Mutex::new(Vec::new()),
-                counters: Counters::default(),
-                recorder: self.record_graph.then(Recorder::default),
-            }),
-        })
+        let core = Arc::new(RuntimeCore {
+            realm,
+            clock: Clock::start(),
+            forest: Forest::new(),
+            seats,
+            window: self.window,
+            next_instance: AtomicU64::new(0),
+            states: Mutex::new(Vec::new()),
+            has_starving: AtomicBool::new(false),
+            starving: Mutex::default(),
+            counters: Counters::default(),
+            recorder: self.record_graph.then(Recorder::default),
+        });
+        let idle = Arc::downgrade(&core);
+        core.realm.on_idle(move || idle.upgrade().is_some_and(|core| core.feed_one()));
+        Ok(Runtime { core })
     }
 }
 
@@ -203,11 +204,9 @@ pub(crate) struct RuntimeCore {
     next_instance: AtomicU64,
     /// All region states, to find instances that nobody needs when a memory is full.
     states: Mutex<Vec<Weak<RegionState>>>,
-    /// Leaf tasks issued that have not ended.
-    running: AtomicUsize,
     has_starving: AtomicBool,
     /// Work that waits for any task to end.
-    starving: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    starving: Mutex<VecDeque<Starving>>,
     pub(crate) counters: Counters,
     recorder: Option<Recorder>,
 }
@@ -379,44 +378,45 @@ impl RuntimeCore {
         }
     }
 
-    /// A leaf task has been issued.
-    pub(crate) fn task_issued(&self) {
-        self.running.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A leaf task has ended and given its instances back.
+    /// A leaf task has ended and given its instances back: who waits for room may try again.
     pub(crate) fn task_ended(&self) {
-        self.running.fetch_sub(1, Ordering::SeqCst);
-        // Whoever starves says so before looking at `running`, so that one of the two sees the other.
         if self.has_starving.load(Ordering::SeqCst) {
-            self.feed();
-        }
-    }
-
-    /// Runs `again` after some leaf task has ended, or gives it back at once if none is running: then waiting is pointless.
-    pub(crate) fn when_a_task_ends(
-        &self,
-        again: Box<dyn FnOnce() + Send>,
-    ) -> std::result::Result<(), Box<dyn FnOnce() + Send>> {
-        let mut starving = self.starving.lock();
-        self.has_starving.store(true, Ordering::SeqCst);
-        if self.running.load(Ordering::SeqCst) == 0 {
-            self.has_starving.store(!starving.is_empty(), Ordering::SeqCst);
-            return Err(again);
-        }
-        starving.push(again);
-        Ok(())
-    }
-
-    fn feed(&self) {
-        let starving = {
             let mut starving = self.starving.lock();
             self.has_starving.store(false, Ordering::SeqCst);
-            std::mem::take(&mut *starving)
-        };
-        for again in starving {
-            let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
-            self.realm.spawn(spawn, again);
+            starving.drain(..).for_each(|starving| self.feed(starving, Chance::Another));
         }
     }
+
+    /// Runs `again` after some leaf task has ended; or, when the machine has run out of work and nothing will end, as a last chance.
+    pub(crate) fn starve(&self, again: Starving) {
+        let mut starving = self.starving.lock();
+        starving.push_back(again);
+        self.has_starving.store(true, Ordering::SeqCst);
+    }
+
+    /// Nothing runs: gives the first of those who wait their last chance. Whether there was one.
+    fn feed_one(&self) -> bool {
+        let mut starving = self.starving.lock();
+        let first = starving.pop_front();
+        self.has_starving.store(!starving.is_empty(), Ordering::SeqCst);
+        drop(starving);
+        first.map(|starving| self.feed(starving, Chance::Last)).is_some()
+    }
+
+    fn feed(&self, starving: Starving, chance: Chance) {
+        let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
+        self.realm.spawn(spawn, move || starving(chance));
+    }
+}
+
+/// Work that waits until there may be room in a memory.
+pub(crate) type Starving = Box<dyn FnOnce(Chance) + Send>;
+
+/// What waiting work may hope for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chance {
+    /// It may wait again.
+    Another,
+    /// Nothing runs, so nothing is going to change: it is now or never.
+    Last,
 }

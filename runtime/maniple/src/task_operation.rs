@@ -20,6 +20,7 @@ use crate::mapping::point::{Chosen, LockedStates, PointError, PointMapping};
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
+use crate::runtime::Chance;
 use crate::task::call::Arguments;
 use crate::task::{Body, TaskDefinition, Value};
 
@@ -106,7 +107,7 @@ impl Mappable for TaskOperation {
                 for slice in others {
                     state.map_slice_later(operation, slice.domain, Target::Near(slice.processor));
                 }
-                state.map_slice(operation, last.domain.points().collect());
+                state.map_slice(operation, last.domain.points().collect(), Chance::Another);
             }
             Err(error) => state.launch.domain.points().for_each(|point| state.fail_point(operation, point, &error)),
         }
@@ -157,11 +158,13 @@ impl TaskState {
     fn map_slice_later(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect, target: Target) {
         let (state, operation) = (Arc::clone(self), Arc::clone(operation));
         let spawn = Spawn { class: Class::Runtime, target, ..Spawn::ANYWHERE };
-        self.context.core.realm().spawn(spawn, move || state.map_slice(&operation, domain.points().collect()));
+        self.context.core.realm().spawn(spawn, move || {
+            state.map_slice(&operation, domain.points().collect(), Chance::Another);
+        });
     }
 
     /// Maps points, in order. Points that find no room wait until another task has ended.
-    fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, points: Vec<AnyPoint>) {
+    fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, points: Vec<AnyPoint>, chance: Chance) {
         let (mut full, mut failed) = (None, Vec::new());
         {
             let mut states = LockedStates::lock(&self.bounds);
@@ -182,7 +185,9 @@ impl TaskState {
             self.fail_point(operation, point, &error);
         }
         if let Some((done, failure)) = full {
-            self.wait_for_room(operation, points[done..].to_vec(), failure);
+            // What was just issued will end, and may make room.
+            let chance = if done > 0 { Chance::Another } else { chance };
+            self.wait_for_room(operation, points[done..].to_vec(), failure, chance);
         }
     }
 
@@ -200,24 +205,25 @@ impl TaskState {
         }
     }
 
-    fn wait_for_room(self: &Arc<Self>, operation: &Arc<Operation>, rest: Vec<AnyPoint>, failure: MappingFailure) {
-        let core = &self.context.core;
-        core.counters.mapping_retries.add(1);
-        let (state, waiting) = (Arc::clone(self), Arc::clone(operation));
-        let first = rest[0];
-        let again = {
-            let rest = rest.clone();
-            Box::new(move || state.map_slice(&waiting, rest))
-        };
-        if core.when_a_task_ends(again).is_ok() {
+    fn wait_for_room(
+        self: &Arc<Self>,
+        operation: &Arc<Operation>,
+        rest: Vec<AnyPoint>,
+        failure: MappingFailure,
+        chance: Chance,
+    ) {
+        if chance == Chance::Another {
+            self.context.core.counters.mapping_retries.add(1);
+            let (state, operation) = (Arc::clone(self), Arc::clone(operation));
+            self.context.core.starve(Box::new(move |chance| state.map_slice(&operation, rest, chance)));
             return;
         }
-        // Nothing runs that could make room: this point is hopeless, the others may be smaller.
-        let name = self.name().to_owned();
-        let error = Error::OutOfMemory { operation: name, point: self.shown_point(first), failure };
+        // Nothing will make room: this point is hopeless, the others may be smaller.
+        let (first, rest) = (rest[0], rest[1..].to_vec());
+        let error = Error::OutOfMemory { operation: self.name().to_owned(), point: self.shown_point(first), failure };
         self.fail_point(operation, first, &error);
-        if rest.len() > 1 {
-            self.map_slice(operation, rest[1..].to_vec());
+        if !rest.is_empty() {
+            self.map_slice(operation, rest, Chance::Last);
         }
     }
 

@@ -1,4 +1,5 @@
-//! What an idle realm costs: processor time used while nothing happens, first right after work, then with pending operations.
+//! What an idle realm costs: processor time used while nothing happens, first right after work, then with pending
+//! operations.
 //!
 //! ```console
 //! $ cargo run --release -p maniple-realm --example idle_cost

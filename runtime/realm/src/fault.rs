@@ -107,7 +107,8 @@ fn panic_of(payload: Box<dyn Any + Send>) -> Panic {
     }
 }
 
-/// Drops a panic's payload. One whose destructor panics must not bring the worker down; if what that throws panics in turn, it leaks.
+/// Drops a panic's payload. One whose destructor panics must not bring the worker down; if what that throws panics in
+/// turn, it leaks.
 fn discard(payload: Box<dyn Any + Send>) {
     let drop_one = |payload| catch_unwind(AssertUnwindSafe(|| drop(payload)));
     if let Err(last) = drop_one(payload).or_else(drop_one) {

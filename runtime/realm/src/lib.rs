@@ -1,8 +1,8 @@
 //! The machine layer of Maniple: events, operations, processors, memories, instances, transfers.
 //!
-//! Everything here is deferred. Whatever is asked of a [`Realm`] takes preconditions ([`After`]), does not block, and gives an
-//! [`Event`] that triggers when it is done. Programs are graphs of operations; the realm runs each as soon as what it waits for has
-//! happened, on workers that steal from one another and sleep when there is nothing to do.
+//! Everything here is deferred. Whatever is asked of a [`Realm`] takes preconditions ([`After`]), does not block, and
+//! gives an [`Event`] that triggers when it is done. Programs are graphs of operations; the realm runs each as soon as
+//! what it waits for has happened, on workers that steal from one another and sleep when there is nothing to do.
 //!
 //! # The parts, in reading order
 //!
@@ -18,8 +18,8 @@
 //! * [`memory`], [`layout`], [`instance`]: bytes with a capacity, how elements lie in them, and the two together.
 //! * [`reduction`], [`transfer`]: folding values; copies, fills, gathers and scatters between instances.
 //!
-//! The protocols (event words, sleeping workers, barriers, reservations, shutdown) are told, with their races and why each is won, in
-//! the crate's `README.md`; `tests/loom.rs` checks them.
+//! The protocols (event words, sleeping workers, barriers, reservations, shutdown) are told, with their races and why
+//! each is won, in the crate's `README.md`; `tests/loom.rs` checks them.
 //!
 //! # A program
 //!

@@ -1,330 +1,30 @@
-//! The realm itself: what all threads share, how it is built, and how it ends.
+//! The realm as its users see it. `builder` makes one, `core` is what its threads share.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle};
 
-use parking_lot::{Mutex, RwLock};
-
-use crate::barrier::Barriers;
-use crate::clock::Clock;
-use crate::event::slot::{Kind, Table};
 use crate::event::word::Phase;
 use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
-use crate::fault::{Abandoned, Fault, install_panic_hook};
-use crate::machine::{Machine, MemoryId, ProcessorId, ProcessorKind};
+use crate::fault::Fault;
+use crate::machine::{Machine, MemoryId, ProcessorId};
 use crate::memory::MemoryPool;
 use crate::operation::{GroupId, Outcome, Spawn, Work};
 use crate::record::{Record, Recorder};
-use crate::topology::Topology;
-use crate::worker::Local;
-use crate::worker::helpers::Helpers;
-use crate::worker::queue::{OwnDeques, Queues};
-use crate::worker::sleep::Sleep;
+use core::Keeper;
 
-/// What cannot be asked of a realm.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RealmError {
-    /// No worker to run anything.
-    #[error("a realm needs at least one worker: the machine has no cpu, or `workers(0)` was asked for")]
-    NoWorkers,
-    /// The operating system gave no thread.
-    #[error("cannot start the thread of worker {worker}: ask for fewer workers, or a smaller stack")]
-    Thread {
-        /// The worker.
-        worker: usize,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The processor has no worker here.
-    #[error("{0} has no worker in this realm: only its cpus run operations")]
-    UnknownProcessor(ProcessorId),
-    /// The group is another realm's.
-    #[error("processor group {} does not exist in this realm", .0.0)]
-    UnknownGroup(GroupId),
-    /// A group without members could run nothing.
-    #[error("a processor group needs at least one processor")]
-    EmptyGroup,
-}
+mod builder;
+mod core;
 
-/// How a realm is to be: see [`Realm::builder`].
-#[derive(Clone, Debug)]
-pub struct RealmBuilder {
-    workers: Option<usize>,
-    machine: Option<Machine>,
-    record: bool,
-    stack_size: usize,
-    help_depth: u32,
-}
-
-impl RealmBuilder {
-    /// So many cpus, hence workers, and one memory. Without this and [`machine`](Self::machine): the machine as detected.
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = Some(workers);
-        self
-    }
-
-    /// This machine: one worker for each of its cpus. [`workers`](Self::workers) has no effect then.
-    pub fn machine(mut self, machine: Machine) -> Self {
-        self.machine = Some(machine);
-        self
-    }
-
-    /// Whether each operation leaves a [`Record`]. Off by default; off, it costs a branch an operation.
-    pub fn record(mut self, record: bool) -> Self {
-        self.record = record;
-        self
-    }
-
-    /// The bytes of each worker's stack; 8 MiB by default. Unused stack costs address space only.
-    pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.stack_size = bytes;
-        self
-    }
-
-    /// How many helps ([`Realm::wait`] and [`Realm::help_while`] on a worker) may nest on one stack; 32 by default.
-    pub fn help_depth(mut self, depth: u32) -> Self {
-        self.help_depth = depth;
-        self
-    }
-
-    /// Starts the workers.
-    ///
-    /// # Errors
-    /// [`RealmError::NoWorkers`] and [`RealmError::Thread`].
-    pub fn build(self) -> Result<Realm, RealmError> {
-        install_panic_hook();
-        let machine = match (self.machine, self.workers) {
-            (Some(machine), _) => machine,
-            (None, Some(0)) => return Err(RealmError::NoWorkers),
-            (None, workers) => detect(workers),
-        };
-        let processors: Vec<_> = machine.processors_of(ProcessorKind::Cpu).map(|processor| processor.id).collect();
-        if processors.is_empty() {
-            return Err(RealmError::NoWorkers);
-        }
-        let own: Vec<_> = processors.iter().map(|_| OwnDeques::new()).collect();
-        let core = Arc::new_cyclic(|this| Core {
-            this: this.clone(),
-            table: Table::new(),
-            faults: Mutex::default(),
-            queues: Queues::new(&own),
-            sleep: Sleep::new(processors.len()),
-            helpers: Helpers::new(processors.len()),
-            help_depth: self.help_depth,
-            pools: MemoryPool::for_machine(&machine),
-            machine,
-            recorder: self.record.then(|| Recorder::new(processors.len())),
-            clock: Clock::start(),
-            barriers: Barriers::default(),
-            stopping: AtomicBool::new(false),
-            live: AtomicUsize::new(processors.len()),
-            gate: RwLock::new(()),
-            workers: processors.clone(),
-        });
-        let keeper = Arc::new(Keeper { core: Arc::clone(&core), threads: Mutex::default() });
-        for (worker, (processor, own)) in processors.into_iter().zip(own).enumerate() {
-            let inner = Realm { core: Arc::clone(&core), keeper: Arc::downgrade(&keeper), kept: None };
-            let started = thread::Builder::new()
-                .name(format!("realm-{worker}"))
-                .stack_size(self.stack_size)
-                .spawn(move || Local::new(inner, worker, processor, own).work());
-            match started {
-                Ok(thread) => keeper.threads.lock().push(thread),
-                Err(source) => {
-                    // The workers that never started count as ended.
-                    let missing = core.workers.len() - worker;
-                    core.live.fetch_sub(missing, Ordering::AcqRel);
-                    return Err(RealmError::Thread { worker, source });
-                }
-            }
-        }
-        Ok(Realm { core, keeper: Arc::downgrade(&keeper), kept: Some(keeper) })
-    }
-}
-
-/// The share of the detected memory that instances may take.
-const INSTANCE_SHARE: f64 = 0.75;
-
-fn detect(workers: Option<usize>) -> Machine {
-    let topology = Topology::detect();
-    match workers {
-        None => topology.machine(INSTANCE_SHARE),
-        Some(workers) => Machine::uniform(workers as u32, (topology.memory() as f64 * INSTANCE_SHARE) as u64),
-    }
-}
-
-/// What all threads of a realm share.
-pub(crate) struct Core {
-    this: Weak<Core>,
-    pub(crate) table: Table,
-    /// The faults of poisoned events, and those that have reached pending operations, by slot.
-    pub(crate) faults: Mutex<HashMap<u32, Arc<Fault>>>,
-    pub(crate) queues: Queues,
-    pub(crate) sleep: Sleep,
-    pub(crate) helpers: Helpers,
-    /// How many helps may nest on one stack.
-    pub(crate) help_depth: u32,
-    pub(crate) machine: Machine,
-    pub(crate) pools: Vec<Arc<MemoryPool>>,
-    pub(crate) recorder: Option<Recorder>,
-    pub(crate) clock: Clock,
-    pub(crate) barriers: Barriers,
-    stopping: AtomicBool,
-    /// Workers whose threads have not ended.
-    live: AtomicUsize,
-    /// Held for reading by those who touch slots without a handle that keeps the realm up; for writing while the last
-    /// worker begins to abandon what is pending.
-    pub(crate) gate: RwLock<()>,
-    /// The processor of each worker.
-    workers: Vec<ProcessorId>,
-}
-
-impl Core {
-    pub(crate) fn weak(&self) -> Weak<Core> {
-        self.this.clone()
-    }
-
-    #[inline]
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn worker_of(&self, processor: ProcessorId) -> Result<usize, RealmError> {
-        let guess = processor.0 as usize;
-        if self.workers.get(guess) == Some(&processor) {
-            return Ok(guess);
-        }
-        let position = self.workers.iter().position(|&own| own == processor);
-        position.ok_or(RealmError::UnknownProcessor(processor))
-    }
-
-    /// An event that has triggered, poisoned.
-    pub(crate) fn poisoned_event(&self, fault: impl Into<Arc<Fault>>) -> Event {
-        let user = self.user_event();
-        self.poison(user, fault.into()).expect("a new user event has not triggered");
-        user.event()
-    }
-
-    pub(crate) fn user_event(&self) -> UserEvent {
-        let index = self.take_slot();
-        let slot = self.table.slot(index);
-        // SAFETY: the slot was just taken.
-        unsafe { slot.header_mut() }.kind = Kind::Event;
-        UserEvent(slot.pending_event(index))
-    }
-
-    pub(crate) fn trigger(&self, user: UserEvent) -> Result<(), AlreadyTriggered> {
-        let event = user.event();
-        let slot = self.table.slot(event.slot());
-        let head = slot.word.claim_and_trigger(event.generation(), false).ok_or(AlreadyTriggered { event })?;
-        self.after_trigger(event.slot(), event.generation(), false, head);
-        Ok(())
-    }
-
-    pub(crate) fn poison(&self, user: UserEvent, fault: Arc<Fault>) -> Result<(), AlreadyTriggered> {
-        let event = user.event();
-        let slot = self.table.slot(event.slot());
-        if !slot.word.claim(event.generation()) {
-            return Err(AlreadyTriggered { event });
-        }
-        self.complete(event.slot(), slot, Err(fault));
-        Ok(())
-    }
-
-    pub(crate) fn trigger_after(&self, user: UserEvent, after: After<'_>) -> Result<(), AlreadyTriggered> {
-        let event = user.event();
-        let slot = self.table.slot(event.slot());
-        if !slot.word.claim(event.generation()) {
-            return Err(AlreadyTriggered { event });
-        }
-        if let Some(ready) = self.arm(event.slot(), slot, after) {
-            self.trigger_slot(event.slot(), slot, ready.poisoned);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn status(&self, event: Event) -> EventStatus {
-        match self.phase(event) {
-            Phase::Pending => EventStatus::Pending,
-            Phase::Triggered => EventStatus::Triggered,
-            Phase::Poisoned => EventStatus::Poisoned(self.fault_of(event.slot())),
-        }
-    }
-
-    /// The result of an event that has triggered.
-    pub(crate) fn result(&self, event: Event) -> Option<Result<(), Arc<Fault>>> {
-        match self.status(event) {
-            EventStatus::Pending => None,
-            EventStatus::Triggered => Some(Ok(())),
-            EventStatus::Poisoned(fault) => Some(Err(fault)),
-        }
-    }
-
-    /// A worker's thread is about to end; the last one abandons what is pending.
-    pub(crate) fn worker_ended(&self) {
-        if self.live.fetch_sub(1, Ordering::AcqRel) == 1 {
-            drop(self.gate.write());
-            self.abandon_pending();
-        }
-    }
-
-    /// Drops the bodies that never ran, telling those who wait for them.
-    fn abandon_pending(&self) {
-        let fault = Arc::new(Fault::new(Abandoned));
-        for (_, slot) in self.table.all() {
-            // SAFETY: the workers are gone, no handle is left, and who has none stops at the gate: nobody else uses slots.
-            let header = unsafe { slot.header_mut() };
-            header.record = None;
-            let kind = std::mem::take(&mut header.kind);
-            if let (Kind::Inline | Kind::Queued, Some(table)) = (kind, header.body.take()) {
-                // SAFETY: the slot's kind says that its body is there; the kind was taken away just now.
-                let abandon = || unsafe { (table.abandon)(slot.body(), &fault) };
-                // A destructor that panics has nobody to tell.
-                let _ = crate::fault::catch(abandon);
-            }
-        }
-    }
-}
-
-impl Drop for Core {
-    fn drop(&mut self) {
-        // What was spawned through a borrowed handle after the workers' end.
-        self.abandon_pending();
-    }
-}
-
-/// Stops the realm when the last user handle goes away.
-pub(crate) struct Keeper {
-    core: Arc<Core>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.core.stopping.store(true, Ordering::SeqCst);
-        self.core.sleep.wake_all();
-        if self.core.local().is_some() {
-            // The last handle was dropped by a body: its worker cannot wait for itself.
-            return;
-        }
-        for thread in self.threads.get_mut().drain(..) {
-            // A worker catches its bodies' panics; one of its own was printed by the panic hook.
-            let _ = thread.join();
-        }
-    }
-}
+pub use builder::{RealmBuilder, RealmError};
+pub(crate) use core::Core;
 
 /// A machine at work: its events, operations and workers. Clones are handles to the same realm.
 ///
 /// When the last handle goes away the realm stops: bodies that are running finish, the workers' threads are joined
 /// (unless a worker itself drops the last handle), bodies that have not begun are dropped, and callbacks, futures and
-/// waits that depend on them are given the fault [`Abandoned`]. Handles that a pending body owns count, so a body should rather use its
-/// [`WorkerContext::realm`](crate::WorkerContext::realm).
+/// waits that depend on them are given the fault [`Abandoned`](crate::fault::Abandoned). Handles that a pending body owns count, so a body
+/// should rather use its [`WorkerContext::realm`](crate::WorkerContext::realm).
 pub struct Realm {
     core: Arc<Core>,
     keeper: Weak<Keeper>,
@@ -358,7 +58,7 @@ impl fmt::Debug for Realm {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Realm")
-            .field("workers", &self.core.workers.len())
+            .field("workers", &self.core.workers().len())
             .field("keeps_it_up", &self.kept.is_some())
             .finish_non_exhaustive()
     }
@@ -375,7 +75,7 @@ impl Realm {
     /// # Ok::<(), maniple_realm::RealmError>(())
     /// ```
     pub fn builder() -> RealmBuilder {
-        RealmBuilder { workers: None, machine: None, record: false, stack_size: 8 << 20, help_depth: 32 }
+        RealmBuilder::new()
     }
 
     #[inline]
@@ -403,7 +103,7 @@ impl Realm {
 
     /// The processors that have workers.
     pub fn processors(&self) -> &[ProcessorId] {
-        &self.core.workers
+        self.core.workers()
     }
 
     /// The processor whose worker this thread is, if it is one of this realm's.
@@ -476,8 +176,8 @@ impl Realm {
         self.core.poison(user, fault.into())
     }
 
-    /// One event for many: it triggers when all have, poisoned if a needed one is. Makes nothing when nothing, or only one needed
-    /// event, is left to wait for.
+    /// One event for many: it triggers when all have, poisoned if a needed one is. Makes nothing when nothing, or only
+    /// one needed event, is left to wait for.
     pub fn merge<'a>(&self, after: impl Into<After<'a>>) -> Event {
         let remaining = self.core.remaining(after.into());
         self.core.merge_remaining(remaining)
@@ -494,12 +194,12 @@ impl Realm {
         self.core.status(event)
     }
 
-    /// Waits until the event triggers. A thread of the caller's own sleeps; a worker runs other operations meanwhile, so
-    /// what it waits for must not depend on a body further down its own stack.
+    /// Waits until the event triggers. A thread of the caller's own sleeps; a worker runs other operations meanwhile,
+    /// so what it waits for must not depend on a body further down its own stack.
     ///
     /// # Errors
-    /// The event's fault if it is poisoned; [`HelpTooDeep`](crate::worker::HelpTooDeep) on a worker that waits within waits
-    /// within waits: such a body should be async; [`Abandoned`] if the realm stops first.
+    /// The event's fault if it is poisoned; [`HelpTooDeep`](crate::worker::HelpTooDeep) on a worker that waits within
+    /// waits within waits: such a body should be async; [`Abandoned`](crate::fault::Abandoned) if the realm stops first.
     ///
     /// # Panics
     /// Inside a callback of [`when`](Self::when), which must not wait.
@@ -517,13 +217,25 @@ impl Realm {
         self.core.help_while(condition)
     }
 
+    /// Sets whom a worker asks when every worker is out of work and about to sleep. True means that work was found (spawned, or an event
+    /// triggered), and the workers look again. Called on a worker's thread, by several at a time now and then; must not
+    /// wait. What the function owns must not include a handle that keeps the realm up.
+    ///
+    /// Somebody who waits for what only running operations can bring, such as room in a memory, learns here that none will.
+    ///
+    /// # Panics
+    /// If it was set before.
+    pub fn on_idle(&self, ask: impl Fn() -> bool + Send + Sync + 'static) {
+        assert!(self.core.idle.set(Box::new(ask)).is_ok(), "`on_idle` is set once");
+    }
+
     /// Has those in [`help_while`](Self::help_while) look at their conditions again.
     pub fn nudge(&self) {
         self.core.nudge();
     }
 
-    /// Calls `callback` after these, on the thread that triggers the last of them, or at once on this one. It gets the fault of
-    /// a poisoned precondition, must be short, and must not wait.
+    /// Calls `callback` after these, on the thread that triggers the last of them, or at once on this one. It gets the
+    /// fault of a poisoned precondition, must be short, and must not wait.
     pub fn when<'a, F>(&self, after: impl Into<After<'a>>, callback: F)
     where
         F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static,
@@ -531,8 +243,8 @@ impl Realm {
         self.core.when(after.into(), callback);
     }
 
-    /// [`when`](Self::when), giving an event for the callback's return. It is poisoned as the preconditions are, or by a
-    /// panic of the callback.
+    /// [`when`](Self::when), giving an event for the callback's return. It is poisoned as the preconditions are, or by
+    /// a panic of the callback.
     pub fn when_event<'a, F>(&self, after: impl Into<After<'a>>, callback: F) -> Event
     where
         F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static,
@@ -550,7 +262,8 @@ impl Realm {
 
     /// Runs `work` on a worker once its preconditions have triggered, and gives the event of its end.
     ///
-    /// If a needed precondition is poisoned, [`Work::poisoned`] is called instead; an unknown target poisons the event at once.
+    /// If a needed precondition is poisoned, [`Work::poisoned`] is called instead; an unknown target poisons the event
+    /// at once.
     pub fn spawn<'a, W: Work>(&self, spawn: impl Into<Spawn<'a>>, work: W) -> Event {
         self.core.spawn(spawn.into(), work)
     }
@@ -567,8 +280,8 @@ impl Realm {
         self.core.spawn_async(spawn.into(), future)
     }
 
-    /// The records of the operations that have ended since the last call, in no particular order; none unless the realm was built to
-    /// [`record`](RealmBuilder::record).
+    /// The records of the operations that have ended since the last call, in no particular order; none unless the realm
+    /// was built to [`record`](RealmBuilder::record).
     pub fn take_records(&self) -> Vec<Record> {
         self.core.recorder.as_ref().map_or_else(Vec::new, Recorder::take)
     }

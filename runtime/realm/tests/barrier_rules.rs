@@ -150,7 +150,8 @@ fn workers_meet_at_each_of_many_phases() {
 }
 
 proptest! {
-    /// Arrivals in any order, at once or behind events triggered in any order: phases trigger in order, each after its last arrival.
+    /// Arrivals in any order, at once or behind events triggered in any order: phases trigger in order, each after its
+    /// last arrival.
     #[test]
     fn phases_trigger_in_order(
         arrivals in 1_u32..4,

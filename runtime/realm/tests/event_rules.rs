@@ -294,6 +294,13 @@ fn realms_live_side_by_side() {
 }
 
 #[test]
+#[should_panic(expected = "belongs to another realm")]
+fn a_user_event_of_another_realm_is_refused() {
+    let (one, other) = (realm(), realm());
+    other.trigger(one.user_event());
+}
+
+#[test]
 fn many_threads_may_race_to_trigger_one_event() {
     let realm = realm();
     for _ in 0..200 {

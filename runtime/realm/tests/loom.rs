@@ -1,5 +1,6 @@
-//! The lock-free protocols, each file as it ships, under the loom model checker: every interleaving, up to the bound on preemptions, that
-//! the C11 memory model allows. A worker that sleeps through its work shows as a deadlock, a missing ordering as a data race.
+//! The lock-free protocols, each file as it ships, under the loom model checker: every interleaving, up to the bound on
+//! preemptions, that the C11 memory model allows. A worker that sleeps through its work shows as a deadlock, a missing
+//! ordering as a data race.
 //!
 //! ```console
 //! $ cargo test -p maniple-realm --release --test loom

@@ -207,6 +207,23 @@ fn equal_priorities_run_in_order_of_arrival() {
 }
 
 #[test]
+fn an_endless_chain_lets_others_have_their_turn() {
+    // Each link waits for the end of the one that spawns it, so it is what its worker would run next.
+    fn link(cx: &WorkerContext<'_>, go_on: Arc<AtomicBool>) {
+        if go_on.load(Ordering::Relaxed) {
+            cx.realm().spawn(&cx.event(), with_context(move |cx| link(cx, go_on)));
+        }
+    }
+    let realm = realm(1);
+    let go_on = Arc::new(AtomicBool::new(true));
+    let first = Arc::clone(&go_on);
+    realm.spawn(Spawn::ANYWHERE, with_context(move |cx| link(cx, first)));
+    realm.wait(realm.spawn(Spawn::ANYWHERE, || ())).unwrap();
+    realm.wait(realm.spawn(Spawn::on(ProcessorId(0)), || ())).unwrap();
+    go_on.store(false, Ordering::Relaxed);
+}
+
+#[test]
 fn a_worker_that_waits_runs_other_operations() {
     let realm = realm(1);
     let outer = realm.spawn(

@@ -1,5 +1,5 @@
-//! Random graphs of operations against the plainest model: each body runs once, after everything that it waits for, and a failure
-//! reaches exactly what needs it.
+//! Random graphs of operations against the plainest model: each body runs once, after everything that it waits for, and
+//! a failure reaches exactly what needs it.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 

@@ -100,6 +100,13 @@ fn releasing_what_nobody_holds_is_an_error() {
 }
 
 #[test]
+#[should_panic(expected = "belongs to another realm")]
+fn a_reservation_of_another_realm_is_refused() {
+    let (one, other) = (realm(), realm());
+    other.release(&one.reservation(), After::NOTHING);
+}
+
+#[test]
 fn tasks_under_a_reservation_exclude_one_another() {
     let realm = Realm::builder().workers(4).build().unwrap();
     let reservation = realm.reservation();
@@ -128,7 +135,8 @@ proptest! {
         let mut queue: Vec<(u32, Event)> = Vec::new();
         for (acquires, mode) in steps {
             if acquires {
-                let event = realm.acquire(&reservation, if mode == 0 { Mode::Exclusive } else { shared(mode) }, After::NOTHING);
+                let asked = if mode == 0 { Mode::Exclusive } else { shared(mode) };
+                let event = realm.acquire(&reservation, asked, After::NOTHING);
                 let shares = mode != 0 && holders.first() == Some(&mode);
                 if queue.is_empty() && (holders.is_empty() || shares) {
                     prop_assert_eq!(event, Event::NONE);

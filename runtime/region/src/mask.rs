@@ -2,25 +2,24 @@
 
 use std::fmt;
 
-use smallvec::SmallVec;
-
 use crate::FieldId;
 
 /// A set of fields of one field space: bit `i` stands for field `i`.
 ///
-/// Up to 128 fields live inside the value; larger ids spill to the heap. All operations take time proportional to the number of
-/// words (64 fields each) in use.
+/// Sets of the first 64 fields are one word; higher fields spill to the heap. All operations take time proportional to the number of words in
+/// use.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct FieldMask {
-    // Invariant: no trailing zero word, so that equal sets are equal vectors.
-    words: SmallVec<[u64; 2]>,
+    low: u64,
+    // Words 1, 2, ...; no trailing zero word, so that equal sets are equal values.
+    high: Vec<u64>,
 }
 
 impl FieldMask {
     /// The empty set.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self { low: 0, high: Vec::new() }
     }
 
     /// The set of one field.
@@ -33,81 +32,95 @@ impl FieldMask {
 
     /// Adds a field.
     pub fn insert(&mut self, field: FieldId) {
-        let (word, bit) = (field.0 as usize / 64, field.0 % 64);
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
+        let (word, bit) = (field.0 as usize / 64, 1 << (field.0 % 64));
+        match word.checked_sub(1) {
+            None => self.low |= bit,
+            Some(word) => {
+                if word >= self.high.len() {
+                    self.high.resize(word + 1, 0);
+                }
+                self.high[word] |= bit;
+            }
         }
-        self.words[word] |= 1 << bit;
     }
 
     /// Removes a field.
     pub fn remove(&mut self, field: FieldId) {
-        let (word, bit) = (field.0 as usize / 64, field.0 % 64);
-        if let Some(word) = self.words.get_mut(word) {
-            *word &= !(1 << bit);
-        }
-        self.trim();
+        *self = self.difference(&Self::of(field));
     }
 
     /// Whether the field is in the set.
     #[must_use]
     pub fn contains(&self, field: FieldId) -> bool {
         let (word, bit) = (field.0 as usize / 64, field.0 % 64);
-        self.words.get(word).is_some_and(|word| word >> bit & 1 == 1)
+        self.word(word) >> bit & 1 == 1
     }
 
     /// Whether no field is in the set.
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
+        self.low == 0 && self.high.is_empty()
     }
 
     /// The number of fields in the set.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        self.words().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Whether the two sets share a field.
+    #[inline]
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
-        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
+        self.low & other.low != 0 || self.high.iter().zip(&other.high).any(|(a, b)| a & b != 0)
     }
 
     /// Whether every field of `self` is in `other`.
+    #[inline]
     #[must_use]
     pub fn is_subset_of(&self, other: &Self) -> bool {
-        let beyond = self.words.len() > other.words.len();
-        !beyond && self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
+        let within = |(index, word): (usize, &u64)| word & !other.word(index + 1) == 0;
+        self.low & !other.low == 0 && self.high.iter().enumerate().all(within)
     }
 
     /// The fields in both sets.
+    #[inline]
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        let words = self.words.iter().zip(&other.words).map(|(a, b)| a & b);
-        Self::from_words(words.collect())
+        let low = self.low & other.low;
+        if self.high.is_empty() || other.high.is_empty() {
+            return Self { low, high: Vec::new() };
+        }
+        Self::trimmed(low, self.high.iter().zip(&other.high).map(|(a, b)| a & b).collect())
     }
 
     /// The fields in either set.
+    #[inline]
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
-        let (long, short) = if self.words.len() >= other.words.len() { (self, other) } else { (other, self) };
-        let mut words = long.words.clone();
-        words.iter_mut().zip(&short.words).for_each(|(a, b)| *a |= b);
-        Self { words }
+        let low = self.low | other.low;
+        if self.high.is_empty() && other.high.is_empty() {
+            return Self { low, high: Vec::new() };
+        }
+        let words = self.high.len().max(other.high.len());
+        Self { low, high: (1..=words).map(|index| self.word(index) | other.word(index)).collect() }
     }
 
     /// The fields of `self` that are not in `other`.
+    #[inline]
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        let mut words = self.words.clone();
-        words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
-        Self::from_words(words)
+        let low = self.low & !other.low;
+        if self.high.is_empty() {
+            return Self { low, high: Vec::new() };
+        }
+        Self::trimmed(low, (1..=self.high.len()).map(|index| self.word(index) & !other.word(index)).collect())
     }
 
     /// The fields in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = FieldId> + '_ {
-        self.words.iter().enumerate().flat_map(|(index, &word)| {
+        self.words().enumerate().flat_map(|(index, word)| {
             let bits = std::iter::successors((word != 0).then_some(word), |word| {
                 let rest = word & (word - 1);
                 (rest != 0).then_some(rest)
@@ -116,16 +129,23 @@ impl FieldMask {
         })
     }
 
-    fn from_words(words: SmallVec<[u64; 2]>) -> Self {
-        let mut mask = Self { words };
-        mask.trim();
-        mask
+    #[inline]
+    fn word(&self, index: usize) -> u64 {
+        match index.checked_sub(1) {
+            None => self.low,
+            Some(high) => self.high.get(high).copied().unwrap_or(0),
+        }
     }
 
-    fn trim(&mut self) {
-        while self.words.last() == Some(&0) {
-            self.words.pop();
+    fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        std::iter::once(self.low).chain(self.high.iter().copied())
+    }
+
+    fn trimmed(low: u64, mut high: Vec<u64>) -> Self {
+        while high.last() == Some(&0) {
+            high.pop();
         }
+        Self { low, high }
     }
 }
 

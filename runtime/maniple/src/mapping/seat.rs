@@ -4,14 +4,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use maniple_mapper::{Mapper, ReadyOperation};
+use maniple_realm::machine::ProcessorId;
 use maniple_realm::{Class, Spawn};
+use maniple_region::FieldMask;
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::operation::Operation;
 use crate::physical::instance::PhysicalInstance;
-use crate::runtime::RuntimeCore;
-use maniple_region::FieldMask;
+use crate::runtime::{Chance, RuntimeCore};
 
 /// A mapper object: called by one thread at a time.
 pub(crate) struct MapperSeat {
@@ -75,7 +76,7 @@ impl MapperSeat {
     }
 
     /// Asks the mapper which operations to map now, until none is left or all that are left shall wait.
-    fn attend(&self, core: &Arc<RuntimeCore>, processor: maniple_realm::machine::ProcessorId) {
+    fn attend(&self, core: &Arc<RuntimeCore>, processor: ProcessorId, mut chance: Chance) {
         loop {
             let ready = {
                 let mut queue = self.queue.lock();
@@ -85,29 +86,22 @@ impl MapperSeat {
                 }
                 std::mem::take(&mut queue.ready)
             };
-            let (chosen, mut left) = self.select(core, ready);
-            if chosen.is_empty() {
-                // The mapper wants to wait. If there is nothing to wait for, it has to take the oldest.
-                let later = Arc::clone(core);
-                let again = Box::new(move || later.seat(processor).attend(&later, processor));
-                let oldest = left.remove(0);
-                let mut queue = self.queue.lock();
-                left.append(&mut queue.ready);
-                queue.ready = left;
-                queue.ready.insert(0, Arc::clone(&oldest));
-                drop(queue);
-                if core.when_a_task_ends(again).is_ok() {
-                    return;
-                }
-                self.queue.lock().ready.retain(|operation| !Arc::ptr_eq(operation, &oldest));
-                map_all(core, vec![oldest]);
-                continue;
+            let (mut chosen, mut left) = self.select(core, ready);
+            if chosen.is_empty() && chance == Chance::Last {
+                // The mapper wants to wait, but there is nothing to wait for: it has to take the oldest.
+                chosen.push(left.remove(0));
             }
             if !left.is_empty() {
                 let mut queue = self.queue.lock();
                 left.append(&mut queue.ready);
                 queue.ready = left;
             }
+            if chosen.is_empty() {
+                let later = Arc::clone(core);
+                core.starve(Box::new(move |chance| later.seat(processor).attend(&later, processor, chance)));
+                return;
+            }
+            chance = Chance::Another;
             map_all(core, chosen);
         }
     }
@@ -130,10 +124,10 @@ fn describe(operation: &Arc<Operation>) -> ReadyOperation<'_> {
     ReadyOperation { name: operation.name(), sequence: operation.sequence, points: operation.points() }
 }
 
-fn attend_soon(core: &Arc<RuntimeCore>, processor: maniple_realm::machine::ProcessorId) {
+fn attend_soon(core: &Arc<RuntimeCore>, processor: ProcessorId) {
     let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
     let later = Arc::clone(core);
-    core.realm().spawn(spawn, move || later.seat(processor).attend(&later, processor));
+    core.realm().spawn(spawn, move || later.seat(processor).attend(&later, processor, Chance::Another));
 }
 
 /// Maps operations: the last here, the others wherever a worker is free.

@@ -403,9 +403,7 @@ impl<'a> Analysis<'a> {
             return view;
         }
         set.views.push(View::new(Held::new(instance)));
-        let mut leftovers = SmallVec::<[Event; 8]>::new();
-        instance.collect_leftovers(&mut leftovers);
-        leftovers.into_iter().for_each(|event| after.follow(event));
+        instance.leftovers(self.core.pruning_realm()).into_iter().for_each(|event| after.follow(event));
         self.set(group, id).views.len() - 1
     }
 

@@ -11,6 +11,7 @@ use maniple_realm::machine::MemoryId;
 use maniple_realm::{After, Event, Realm};
 use maniple_region::{FieldMask, LogicalRegion, OperatorId};
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 /// Memory that can hold some fields of a region, or contributions to them.
 ///
@@ -98,11 +99,19 @@ impl PhysicalInstance {
         }
     }
 
-    /// Adds the uses left behind that have not ended to `events`.
-    pub(crate) fn collect_leftovers(&self, events: &mut impl Extend<Event>) {
+    /// The uses left behind that have not ended, as one event, so that a program that runs far ahead gathers no long lists. Without a realm to
+    /// forget with, as they are.
+    pub(crate) fn leftovers(&self, realm: Option<&Realm>) -> SmallVec<[Event; 2]> {
         let mut leftovers = self.leftovers.lock();
-        leftovers.events.retain(|&event| !self.realm.has_triggered(event));
-        events.extend(leftovers.events.iter().copied());
+        if let Some(realm) = realm {
+            leftovers.events.retain(|&event| !realm.has_triggered(event));
+            if leftovers.events.len() > 1 {
+                let all = realm.merge(After::follows(&leftovers.events));
+                leftovers.events.clear();
+                leftovers.events.push(all);
+            }
+        }
+        leftovers.events.iter().copied().collect()
     }
 
     /// What a mapper sees of it.

@@ -68,17 +68,22 @@ impl Movement {
     }
 }
 
+/// Adds an event unless it was added lately. That keeps nearly all doubles out, which would do no harm, and never takes long.
+pub(crate) fn add(events: &mut SmallVec<[Event; 8]>, event: Event) {
+    const LATELY: usize = 16;
+    let lately = &events[events.len().saturating_sub(LATELY)..];
+    if !event.is_none() && !lately.contains(&event) {
+        events.push(event);
+    }
+}
+
 impl Preconditions {
     pub(crate) fn need(&mut self, event: Event) {
-        if !event.is_none() && !self.needs.contains(&event) {
-            self.needs.push(event);
-        }
+        add(&mut self.needs, event);
     }
 
     pub(crate) fn follow(&mut self, event: Event) {
-        if !event.is_none() && !self.follows.contains(&event) {
-            self.follows.push(event);
-        }
+        add(&mut self.follows, event);
     }
 
     pub(crate) fn after(&self) -> maniple_realm::After<'_> {

@@ -150,7 +150,7 @@ impl RegionData {
                 if buffer.holders() == 0 {
                     let mut after = Preconditions::default();
                     after.need(buffer.ready());
-                    buffer.collect_leftovers(&mut after.follows);
+                    after.follows.extend(buffer.leftovers(core.pruning_realm()));
                     selection.ready.need(core.refill(buffer, request.region, field, &after));
                 }
                 Arc::clone(buffer)

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::cover::Cover;
 use super::instance::{Held, PhysicalInstance};
+use super::movement::add;
 use crate::fill::FillValue;
 
 /// The place of an operation in program order: of its launch, then of its point.
@@ -172,8 +173,8 @@ impl Uses {
     /// The events of uses that touch `cover`.
     pub(crate) fn touching(&self, cover: &Cover, shapes: &ShapeTable, events: &mut SmallVec<[Event; 8]>) {
         for (event, used) in &self.0 {
-            if used.overlaps(cover, shapes) && !events.contains(event) {
-                events.push(*event);
+            if used.overlaps(cover, shapes) {
+                add(events, *event);
             }
         }
     }

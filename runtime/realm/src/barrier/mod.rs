@@ -1,8 +1,8 @@
 //! Phase barriers: events that trigger, one phase after another, when so many have arrived.
 //!
-//! A [`Barrier`] handle names one phase; [`Barrier::advance`] names the next. Arrivals never block, may come early, and may wait for
-//! preconditions; a phase is complete when all its arrivals have come and all phases before it are complete. A poisoned arrival counts, and
-//! poisons its phase.
+//! A [`Barrier`] handle names one phase; [`Barrier::advance`] names the next. Arrivals never block, may come early, and
+//! may wait for preconditions; a phase is complete when all its arrivals have come and all phases before it are
+//! complete. A poisoned arrival counts, and poisons its phase.
 //!
 //! ```
 //! use maniple_realm::{After, Realm};
@@ -35,8 +35,8 @@ mod tests;
 
 /// One phase of a phase barrier.
 ///
-/// The handle of an [altered](Realm::alter_arrival_count) barrier carries the time of the alteration: arrivals through it count
-/// only after the alteration, even where they overtake it on their way.
+/// The handle of an [altered](Realm::alter_arrival_count) barrier carries the time of the alteration: arrivals through
+/// it count only after the alteration, even where they overtake it on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Barrier {
     id: u32,
@@ -65,8 +65,8 @@ pub enum BarrierError {
     PhaseOver(Barrier),
     /// The phase waits for fewer arrivals.
     #[error(
-        "{excess} more than the {missing} arrivals that phase {} of barrier {} waits for: make the barrier with a larger \
-         count, or alter its arrival count first", .barrier.phase, .barrier.id
+        "{excess} more than the {missing} arrivals that phase {} of barrier {} waits for: make the barrier with a \
+         larger count, or alter its arrival count first", .barrier.phase, .barrier.id
     )]
     TooManyArrivals {
         /// The phase.
@@ -177,11 +177,11 @@ impl Realm {
         Barrier { id, phase: 0, timestamp: 0 }
     }
 
-    /// Arrives `count` times at a phase, once `after` has triggered. A poisoned precondition poisons the phase, and the arrival still
-    /// counts.
+    /// Arrives `count` times at a phase, once `after` has triggered. A poisoned precondition poisons the phase, and the
+    /// arrival still counts.
     ///
-    /// Gives the event of the arrival's having been counted. It is poisoned if the arrival itself was; or by a [`BarrierError`] when
-    /// the phase was complete or expected fewer, in which case nothing was counted.
+    /// Gives the event of the arrival's having been counted. It is poisoned if the arrival itself was; or by a
+    /// [`BarrierError`] when the phase was complete or expected fewer, in which case nothing was counted.
     pub fn arrive<'a>(&self, barrier: Barrier, count: u32, after: impl Into<After<'a>>) -> Event {
         let remaining = self.core().remaining(after.into());
         if remaining.as_single() != Some(Event::NONE) {
@@ -193,7 +193,8 @@ impl Realm {
         }
     }
 
-    /// Changes how many arrivals this phase, and this phase alone, waits for, and gives the handle to arrive through afterwards.
+    /// Changes how many arrivals this phase, and this phase alone, waits for, and gives the handle to arrive through
+    /// afterwards.
     ///
     /// # Errors
     /// [`BarrierError`]: the phase is complete, fewer than `-delta` arrivals are missing, or there is no such barrier.
@@ -207,8 +208,8 @@ impl Realm {
         Ok(Barrier { timestamp, ..barrier })
     }
 
-    /// The event that triggers when the phase is complete. Of a barrier that does not exist (any more), an event poisoned by
-    /// [`BarrierError::Unknown`].
+    /// The event that triggers when the phase is complete. Of a barrier that does not exist (any more), an event
+    /// poisoned by [`BarrierError::Unknown`].
     pub fn phase_event(&self, barrier: Barrier) -> Event {
         let core = self.core();
         let state = match core.barriers.get(barrier) {

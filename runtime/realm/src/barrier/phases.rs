@@ -1,7 +1,7 @@
 //! The counting of a barrier: arrivals and alterations in, completed phases out, in order.
 //!
-//! The file knows nothing of events, so that loom can check it alone (`tests/loom.rs`). The protocol is told in the crate's
-//! `README.md`.
+//! The file knows nothing of events, so that loom can check it alone (`tests/loom.rs`). The protocol is told in the
+//! crate's `README.md`.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,7 +23,8 @@ struct State<T> {
     due: VecDeque<(u32, T)>,
     /// Whether a thread is announcing: it will see to whatever is due.
     announcing: bool,
-    /// The last alteration made, hence the next one's timestamp; and how many of them, without a gap, have been applied.
+    /// The last alteration made, hence the next one's timestamp; and how many of them, without a gap, have been
+    /// applied.
     altered: u32,
     applied: u32,
     /// Alterations that have overtaken an earlier one, and arrivals that have overtaken the alteration they rest on.
@@ -143,8 +144,9 @@ impl<T: Default> Phases<T> {
         std::mem::take(&mut state.open).into_values().map(|phase| phase.data).collect()
     }
 
-    /// Announces what is due, in order: one thread at a time does, without the lock, until nothing is due. So phases trigger in order
-    /// although whoever completes them may be interrupted, and announcing may arrive at the barrier again.
+    /// Announces what is due, in order: one thread at a time does, without the lock, until nothing is due. So phases
+    /// trigger in order although whoever completes them may be interrupted, and announcing may arrive at the barrier
+    /// again.
     fn announce<'a>(&'a self, mut state: Guard<'a, T>, announce: impl Fn(u32, T)) {
         if state.announcing {
             return;

@@ -59,13 +59,15 @@ fn more_arrivals_than_expected_are_refused() {
 }
 
 proptest::proptest! {
-    /// Deltas of one phase, delivered in any order by any interleaving of timestamps, complete it exactly once, after the last.
+    /// Deltas of one phase, delivered in any order by any interleaving of timestamps, complete it exactly once, after
+    /// the last.
     #[test]
     fn any_order_of_delivery_completes_the_phase_once(
         order in proptest::sample::subsequence((0..8_usize).collect::<Vec<_>>(), 8)
             .prop_shuffle()
     ) {
-        // Four alterations of one arrival each, and the four arrivals that bear their timestamps; one arrival more was expected.
+        // Four alterations of one arrival each, and the four arrivals that bear their timestamps; one arrival more was
+        // expected.
         let phases = Phases::<()>::new(1);
         let count = RefCell::new(0);
         let announce = |_, ()| *count.borrow_mut() += 1;

@@ -1,11 +1,11 @@
 //! Events: what has happened, and what waits for it.
 //!
-//! An [`Event`] is a handle of 64 bits that is copied and stored at will. It goes from pending to triggered once and stays
-//! so for ever, also after the slot behind it has been given to other events. An event can be *poisoned*: it has
+//! An [`Event`] is a handle of 64 bits that is copied and stored at will. It goes from pending to triggered once and
+//! stays so for ever, also after the slot behind it has been given to other events. An event can be *poisoned*: it has
 //! triggered, and what it stood for failed. Poison spreads along [`After::needs`].
 //!
-//! Read on in `word` (the protocol), `slot` (the table behind the handles), `precondition` (subscribing and merging) and
-//! [`future`] (awaiting an event).
+//! Read on in `word` (the protocol), `slot` (the table behind the handles), `precondition` (subscribing and merging)
+//! and [`future`] (awaiting an event).
 
 use std::fmt;
 use std::sync::Arc;
@@ -81,18 +81,22 @@ impl fmt::Debug for Event {
 /// An event that the user triggers, once: by [`Realm::trigger`](crate::Realm::trigger),
 /// [`trigger_after`](crate::Realm::trigger_after) or [`poison`](crate::Realm::poison).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct UserEvent(pub(crate) Event);
+pub struct UserEvent {
+    pub(crate) event: Event,
+    /// The realm that made it, and that alone may trigger it.
+    pub(crate) realm: u32,
+}
 
 impl UserEvent {
     /// The event to wait for.
     pub fn event(self) -> Event {
-        self.0
+        self.event
     }
 }
 
 impl From<UserEvent> for Event {
     fn from(user: UserEvent) -> Self {
-        user.0
+        user.event
     }
 }
 

@@ -99,6 +99,7 @@ impl Remaining {
 
 impl Core {
     /// Sets the triggered events of `after` aside.
+    #[inline]
     pub(crate) fn remaining(&self, after: After<'_>) -> Remaining {
         let mut remaining = Remaining { awaited: SmallVec::new(), poisoned: None };
         let needs = after.needs.iter().map(|&event| Awaited { event, spreads: true });
@@ -122,8 +123,9 @@ impl Core {
         self.table.slot(event.slot()).word.phase(event.generation())
     }
 
-    /// Makes the slot, which the caller owns and has filled in, wait for `after`. `Some` if it is ready at once; then the caller
-    /// still owns it. Otherwise whoever triggers the last precondition does, and the caller must not touch it again.
+    /// Makes the slot, which the caller owns and has filled in, wait for `after`. `Some` if it is ready at once; then
+    /// the caller still owns it. Otherwise whoever triggers the last precondition does, and the caller must not touch
+    /// it again.
     #[inline]
     pub(crate) fn arm(&self, index: u32, slot: &Slot, after: After<'_>) -> Option<Ready> {
         if after.needs.is_empty() && after.follows.is_empty() {

@@ -42,7 +42,8 @@ pub(crate) enum Kind {
     Queued,
 }
 
-/// The plain part of a slot: written by its maker before the slot is published, read by whoever makes it ready and runs it.
+/// The plain part of a slot: written by its maker before the slot is published, read by whoever makes it ready and runs
+/// it.
 #[derive(Default)]
 pub(crate) struct Header {
     pub(crate) body: Option<&'static BodyTable>,
@@ -70,8 +71,8 @@ pub(crate) struct Slot {
 
 const _: () = assert!(size_of::<Slot>() == 128 && std::mem::offset_of!(Slot, body) == 64);
 
-// SAFETY: `header` and `body` are only reached through `header`, `header_mut` and `body`, whose callers vouch for being the
-// slot's owner (or, for `header`, for the owner not writing); ownership passes from thread to thread through
+// SAFETY: `header` and `body` are only reached through `header`, `header_mut` and `body`, whose callers vouch for being
+// the slot's owner (or, for `header`, for the owner not writing); ownership passes from thread to thread through
 // `Preconditions` and the queues, which synchronise. What a body holds is `Send`.
 unsafe impl Sync for Slot {}
 
@@ -180,7 +181,8 @@ impl Table {
     fn grow(&self, chunk: usize) {
         if self.chunks[chunk].load(Ordering::Relaxed).is_null() {
             let layout = chunk_layout(chunk);
-            // SAFETY: the layout is not empty. All-zero bytes are a valid slot: atomics and cells of zero, `None`s, `Vacant`.
+            // SAFETY: the layout is not empty. All-zero bytes are a valid slot: atomics and cells of zero, `None`s,
+            // `Vacant`.
             let slots = unsafe { alloc_zeroed(layout) }.cast::<Slot>();
             if slots.is_null() {
                 handle_alloc_error(layout);
@@ -217,8 +219,8 @@ fn chunk_layout(chunk: usize) -> Layout {
     Layout::array::<Slot>(chunk_slots(chunk)).expect("a chunk is at most 2^25 slots of 128 bytes")
 }
 
-/// A thread's own free slots, exchanged with the pool a batch at a time, so that a thread that only allocates and one that only frees
-/// both stay off the lock.
+/// A thread's own free slots, exchanged with the pool a batch at a time, so that a thread that only allocates and one
+/// that only frees both stay off the lock.
 #[derive(Default)]
 pub(crate) struct SlotCache(Vec<u32>);
 

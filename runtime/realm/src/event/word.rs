@@ -33,9 +33,9 @@ pub(crate) enum Phase {
 ///
 /// `generation` counts the events of this slot that have triggered, so event `g` has triggered once it is at least `g`.
 /// `head` is the first waiter's node (0 for none); each node's link holds the next. Subscribing is a compare-and-swap
-/// of the head that fails once the generation has moved on; triggering is one swap that moves the generation on and takes the
-/// whole list. So a waiter is either seen by the trigger, or learns from its failed subscription that there is
-/// nothing to wait for.
+/// of the head that fails once the generation has moved on; triggering is one swap that moves the generation on and
+/// takes the whole list. So a waiter is either seen by the trigger, or learns from its failed subscription that there
+/// is nothing to wait for.
 #[derive(Debug)]
 pub(crate) struct EventWord(AtomicU64);
 
@@ -145,8 +145,8 @@ fn phase_of(word: u64, generation: u32) -> Phase {
 
 /// How many preconditions an operation still waits for, and whether one of them was poisoned.
 ///
-/// While the preconditions are being subscribed to, the count holds one more, so that the operation cannot become ready under the hands
-/// of the thread that makes it.
+/// While the preconditions are being subscribed to, the count holds one more, so that the operation cannot become ready
+/// under the hands of the thread that makes it.
 #[derive(Debug)]
 pub(crate) struct Preconditions(AtomicU32);
 

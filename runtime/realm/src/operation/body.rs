@@ -46,7 +46,8 @@ pub(crate) struct BodyTable {
 /// Puts `body` into `storage` and gives its table.
 ///
 /// # Safety
-/// `storage` is valid for writes and holds no body. The table may only be used with this storage, and only until it is empty.
+/// `storage` is valid for writes and holds no body. The table may only be used with this storage, and only until it is
+/// empty.
 pub(crate) unsafe fn store<B: Body>(storage: *mut BodyBytes, body: B) -> &'static BodyTable {
     if const { fits::<B>() } {
         // SAFETY: the storage is large and aligned enough, and the caller vouches for it.

@@ -58,8 +58,9 @@ pub enum Class {
 pub struct Spawn<'a> {
     /// Where.
     pub target: Target,
-    /// Among ready operations of one class that a worker may run, higher priorities go first. 0 is the fast path: work-stealing deques;
-    /// other priorities go through a heap. Preferring is not a promise: two workers may start two operations in any order.
+    /// Among ready operations of one class that a worker may run, higher priorities go first. 0 is the fast path:
+    /// work-stealing deques; other priorities go through a heap. Preferring is not a promise: two workers may start two
+    /// operations in any order.
     pub priority: i32,
     /// Whose work.
     pub class: Class,
@@ -98,8 +99,8 @@ pub trait Work: Send + 'static {
     /// Does it. An error poisons the operation's event.
     fn run(self, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>>;
 
-    /// Called instead of [`run`](Self::run) when a needed precondition was poisoned. The operation's event is poisoned with
-    /// the same fault once this returns.
+    /// Called instead of [`run`](Self::run) when a needed precondition was poisoned. The operation's event is poisoned
+    /// with the same fault once this returns.
     fn poisoned(self, context: &WorkerContext<'_>, fault: &Arc<Fault>)
     where
         Self: Sized,

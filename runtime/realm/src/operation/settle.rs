@@ -1,7 +1,8 @@
 //! What a trigger sets off: waiters are counted down, operations become ready, merges trigger in turn.
 //!
-//! A chain of a million merges must not need a stack of a million frames, so triggering pushes the waiters that it took onto the
-//! worklist of the thread's outermost trigger. The event itself has triggered by then: only what follows from it is put off.
+//! A chain of a million merges must not need a stack of a million frames, so triggering pushes the waiters that it took
+//! onto the worklist of the thread's outermost trigger. The event itself has triggered by then: only what follows from
+//! it is put off.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -26,6 +27,7 @@ struct Worklist {
     queued: Cell<u32>,
 }
 
+/// While settling, somebody is woken for the first operation queued and for every so many more.
 const ANNOUNCE_EVERY: u32 = 64;
 
 thread_local! {
@@ -100,8 +102,8 @@ impl Core {
         }
     }
 
-    /// Wakes somebody for an operation that was queued for anybody. While settling, only for the first and now and then: whoever wakes
-    /// up wakes the next if there is more to do.
+    /// Wakes somebody for an operation that was queued for anybody. While settling, only for the first and now and
+    /// then: whoever wakes up wakes the next if there is more to do.
     #[inline]
     pub(crate) fn announce_queued(&self) {
         // SAFETY: `ACTIVE` is null or points into a frame further down this very stack.

@@ -1,7 +1,7 @@
 //! Async bodies: polled on workers, holding none while they are pending.
 //!
-//! The slot keeps its body, an `Arc` of the task, until the future is ready; its wakers queue the slot again. The task's state makes sure
-//! that it is queued at most once at a time, and polled by one worker at a time:
+//! The slot keeps its body, an `Arc` of the task, until the future is ready; its wakers queue the slot again. The
+//! task's state makes sure that it is queued at most once at a time, and polled by one worker at a time:
 //!
 //! ```text
 //! QUEUED --poll--> RUNNING --pending--> IDLE --wake--> QUEUED
@@ -34,7 +34,8 @@ struct Task<F> {
     /// The operation's event, hence its slot.
     event: Event,
     state: AtomicU8,
-    /// `None` once it is done. Touched only by whoever took the state from `QUEUED` to `RUNNING`, or by the realm's end.
+    /// `None` once it is done. Touched only by whoever took the state from `QUEUED` to `RUNNING`, or by the realm's
+    /// end.
     future: UnsafeCell<Option<F>>,
 }
 
@@ -64,7 +65,8 @@ where
     F: Future + Send + 'static,
     F::Output: Outcome,
 {
-    // SAFETY: `spawn_async` put it there. The clone outlives the slot's, which another worker may take once the task is idle.
+    // SAFETY: `spawn_async` put it there. The clone outlives the slot's, which another worker may take once the task is
+    // idle.
     let task = unsafe { Arc::clone(&*storage.cast::<Arc<Task<F>>>()) };
     let result = match call.fault {
         None => match task.poll() {
@@ -104,7 +106,8 @@ where
     fn poll(self: &Arc<Self>) -> Option<Result<(), Arc<Fault>>> {
         self.state.store(RUNNING, Ordering::Relaxed);
         let waker = Waker::from(Arc::clone(self));
-        // SAFETY: the state is `RUNNING` and made so by this thread. The future does not move: it stays in its `Arc` until dropped.
+        // SAFETY: the state is `RUNNING` and made so by this thread. The future does not move: it stays in its `Arc`
+        // until dropped.
         let future = unsafe { Pin::new_unchecked((*self.future.get()).as_mut().expect("a queued task is not done")) };
         let polled = fault::catch(|| future.poll(&mut Context::from_waker(&waker)));
         match polled {

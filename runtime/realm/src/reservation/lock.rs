@@ -1,7 +1,7 @@
 //! The state of a reservation: one word while there is no contention, a queue beside it when there is.
 //!
-//! The file knows nothing of events, so that loom can check it alone (`tests/loom.rs`). The protocol is told in the crate's
-//! `README.md`.
+//! The file knows nothing of events, so that loom can check it alone (`tests/loom.rs`). The protocol is told in the
+//! crate's `README.md`.
 
 use std::collections::VecDeque;
 
@@ -12,8 +12,8 @@ use crate::sync::{AtomicU64, Mutex, Ordering};
 /// | QUEUED | mode    | holders |
 /// ```
 ///
-/// `mode` means something while there are holders. `QUEUED` says that the queue is not empty: the word is then changed under the queue's
-/// lock only. Without it, the word is changed by compare-and-swap.
+/// `mode` means something while there are holders. `QUEUED` says that the queue is not empty: the word is then changed
+/// under the queue's lock only. Without it, the word is changed by compare-and-swap.
 pub(crate) struct Lock {
     word: AtomicU64,
     queue: Mutex<VecDeque<Request>>,
@@ -52,7 +52,8 @@ impl Lock {
         }
         let mut queue = self.queue.lock();
         while let Err(word) = self.try_acquire(mode) {
-            // Somebody holds it in another mode, or is queued. Setting the flag sends those who release to the lock that we hold.
+            // Somebody holds it in another mode, or is queued. Setting the flag sends those who release to the lock
+            // that we hold.
             let queued = self.word.compare_exchange(word, word | QUEUED, Ordering::Relaxed, Ordering::Relaxed);
             if queued.is_ok() {
                 let ticket = ticket();
@@ -63,7 +64,8 @@ impl Lock {
         None
     }
 
-    /// Acquires if nobody is queued and whoever holds it shares this mode; otherwise gives the word that was in the way.
+    /// Acquires if nobody is queued and whoever holds it shares this mode; otherwise gives the word that was in the
+    /// way.
     fn try_acquire(&self, mode: u32) -> Result<(), u64> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {

@@ -1,7 +1,7 @@
 //! Reservations: locks that are acquired by an event instead of by blocking.
 //!
-//! The queue is fair: whoever asked first gets it first, and those of one shared mode who stand in line together get it together. Where nobody
-//! competes, acquiring and releasing cost a compare-and-swap each, and make no event.
+//! The queue is fair: whoever asked first gets it first, and those of one shared mode who stand in line together get it
+//! together. Where nobody competes, acquiring and releasing cost a compare-and-swap each, and make no event.
 //!
 //! ```
 //! use maniple_realm::{After, Realm, Spawn, reservation::Mode};
@@ -33,11 +33,15 @@ mod lock;
 
 /// A lock whose acquisition is an event. Clones are handles to the same lock.
 #[derive(Clone)]
-pub struct Reservation(Arc<Lock>);
+pub struct Reservation {
+    lock: Arc<Lock>,
+    /// The realm that made it, whose events stand in the queue.
+    realm: u32,
+}
 
 impl std::fmt::Debug for Reservation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Reservation({:p})", self.0)
+        write!(formatter, "Reservation({:p})", self.lock)
     }
 }
 
@@ -70,14 +74,14 @@ pub struct NotReserved;
 impl Core {
     /// Acquires now or in its turn; gives the event of having it.
     fn acquire_now(&self, reservation: &Reservation, mode: Mode) -> Event {
-        let granted = reservation.0.acquire(mode.code(), || self.user_event().event().to_bits());
+        let granted = reservation.lock.acquire(mode.code(), || self.user_event().event().to_bits());
         granted.map_or(Event::NONE, Event::from_bits)
     }
 
     fn release_now(&self, reservation: &Reservation) -> Result<(), Arc<Fault>> {
-        let granted = reservation.0.release().map_err(|NotHeld| Arc::new(Fault::new(NotReserved)))?;
+        let granted = reservation.lock.release().map_err(|NotHeld| Arc::new(Fault::new(NotReserved)))?;
         for ticket in granted {
-            let event = UserEvent(Event::from_bits(ticket));
+            let event = UserEvent { event: Event::from_bits(ticket), realm: self.id };
             self.trigger(event).expect("a request in the queue is granted once");
         }
         Ok(())
@@ -117,16 +121,17 @@ impl Body for Release {
 impl Realm {
     /// A new reservation, held by nobody.
     pub fn reservation(&self) -> Reservation {
-        Reservation(Arc::new(Lock::new()))
+        Reservation { lock: Arc::new(Lock::new()), realm: self.core().id }
     }
 
-    /// Asks for the reservation once `after` has triggered, and gives the event of having it. If a needed precondition is poisoned, so
-    /// is the event, and nothing was acquired.
+    /// Asks for the reservation once `after` has triggered, and gives the event of having it. If a needed precondition
+    /// is poisoned, so is the event, and nothing was acquired.
     ///
     /// # Panics
-    /// If a shared mode's number is above 2^31 - 1.
+    /// If a shared mode's number is above 2^31 - 1, or the reservation is another realm's.
     pub fn acquire<'a>(&self, reservation: &Reservation, mode: Mode, after: impl Into<After<'a>>) -> Event {
         assert!(mode.code() <= LAST_MODE, "{mode:?}: shared modes are numbered up to {LAST_MODE}");
+        self.check_own(reservation);
         let remaining = self.core().remaining(after.into());
         if remaining.as_single() == Some(Event::NONE) {
             return self.core().acquire_now(reservation, mode);
@@ -137,9 +142,10 @@ impl Realm {
         granted.event()
     }
 
-    /// Releases the reservation once `after` has triggered, poisoned or not, and gives the event of that. It is poisoned by
-    /// [`NotReserved`] when nobody held it.
+    /// Releases the reservation once `after` has triggered, poisoned or not, and gives the event of that. It is
+    /// poisoned by [`NotReserved`] when nobody held it.
     pub fn release<'a>(&self, reservation: &Reservation, after: impl Into<After<'a>>) -> Event {
+        self.check_own(reservation);
         let after = after.into();
         // Whoever waits for the reservation must not pay for what went wrong under it.
         let events: SmallVec<[Event; 8]> = after.needs.iter().chain(after.follows).copied().collect();
@@ -151,5 +157,9 @@ impl Realm {
             Ok(()) => Event::NONE,
             Err(fault) => self.core().poisoned_event(fault),
         }
+    }
+
+    fn check_own(&self, reservation: &Reservation) {
+        assert_eq!(reservation.realm, self.core().id, "{reservation:?} belongs to another realm: use it there");
     }
 }

@@ -114,8 +114,8 @@ impl Core {
 }
 
 impl Local {
-    /// Runs operations while `condition` holds; false if it still does, because the realm stops. `on_any_end` tells that the end of any
-    /// operation may change the condition; otherwise somebody wakes this worker for it.
+    /// Runs operations while `condition` holds; false if it still does, because the realm stops. `on_any_end` tells
+    /// that the end of any operation may change the condition; otherwise somebody wakes this worker for it.
     fn help_while(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) -> bool {
         self.depth.set(self.depth.get() + 1);
         let met = loop {
@@ -149,7 +149,7 @@ impl Local {
             core.helpers.begin_rest(self.index);
         }
         core.sleep.fall_asleep(self.index);
-        if core.queues.has_work_for(self.index) || core.is_stopping() || !condition() {
+        if core.queues.has_work_for(self.index) || core.is_stopping() || !condition() || core.idle_found_work() {
             core.sleep.cancel(self.index);
         } else {
             core.sleep.park(self.index);

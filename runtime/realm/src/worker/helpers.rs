@@ -1,4 +1,5 @@
-//! How workers that help while a condition holds learn that it may have changed. The protocol is told in the crate's `README.md`.
+//! How workers that help while a condition holds learn that it may have changed. The protocol is told in the crate's
+//! `README.md`.
 //!
 //! The file knows nothing of conditions or sleep, so that loom can check it alone (`tests/loom.rs`).
 
@@ -6,10 +7,11 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Who rests in [`Realm::help_while`](crate::Realm::help_while), and a counter for each worker of the operations that it has ended.
+/// Who rests in [`Realm::help_while`](crate::Realm::help_while), and a counter for each worker of the operations that
+/// it has ended.
 ///
-/// The end of an operation is far too frequent for a fence, so it is published by modifying the worker's own counter, a line that nobody else
-/// touches in the usual course. Whoever is about to rest, which is rare, modifies them all.
+/// The end of an operation is far too frequent for a fence, so it is published by modifying the worker's own counter, a
+/// line that nobody else touches in the usual course. Whoever is about to rest, which is rare, modifies them all.
 pub(crate) struct Helpers {
     /// How many rest, or are about to.
     resting: AtomicU32,

@@ -105,8 +105,8 @@ impl Core {
     /// The worker that this thread is, if it is one of this realm's.
     #[inline]
     pub(crate) fn local(&self) -> Option<&Local> {
-        // SAFETY: a worker sets `CURRENT` to its `Local` and resets it before that goes away; the reference given out is
-        // bound to `self`, which the `Local` keeps alive, and does not leave the thread as `Local` is not `Sync`.
+        // SAFETY: a worker sets `CURRENT` to its `Local` and resets it before that goes away; the reference given out
+        // is bound to `self`, which the `Local` keeps alive, and does not leave the thread as `Local` is not `Sync`.
         let local = unsafe { CURRENT.get().as_ref() }?;
         ptr::eq(local.realm.core(), self).then_some(local)
     }
@@ -116,9 +116,7 @@ impl Core {
     pub(crate) fn take_slot(&self) -> u32 {
         match self.local() {
             Some(local) => local.slots.borrow_mut().take(&self.table),
-            None => OUTSIDE
-                .try_with(|outside| outside.borrow_mut().of(self).take(&self.table))
-                .unwrap_or_else(|_| SlotCache::default().take(&self.table)),
+            None => self.with_outside_slots(|slots| slots.take(&self.table)),
         }
     }
 
@@ -127,11 +125,21 @@ impl Core {
     pub(crate) fn put_slot(&self, index: u32) {
         match self.local() {
             Some(local) => local.slots.borrow_mut().put(&self.table, index),
-            None => {
-                // A thread that is ending leaks its last few slots to nobody's harm.
-                let _ = OUTSIDE.try_with(|outside| outside.borrow_mut().of(self).put(&self.table, index));
-            }
+            None => self.with_outside_slots(|slots| slots.put(&self.table, index)),
         }
+    }
+
+    /// Uses this thread's cache of slots; or one for the moment, when the thread is ending, or is just letting go of
+    /// another realm.
+    #[inline]
+    fn with_outside_slots<R>(&self, mut using: impl FnMut(&mut SlotCache) -> R) -> R {
+        let used = OUTSIDE.try_with(|outside| Some(using(outside.try_borrow_mut().ok()?.of(self))));
+        used.ok().flatten().unwrap_or_else(|| {
+            let mut slots = SlotCache::default();
+            let result = using(&mut slots);
+            slots.give_back(&self.table);
+            result
+        })
     }
 
     /// Queues a ready operation where its target wants it, and wakes a worker for it.
@@ -170,7 +178,7 @@ impl Core {
                 self.announce_queued();
             }
             Destination::On(worker) => {
-                self.queues.push_pinned(worker, rank, index);
+                self.queues.push_pinned(worker, class, priority, index);
                 self.sleep.wake(worker);
             }
             Destination::Group(group) => {
@@ -242,14 +250,16 @@ impl Local {
         let tick = self.tick.get().wrapping_add(1);
         self.tick.set(tick);
         let others_turn = tick.is_multiple_of(OTHERS_EVERY);
-        if others_turn {
+        let (queues, next) = (&self.core().queues, self.next.replace(0));
+        if next == 0 {
+            return queues.find(self.index, &self.deques, others_turn, self.random());
+        }
+        if others_turn && let Some(index) = queues.find_here(self.index, &self.deques, true) {
+            self.next.set(next);
             self.release_next();
+            return Some(index);
         }
-        let next = self.next.replace(0);
-        if next != 0 {
-            return Some(next);
-        }
-        self.core().queues.find(self.index, &self.deques, others_turn, self.random())
+        Some(next)
     }
 
     /// Finds an operation, sleeping while there is none; `None` once the realm stops.
@@ -270,7 +280,7 @@ impl Local {
                 break Some(index);
             }
             core.sleep.fall_asleep(self.index);
-            if core.queues.has_work_for(self.index) || core.is_stopping() {
+            if core.queues.has_work_for(self.index) || core.is_stopping() || core.idle_found_work() {
                 core.sleep.cancel(self.index);
             } else {
                 core.sleep.park(self.index);
@@ -361,8 +371,8 @@ fn note_start(core: &Core, slot: &Slot) {
     }
 }
 
-/// Every so many looks, a worker looks at what others handed to it before what it has itself, lest a worker that never runs out of
-/// work of its own let them wait for ever.
+/// Every so many looks, a worker looks at what others handed to it before what it has itself, lest a worker that never
+/// runs out of work of its own let them wait for ever.
 const OTHERS_EVERY: u32 = 61;
 
 const SEARCH_ROUNDS: u32 = 32;

@@ -1,9 +1,8 @@
 //! The queues that ready operations wait in, and the order in which a worker looks at them.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 use crossbeam_deque::{Injector, Steal, Stealer, Worker as Deque};
 use crossbeam_utils::CachePadded;
@@ -33,10 +32,31 @@ pub(crate) struct RankedQueue {
     items: Mutex<RankedItems>,
 }
 
+/// A line for each rank. Few ranks are in use at a time, so a few empty lines are kept rather than made anew.
 #[derive(Default)]
 struct RankedItems {
-    heap: BinaryHeap<(Rank, Reverse<u64>, u32)>,
-    queued: u64,
+    lines: BTreeMap<Rank, VecDeque<u32>>,
+}
+
+const EMPTY_LINES: usize = 16;
+
+impl RankedItems {
+    fn push(&mut self, rank: Rank, index: u32) {
+        self.lines.entry(rank).or_default().push_back(index);
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        let (&rank, line) = self.lines.iter_mut().rfind(|(_, line)| !line.is_empty())?;
+        let index = line.pop_front();
+        if line.is_empty() && self.lines.len() > EMPTY_LINES {
+            self.lines.remove(&rank);
+        }
+        index
+    }
+
+    fn top(&self) -> Rank {
+        self.lines.iter().rfind(|(_, line)| !line.is_empty()).map_or(Rank::NOTHING, |(&rank, _)| rank)
+    }
 }
 
 impl RankedQueue {
@@ -46,14 +66,12 @@ impl RankedQueue {
 
     fn push(&self, rank: Rank, index: u32) {
         let mut items = self.items.lock();
-        let order = items.queued;
-        items.queued += 1;
-        items.heap.push((rank, Reverse(order), index));
+        items.push(rank, index);
         self.publish_top(&items);
     }
 
     /// The rank of the first item.
-    pub(crate) fn top(&self) -> Rank {
+    fn top(&self) -> Rank {
         Rank(self.top.load(Ordering::Relaxed))
     }
 
@@ -63,14 +81,13 @@ impl RankedQueue {
 
     fn pop(&self) -> Option<u32> {
         let mut items = self.items.lock();
-        let (_, _, index) = items.heap.pop()?;
+        let index = items.pop()?;
         self.publish_top(&items);
         Some(index)
     }
 
     fn publish_top(&self, items: &RankedItems) {
-        let top = items.heap.peek().map_or(Rank::NOTHING, |&(rank, ..)| rank);
-        self.top.store(top.0, Ordering::Relaxed);
+        self.top.store(items.top().0, Ordering::Relaxed);
     }
 }
 
@@ -79,8 +96,9 @@ struct WorkerQueues {
     deques: [Stealer<u32>; 2],
     /// What others hand to this worker, and anyone may steal.
     inboxes: [Injector<u32>; 2],
-    /// What only this worker may run.
-    pinned: RankedQueue,
+    /// What only this worker may run: of priority 0, and of others.
+    pinned: [Injector<u32>; 2],
+    pinned_by_rank: RankedQueue,
 }
 
 /// A processor group: one queue that its members serve.
@@ -97,6 +115,8 @@ pub(crate) struct Queues {
     /// What anyone may run and has a priority other than 0.
     ranked: RankedQueue,
     groups: RwLock<Vec<Arc<Group>>>,
+    /// Whether there is any group to look at.
+    any_groups: AtomicBool,
     /// Items in ranked queues, so that nobody looks at them while there are none.
     in_ranked: CachePadded<AtomicUsize>,
 }
@@ -130,7 +150,8 @@ impl Queues {
             CachePadded::new(WorkerQueues {
                 deques: deques.stealers(),
                 inboxes: [Injector::new(), Injector::new()],
-                pinned: RankedQueue::new(),
+                pinned: [Injector::new(), Injector::new()],
+                pinned_by_rank: RankedQueue::new(),
             })
         };
         Self {
@@ -138,6 +159,7 @@ impl Queues {
             workers: own.iter().map(worker).collect(),
             ranked: RankedQueue::new(),
             groups: RwLock::default(),
+            any_groups: AtomicBool::new(false),
             in_ranked: CachePadded::new(AtomicUsize::new(0)),
         }
     }
@@ -150,8 +172,13 @@ impl Queues {
         self.workers[worker].inboxes[class as usize].push(index);
     }
 
-    pub(crate) fn push_pinned(&self, worker: usize, rank: Rank, index: u32) {
-        self.push_ranked(&self.workers[worker].pinned, rank, index);
+    pub(crate) fn push_pinned(&self, worker: usize, class: Class, priority: i32, index: u32) {
+        let queues = &self.workers[worker];
+        if priority == 0 {
+            queues.pinned[class as usize].push(index);
+        } else {
+            self.push_ranked(&queues.pinned_by_rank, Rank::new(class, priority), index);
+        }
     }
 
     pub(crate) fn push_by_rank(&self, rank: Rank, index: u32) {
@@ -174,6 +201,8 @@ impl Queues {
     pub(crate) fn add_group(&self, members: Box<[usize]>) -> GroupId {
         let mut groups = self.groups.write();
         groups.push(Arc::new(Group { members, queue: RankedQueue::new() }));
+        // Whoever is handed the group's name, and queues by it, does so after this.
+        self.any_groups.store(true, Ordering::Relaxed);
         GroupId(groups.len() as u32 - 1)
     }
 
@@ -182,9 +211,17 @@ impl Queues {
         if index < self.groups.read().len() { Ok(index) } else { Err(RealmError::UnknownGroup(group)) }
     }
 
-    /// Takes the operation that this worker should run next. `others_turn` puts what it was handed by others before its own tasks,
-    /// `random` chooses the first victim.
+    /// Takes the operation that this worker should run next, from its own queues or from another's. `random` chooses
+    /// the first victim.
     pub(crate) fn find(&self, worker: usize, own: &OwnDeques, others_turn: bool, random: u32) -> Option<u32> {
+        self.find_here(worker, own, others_turn)
+            .or_else(|| self.steal(worker, own, random))
+            .or_else(|| self.take_ranked(worker, Rank::NOTHING))
+    }
+
+    /// [`find`](Self::find) without stealing, and without what has a negative priority. `others_turn` puts what the
+    /// worker was handed by others before its own tasks.
+    pub(crate) fn find_here(&self, worker: usize, own: &OwnDeques, others_turn: bool) -> Option<u32> {
         if others_turn && let Some(index) = self.take_handed(worker, own, Class::Task) {
             return Some(index);
         }
@@ -192,8 +229,6 @@ impl Queues {
             .or_else(|| self.take_of_class(worker, own, Class::Runtime))
             .or_else(|| self.take_ranked(worker, Rank::TASK))
             .or_else(|| self.take_of_class(worker, own, Class::Task))
-            .or_else(|| self.steal(worker, own, random))
-            .or_else(|| self.take_ranked(worker, Rank::NOTHING))
     }
 
     /// From a ranked queue that this worker serves, if the first item's rank is at least `least`.
@@ -207,20 +242,22 @@ impl Queues {
 
     #[cold]
     fn take_ranked_of(&self, worker: usize, least: Rank) -> Option<u32> {
-        let pinned = &self.workers[worker].pinned;
-        let groups = self.groups.read();
-        let served = groups.iter().filter(|group| group.members.contains(&worker)).map(|group| &group.queue);
-        let best = served.chain([&self.ranked, pinned]).max_by_key(|queue| queue.top())?;
-        if best.is_empty() || best.top() < least {
-            return None;
-        }
-        let index = best.pop()?;
+        let pinned = &self.workers[worker].pinned_by_rank;
+        let best = if pinned.top() >= self.ranked.top() { pinned } else { &self.ranked };
+        let index = if self.any_groups.load(Ordering::Relaxed) {
+            let groups = self.groups.read();
+            let served = groups.iter().filter(|group| group.members.contains(&worker)).map(|group| &group.queue);
+            pop_at_least(served.chain([best]).max_by_key(|queue| queue.top())?, least)
+        } else {
+            pop_at_least(best, least)
+        }?;
         self.in_ranked.fetch_sub(1, Ordering::Relaxed);
         Some(index)
     }
 
     fn take_of_class(&self, worker: usize, own: &OwnDeques, class: Class) -> Option<u32> {
-        own.deques[class as usize].pop().or_else(|| self.take_handed(worker, own, class))
+        let pinned = &self.workers[worker].pinned[class as usize];
+        take_one(pinned).or_else(|| own.deques[class as usize].pop()).or_else(|| self.take_handed(worker, own, class))
     }
 
     /// From the worker's inbox or the shared queue.
@@ -249,7 +286,9 @@ impl Queues {
 
     /// Whether there is anything that this worker could run.
     pub(crate) fn has_work_for(&self, worker: usize) -> bool {
-        self.has_work_for_anyone() || (self.in_ranked.load(Ordering::Relaxed) > 0 && self.has_ranked_for(worker))
+        self.has_work_for_anyone()
+            || self.workers[worker].pinned.iter().any(|queue| !queue.is_empty())
+            || (self.in_ranked.load(Ordering::Relaxed) > 0 && self.has_ranked_for(worker))
     }
 
     /// Whether there is anything that any worker may run.
@@ -264,7 +303,7 @@ impl Queues {
 
     fn has_ranked_for(&self, worker: usize) -> bool {
         let serves = |group: &Arc<Group>| group.members.contains(&worker) && !group.queue.is_empty();
-        !self.workers[worker].pinned.is_empty() || self.groups.read().iter().any(serves)
+        !self.workers[worker].pinned_by_rank.is_empty() || self.groups.read().iter().any(serves)
     }
 }
 
@@ -272,6 +311,15 @@ impl Group {
     pub(crate) fn members(&self) -> &[usize] {
         &self.members
     }
+}
+
+fn pop_at_least(queue: &RankedQueue, least: Rank) -> Option<u32> {
+    if queue.is_empty() || queue.top() < least { None } else { queue.pop() }
+}
+
+/// Takes one item alone: what is taken along goes to a deque, where others could steal it.
+fn take_one(queue: &Injector<u32>) -> Option<u32> {
+    if queue.is_empty() { None } else { retry(|| queue.steal()) }
 }
 
 fn take_batch(queue: &Injector<u32>, deque: &Deque<u32>) -> Option<u32> {

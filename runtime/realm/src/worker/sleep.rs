@@ -6,8 +6,9 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, Parker, fence};
 
 /// The sleeping state of a realm's workers.
 ///
-/// A worker is *running*, *searching* (looking for work, counted in `searching`) or *asleep* (its bit is set, and it waits at its parker
-/// or is about to). Whoever clears a worker's bit wakes it, and counts it as searching on its behalf.
+/// A worker is *running*, *searching* (looking for work, counted in `searching`) or *asleep* (its bit is set, and it
+/// waits at its parker or is about to). Whoever clears a worker's bit wakes it, and counts it as searching on its
+/// behalf.
 pub(crate) struct Sleep {
     asleep: Box<[AtomicU64]>,
     searching: AtomicU32,
@@ -46,6 +47,16 @@ impl Sleep {
         self.searching.fetch_sub(1, Ordering::SeqCst);
         // Against the fence in `announce` and `wake`: either they see the bit, or the caller's look sees their work.
         fence(Ordering::SeqCst);
+    }
+
+    /// Whether every worker is asleep, or about to be: then nothing runs and nothing that was queued for any of them is left, unless
+    /// someone outside is queueing it right now.
+    pub(crate) fn all_asleep(&self) -> bool {
+        let is_full = |(index, word): (usize, &AtomicU64)| {
+            let workers = (self.parkers.len() - index * WORD).min(WORD);
+            word.load(Ordering::SeqCst) == u64::MAX >> (WORD - workers)
+        };
+        self.asleep.iter().enumerate().all(is_full)
     }
 
     /// Asleep, not parked, back to searching.
@@ -87,8 +98,8 @@ impl Sleep {
         }
     }
 
-    /// Wakes this worker if it is asleep, for work or news meant for it. False if it was not asleep: then it will look by
-    /// itself before it sleeps.
+    /// Wakes this worker if it is asleep, for work or news meant for it. False if it was not asleep: then it will look
+    /// by itself before it sleeps.
     pub(crate) fn wake(&self, worker: usize) -> bool {
         fence(Ordering::SeqCst);
         let asleep = self.asleep[worker / WORD].load(Ordering::SeqCst) & bit(worker) != 0;

@@ -1,0 +1,132 @@
+//! Building a realm: its machine, its options, its workers' threads.
+
+use std::sync::Arc;
+use std::thread;
+
+use super::Realm;
+use super::core::{Core, Keeper, Setting};
+use crate::fault::install_panic_hook;
+use crate::machine::{Machine, ProcessorId, ProcessorKind};
+use crate::operation::GroupId;
+use crate::topology::Topology;
+use crate::worker::Local;
+use crate::worker::queue::OwnDeques;
+
+/// What cannot be asked of a realm.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RealmError {
+    /// No worker to run anything.
+    #[error("a realm needs at least one worker: the machine has no cpu, or `workers(0)` was asked for")]
+    NoWorkers,
+    /// The operating system gave no thread.
+    #[error("cannot start the thread of worker {worker}: ask for fewer workers, or a smaller stack")]
+    Thread {
+        /// The worker.
+        worker: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The processor has no worker here.
+    #[error("{0} has no worker in this realm: only its cpus run operations")]
+    UnknownProcessor(ProcessorId),
+    /// The group is another realm's.
+    #[error("processor group {} does not exist in this realm", .0.0)]
+    UnknownGroup(GroupId),
+    /// A group without members could run nothing.
+    #[error("a processor group needs at least one processor")]
+    EmptyGroup,
+}
+
+/// How a realm is to be: see [`Realm::builder`].
+#[derive(Clone, Debug)]
+pub struct RealmBuilder {
+    workers: Option<usize>,
+    machine: Option<Machine>,
+    record: bool,
+    stack_size: usize,
+    help_depth: u32,
+}
+
+impl RealmBuilder {
+    pub(super) fn new() -> Self {
+        Self { workers: None, machine: None, record: false, stack_size: 8 << 20, help_depth: 32 }
+    }
+
+    /// So many cpus, hence workers, and one memory. Without this and [`machine`](Self::machine): the machine as
+    /// detected.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// This machine: one worker for each of its cpus. [`workers`](Self::workers) has no effect then.
+    pub fn machine(mut self, machine: Machine) -> Self {
+        self.machine = Some(machine);
+        self
+    }
+
+    /// Whether each operation leaves a [`Record`](crate::record::Record). Off by default; off, it costs a branch an operation.
+    pub fn record(mut self, record: bool) -> Self {
+        self.record = record;
+        self
+    }
+
+    /// The bytes of each worker's stack; 8 MiB by default. Unused stack costs address space only.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = bytes;
+        self
+    }
+
+    /// How many helps ([`Realm::wait`] and [`Realm::help_while`] on a worker) may nest on one stack; 32 by default.
+    pub fn help_depth(mut self, depth: u32) -> Self {
+        self.help_depth = depth;
+        self
+    }
+
+    /// Starts the workers.
+    ///
+    /// # Errors
+    /// [`RealmError::NoWorkers`] and [`RealmError::Thread`].
+    pub fn build(self) -> Result<Realm, RealmError> {
+        install_panic_hook();
+        let machine = match (self.machine, self.workers) {
+            (Some(machine), _) => machine,
+            (None, Some(0)) => return Err(RealmError::NoWorkers),
+            (None, workers) => detect(workers),
+        };
+        let processors: Vec<_> = machine.processors_of(ProcessorKind::Cpu).map(|processor| processor.id).collect();
+        if processors.is_empty() {
+            return Err(RealmError::NoWorkers);
+        }
+        let own: Vec<_> = processors.iter().map(|_| OwnDeques::new()).collect();
+        let core = Core::new(Setting { machine, record: self.record, help_depth: self.help_depth }, &processors, &own);
+        let keeper = Keeper::new(Arc::clone(&core));
+        for (worker, (processor, own)) in processors.into_iter().zip(own).enumerate() {
+            let inner = Realm { core: Arc::clone(&core), keeper: Arc::downgrade(&keeper), kept: None };
+            let started = thread::Builder::new()
+                .name(format!("realm-{worker}"))
+                .stack_size(self.stack_size)
+                .spawn(move || Local::new(inner, worker, processor, own).work());
+            match started {
+                Ok(thread) => keeper.add(thread),
+                Err(source) => {
+                    core.never_started(core.workers().len() - worker);
+                    return Err(RealmError::Thread { worker, source });
+                }
+            }
+        }
+        Ok(Realm { core, keeper: Arc::downgrade(&keeper), kept: Some(keeper) })
+    }
+}
+
+/// The share of the detected memory that instances may take.
+const INSTANCE_SHARE: f64 = 0.75;
+
+fn detect(workers: Option<usize>) -> Machine {
+    let topology = Topology::detect();
+    match workers {
+        None => topology.machine(INSTANCE_SHARE),
+        Some(workers) => Machine::uniform(workers as u32, (topology.memory() as f64 * INSTANCE_SHARE) as u64),
+    }
+}

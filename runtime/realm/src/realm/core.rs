@@ -1,0 +1,255 @@
+//! What all threads of a realm share, and how it ends.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::JoinHandle;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::RealmError;
+use crate::barrier::Barriers;
+use crate::clock::Clock;
+use crate::event::slot::{Kind, Slot, Table};
+use crate::event::word::Phase;
+use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
+use crate::fault::{self, Abandoned, Fault};
+use crate::machine::{Machine, ProcessorId};
+use crate::memory::MemoryPool;
+use crate::record::Recorder;
+use crate::worker::helpers::Helpers;
+use crate::worker::queue::{OwnDeques, Queues};
+use crate::worker::sleep::Sleep;
+
+/// What all threads of a realm share.
+pub(crate) struct Core {
+    this: Weak<Core>,
+    /// Unlike any other realm's of this process.
+    pub(crate) id: u32,
+    pub(crate) table: Table,
+    /// The faults of poisoned events, and those that have reached pending operations, by slot.
+    pub(crate) faults: Mutex<HashMap<u32, Arc<Fault>>>,
+    pub(crate) queues: Queues,
+    pub(crate) sleep: Sleep,
+    pub(crate) helpers: Helpers,
+    /// How many helps may nest on one stack.
+    pub(crate) help_depth: u32,
+    pub(crate) machine: Machine,
+    pub(crate) pools: Vec<Arc<MemoryPool>>,
+    pub(crate) recorder: Option<Recorder>,
+    pub(crate) clock: Clock,
+    pub(crate) barriers: Barriers,
+    /// Asked for work when nobody has any: see [`Realm::on_idle`](crate::Realm::on_idle).
+    pub(super) idle: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
+    stopping: AtomicBool,
+    /// Workers whose threads have not ended.
+    live: AtomicUsize,
+    /// Held for reading by those who touch slots without a handle that keeps the realm up; for writing while the last
+    /// worker begins to abandon what is pending.
+    pub(crate) gate: RwLock<()>,
+    /// The processor of each worker.
+    workers: Vec<ProcessorId>,
+}
+
+/// What the builder decides of a [`Core`].
+pub(super) struct Setting {
+    pub(super) machine: Machine,
+    pub(super) record: bool,
+    pub(super) help_depth: u32,
+}
+
+impl Core {
+    /// A worker that is about to park asks for work in the name of all, if all sleep.
+    pub(crate) fn idle_found_work(&self) -> bool {
+        self.idle.get().is_some_and(|ask| self.sleep.all_asleep() && ask())
+    }
+
+    /// The shared part of a realm whose workers serve these processors and own these deques.
+    pub(super) fn new(setting: Setting, processors: &[ProcessorId], own: &[OwnDeques]) -> Arc<Self> {
+        /// Tells the realms of a process apart, so that a handle to the one is not used on the other.
+        static REALMS: AtomicU32 = AtomicU32::new(0);
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            id: REALMS.fetch_add(1, Ordering::Relaxed),
+            table: Table::new(),
+            faults: Mutex::default(),
+            queues: Queues::new(own),
+            sleep: Sleep::new(processors.len()),
+            helpers: Helpers::new(processors.len()),
+            help_depth: setting.help_depth,
+            pools: MemoryPool::for_machine(&setting.machine),
+            machine: setting.machine,
+            recorder: setting.record.then(|| Recorder::new(processors.len())),
+            clock: Clock::start(),
+            barriers: Barriers::default(),
+            idle: OnceLock::new(),
+            stopping: AtomicBool::new(false),
+            live: AtomicUsize::new(processors.len()),
+            gate: RwLock::new(()),
+            workers: processors.to_vec(),
+        })
+    }
+
+    /// So many workers' threads could not be started: they count as ended.
+    pub(super) fn never_started(&self, workers: usize) {
+        self.live.fetch_sub(workers, Ordering::AcqRel);
+    }
+
+    /// The processor of each worker.
+    pub(super) fn workers(&self) -> &[ProcessorId] {
+        &self.workers
+    }
+
+    pub(crate) fn weak(&self) -> Weak<Core> {
+        self.this.clone()
+    }
+
+    #[inline]
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn worker_of(&self, processor: ProcessorId) -> Result<usize, RealmError> {
+        let guess = processor.0 as usize;
+        if self.workers.get(guess) == Some(&processor) {
+            return Ok(guess);
+        }
+        let position = self.workers.iter().position(|&own| own == processor);
+        position.ok_or(RealmError::UnknownProcessor(processor))
+    }
+
+    /// An event that has triggered, poisoned.
+    pub(crate) fn poisoned_event(&self, fault: impl Into<Arc<Fault>>) -> Event {
+        let user = self.user_event();
+        self.poison(user, fault.into()).expect("a new user event has not triggered");
+        user.event()
+    }
+
+    pub(crate) fn user_event(&self) -> UserEvent {
+        let index = self.take_slot();
+        let slot = self.table.slot(index);
+        // SAFETY: the slot was just taken.
+        unsafe { slot.header_mut() }.kind = Kind::Event;
+        UserEvent { event: slot.pending_event(index), realm: self.id }
+    }
+
+    /// The slot of a user event.
+    ///
+    /// # Panics
+    /// If it is another realm's, where the slot may be in use by anything.
+    fn user_slot(&self, user: UserEvent) -> &Slot {
+        assert_eq!(user.realm, self.id, "{user:?} belongs to another realm: trigger it there");
+        self.table.slot(user.event.slot())
+    }
+
+    pub(crate) fn trigger(&self, user: UserEvent) -> Result<(), AlreadyTriggered> {
+        let event = user.event();
+        let slot = self.user_slot(user);
+        let head = slot.word.claim_and_trigger(event.generation(), false).ok_or(AlreadyTriggered { event })?;
+        self.after_trigger(event.slot(), event.generation(), false, head);
+        Ok(())
+    }
+
+    pub(crate) fn poison(&self, user: UserEvent, fault: Arc<Fault>) -> Result<(), AlreadyTriggered> {
+        let event = user.event();
+        let slot = self.user_slot(user);
+        if !slot.word.claim(event.generation()) {
+            return Err(AlreadyTriggered { event });
+        }
+        self.complete(event.slot(), slot, Err(fault));
+        Ok(())
+    }
+
+    pub(crate) fn trigger_after(&self, user: UserEvent, after: After<'_>) -> Result<(), AlreadyTriggered> {
+        let event = user.event();
+        let slot = self.user_slot(user);
+        if !slot.word.claim(event.generation()) {
+            return Err(AlreadyTriggered { event });
+        }
+        if let Some(ready) = self.arm(event.slot(), slot, after) {
+            self.trigger_slot(event.slot(), slot, ready.poisoned);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn status(&self, event: Event) -> EventStatus {
+        match self.phase(event) {
+            Phase::Pending => EventStatus::Pending,
+            Phase::Triggered => EventStatus::Triggered,
+            Phase::Poisoned => EventStatus::Poisoned(self.fault_of(event.slot())),
+        }
+    }
+
+    /// The result of an event that has triggered.
+    pub(crate) fn result(&self, event: Event) -> Option<Result<(), Arc<Fault>>> {
+        match self.status(event) {
+            EventStatus::Pending => None,
+            EventStatus::Triggered => Some(Ok(())),
+            EventStatus::Poisoned(fault) => Some(Err(fault)),
+        }
+    }
+
+    /// A worker's thread is about to end; the last one abandons what is pending.
+    pub(crate) fn worker_ended(&self) {
+        if self.live.fetch_sub(1, Ordering::AcqRel) == 1 {
+            drop(self.gate.write());
+            self.abandon_pending();
+        }
+    }
+
+    /// Drops the bodies that never ran, telling those who wait for them.
+    fn abandon_pending(&self) {
+        let fault = Arc::new(Fault::new(Abandoned));
+        for (_, slot) in self.table.all() {
+            // SAFETY: the workers are gone, no handle is left, and who has none stops at the gate: nobody else uses
+            // slots.
+            let header = unsafe { slot.header_mut() };
+            header.record = None;
+            let kind = std::mem::take(&mut header.kind);
+            if let (Kind::Inline | Kind::Queued, Some(table)) = (kind, header.body.take()) {
+                // SAFETY: the slot's kind says that its body is there; the kind was taken away just now.
+                let abandon = || unsafe { (table.abandon)(slot.body(), &fault) };
+                // A destructor that panics has nobody to tell.
+                let _ = fault::catch(abandon);
+            }
+        }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        // What was spawned through a borrowed handle after the workers' end.
+        self.abandon_pending();
+    }
+}
+
+/// Stops the realm when the last user handle goes away.
+pub(crate) struct Keeper {
+    core: Arc<Core>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Keeper {
+    pub(super) fn new(core: Arc<Core>) -> Arc<Self> {
+        Arc::new(Self { core, threads: Mutex::default() })
+    }
+
+    pub(super) fn add(&self, thread: JoinHandle<()>) {
+        self.threads.lock().push(thread);
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.core.stopping.store(true, Ordering::SeqCst);
+        self.core.sleep.wake_all();
+        if self.core.local().is_some() {
+            // The last handle was dropped by a body: its worker cannot wait for itself.
+            return;
+        }
+        for thread in self.threads.get_mut().drain(..) {
+            // A worker catches its bodies' panics; one of its own was printed by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
