@@ -231,6 +231,18 @@ impl<F, const D: usize> Partition<F, D> {
         Self { logical, marker: PhantomData }
     }
 
+    /// A partition known only at run time. The fields of its region must be those of `F`, which is not checked here but when a field
+    /// is accessed.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if it has another dimension.
+    pub fn try_from_logical(logical: LogicalPartition) -> Result<Self> {
+        match logical.parent().space().space().typed::<D>() {
+            Ok(_) => Ok(Self::from_logical(logical)),
+            Err(error) => Err(Error::launch(&logical.to_string(), error.to_string())),
+        }
+    }
+
     /// The partition without its types.
     #[must_use]
     pub fn logical(&self) -> &LogicalPartition {

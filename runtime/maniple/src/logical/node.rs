@@ -67,7 +67,6 @@ impl<O: LogicalUser> LogicalTree<O> {
             }
             self.visits += 1;
             let node = self.nodes.entry(place.id()).or_default();
-            node.epochs.prune();
             let took_over = !taken.is_empty();
             if took_over {
                 // Whoever comes here later depends on this operation, so it must come after all who are here.

@@ -1,0 +1,43 @@
+//! # Measuring
+//!
+//! Every benchmark is a program that prints ratios, ours against hand-written code or a limit in one run, or costs an operation. Run all with
+//! `cargo bench -p maniple-benches`, one with `cargo bench -p maniple-benches --bench NAME`:
+//!
+//! - `overhead`: events, empty tasks of the machine layer, and point tasks of a circuit with tiny pieces;
+//! - `launches`: whether a million launches grow memory;
+//! - `cg`: conjugate gradients against a plain loop on two threads over the same arrays;
+//! - `stencil`: a star stencil against rayon.
+
+use std::time::Instant;
+
+/// Seconds that a function takes.
+pub fn seconds(run: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    run();
+    start.elapsed().as_secs_f64()
+}
+
+/// The median of some measurements.
+///
+/// # Panics
+/// If there are none, or one is not a number.
+#[must_use]
+pub fn median(mut measurements: Vec<f64>) -> f64 {
+    measurements.sort_by(|a, b| a.partial_cmp(b).expect("measurements are numbers"));
+    measurements[measurements.len() / 2]
+}
+
+/// Runs two programs in turn, so that both meet the same noise; gives the median time of each, in seconds.
+pub fn side_by_side(rounds: usize, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> (f64, f64) {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        first.push(seconds(&mut ours));
+        second.push(seconds(&mut theirs));
+    }
+    (median(first), median(second))
+}
+
+/// A line of a table: what, the figure, and what is wanted of it.
+pub fn line(what: &str, figure: f64, unit: &str, wanted: &str) {
+    println!("{what:<48} {figure:>10.3} {unit:<8} {wanted}");
+}
