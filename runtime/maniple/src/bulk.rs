@@ -4,7 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use maniple_realm::transfer::{self, Dangling, Transfer};
 use maniple_realm::{After, Event};
-use maniple_region::{Field, FieldId, FieldMask, FieldValue, Privilege, Ptr, Requirement};
+use maniple_region::{Field, FieldId, FieldMask, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
+use smallvec::SmallVec;
 
 use crate::context::{Bound, Context, ContextState};
 use crate::error::{Error, Result};
@@ -35,6 +36,16 @@ impl Mappable for FillOperation {
         }
         operation.mark_mapped();
         operation.retire(Ok(()));
+    }
+}
+
+impl ContextState {
+    /// Makes fields zero everywhere in a region.
+    pub(crate) fn submit_zero(self: &Arc<Self>, region: &LogicalRegion, fields: FieldMask, state: &Arc<RegionState>) {
+        let requirement = Requirement::new(region.clone(), fields.clone(), Privilege::Discard);
+        let bound = Bound { requirement, parts: SmallVec::from_iter([(fields, Arc::clone(state))]) };
+        let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero };
+        self.submit(std::slice::from_ref(&bound), |_, _| Box::new(operation));
     }
 }
 

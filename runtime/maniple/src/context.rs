@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use maniple_realm::machine::{Machine, ProcessorId};
 use maniple_realm::{Event, UserEvent};
-use maniple_region::{FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
+use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -45,6 +45,14 @@ pub(crate) struct Bound {
     pub(crate) parts: SmallVec<[(FieldMask, Arc<RegionState>); 1]>,
 }
 
+/// A region that a task made.
+pub(crate) struct Created {
+    state: Arc<RegionState>,
+    /// What was known of its field space when it was last used: whether ids of fields mean something else by now.
+    reuses: u64,
+    generations: FxHashMap<FieldId, u32>,
+}
+
 pub(crate) struct ContextState {
     pub(crate) core: Arc<RuntimeCore>,
     pub(crate) task: String,
@@ -52,7 +60,7 @@ pub(crate) struct ContextState {
     pub(crate) processor: ProcessorId,
     pub(crate) depth: usize,
     held: Vec<HeldRegion>,
-    created: Mutex<FxHashMap<TreeId, Arc<RegionState>>>,
+    created: Mutex<FxHashMap<TreeId, Created>>,
     stream: Mutex<Stream>,
     in_flight: AtomicUsize,
     /// Somebody waits for `in_flight` to fall to the number.
@@ -152,15 +160,18 @@ impl ContextState {
     pub(crate) fn add_created(&self, region: &LogicalRegion) {
         let state = RegionState::fresh(region.clone());
         self.core.register(&state);
-        self.created.lock().insert(region.tree().id(), state);
+        let fields = region.fields();
+        let generations = fields.fields().iter().map(|field| (field, fields.generation(field))).collect();
+        let created = Created { state, reuses: fields.reuses(), generations };
+        self.created.lock().insert(region.tree().id(), created);
     }
 
     /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends.
-    pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Arc<RegionState>> {
+    pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Created> {
         std::mem::take(&mut *self.created.lock())
     }
 
-    pub(crate) fn adopt(&self, created: FxHashMap<TreeId, Arc<RegionState>>) {
+    pub(crate) fn adopt(&self, created: FxHashMap<TreeId, Created>) {
         self.created.lock().extend(created);
     }
 
@@ -187,15 +198,16 @@ impl ContextState {
     }
 
     /// Checks that the task may launch an operation with this requirement, and finds the state of its data (Bauer 2014, section 4.2).
-    pub(crate) fn bind(&self, operation: &str, requirement: Requirement) -> Result<Bound> {
+    pub(crate) fn bind(self: &Arc<Self>, operation: &str, requirement: Requirement) -> Result<Bound> {
+        let bound = requirement.target.bound();
+        self.core.forest().check_own(bound.space())?;
         requirement.target.check_alive()?;
         let fields = requirement.target.tree().fields();
         if let Some(field) = requirement.fields.iter().find(|&field| fields.get(field).is_none()) {
             return Err(maniple_region::RegionError::NoSuchField { field }.into());
         }
-        let bound = requirement.target.bound();
-        if let Some(state) = self.created.lock().get(&bound.tree().id()) {
-            let parts = SmallVec::from_iter([(requirement.fields.clone(), Arc::clone(state))]);
+        if let Some(state) = self.find_created(&bound) {
+            let parts = SmallVec::from_iter([(requirement.fields.clone(), state)]);
             return Ok(Bound { requirement, parts });
         }
         let mut missing = requirement.fields.clone();
@@ -211,6 +223,29 @@ impl ContextState {
             return Ok(Bound { requirement, parts });
         }
         Err(self.not_held(operation, &requirement, &missing))
+    }
+
+    /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.
+    fn find_created(self: &Arc<Self>, region: &LogicalRegion) -> Option<Arc<RegionState>> {
+        let mut created = self.created.lock();
+        let known = created.get_mut(&region.tree().id())?;
+        let state = Arc::clone(&known.state);
+        let fields = region.fields();
+        if known.reuses == fields.reuses() {
+            return Some(state);
+        }
+        known.reuses = fields.reuses();
+        let generations = &mut known.generations;
+        let is_new = |field: &FieldId| {
+            let generation = fields.generation(*field);
+            generations.insert(*field, generation).unwrap_or(0) != generation
+        };
+        let renewed: FieldMask = fields.fields().iter().filter(is_new).collect();
+        drop(created);
+        if !renewed.is_empty() {
+            self.submit_zero(&region.root_region(), renewed, &state);
+        }
+        Some(state)
     }
 
     fn not_held(&self, operation: &str, requirement: &Requirement, missing: &FieldMask) -> Error {
@@ -356,6 +391,8 @@ impl ContextState {
     /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
         let launched = std::mem::take(&mut self.launched.lock().results);
+        // Operations know their context, and its stream knows them: let go of them, or neither would ever be freed.
+        drop(std::mem::take(&mut *self.stream.lock()));
         let result = result?;
         let failures: Vec<_> =
             launched.iter().filter_map(|results| Some((results.is_observed(), results.error()?))).collect();

@@ -470,6 +470,31 @@ impl Context {
         Ok(self.state.core.forest().partition(space, colors.into().rect(), pieces)?)
     }
 
+    /// Destroys a partition with everything below it: nothing can be launched on it any more. Operations launched before are not disturbed.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if it was destroyed before.
+    pub fn destroy_partition(&self, partition: &Arc<Partitioning>) -> Result<()> {
+        Ok(partition.destroy()?)
+    }
+
+    /// Destroys an index space with everything below it: nothing can be made of it or launched on it any more. Operations launched before
+    /// are not disturbed.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if it was destroyed before, or is a piece of a partition.
+    pub fn destroy_index_space(&self, space: &IndexSpaceNode) -> Result<()> {
+        Ok(space.destroy()?)
+    }
+
+    /// Destroys a field space: no field can be added to it and no region made of it any more. Regions that exist keep working.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if it was destroyed before.
+    pub fn destroy_field_space(&self, fields: &FieldSpace) -> Result<()> {
+        Ok(fields.destroy()?)
+    }
+
     /// Destroys a region with everything below it. Operations launched before are not disturbed; its memory goes when they have ended.
     ///
     /// # Errors

@@ -30,6 +30,12 @@ pub enum RegionError {
         /// What was used.
         what: String,
     },
+    /// Something of one runtime was used in another.
+    #[error("{what} belongs to another runtime; make it, and use it, in one")]
+    OtherRuntime {
+        /// What was used.
+        what: String,
+    },
     /// A piece of a partition was to be destroyed by itself.
     #[error("a piece lives as long as its partition: destroy {partition} instead")]
     PieceDestroyed {

@@ -6,7 +6,7 @@
 
 use std::any::TypeId;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytemuck::Zeroable;
 use parking_lot::RwLock;
@@ -82,13 +82,22 @@ pub struct FieldDescriptor {
 pub struct FieldSpace {
     id: u64,
     max_fields: usize,
-    slots: RwLock<Vec<Option<FieldDescriptor>>>,
+    slots: RwLock<Vec<Slot>>,
+    /// How often the id of a freed field has been given to a new one.
+    reuses: AtomicU64,
     destroyed: AtomicBool,
+}
+
+/// A field id: the field that has it now, if any, and how many had it before.
+#[derive(Debug, Default)]
+struct Slot {
+    field: Option<FieldDescriptor>,
+    generation: u32,
 }
 
 impl FieldSpace {
     pub(crate) fn new(id: u64, max_fields: usize) -> Self {
-        Self { id, max_fields, slots: RwLock::new(Vec::new()), destroyed: AtomicBool::new(false) }
+        Self { id, max_fields, slots: RwLock::default(), reuses: AtomicU64::new(0), destroyed: AtomicBool::new(false) }
     }
 
     /// The number that tells this field space from all others of its forest.
@@ -109,16 +118,17 @@ impl FieldSpace {
     /// [`RegionError::TooManyFields`] when the space is full, [`RegionError::Destroyed`] after [`FieldSpace::destroy`].
     pub fn allocate(&self, name: &str, ty: FieldType) -> Result<FieldId, RegionError> {
         self.check_alive()?;
-        let descriptor = Some(FieldDescriptor { name: name.to_owned(), ty });
+        let field = Some(FieldDescriptor { name: name.to_owned(), ty });
         let mut slots = self.slots.write();
-        if let Some(free) = slots.iter().position(Option::is_none) {
-            slots[free] = descriptor;
+        if let Some(free) = slots.iter().position(|slot| slot.field.is_none()) {
+            slots[free] = Slot { field, generation: slots[free].generation + 1 };
+            self.reuses.fetch_add(1, Ordering::Release);
             return Ok(FieldId(free as u32));
         }
         if slots.len() == self.max_fields {
             return Err(RegionError::TooManyFields { field: name.to_owned(), limit: self.max_fields });
         }
-        slots.push(descriptor);
+        slots.push(Slot { field, generation: 0 });
         Ok(FieldId((slots.len() - 1) as u32))
     }
 
@@ -129,8 +139,8 @@ impl FieldSpace {
     pub fn free(&self, field: FieldId) -> Result<(), RegionError> {
         let mut slots = self.slots.write();
         match slots.get_mut(field.0 as usize) {
-            Some(slot @ Some(_)) => {
-                *slot = None;
+            Some(slot) if slot.field.is_some() => {
+                slot.field = None;
                 Ok(())
             }
             _ => Err(RegionError::NoSuchField { field }),
@@ -140,7 +150,7 @@ impl FieldSpace {
     /// Name and type of a field, or `None` when the space has no such field.
     #[must_use]
     pub fn get(&self, field: FieldId) -> Option<FieldDescriptor> {
-        self.slots.read().get(field.0 as usize).cloned().flatten()
+        self.slots.read().get(field.0 as usize)?.field.clone()
     }
 
     /// Type of a field.
@@ -149,7 +159,7 @@ impl FieldSpace {
     /// [`RegionError::NoSuchField`] when the space has no such field.
     pub fn type_of(&self, field: FieldId) -> Result<FieldType, RegionError> {
         match self.slots.read().get(field.0 as usize) {
-            Some(Some(descriptor)) => Ok(descriptor.ty),
+            Some(Slot { field: Some(descriptor), .. }) => Ok(descriptor.ty),
             _ => Err(RegionError::NoSuchField { field }),
         }
     }
@@ -158,7 +168,7 @@ impl FieldSpace {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<FieldId> {
         let slots = self.slots.read();
-        let index = slots.iter().position(|slot| slot.as_ref().is_some_and(|field| field.name == name))?;
+        let index = slots.iter().position(|slot| slot.field.as_ref().is_some_and(|field| field.name == name))?;
         Some(FieldId(index as u32))
     }
 
@@ -182,8 +192,20 @@ impl FieldSpace {
     #[must_use]
     pub fn fields(&self) -> FieldMask {
         let slots = self.slots.read();
-        let present = slots.iter().enumerate().filter(|(_, slot)| slot.is_some());
+        let present = slots.iter().enumerate().filter(|(_, slot)| slot.field.is_some());
         present.map(|(index, _)| FieldId(index as u32)).collect()
+    }
+
+    /// How often the id of a freed field has been given to a new one: unless this has changed, all ids mean what they meant.
+    #[must_use]
+    pub fn reuses(&self) -> u64 {
+        self.reuses.load(Ordering::Acquire)
+    }
+
+    /// How many fields have had an id before the one that has it now.
+    #[must_use]
+    pub fn generation(&self, field: FieldId) -> u32 {
+        self.slots.read().get(field.0 as usize).map_or(0, |slot| slot.generation)
     }
 
     /// Marks the space destroyed: no field can be added and no region made of it any more. Regions that exist keep working.
@@ -226,6 +248,7 @@ mod tests {
         assert_eq!(space.find("a"), None);
         let c = space.allocate("c", FieldType::of::<u8>()).unwrap();
         assert_eq!(space.get(c).unwrap().name, "c");
+        assert_eq!((space.reuses(), space.generation(c)), (1, 1));
         assert_eq!(space.fields().iter().count(), 2);
     }
 

@@ -45,8 +45,9 @@ impl Forest {
     /// A new region: its data is distinct from that of any other, even one over the same index and field space.
     ///
     /// # Errors
-    /// [`RegionError::Destroyed`] if either space was destroyed.
+    /// [`RegionError::Destroyed`] if either space was destroyed, [`RegionError::OtherRuntime`] if the index space is of another forest.
     pub fn region(&self, space: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion, RegionError> {
+        self.check_own(space)?;
         space.check_alive()?;
         fields.check_alive()?;
         Ok(LogicalRegion::root(self.take_ids(1), space.clone(), Arc::clone(fields)))
@@ -56,13 +57,15 @@ impl Forest {
     ///
     /// # Errors
     /// [`RegionError::ColorCount`] when the pieces are not as many as the colors, [`RegionError::PieceOutsideParent`] when a piece has a
-    /// point that the parent lacks, [`RegionError::Destroyed`] when the parent was destroyed.
+    /// point that the parent lacks, [`RegionError::Destroyed`] when the parent was destroyed, [`RegionError::OtherRuntime`] when it is of another
+    /// forest.
     pub fn partition(
         &self,
         parent: &IndexSpaceNode,
         colors: AnyRect,
         pieces: &[AnySpace],
     ) -> Result<Arc<Partitioning>, RegionError> {
+        self.check_own(parent)?;
         parent.check_alive()?;
         if colors.volume() != pieces.len() as u64 {
             return Err(RegionError::ColorCount { colors: colors.volume(), pieces: pieces.len() });
@@ -79,6 +82,15 @@ impl Forest {
         let first = self.take_ids(1 + pieces.len() as u64);
         let partitioning = Partitioning::new((NodeId(first), first + 1), parent.clone(), colors, shapes, None);
         Ok(Arc::new(partitioning))
+    }
+
+    /// # Errors
+    /// [`RegionError::OtherRuntime`] if the space was made by another forest.
+    pub fn check_own(&self, space: &IndexSpaceNode) -> Result<(), RegionError> {
+        if std::ptr::eq(Arc::as_ptr(space.forest()), self) {
+            return Ok(());
+        }
+        Err(RegionError::OtherRuntime { what: space.to_string() })
     }
 
     fn take_ids(&self, count: u64) -> u64 {

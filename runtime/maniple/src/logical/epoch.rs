@@ -98,7 +98,8 @@ impl<O: LogicalUser> Epoch<O> {
     }
 
     fn depend_on(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) {
-        let interferes = |used: Privilege, common: &FieldMask| used.interferes_with(privilege) && common.overlaps(fields);
+        let interferes =
+            |used: Privilege, common: &FieldMask| used.interferes_with(privilege) && common.overlaps(fields);
         if !self.uses.iter().any(|(used, common)| interferes(*used, common)) {
             return;
         }
