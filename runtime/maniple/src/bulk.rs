@@ -45,7 +45,7 @@ impl ContextState {
         let requirement = Requirement::new(region.clone(), fields.clone(), Privilege::Discard);
         let bound = Bound { requirement, parts: SmallVec::from_iter([(fields, Arc::clone(state))]) };
         let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero };
-        self.submit(std::slice::from_ref(&bound), |_, _| Box::new(operation));
+        self.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation));
     }
 }
 
@@ -98,7 +98,7 @@ impl Context {
         let bound = self.state.bind("fill", requirement)?;
         self.state.check_inline("fill", std::slice::from_ref(&bound))?;
         let operation = FillOperation { bound: bound.clone(), value: FillValue::Value(value) };
-        self.state.submit(std::slice::from_ref(&bound), |_, _| Box::new(operation));
+        self.state.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation));
         Ok(())
     }
 
@@ -175,13 +175,13 @@ impl Context {
     pub fn mapping_fence(&self) {
         let context = Arc::clone(&self.state);
         self.state
-            .submit_fence(false, |_| Box::new(FenceOperation { name: "mapping fence", context, after: Vec::new() }));
+            .submit_fence(false, |_| Arc::new(FenceOperation { name: "mapping fence", context, after: Vec::new() }));
     }
 
     /// Everything launched before has ended before anything launched later begins. Returns at once.
     pub fn execution_fence(&self) {
         let context = Arc::clone(&self.state);
-        self.state.submit_fence(true, |after| Box::new(FenceOperation { name: "execution fence", context, after }));
+        self.state.submit_fence(true, |after| Arc::new(FenceOperation { name: "execution fence", context, after }));
     }
 }
 

@@ -268,7 +268,7 @@ impl ContextState {
     pub(crate) fn submit(
         self: &Arc<Self>,
         requirements: &[Bound],
-        body: impl FnOnce(&mut Stream, &Submission) -> Box<dyn Mappable>,
+        body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Arc<Operation> {
         self.throttle();
         self.in_flight.fetch_add(1, Ordering::Relaxed);
@@ -300,7 +300,7 @@ impl ContextState {
     }
 
     /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and if `executes`, in execution.
-    pub(crate) fn submit_fence(self: &Arc<Self>, executes: bool, body: impl FnOnce(Vec<Event>) -> Box<dyn Mappable>) {
+    pub(crate) fn submit_fence(self: &Arc<Self>, executes: bool, body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>) {
         self.throttle();
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         self.core.counters.launches.add(1);
@@ -342,10 +342,11 @@ impl ContextState {
         }
     }
 
-    /// Helps with other work while too many operations are in flight. If this thread cannot help any more, the limit gives way.
+    /// Helps with other work while too many operations are in flight. If this thread cannot help any more, the limit gives way; so it
+    /// does while the task has data mapped, which it could not release while it waits.
     fn throttle(self: &Arc<Self>) {
         let window = self.core.window;
-        if self.in_flight.load(Ordering::Relaxed) >= window {
+        if self.in_flight.load(Ordering::Relaxed) >= window && !self.with_stream(|stream| stream.inline.is_in_use()) {
             let fewer = self.fewer_than(window - window / 4);
             let _ = self.core.realm().wait(fewer);
         }

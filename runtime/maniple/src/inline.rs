@@ -40,6 +40,11 @@ impl Drop for Hold {
 }
 
 impl InlineUses {
+    /// Whether the task holds any mapping.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.0.iter().any(|(hold, _)| hold.strong_count() > 0)
+    }
+
     /// A mapping in use that interferes with a requirement.
     fn conflict(&mut self, requirement: &Requirement) -> bool {
         self.0.retain(|(hold, _)| hold.strong_count() > 0);
@@ -272,7 +277,7 @@ impl Context {
         let place = Arc::new(Mutex::new(None));
         state.submit(std::slice::from_ref(&bound), |stream, submission| {
             stream.inline.0.push((Arc::downgrade(&hold), requirement));
-            Box::new(Arc::new(InlineOperation {
+            Arc::new(Arc::new(InlineOperation {
                 bound: bound.clone(),
                 region: region.clone(),
                 context: Arc::clone(state),

@@ -36,7 +36,8 @@ pub(crate) struct Operation {
     pub(crate) sequence: u64,
     pub(crate) context: Arc<ContextState>,
     pub(crate) completion: UserEvent,
-    body: Box<dyn Mappable>,
+    /// What is to be mapped; gone once it has been, so that an operation which is only remembered holds no data.
+    body: Mutex<Option<Arc<dyn Mappable>>>,
     /// Operations that must be mapped before, plus one while the launch is being analysed.
     waiting: AtomicUsize,
     has_retired: AtomicBool,
@@ -49,29 +50,28 @@ impl Operation {
         context: &Arc<ContextState>,
         sequence: u64,
         completion: UserEvent,
-        body: Box<dyn Mappable>,
+        body: Arc<dyn Mappable>,
     ) -> Arc<Self> {
         Arc::new(Self {
             sequence,
             context: Arc::clone(context),
             completion,
-            body,
+            body: Mutex::new(Some(body)),
             waiting: AtomicUsize::new(1),
             has_retired: AtomicBool::new(false),
             dependents: Mutex::new(Some(SmallVec::new())),
         })
     }
 
-    pub(crate) fn name(&self) -> &str {
-        self.body.name()
-    }
-
-    pub(crate) fn points(&self) -> u64 {
-        self.body.points()
+    /// What is to be mapped, unless it has been.
+    pub(crate) fn body(&self) -> Option<Arc<dyn Mappable>> {
+        self.body.lock().clone()
     }
 
     pub(crate) fn map(self: &Arc<Self>) {
-        self.body.map(self);
+        if let Some(body) = self.body() {
+            body.map(self);
+        }
     }
 
     /// Makes `self` wait for `earlier` to be mapped, unless that has happened.
@@ -91,6 +91,7 @@ impl Operation {
 
     /// The physical state now shows the operation: whoever waited for that may go on.
     pub(crate) fn mark_mapped(&self) {
+        drop(self.body.lock().take());
         let dependents = self.dependents.lock().take();
         for dependent in dependents.into_iter().flatten() {
             dependent.release();
@@ -131,6 +132,6 @@ impl LogicalUser for Arc<Operation> {
 
 impl fmt::Debug for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{} {}", self.sequence, self.name())
+        write!(f, "operation #{}", self.sequence)
     }
 }

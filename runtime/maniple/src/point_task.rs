@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
 use crate::physical::movement::Preconditions;
-use crate::physical::state::{RegionState, Sink};
+use crate::physical::state::{Instances, RegionState, Sink};
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
 use crate::task::{Body, Value};
 use crate::task_operation::TaskState;
@@ -230,8 +230,8 @@ fn bring_home(context: &ContextState, regions: &[PhysicalRegion]) -> Event {
         match privilege {
             Privilege::Read => {}
             Privilege::ReadWrite | Privilege::Discard => {
-                let access =
-                    Access { region, privilege: Privilege::Read, instances, in_place: false, order: (u64::MAX, 0) };
+                let (privilege, homes, order) = (Privilege::Read, &Instances::new(), (u64::MAX, 0));
+                let access = Access { region, privilege, instances, in_place: false, homes, order };
                 Analysis::new(core, &mut data, &mut rank).prepare(&access, &mut after);
             }
             Privilege::Reduce(_) => {

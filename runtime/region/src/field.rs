@@ -88,11 +88,19 @@ pub struct FieldSpace {
     destroyed: AtomicBool,
 }
 
-/// A field id: the field that has it now, if any, and how many had it before.
-#[derive(Debug, Default)]
+/// A field id: the field that has it now or had it last, and how many had it before.
+#[derive(Debug)]
 struct Slot {
-    field: Option<FieldDescriptor>,
+    field: FieldDescriptor,
+    /// The field was freed. Operations that were launched before may still use it.
+    is_free: bool,
     generation: u32,
+}
+
+impl Slot {
+    fn present(&self) -> Option<&FieldDescriptor> {
+        (!self.is_free).then_some(&self.field)
+    }
 }
 
 impl FieldSpace {
@@ -112,24 +120,24 @@ impl FieldSpace {
         self.max_fields
     }
 
-    /// Adds a field and returns its id. Ids of freed fields are used again.
+    /// Adds a field and returns its id. Ids of freed fields are used again when all others have been used.
     ///
     /// # Errors
     /// [`RegionError::TooManyFields`] when the space is full, [`RegionError::Destroyed`] after [`FieldSpace::destroy`].
     pub fn allocate(&self, name: &str, ty: FieldType) -> Result<FieldId, RegionError> {
         self.check_alive()?;
-        let field = Some(FieldDescriptor { name: name.to_owned(), ty });
+        let field = FieldDescriptor { name: name.to_owned(), ty };
         let mut slots = self.slots.write();
-        if let Some(free) = slots.iter().position(|slot| slot.field.is_none()) {
-            slots[free] = Slot { field, generation: slots[free].generation + 1 };
-            self.reuses.fetch_add(1, Ordering::Release);
-            return Ok(FieldId(free as u32));
+        if slots.len() < self.max_fields {
+            slots.push(Slot { field, is_free: false, generation: 0 });
+            return Ok(FieldId((slots.len() - 1) as u32));
         }
-        if slots.len() == self.max_fields {
+        let Some(free) = slots.iter().position(|slot| slot.is_free) else {
             return Err(RegionError::TooManyFields { field: name.to_owned(), limit: self.max_fields });
-        }
-        slots.push(Slot { field, generation: 0 });
-        Ok(FieldId((slots.len() - 1) as u32))
+        };
+        slots[free] = Slot { field, is_free: false, generation: slots[free].generation + 1 };
+        self.reuses.fetch_add(1, Ordering::Release);
+        Ok(FieldId(free as u32))
     }
 
     /// Removes a field.
@@ -139,8 +147,8 @@ impl FieldSpace {
     pub fn free(&self, field: FieldId) -> Result<(), RegionError> {
         let mut slots = self.slots.write();
         match slots.get_mut(field.0 as usize) {
-            Some(slot) if slot.field.is_some() => {
-                slot.field = None;
+            Some(slot) if !slot.is_free => {
+                slot.is_free = true;
                 Ok(())
             }
             _ => Err(RegionError::NoSuchField { field }),
@@ -150,17 +158,17 @@ impl FieldSpace {
     /// Name and type of a field, or `None` when the space has no such field.
     #[must_use]
     pub fn get(&self, field: FieldId) -> Option<FieldDescriptor> {
-        self.slots.read().get(field.0 as usize)?.field.clone()
+        self.slots.read().get(field.0 as usize).and_then(Slot::present).cloned()
     }
 
-    /// Type of a field.
+    /// Type of a field; of one that was freed too, since operations that were launched before may still use it.
     ///
     /// # Errors
-    /// [`RegionError::NoSuchField`] when the space has no such field.
+    /// [`RegionError::NoSuchField`] when the space never had such a field.
     pub fn type_of(&self, field: FieldId) -> Result<FieldType, RegionError> {
         match self.slots.read().get(field.0 as usize) {
-            Some(Slot { field: Some(descriptor), .. }) => Ok(descriptor.ty),
-            _ => Err(RegionError::NoSuchField { field }),
+            Some(slot) => Ok(slot.field.ty),
+            None => Err(RegionError::NoSuchField { field }),
         }
     }
 
@@ -168,7 +176,7 @@ impl FieldSpace {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<FieldId> {
         let slots = self.slots.read();
-        let index = slots.iter().position(|slot| slot.field.as_ref().is_some_and(|field| field.name == name))?;
+        let index = slots.iter().position(|slot| slot.present().is_some_and(|field| field.name == name))?;
         Some(FieldId(index as u32))
     }
 
@@ -192,7 +200,7 @@ impl FieldSpace {
     #[must_use]
     pub fn fields(&self) -> FieldMask {
         let slots = self.slots.read();
-        let present = slots.iter().enumerate().filter(|(_, slot)| slot.field.is_some());
+        let present = slots.iter().enumerate().filter(|(_, slot)| !slot.is_free);
         present.map(|(index, _)| FieldId(index as u32)).collect()
     }
 

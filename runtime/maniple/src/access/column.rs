@@ -64,6 +64,7 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     /// # Panics
     /// If the region does not have the point.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn place_or_panic(&self, point: Point<D>) -> NonNull<T> {
         match self.place(point) {
             Some(place) => place,
@@ -81,6 +82,7 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn outside(&self, point: Point<D>) -> ! {
         panic!("point {point} is outside the region, whose points lie within {}", self.space.bounds());
     }
@@ -89,6 +91,7 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     ///
     /// # Panics
     /// If the row is more than one point wide in another than the last dimension, or the region lacks one of its points.
+    #[track_caller]
     pub(crate) fn row(&self, row: &Rect<D>) -> (NonNull<T>, bool) {
         let flat = (0..D - 1).all(|d| row.lo[d] == row.hi[d]);
         assert!(flat, "a span is a row along the last dimension, but {row} is wider in another");

@@ -36,6 +36,7 @@ impl<'a, T: Copy, const D: usize> Read<'a, T, D> {
     /// # Panics
     /// If the rectangle is no row, or the region lacks one of its points.
     #[must_use]
+    #[track_caller]
     pub fn span(&self, row: Rect<D>) -> Span<'_, T> {
         let (first, together) = self.column.row(&row);
         if together {
@@ -52,6 +53,7 @@ impl<T: Copy, const D: usize, P: Into<Point<D>>> Index<P> for Read<'_, T, D> {
     /// # Panics
     /// If the region does not have the point.
     #[inline(always)]
+    #[track_caller]
     fn index(&self, point: P) -> &T {
         // SAFETY: the column's values are valid, and nobody changes them while this accessor lives.
         unsafe { self.column.place_or_panic(point.into()).as_ref() }

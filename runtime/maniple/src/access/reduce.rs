@@ -55,6 +55,7 @@ impl<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> Reduce<'a, Op,
     /// # Panics
     /// If the region does not have the point.
     #[inline]
+    #[track_caller]
     pub fn fold(&mut self, point: impl Into<Point<D>>, contribution: Op::Rhs) {
         match &self.place {
             // SAFETY: the places are in the region, and only this accessor, borrowed mutably, touches them.

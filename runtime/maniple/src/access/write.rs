@@ -57,6 +57,7 @@ impl<'a, T: Copy, const D: usize> Write<'a, T, D> {
     /// # Panics
     /// If the rectangle is no row, or the region lacks one of its points.
     #[must_use]
+    #[track_caller]
     pub fn span(&self, row: Rect<D>) -> Span<'_, T> {
         let (first, together) = self.column.row(&row);
         if together {
@@ -72,6 +73,7 @@ impl<'a, T: Copy, const D: usize> Write<'a, T, D> {
     /// # Panics
     /// If the rectangle is no row, or the region lacks one of its points.
     #[must_use]
+    #[track_caller]
     pub fn span_mut(&mut self, row: Rect<D>) -> SpanMut<'_, T> {
         let (first, together) = self.column.row(&row);
         if together {
@@ -94,6 +96,7 @@ impl<T: Copy, const D: usize, P: Into<Point<D>>> Index<P> for Write<'_, T, D> {
     /// # Panics
     /// If the region does not have the point.
     #[inline(always)]
+    #[track_caller]
     fn index(&self, point: P) -> &T {
         // SAFETY: the column's values are valid; only this accessor changes them, and it is borrowed.
         unsafe { self.column.place_or_panic(point.into()).as_ref() }
@@ -104,6 +107,7 @@ impl<T: Copy, const D: usize, P: Into<Point<D>>> IndexMut<P> for Write<'_, T, D>
     /// # Panics
     /// If the region does not have the point.
     #[inline(always)]
+    #[track_caller]
     fn index_mut(&mut self, point: P) -> &mut T {
         // SAFETY: the column's values are valid; only this accessor touches them, and it is borrowed mutably.
         unsafe { self.column.place_or_panic(point.into()).as_mut() }

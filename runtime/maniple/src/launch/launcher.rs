@@ -160,7 +160,7 @@ impl Context {
         state.submit(&bounds, |_, submission| {
             let operation = TaskOperation::new(state, task, bounds.clone(), submission);
             results = Some(Arc::clone(operation.results()));
-            Box::new(operation)
+            Arc::new(operation)
         });
         Ok(results.expect("the operation was made"))
     }

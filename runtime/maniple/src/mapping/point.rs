@@ -167,6 +167,7 @@ impl PointMapping<'_> {
                     privilege: bound.requirement.privilege,
                     instances: &selection.instances,
                     in_place: selection.in_place,
+                    homes: &selection.homes,
                     order: self.order,
                 };
                 visit(&mut Analysis::new(self.core, states.of(state), &mut rank), &access, selection);

@@ -41,8 +41,10 @@ impl MapperSeat {
     ) -> Result<R> {
         core.counters.mapper_calls.add(1);
         let mut mapper = self.mapper.lock();
-        maniple_realm::fault::catch(|| call(&mut **mapper))
-            .map_err(|fault| Error::mapper(name, format!("of mapper `{}` panicked: {fault}", mapper.name())))
+        maniple_realm::fault::catch(|| call(&mut **mapper)).map_err(|fault| {
+            let said = fault.panic().map_or_else(|| fault.to_string(), |panic| panic.message.clone());
+            Error::mapper(name, format!("of mapper `{}` panicked: {said}", mapper.name()))
+        })
     }
 
     pub(crate) fn tunable(&self, core: &RuntimeCore, name: &str) -> Option<i64> {
@@ -109,19 +111,21 @@ impl MapperSeat {
     /// Splits operations, oldest first, into those that the mapper wants mapped now, in its order, and the others.
     fn select(&self, core: &RuntimeCore, mut ready: Vec<Arc<Operation>>) -> (Vec<Arc<Operation>>, Vec<Arc<Operation>>) {
         ready.sort_by_key(|operation| operation.sequence);
-        let infos: Vec<_> = ready.iter().map(|operation| describe(operation)).collect();
+        let ready: Vec<_> = ready.into_iter().filter_map(|operation| Some((operation.body()?, operation))).collect();
+        let infos: Vec<_> = (ready.iter())
+            .map(|(body, operation)| ReadyOperation {
+                name: body.name(),
+                sequence: operation.sequence,
+                points: body.points(),
+            })
+            .collect();
         let answer = self.call(core, "select_operations_to_map", |mapper| mapper.select_operations_to_map(&infos));
         // A mapper that panics here can't be asked what it wants: everything is mapped.
         let order = answer.unwrap_or_else(|_| (0..ready.len()).collect());
-        drop(infos);
-        let mut slots: Vec<Option<Arc<Operation>>> = ready.into_iter().map(Some).collect();
+        let mut slots: Vec<Option<Arc<Operation>>> = ready.into_iter().map(|(_, operation)| Some(operation)).collect();
         let chosen = order.iter().filter_map(|&index| slots.get_mut(index).and_then(Option::take)).collect();
         (chosen, slots.into_iter().flatten().collect())
     }
-}
-
-fn describe(operation: &Arc<Operation>) -> ReadyOperation<'_> {
-    ReadyOperation { name: operation.name(), sequence: operation.sequence, points: operation.points() }
 }
 
 fn attend_soon(core: &Arc<RuntimeCore>, processor: ProcessorId) {

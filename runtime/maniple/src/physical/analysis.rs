@@ -26,6 +26,8 @@ pub(crate) struct Access<'a> {
     pub(crate) instances: &'a Instances,
     /// A reduction that works on the values themselves instead of a buffer.
     pub(crate) in_place: bool,
+    /// For a reduction in a buffer: where contributions by other operators can be applied before.
+    pub(crate) homes: &'a Instances,
     pub(crate) order: Order,
 }
 
@@ -62,7 +64,7 @@ impl<'a> Analysis<'a> {
             after.need(instance.ready());
             for group in self.data.groups_of(fields) {
                 let touched = self.touched(group, access, instance);
-                self.bring_up_to_date(group, access.mode(), instance, &touched, fields);
+                self.bring_up_to_date(group, access.mode(), access.home(fields, instance), &touched, fields);
                 for (id, cover) in &touched {
                     self.gather(group, *id, cover, (access.mode(), instance), after);
                 }
@@ -130,7 +132,9 @@ impl<'a> Analysis<'a> {
                 };
                 if touched.iter().any(homeless) { self.carve(group, access.region) } else { touched }
             }
-            Mode::ReduceInBuffer(_) => self.touched_by(group, access.region),
+            Mode::ReduceInBuffer(_) if access.homes.is_empty() => self.touched_by(group, access.region),
+            // What other operators contributed is about to be applied where only this region's values have room.
+            Mode::ReduceInBuffer(_) => self.carve(group, access.region),
             Mode::Write | Mode::Discard | Mode::ReduceInPlace(_) => self.carve(group, access.region),
         }
     }
@@ -188,13 +192,10 @@ impl<'a> Analysis<'a> {
 
     /// An instance that can hold all points of a set: the preferred one, else one with current values, else any that the set knows.
     fn home(&self, set: &EquivalenceSet, preferred: &Arc<PhysicalInstance>) -> Option<Arc<PhysicalInstance>> {
-        let bounds = set.shape.space().bounds();
-        let holds =
-            |instance: &PhysicalInstance| instance.storage().layout().bounds().contains_rect(&bounds).unwrap_or(false);
-        if preferred.reduction().is_none() && holds(preferred) {
+        if preferred.can_hold(&set.shape) {
             return Some(Arc::clone(preferred));
         }
-        let known = || set.views.iter().filter(|view| holds(&view.instance));
+        let known = || set.views.iter().filter(|view| view.instance.can_hold(&set.shape));
         let best = known().find(|view| view.valid.is_everything()).or_else(|| known().next());
         best.map(|view| Arc::clone(view.instance.arc()))
     }
@@ -398,13 +399,19 @@ impl<'a> Analysis<'a> {
 
     /// The position of a set's view of an instance. If the set does not know the instance yet, whatever used it before must end first.
     fn view(&mut self, group: usize, id: SetId, instance: &Arc<PhysicalInstance>, after: &mut Preconditions) -> usize {
-        let set = self.set_mut(group, id);
+        let realm = self.core.pruning_realm();
+        let set = self.data.group_mut(group).set_mut(id);
         if let Some(view) = set.find_view(instance) {
             return view;
         }
-        set.views.push(View::new(Held::new(instance)));
-        instance.leftovers(self.core.pruning_realm()).into_iter().for_each(|event| after.follow(event));
-        self.set(group, id).views.len() - 1
+        let mut view = View::new(Held::new(instance));
+        for event in instance.leftovers(realm) {
+            after.follow(event);
+            // What comes next may use the instance for some of the points only: later uses of the others must follow too.
+            view.readers.push(event, Cover::Everything, realm);
+        }
+        set.views.push(view);
+        set.views.len() - 1
     }
 
     fn set(&self, group: usize, id: SetId) -> &EquivalenceSet {
@@ -421,6 +428,12 @@ fn view_of(set: &EquivalenceSet, instance: &PhysicalInstance) -> usize {
 }
 
 impl Access<'_> {
+    /// Where values are brought up to date for an instance of the access: there, unless it is a buffer.
+    fn home<'a>(&'a self, fields: &FieldMask, instance: &'a Arc<PhysicalInstance>) -> &'a Arc<PhysicalInstance> {
+        let home = self.homes.iter().find(|(held, _)| held.overlaps(fields));
+        home.map_or(instance, |(_, home)| home)
+    }
+
     fn mode(&self) -> Mode {
         match (self.privilege, self.in_place) {
             (Privilege::Read, _) => Mode::Read,

@@ -9,7 +9,7 @@ use maniple_realm::instance::Instance;
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::MemoryId;
 use maniple_realm::{After, Event, Realm};
-use maniple_region::{FieldMask, LogicalRegion, OperatorId};
+use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -74,6 +74,12 @@ impl PhysicalInstance {
     /// The operator, if this is a buffer for contributions.
     pub(crate) fn reduction(&self) -> Option<OperatorId> {
         self.reduction
+    }
+
+    /// Whether it can hold values of all these points.
+    pub(crate) fn can_hold(&self, points: &Shape) -> bool {
+        let bounds = self.storage.layout().bounds();
+        self.reduction.is_none() && bounds.contains_rect(&points.space().bounds()).unwrap_or(false)
     }
 
     /// The memory may be touched after this.

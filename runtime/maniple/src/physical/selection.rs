@@ -20,6 +20,8 @@ pub(crate) struct Selection {
     pub(crate) instances: Instances,
     /// A reduction that works on the values themselves.
     pub(crate) in_place: bool,
+    /// For a reduction in buffers: where contributions by other operators can be applied before, if no instance holds those values yet.
+    pub(crate) homes: Instances,
     /// What must happen before the instances are used, besides what the sets know: the refilling of a buffer.
     pub(crate) ready: Preconditions,
     /// Instances that were made for this selection.
@@ -88,28 +90,41 @@ impl RegionData {
         request: &Request<'_>,
         choice: &InstanceChoice,
     ) -> Result<Selection, SelectionError> {
-        let mut missing = request.fields.clone();
         let mut selection =
             Selection { in_place: matches!(request.privilege, Privilege::Reduce(_)), ..Selection::default() };
+        match self.values(core, request, choice, &mut selection) {
+            Ok(instances) => {
+                selection.instances = instances;
+                Ok(selection)
+            }
+            Err(error) => {
+                self.deselect(selection);
+                Err(failure(request.number, error))
+            }
+        }
+    }
+
+    /// Instances for the values of a request: those that exist, else new ones.
+    fn values(
+        &mut self,
+        core: &RuntimeCore,
+        request: &Request<'_>,
+        choice: &InstanceChoice,
+        selection: &mut Selection,
+    ) -> Result<Instances, CreateError> {
+        let mut missing = request.fields.clone();
         let wanted = (&choice.layout, choice.reuse);
-        selection.instances = self.table.find(request.region, &mut missing, choice.memory, wanted);
+        let mut instances = self.table.find(request.region, &mut missing, choice.memory, wanted);
         if missing.is_empty() {
-            return Ok(selection);
+            return Ok(instances);
         }
         let region = self.extent(request.region, choice.extent);
         for columns in columns(&missing, &self.available_fields(), choice.columns) {
-            match self.create(core, &region, &columns, choice, None) {
-                Ok(instance) => {
-                    selection.created.push(Arc::clone(&instance));
-                    selection.instances.push((columns.intersection(&missing), instance));
-                }
-                Err(error) => {
-                    self.deselect(selection);
-                    return Err(failure(request.number, error));
-                }
-            }
+            let instance = self.create(core, &region, &columns, choice, None)?;
+            selection.created.push(Arc::clone(&instance));
+            instances.push((columns.intersection(&missing), instance));
         }
-        Ok(selection)
+        Ok(instances)
     }
 
     /// One buffer a field: contributions to different fields may have different types.
@@ -125,6 +140,15 @@ impl RegionData {
             if let Err(error) = self.select_buffer(core, request, (choice, operator, field), &mut selection) {
                 self.deselect(selection);
                 return Err(failure(request.number, error));
+            }
+        }
+        if self.is_homeless(request.region, request.fields, operator) {
+            match self.values(core, request, choice, &mut selection) {
+                Ok(homes) => selection.homes = homes,
+                Err(error) => {
+                    self.deselect(selection);
+                    return Err(failure(request.number, error));
+                }
             }
         }
         Ok(selection)
@@ -179,6 +203,20 @@ impl RegionData {
             }
         }
         any
+    }
+
+    /// Whether contributions by another operator wait in a region for values that no instance can hold.
+    fn is_homeless(&mut self, region: &LogicalRegion, fields: &FieldMask, operator: OperatorId) -> bool {
+        let forest = Arc::clone(self.root.space().forest());
+        let shapes = forest.shapes();
+        self.groups_of(fields).into_iter().any(|group| {
+            let touched = self.group_mut(group).touched(region.space(), shapes);
+            touched.iter().any(|(id, cover)| {
+                let set = self.group(group).set(*id);
+                let other = set.pending_operator(cover, shapes).is_some_and(|pending| pending != operator);
+                other && !set.views.iter().any(|view| view.instance.can_hold(&set.shape))
+            })
+        })
     }
 
     fn extent(&self, region: &LogicalRegion, extent: Extent) -> LogicalRegion {

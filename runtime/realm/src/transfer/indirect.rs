@@ -76,8 +76,11 @@ impl Indirection {
     ) -> Result<Self, TransferError> {
         let pointers = Side::of(pointers, space)?;
         pointers.expect_size(targets.dim() * size_of::<i64>())?;
-        let written = if direction == Direction::Gather { &near } else { &far };
-        if pointers.is(written) {
+        let (written, meet) = match direction {
+            Direction::Gather => (&near, true),
+            Direction::Scatter => (&far, space.overlaps(&targets).unwrap_or(true)),
+        };
+        if pointers.is(written) && meet {
             return Err(TransferError::OverwritesPointers { instance: pointers.instance.id(), field: pointers.field });
         }
         Ok(Self { direction, pointers, near, far, targets, dangling })
