@@ -10,7 +10,8 @@ const ROUNDS: usize = 7;
 fn main() {
     println!("{:<48} {:>10} {:<8} wanted", "what", "median", "unit");
     let realm = Realm::builder().workers(2).build().expect("two workers can be started");
-    let per = |count: usize, run: &mut dyn FnMut()| median((0..ROUNDS).map(|_| seconds(&mut *run)).collect()) / count as f64;
+    let per =
+        |count: usize, run: &mut dyn FnMut()| median((0..ROUNDS).map(|_| seconds(&mut *run)).collect()) / count as f64;
 
     const LINKS: usize = 1_000_000;
     let chain = per(LINKS, &mut || trigger_chain(&realm, LINKS));

@@ -77,7 +77,7 @@ impl Indirection {
         let pointers = Side::of(pointers, space)?;
         pointers.expect_size(targets.dim() * size_of::<i64>())?;
         let (written, meet) = match direction {
-            Direction::Gather => (&near, true),
+            Direction::Gather => (&near, !space.is_empty()),
             Direction::Scatter => (&far, space.overlaps(&targets).unwrap_or(true)),
         };
         if pointers.is(written) && meet {
