@@ -97,7 +97,7 @@ pub trait Mapper: Send {
         RequirementMapping::Instance(choices)
     }
 
-    /// Says where the data shall be that a task maps for itself, or that the runtime reads to compute a partition.
+    /// Says where the data shall be that a task maps for itself.
     ///
     /// By default as [`map_requirement`](Self::map_requirement) does for a task on `processor`.
     fn map_inline(
