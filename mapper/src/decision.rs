@@ -1,5 +1,7 @@
 //! What a mapper answers.
 
+use std::fmt;
+
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::{MemoryId, ProcessorId};
 use maniple_space::AnyRect;
@@ -76,6 +78,67 @@ impl InstanceChoice {
     pub fn whole(mut self) -> Self {
         self.extent = Extent::Root;
         self
+    }
+}
+
+impl fmt::Display for RequirementMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Virtual => f.write_str("virtual"),
+            Self::Instance(choices) => {
+                for (index, choice) in choices.iter().enumerate() {
+                    write!(f, "{}{choice}", if index == 0 { "" } else { " | " })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Display for InstanceChoice {
+    /// What differs from [`InstanceChoice::in_memory`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.memory)?;
+        let plain = Self::in_memory(self.memory);
+        if self.extent != plain.extent {
+            write!(f, ", {}", self.extent)?;
+        }
+        if self.reuse != plain.reuse {
+            write!(f, ", {}", self.reuse)?;
+        }
+        match self.columns {
+            Columns::Requirement => {}
+            Columns::Separate => f.write_str(", each field apart")?,
+            Columns::All => f.write_str(", all fields")?,
+        }
+        if let Some(arrangement) = self.layout.arrangement {
+            write!(f, ", {arrangement}")?;
+        }
+        if self.reduction == ReductionPlace::InPlace {
+            f.write_str(", in place")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Region => f.write_str("the part"),
+            Self::Ancestor(levels) => write!(f, "{levels} above"),
+            Self::Root => f.write_str("the whole"),
+        }
+    }
+}
+
+impl fmt::Display for Reuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any instance"),
+            Self::Exact => f.write_str("made for it"),
+            Self::Only(id) => write!(f, "instance {}", id.0),
+            Self::Never => f.write_str("new"),
+        }
     }
 }
 

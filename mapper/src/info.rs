@@ -1,5 +1,7 @@
 //! What a mapper is told.
 
+use std::fmt;
+
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId, ProcessorKind};
 use maniple_region::{FieldMask, LogicalRegion, Privilege};
@@ -62,6 +64,13 @@ impl RequirementInfo {
         let fields = self.region.fields();
         let size: usize = self.fields.iter().filter_map(|field| fields.type_of(field).ok()).map(|ty| ty.size).sum();
         self.region.space().space().volume().saturating_mul(size as u64)
+    }
+}
+
+impl fmt::Display for RequirementInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields = self.region.fields().names_of(&self.fields);
+        write!(f, "{} {fields} of {}", self.privilege, self.region)
     }
 }
 

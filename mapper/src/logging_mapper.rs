@@ -53,10 +53,14 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
         let mapping = self.inner.map_task(task, context);
         let variant = task.variants.get(mapping.variant).map_or("no such variant", |variant| variant.name);
-        self.log(&format!(
-            "map {}{}: {variant} on {}, priority {}, {:?}",
-            task.name, task.point, mapping.processor, mapping.priority, mapping.requirements
-        ));
+        let mut line = format!("map {}{}: {variant} on {}", task.name, task.point, mapping.processor);
+        if mapping.priority != 0 {
+            line += &format!(", priority {}", mapping.priority);
+        }
+        for (requirement, place) in task.requirements.iter().zip(&mapping.requirements) {
+            line += &format!("; {requirement} -> {place}");
+        }
+        self.log(&line);
         mapping
     }
 
@@ -77,7 +81,7 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         let mapping = self.inner.map_inline(requirement, processor, context);
-        self.log(&format!("map inline {}: {mapping:?}", requirement.region));
+        self.log(&format!("map inline {requirement} -> {mapping}"));
         mapping
     }
 
