@@ -1,2 +1,7 @@
-//! The `maniple` program.
-fn main() {}
+//! The `maniple` program: see [`maniple_apps::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    maniple_apps::cli::main()
+}

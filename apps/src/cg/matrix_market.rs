@@ -1,0 +1,463 @@
+//! Reads Matrix Market files (Boisvert, Pozo and Remington 1996, *The Matrix Market Exchange Formats*).
+//!
+//! Read are symmetric matrices of real numbers in all forms that the format has for them: `coordinate` and `array`; `real`, `integer` and
+//! `pattern` (all ones); `symmetric`, and `general` if the numbers are symmetric. What is refused is refused with the name of the
+//! file, the line and the reason.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::sparse::{Entry, Sparse};
+
+/// Why a matrix can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MatrixError {
+    /// The file can't be read.
+    #[error("{}: cannot be read: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A line of the file is wrong, or is the reason why the matrix can't be used.
+    #[error("{}:{line}: {reason}", file.display())]
+    Line {
+        /// The file.
+        file: PathBuf,
+        /// The number of the line, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The matrix as a whole can't be used.
+    #[error("{name}: {reason}")]
+    Unsuitable {
+        /// The file, or another name of the matrix.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Reads a symmetric matrix.
+///
+/// # Errors
+/// If the file can't be read or breaks off, a line of it does not make sense, or the matrix is not square, real and symmetric.
+pub fn read(file: &Path) -> Result<Sparse, MatrixError> {
+    let opened = File::open(file).map_err(|source| MatrixError::Unreadable { file: file.to_owned(), source })?;
+    read_from(file, opened)
+}
+
+/// Reads a symmetric matrix from anything; `file` is what errors call it.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(file: &Path, text: impl Read) -> Result<Sparse, MatrixError> {
+    let mut lines = Lines { file, text: BufReader::new(text), line: 0, buffer: Vec::new() };
+    let header = Header::read(&mut lines)?;
+    let size = Size::read(&mut lines, &header)?;
+    let entries = match header.layout {
+        Layout::Coordinate => read_coordinates(&mut lines, &header, size)?,
+        Layout::Array => read_array(&mut lines, &header, size)?,
+    };
+    if let Some(extra) = lines.next()? {
+        let extra = extra.to_owned();
+        return Err(lines.wrong(format!(
+            "'{}' comes after the last of the {} entries",
+            start_of(&extra),
+            size.entries
+        )));
+    }
+    assemble(&lines, &header, size, entries)
+}
+
+/// An entry and the line that it stands in.
+type Placed = (Entry, usize);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Coordinate,
+    Array,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    Real,
+    Integer,
+    Pattern,
+}
+
+#[derive(Clone, Copy)]
+struct Header {
+    layout: Layout,
+    numbers: Numbers,
+    is_symmetric: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Size {
+    /// Rows, and columns.
+    rows: usize,
+    /// Entries in the file.
+    entries: usize,
+}
+
+/// The lines of a file that are neither comments nor empty.
+struct Lines<'a, R> {
+    file: &'a Path,
+    text: BufReader<R>,
+    /// The number of the last line read.
+    line: usize,
+    buffer: Vec<u8>,
+}
+
+impl<R: Read> Lines<'_, R> {
+    /// The next line, whatever it is.
+    fn any(&mut self) -> Result<Option<&str>, MatrixError> {
+        self.buffer.clear();
+        let unreadable = |source| MatrixError::Unreadable { file: self.file.to_owned(), source };
+        if self.text.read_until(b'\n', &mut self.buffer).map_err(unreadable)? == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        match std::str::from_utf8(&self.buffer) {
+            Ok(line) => Ok(Some(line.trim())),
+            Err(_) => Err(wrong(self.file, self.line, "it is not text".to_owned())),
+        }
+    }
+
+    /// The next line that says something.
+    fn next(&mut self) -> Result<Option<&str>, MatrixError> {
+        loop {
+            match self.any()? {
+                None => return Ok(None),
+                Some(line) if line.is_empty() || line.starts_with('%') => {}
+                // What is returned is taken again from the buffer: the borrow checker can't see that this loop ends here.
+                Some(_) => break,
+            }
+        }
+        Ok(std::str::from_utf8(&self.buffer).ok().map(str::trim))
+    }
+
+    fn wrong(&self, reason: String) -> MatrixError {
+        wrong(self.file, self.line.max(1), reason)
+    }
+
+    fn unsuitable(&self, reason: String) -> MatrixError {
+        MatrixError::Unsuitable { name: self.file.display().to_string(), reason }
+    }
+}
+
+fn wrong(file: &Path, line: usize, reason: String) -> MatrixError {
+    MatrixError::Line { file: file.to_owned(), line, reason }
+}
+
+/// As much of a line as is fit for a message.
+fn start_of(line: &str) -> String {
+    let start: String = line.chars().take(40).collect();
+    if start.len() < line.len() { format!("{start}...") } else { start }
+}
+
+impl Header {
+    fn read(lines: &mut Lines<'_, impl Read>) -> Result<Self, MatrixError> {
+        let Some(first) = lines.any()? else { return Err(lines.wrong("the file is empty".to_owned())) };
+        let words: Vec<String> = first.split_whitespace().map(str::to_ascii_lowercase).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let ["%%matrixmarket", object, layout, numbers, symmetry] = words[..] else {
+            return Err(lines.wrong(
+                "the first line of a Matrix Market file is '%%MatrixMarket matrix FORMAT FIELD SYMMETRY'".to_owned(),
+            ));
+        };
+        let header = Self::of_words(object, layout, numbers, symmetry);
+        header.map_err(|reason| lines.wrong(reason))
+    }
+
+    fn of_words(object: &str, layout: &str, numbers: &str, symmetry: &str) -> Result<Self, String> {
+        if object != "matrix" {
+            return Err(format!("the object is '{object}'; only a 'matrix' can be solved"));
+        }
+        let layout = match layout {
+            "coordinate" => Layout::Coordinate,
+            "array" => Layout::Array,
+            other => return Err(format!("the format '{other}' is neither 'coordinate' nor 'array'")),
+        };
+        let numbers = match numbers {
+            "real" | "double" => Numbers::Real,
+            "integer" => Numbers::Integer,
+            "pattern" => Numbers::Pattern,
+            "complex" => return Err("the entries are complex; this solver takes real ones".to_owned()),
+            other => return Err(format!("the field '{other}' is none of 'real', 'integer', 'pattern'")),
+        };
+        let is_symmetric = match symmetry {
+            "symmetric" => true,
+            "general" => false,
+            "skew-symmetric" => return Err("the matrix is skew-symmetric, hence not positive definite".to_owned()),
+            "hermitian" => return Err("the matrix is hermitian; this solver takes real symmetric ones".to_owned()),
+            other => return Err(format!("the symmetry '{other}' is neither 'symmetric' nor 'general'")),
+        };
+        if layout == Layout::Array && numbers == Numbers::Pattern {
+            return Err("an 'array' has all entries, so it can't be a 'pattern'".to_owned());
+        }
+        Ok(Self { layout, numbers, is_symmetric })
+    }
+}
+
+impl Size {
+    fn read(lines: &mut Lines<'_, impl Read>, header: &Header) -> Result<Self, MatrixError> {
+        let what = match header.layout {
+            Layout::Coordinate => "ROWS COLUMNS ENTRIES",
+            Layout::Array => "ROWS COLUMNS",
+        };
+        let Some(line) = lines.next()? else {
+            return Err(lines.wrong(format!("the file ends before the line '{what}'")));
+        };
+        let numbers: Option<Vec<i64>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
+        let shown = start_of(line);
+        let size = match (header.layout, numbers.as_deref()) {
+            (Layout::Coordinate, Some(&[rows, columns, entries])) => (rows, columns, Some(entries)),
+            (Layout::Array, Some(&[rows, columns])) => (rows, columns, None),
+            _ => return Err(lines.wrong(format!("expected '{what}', found '{shown}'"))),
+        };
+        Self::checked(size, header).map_err(|reason| lines.wrong(reason))
+    }
+
+    fn checked((rows, columns, entries): (i64, i64, Option<i64>), header: &Header) -> Result<Self, String> {
+        if rows < 1 || columns < 1 {
+            return Err(format!("a matrix of {rows} rows and {columns} columns has no entries to solve for"));
+        }
+        if rows != columns {
+            return Err(format!("the matrix is {rows} by {columns}; only a square one can be solved"));
+        }
+        if rows > i64::from(u32::MAX) {
+            return Err(format!("the matrix has {rows} rows; at most {} can be numbered", u32::MAX));
+        }
+        let rows = rows as usize;
+        let entries = match entries {
+            None if header.is_symmetric => rows * (rows + 1) / 2,
+            None => rows.saturating_mul(rows),
+            Some(entries) if entries < rows as i64 => {
+                return Err(format!(
+                    "{entries} entries for {rows} rows leave a diagonal entry out, but a positive definite matrix has them all"
+                ));
+            }
+            Some(entries) => entries as usize,
+        };
+        Ok(Self { rows, entries })
+    }
+}
+
+fn read_coordinates(lines: &mut Lines<'_, impl Read>, header: &Header, size: Size) -> Result<Vec<Placed>, MatrixError> {
+    // The file may promise more than it has.
+    let mut entries = Vec::with_capacity(size.entries.min(1 << 20));
+    for count in 0..size.entries {
+        let Some(line) = lines.next()? else { return Err(broken_off(lines, count, size)) };
+        let entry = parse_entry(line, header, size.rows).map_err(|reason| lines.wrong(reason))?;
+        entries.push((entry, lines.line));
+    }
+    Ok(entries)
+}
+
+fn read_array(lines: &mut Lines<'_, impl Read>, header: &Header, size: Size) -> Result<Vec<Placed>, MatrixError> {
+    let mut entries = Vec::new();
+    for column in 0..size.rows {
+        let first = if header.is_symmetric { column } else { 0 };
+        for row in first..size.rows {
+            let count = entries.len();
+            let Some(line) = lines.next()? else { return Err(broken_off(lines, count, size)) };
+            let value = parse_value(line, header).map_err(|reason| lines.wrong(reason))?;
+            entries.push((Entry { row: row as u32, column: column as u32, value }, lines.line));
+        }
+    }
+    Ok(entries)
+}
+
+fn broken_off(lines: &Lines<'_, impl Read>, count: usize, size: Size) -> MatrixError {
+    lines.wrong(format!("the file ends after {count} of {} entries", size.entries))
+}
+
+fn parse_entry(line: &str, header: &Header, rows: usize) -> Result<Entry, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (row, column, value) = match (header.numbers, &words[..]) {
+        (Numbers::Pattern, &[row, column]) => (row, column, 1.0),
+        (Numbers::Pattern, _) => return Err(format!("expected 'ROW COLUMN', found '{}'", start_of(line))),
+        (_, &[row, column, value]) => (row, column, parse_value(value, header)?),
+        _ => return Err(format!("expected 'ROW COLUMN VALUE', found '{}'", start_of(line))),
+    };
+    let place = |name: &str, word: &str| match word.parse::<i64>() {
+        Ok(number) if number >= 1 && number <= rows as i64 => Ok((number - 1) as u32),
+        Ok(number) => Err(format!("{name} {number} is not between 1 and {rows}")),
+        Err(_) => Err(format!("the {name} '{}' is not a whole number", start_of(word))),
+    };
+    let entry = Entry { row: place("row", row)?, column: place("column", column)?, value };
+    if header.is_symmetric && entry.column > entry.row {
+        return Err(format!(
+            "entry ({row}, {column}) is above the diagonal; a symmetric file lists those below, and the diagonal"
+        ));
+    }
+    Ok(entry)
+}
+
+fn parse_value(word: &str, header: &Header) -> Result<f64, String> {
+    if header.numbers == Numbers::Integer {
+        let number = i64::from_str(word).map_err(|_| format!("'{}' is not a whole number", start_of(word)))?;
+        return Ok(number as f64);
+    }
+    // Fortran writes 1.5D+03.
+    let value = f64::from_str(word).or_else(|_| f64::from_str(&word.replace(['d', 'D'], "e")));
+    match value {
+        Ok(value) if value.is_finite() => Ok(value),
+        Ok(_) => Err(format!("the value '{}' is not finite", start_of(word))),
+        Err(_) => Err(format!("'{}' is not a number", start_of(word))),
+    }
+}
+
+/// How far apart, relative to the larger, two entries may be that should be equal: enough for files that print few digits.
+const SYMMETRY_TOLERANCE: f64 = 1e-9;
+
+/// Puts rows in order, mirrors what the file leaves out, and checks that a general matrix is symmetric.
+fn assemble(
+    lines: &Lines<'_, impl Read>,
+    header: &Header,
+    size: Size,
+    placed: Vec<Placed>,
+) -> Result<Sparse, MatrixError> {
+    let mirrored = placed.iter().map(|(entry, _)| entry.mirrored()).filter(|entry| entry.row != entry.column);
+    let all: Vec<Entry> = match header.is_symmetric {
+        true => placed.iter().map(|(entry, _)| *entry).chain(mirrored).collect(),
+        false => placed.iter().map(|(entry, _)| *entry).collect(),
+    };
+    let matrix = Sparse::from_entries(size.rows, all);
+    if !header.is_symmetric {
+        let scale = matrix.largest_value();
+        for (entry, line) in &placed {
+            let (value, other) = (matrix.get(entry.row, entry.column), matrix.get(entry.column, entry.row));
+            let allowed = SYMMETRY_TOLERANCE * value.abs().max(other.abs()).max(scale * f64::EPSILON);
+            if (value - other).abs() > allowed {
+                let (row, column) = (entry.row + 1, entry.column + 1);
+                let reason = format!(
+                    "the matrix is not symmetric: entry ({row}, {column}) is {value}, but ({column}, {row}) is {other}"
+                );
+                return Err(wrong(lines.file, *line, reason));
+            }
+        }
+    }
+    matrix.check_diagonal().map_err(|reason| lines.unsuitable(reason))?;
+    Ok(matrix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Sparse, String> {
+        read_from(Path::new("a.mtx"), text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[track_caller]
+    fn refused(text: &str, message: &str) {
+        assert_eq!(parse(text).err().as_deref(), Some(message));
+    }
+
+    fn dense(matrix: &Sparse) -> Vec<Vec<f64>> {
+        let size = matrix.rows() as u32;
+        (0..size).map(|row| (0..size).map(|column| matrix.get(row, column)).collect()).collect()
+    }
+
+    #[test]
+    fn all_forms_of_one_symmetric_matrix_are_the_same_matrix() {
+        let expected = vec![vec![2.0, -1.0, 0.0], vec![-1.0, 2.0, 3.0], vec![0.0, 3.0, 9.0]];
+        let forms = [
+            "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n\n3 3 5\n1 1 2\n2 1 -1.0\n2 2 2e0\n3 2 3\n3 3 9\n",
+            "%%matrixmarket MATRIX Coordinate Integer General\n3 3 7\n3 3 9\n1 1 2\n1 2 -1\n2 1 -1\n2 2 2\n2 3 3\n3 2 3\n",
+            "%%MatrixMarket matrix array real symmetric\n3 3\n2\n-1\n0\n2\n3\n9D0\n",
+            "%%MatrixMarket matrix array real general\r\n3 3\r\n2\r\n-1\r\n0\r\n-1\r\n2\r\n3\r\n0\r\n3\r\n9\r\n",
+        ];
+        for form in forms {
+            assert_eq!(parse(form).map(|matrix| dense(&matrix)), Ok(expected.clone()), "{form}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_all_ones_and_entries_given_twice_add_up() {
+        let pattern = parse("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 3\n1 1\n2 2\n2 1").unwrap();
+        assert_eq!(dense(&pattern), [[1.0, 1.0], [1.0, 1.0]]);
+        let twice = parse("%%MatrixMarket matrix coordinate real general\n1 1 2\n1 1 2\n1 1 3").unwrap();
+        assert_eq!(dense(&twice), [[5.0]]);
+    }
+
+    #[test]
+    fn a_general_matrix_may_be_symmetric_to_within_its_digits() {
+        let nearly = "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 1\n2 2 1\n1 2 0.333333333333\n2 1 0.333333333334\n";
+        assert!(parse(nearly).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_matrix_market_file_is_refused() {
+        let first = "the first line of a Matrix Market file is '%%MatrixMarket matrix FORMAT FIELD SYMMETRY'";
+        refused("", "a.mtx:1: the file is empty");
+        refused("1 1 1\n", &format!("a.mtx:1: {first}"));
+        refused("%%MatrixMarket matrix coordinate real\n", &format!("a.mtx:1: {first}"));
+        let read = read_from(Path::new("a.mtx"), &[0xff, 0xfe, 0x00, b'\n'][..]);
+        assert_eq!(read.unwrap_err().to_string(), "a.mtx:1: it is not text");
+    }
+
+    #[test]
+    fn what_conjugate_gradients_cannot_solve_is_refused_with_the_reason() {
+        let header = |rest: &str| format!("%%MatrixMarket matrix {rest}\n1 1 1\n1 1 1\n");
+        let skew = "a.mtx:1: the matrix is skew-symmetric, hence not positive definite";
+        refused(&header("coordinate real skew-symmetric"), skew);
+        refused(
+            &header("coordinate complex symmetric"),
+            "a.mtx:1: the entries are complex; this solver takes real ones",
+        );
+        let hermitian = "a.mtx:1: the matrix is hermitian; this solver takes real symmetric ones";
+        refused(&header("coordinate real hermitian"), hermitian);
+        refused(&header("array pattern general"), "a.mtx:1: an 'array' has all entries, so it can't be a 'pattern'");
+        let general = "%%MatrixMarket matrix coordinate real general\n";
+        refused(&format!("{general}2 3 1\n"), "a.mtx:2: the matrix is 2 by 3; only a square one can be solved");
+        refused(
+            &format!("{general}2 2 3\n1 1 4\n2 2 4\n2 1 1\n"),
+            "a.mtx:5: the matrix is not symmetric: entry (2, 1) is 1, but (1, 2) is 0",
+        );
+        refused(
+            &format!("{general}2 2 2\n1 1 4\n1 1 1\n"),
+            "a.mtx: row 2 has the diagonal entry 0, but those of a positive definite matrix are positive",
+        );
+    }
+
+    #[test]
+    fn sizes_and_entries_that_make_no_sense_are_refused_where_they_stand() {
+        let symmetric = "%%MatrixMarket matrix coordinate real symmetric\n";
+        refused(symmetric, "a.mtx:1: the file ends before the line 'ROWS COLUMNS ENTRIES'");
+        refused(&format!("{symmetric}2 2\n"), "a.mtx:2: expected 'ROWS COLUMNS ENTRIES', found '2 2'");
+        refused(
+            &format!("{symmetric}0 0 0\n"),
+            "a.mtx:2: a matrix of 0 rows and 0 columns has no entries to solve for",
+        );
+        refused(
+            &format!("{symmetric}-1 -1 1\n"),
+            "a.mtx:2: a matrix of -1 rows and -1 columns has no entries to solve for",
+        );
+        refused(
+            &format!("{symmetric}3000000000 3000000000 2\n"),
+            "a.mtx:2: 2 entries for 3000000000 rows leave a diagonal entry out, but a positive definite matrix has them all",
+        );
+        refused(&format!("{symmetric}1 1 2\n1 1 1\n"), "a.mtx:3: the file ends after 1 of 2 entries");
+        refused(&format!("{symmetric}1 1 1\n1 1 1\n1 1 2\n"), "a.mtx:4: '1 1 2' comes after the last of the 1 entries");
+        refused(&format!("{symmetric}1 1 1\n1 2 1\n"), "a.mtx:3: column 2 is not between 1 and 1");
+        refused(&format!("{symmetric}1 1 1\n0 1 1\n"), "a.mtx:3: row 0 is not between 1 and 1");
+        refused(&format!("{symmetric}1 1 1\n1 1\n"), "a.mtx:3: expected 'ROW COLUMN VALUE', found '1 1'");
+        refused(&format!("{symmetric}1 1 1\n1 1 one\n"), "a.mtx:3: 'one' is not a number");
+        refused(&format!("{symmetric}1 1 1\n1 1 inf\n"), "a.mtx:3: the value 'inf' is not finite");
+        refused(
+            &format!("{symmetric}2 2 2\n1 2 1\n2 2 1\n"),
+            "a.mtx:3: entry (1, 2) is above the diagonal; a symmetric file lists those below, and the diagonal",
+        );
+        let integer = "%%MatrixMarket matrix coordinate integer symmetric\n1 1 1\n1 1 1.5\n";
+        refused(integer, "a.mtx:3: '1.5' is not a whole number");
+    }
+}

@@ -1,0 +1,214 @@
+//! Solves a sparse symmetric positive definite system by conjugate gradients (Hestenes and Stiefel 1952) with Jacobi's preconditioner.
+//!
+//! [`sparse`], [`matrix_market`]: the matrix; [`tasks`]: vectors and matrix as regions, and what is computed; [`scalars`]: the scalars
+//! between the tasks; `partition` and `system`: how rows are split, and what is launched; here: what is solved, and whether the result
+//! is right.
+
+mod kernels;
+pub mod matrix_market;
+mod partition;
+pub mod scalars;
+pub mod sparse;
+mod system;
+pub mod tasks;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use maniple::{ProcessorKind, Runtime};
+
+use self::matrix_market::MatrixError;
+use self::sparse::Sparse;
+use self::system::{End, Limits, Outcome, System};
+use crate::error::{Error, Result};
+use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive};
+use crate::report::{Table, bytes, seconds};
+
+/// What `maniple run cg` teaches.
+pub const ABOUT: &str = "\
+Solve a sparse symmetric positive definite system A x = b by conjugate gradients, with Jacobi's preconditioner.
+
+A is the five-point discretisation of a Poisson problem, or any such matrix in a Matrix Market file; b is all ones. Rows are cut into \
+pieces with about as many entries each. Which entries of the matrix a piece has, and which elements of the vector these are multiplied with, \
+are images of the data, so that only what is needed moves.
+
+An iteration is three launches with a task for each piece: A times the direction, the step, the next direction. Inner products are futures: \
+they are summed, divided and passed to the next tasks without anybody waiting, and the program looks at the residual a few iterations \
+behind. Iterations launched beyond convergence take steps of length zero, so looking late changes nothing.
+
+When the residual of the iteration is small enough, b - A x is computed anew; if rounding has kept that larger, as it does on ill-conditioned \
+matrices, the iteration starts again from there. What is printed is computed once more from the answer by one thread.";
+
+/// What `maniple run cg` gives as examples.
+pub const EXAMPLES: &str = "\
+Examples:
+  maniple run cg                                    Poisson on 300 x 300 unknowns
+  maniple run cg --poisson 1000 --tolerance 1e-6    larger, and less exact
+  maniple run cg --matrix bcsstk13.mtx              a matrix from https://sparse.tamu.edu
+  maniple run cg --matrix 1138_bus.mtx --pieces 8 --mapper piecewise";
+
+/// What system to solve, and how well.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Solve with the symmetric matrix of a Matrix Market file
+    #[arg(long, value_name = "FILE", conflicts_with = "poisson")]
+    pub matrix: Option<PathBuf>,
+
+    /// Solve the Poisson problem on a square of N x N unknowns
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = positive, allow_hyphen_values = true)]
+    pub poisson: usize,
+
+    /// How small the norm of b - A x must be, relative to that of b
+    #[arg(long, value_name = "T", default_value_t = 1e-8, value_parser = tolerance, allow_hyphen_values = true)]
+    pub tolerance: f64,
+
+    /// Give up after so many iterations [default: 10 for each row, but at least 1000]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
+    pub max_iterations: Option<usize>,
+
+    /// Pieces that the rows are split into [default: one a processor]
+    #[arg(long, value_name = "N", value_parser = piece_count, allow_hyphen_values = true)]
+    pub pieces: Option<usize>,
+
+    /// The runtime.
+    #[command(flatten)]
+    pub runtime: RuntimeOptions,
+}
+
+default_from_command_line!(Options);
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && *number < 1.0);
+    number.ok_or_else(|| "it must be a number between 0 and 1, such as 1e-8".to_owned())
+}
+
+/// What was solved.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The matrix.
+    pub matrix: String,
+    /// Its rows.
+    pub rows: usize,
+    /// Its entries, both sides of the diagonal.
+    pub entries: usize,
+    /// The pieces of the rows.
+    pub pieces: usize,
+    /// Iterations until the tolerance was reached.
+    pub iterations: usize,
+    /// How often the iteration began anew because rounding had carried its residual away from b - A x.
+    pub restarts: usize,
+    /// The norm of b - A x relative to that of b, computed anew from x by one thread.
+    pub residual: f64,
+    /// How long the iteration took.
+    pub time: Duration,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = self.time / self.iterations.max(1) as u32;
+        let table = Table::new()
+            .line("matrix", format_args!("{} ({} rows, {} entries)", self.matrix, self.rows, self.entries))
+            .line("pieces", self.pieces)
+            .line("iterations", self.iterations)
+            .maybe("restarts", (self.restarts > 0).then_some(self.restarts))
+            .line("relative residual", format_args!("{:.2e} (|b - A x| / |b|, computed anew)", self.residual))
+            .line("time", format_args!("{} ({} an iteration)", seconds(self.time), seconds(each)));
+        write!(f, "cg\n{table}")
+    }
+}
+
+/// Solves a system whose right-hand side is all ones.
+///
+/// # Errors
+/// [`Error::Matrix`] if the matrix can't be read or is not symmetric, [`Error::Usage`] if there are more pieces than rows,
+/// [`Error::NoConvergence`] if the tolerance was not reached, [`Error::Runtime`] if a task fails.
+pub fn run(options: &Options) -> Result<Report> {
+    let (name, matrix) = match &options.matrix {
+        Some(file) => (file.display().to_string(), matrix_market::read(file)?),
+        None => (format!("Poisson {0} x {0}", options.poisson), poisson(options.poisson, options.runtime.capacity())?),
+    };
+    solve(&options.runtime.start()?, options, &name, &Arc::new(matrix))
+}
+
+fn poisson(side: usize, capacity: u64) -> Result<Sparse> {
+    let rows = side.saturating_mul(side);
+    if rows > u32::MAX as usize {
+        return Err(Error::Usage(format!(
+            "a square of {side} x {side} unknowns is too large: at most {} in all",
+            u32::MAX
+        )));
+    }
+    let wanted = tasks::bytes(rows as u64, 5 * rows as u64);
+    let too_large = |limit| {
+        let what = format!("a Poisson problem on {side} x {side} unknowns");
+        Error::TooLarge { what, wanted, limit }
+    };
+    if wanted > capacity {
+        let capacity = bytes(capacity);
+        return Err(too_large(format!(
+            "the {capacity} that data may take; make it smaller, or allow more with --memory"
+        )));
+    }
+    Sparse::poisson(side).map_err(|_| too_large("the system gives".to_owned()))
+}
+
+/// Solves a system on a runtime that was started before; matrix and runtime of the options are not looked at.
+///
+/// # Errors
+/// As [`run`].
+pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Sparse>) -> Result<Report> {
+    let rows = matrix.rows();
+    let processors = runtime.machine().processors_of(ProcessorKind::Cpu).count();
+    let pieces = options.pieces.unwrap_or_else(|| processors.clamp(1, rows));
+    if pieces > rows {
+        return Err(Error::Usage(format!("{pieces} pieces are more than the {rows} rows of {name}")));
+    }
+    let max_iterations = options.max_iterations.unwrap_or_else(|| rows.saturating_mul(10).max(1000));
+    // A little less than asked for, since the check of the answer adds up in another order.
+    let target = (0.999 * options.tolerance).powi(2) * rows as f64;
+
+    let solved = runtime.run(async |cx| {
+        let system = System::load(cx, matrix, pieces).await?;
+        let started = Instant::now();
+        let outcome = system.iterate(cx, &Limits { target, max_iterations }).await?;
+        let time = started.elapsed();
+        Ok((outcome, time, system.solution(cx).await?))
+    });
+    let (outcome, time, x) = solved?;
+    let residual = relative_residual(matrix, &x);
+    check(&outcome, residual, options.tolerance, name)?;
+    let Outcome { iterations, restarts, .. } = outcome;
+    let (name, entries) = (name.to_owned(), matrix.entries());
+    Ok(Report { matrix: name, rows, entries, pieces, iterations, restarts, residual, time })
+}
+
+/// Says what is wrong with an outcome, if anything is.
+fn check(outcome: &Outcome, residual: f64, tolerance: f64, name: &str) -> Result<()> {
+    let iterations = outcome.iterations;
+    Err(match outcome.end {
+        End::Converged if residual <= tolerance => return Ok(()),
+        End::Converged | End::Stagnated => Error::NoConvergence(format!(
+            "rounding keeps the relative residual at {residual:.1e} after {iterations} iterations on {name}; ask for a larger \
+             --tolerance than {tolerance:e}"
+        )),
+        End::TooManyIterations => Error::NoConvergence(format!(
+            "the relative residual is {residual:.1e} after {iterations} iterations on {name}; allow more with --max-iterations"
+        )),
+        End::Overflow => Error::NoConvergence(format!("numbers grew out of range in iteration {iterations} on {name}")),
+        End::NotPositiveDefinite => {
+            let reason = format!(
+                "the matrix is not positive definite: iteration {iterations} met a direction d with d . A d <= 0"
+            );
+            MatrixError::Unsuitable { name: name.to_owned(), reason }.into()
+        }
+    })
+}
+
+/// |b - A x| / |b|, where b is all ones.
+fn relative_residual(matrix: &Sparse, x: &[f64]) -> f64 {
+    let squares = matrix.times(x).iter().map(|product| (1.0 - product).powi(2)).sum::<f64>();
+    (squares / matrix.rows() as f64).sqrt()
+}

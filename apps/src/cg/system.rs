@@ -1,0 +1,155 @@
+//! The system in pieces, and the iteration.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use maniple::Future;
+use maniple::prelude::*;
+
+use super::partition::balanced;
+use super::scalars::{Products, State, Step};
+use super::sparse::Sparse;
+use super::tasks::{Entry, Row, advance, load_entries, load_rows, multiply, start, turn};
+use crate::progress::Progress;
+
+/// When to stop.
+pub(super) struct Limits {
+    /// The square of the norm that the residual must have.
+    pub(super) target: f64,
+    pub(super) max_iterations: usize,
+}
+
+/// How an iteration ended.
+pub(super) struct Outcome {
+    pub(super) end: End,
+    pub(super) iterations: usize,
+    pub(super) restarts: usize,
+}
+
+/// Why an iteration ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// b - A x is small enough.
+    Converged,
+    /// A new start from b - A x got no further.
+    Stagnated,
+    /// A direction d had d . A d <= 0.
+    NotPositiveDefinite,
+    /// The residual is no number any more.
+    Overflow,
+    /// As many as were allowed.
+    TooManyIterations,
+}
+
+/// A new start must have made the square of the residual's norm so many times smaller for another to be worthwhile.
+const WORTHWHILE: f64 = 4.0;
+
+/// How many iterations are launched before the outcome of the first of them is looked at.
+const LOOKAHEAD: usize = 4;
+
+/// The system in pieces.
+pub(super) struct System {
+    pieces: Domain,
+    all: Region<Row>,
+    rows: Partition<Row>,
+    /// The entries of each piece's rows.
+    matrix: Partition<Entry>,
+    /// The elements of a vector that each piece's entries are multiplied with. These overlap.
+    needed: Partition<Row>,
+}
+
+impl System {
+    /// Puts the matrix into regions and splits it: rows so that each piece has about as many entries, everything else by what follows from the
+    /// data.
+    pub(super) async fn load(cx: &Context, matrix: &Arc<Sparse>, pieces: usize) -> Result<Self> {
+        let all = cx.region::<Row>(matrix.rows())?;
+        let entries = cx.region::<Entry>(matrix.entries())?;
+        let pieces = cx.colors(pieces);
+        let ranges = balanced(matrix.starts(), pieces.volume() as usize);
+        let rows = all.partition_into(pieces, ranges.into_iter().map(IndexSpace::from).collect())?;
+        cx.index_launch(pieces, load_rows(&rows, Arc::clone(matrix)));
+        let entries_of = cx.image_of_rects(&entries, &rows, Row::entries).await?;
+        cx.index_launch(pieces, load_entries(&entries_of, Arc::clone(matrix)));
+        let needed = cx.image(&all, &entries_of, Entry::column).await?;
+        Ok(Self { pieces, all, rows, matrix: entries_of, needed })
+    }
+
+    /// Iterates until r is small, then looks whether b - A x is; if not, rounding has come between them, and it starts again from there.
+    pub(super) async fn iterate(&self, cx: &Context, limits: &Limits) -> Result<Outcome> {
+        let progress = Progress::iterations();
+        let mut iterations = 0;
+        let mut residuals: Vec<f64> = Vec::new();
+        let end = loop {
+            let start = self.start(cx, limits);
+            let State { residual, .. } = start.clone().await?;
+            if residual <= limits.target {
+                break End::Converged;
+            }
+            if residuals.last().is_some_and(|last| residual > last / WORTHWHILE) {
+                break End::Stagnated;
+            }
+            residuals.push(residual);
+            if let Some(end) = self.descend(cx, start, limits, &mut iterations, &progress).await? {
+                break end;
+            }
+        };
+        Ok(Outcome { end, iterations, restarts: residuals.len().saturating_sub(1) })
+    }
+
+    /// r = b - A x, and the first direction.
+    fn start(&self, cx: &Context, limits: &Limits) -> Future<State> {
+        let products = cx.index_launch(self.pieces, start(&self.rows, &self.matrix, &self.needed));
+        let target = limits.target;
+        products.fold(Products::default(), Products::and).map(move |products| State::start(target, products))
+    }
+
+    /// Iterates until r is small (`None`), or something else ends it. Looks at an iteration when [`LOOKAHEAD`] more have been launched.
+    async fn descend(
+        &self,
+        cx: &Context,
+        mut state: Future<State>,
+        limits: &Limits,
+        iterations: &mut usize,
+        progress: &Progress,
+    ) -> Result<Option<End>> {
+        let mut ahead = VecDeque::new();
+        let mut launched = *iterations;
+        loop {
+            while launched < limits.max_iterations && ahead.len() <= LOOKAHEAD {
+                state = self.launch_iteration(cx, &state);
+                ahead.push_back(state.clone());
+                launched += 1;
+            }
+            let Some(next) = ahead.pop_front() else { return Ok(Some(End::TooManyIterations)) };
+            let reached = next.await?;
+            *iterations += 1;
+            progress.set(*iterations, || {
+                format!("residual {:.1e}", (reached.residual / self.all.space().volume() as f64).sqrt())
+            });
+            if reached.has_ended() {
+                return Ok(match reached {
+                    _ if reached.has_converged() => None,
+                    State { is_broken: true, .. } => Some(End::NotPositiveDefinite),
+                    _ => Some(End::Overflow),
+                });
+            }
+        }
+    }
+
+    /// One iteration. Nothing waits: scalars go from task to task as futures.
+    fn launch_iteration(&self, cx: &Context, state: &Future<State>) -> Future<State> {
+        let curvature = cx.index_launch(self.pieces, multiply(&self.rows, &self.matrix, &self.needed)).reduce(Sum);
+        let step: Future<Step> = state.zip_with(&curvature, State::step);
+        let products = cx.index_launch(self.pieces, advance(&self.rows, &step));
+        let products = products.fold(Products::default(), Products::and);
+        let state = step.zip_with(&products, Step::finish);
+        cx.index_launch(self.pieces, turn(&self.rows, &state));
+        state
+    }
+
+    /// x.
+    pub(super) async fn solution(&self, cx: &Context) -> Result<Vec<f64>> {
+        let x = cx.map_read(&self.all, Row::x).await?;
+        Ok(self.all.space().rows().flat_map(|row| x.values().span(row).to_vec()).collect())
+    }
+}

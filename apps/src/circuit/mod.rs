@@ -1,0 +1,235 @@
+//! Simulates an electrical circuit on a random graph (Bauer 2014, section 2.2), the example that Legion was made for.
+//!
+//! [`graph`]: the random circuit; [`tasks`]: what is computed; [`reference`](mod@reference): the same, sequentially; here: how the
+//! circuit is partitioned, what is launched, and whether the result is right.
+
+pub mod graph;
+pub mod reference;
+pub mod tasks;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use maniple::prelude::*;
+
+use crate::error::{Error as AppError, Result as AppResult};
+use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive};
+use crate::progress::Progress;
+use crate::report::{Table, rate, seconds};
+use crate::verify::is_within;
+use graph::Shape;
+use tasks::{Node, Wire, calc_new_currents, distribute_charge, make_piece, update_voltages};
+
+/// The largest relative error of a voltage that rounding, in another order of additions, can explain.
+pub const TOLERANCE: f64 = 1e-9;
+
+/// What `maniple run circuit` teaches.
+pub const ABOUT: &str = "\
+Simulate an electrical circuit on a random graph.
+
+Nodes hold charge; wires between them carry current where voltages differ. A time step has three launches, each with one task for each \
+piece of the circuit: the current of each wire follows from the voltages at its ends; each wire moves charge from one end to the other; \
+each node turns its charge into voltage, and loses a little.
+
+Most wires stay within their piece. The nodes that other pieces' wires touch are found from the data, by dependent partitioning: a piece \
+has private nodes, shared nodes, and ghosts, the other pieces' shared nodes that its wires touch. Ghosts overlap, so tasks don't write \
+charge but reduce it: additions commute, and all pieces run side by side. Nothing else in the program speaks of parallelism.
+
+Afterwards the circuit is simulated again on one thread, and the largest relative difference of a voltage is printed.";
+
+/// What `maniple run circuit` gives as examples.
+pub const EXAMPLES: &str = "\
+Examples:
+  maniple run circuit                                     a small circuit on all cores
+  maniple run circuit --pieces 16 --steps 1000            more of it
+  maniple run circuit --nodes-per-piece 4 --wires-per-piece 8 --pieces 16 --steps 10000
+                                                          tiny tasks: what a task costs
+  maniple run circuit --mapper piecewise                  neighbours' data is copied
+  maniple run circuit --mapper log --steps 1              who decides what";
+
+/// What circuit to simulate, and how.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Pieces of the circuit: the tasks of a launch
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = piece_count, allow_hyphen_values = true)]
+    pub pieces: usize,
+
+    /// Nodes in each piece
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = positive, allow_hyphen_values = true)]
+    pub nodes_per_piece: usize,
+
+    /// Wires that start in each piece
+    #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = positive, allow_hyphen_values = true)]
+    pub wires_per_piece: usize,
+
+    /// How many wires of a hundred end in the piece that they start in
+    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = percent, allow_hyphen_values = true)]
+    pub inside: u8,
+
+    /// Time steps
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive, allow_hyphen_values = true)]
+    pub steps: usize,
+
+    /// Do not simulate the circuit again sequentially to compare
+    #[arg(long)]
+    pub no_verify: bool,
+
+    /// The runtime.
+    #[command(flatten)]
+    pub runtime: RuntimeOptions,
+}
+
+default_from_command_line!(Options);
+
+fn percent(text: &str) -> Result<u8, String> {
+    let number = text.parse().ok().filter(|&percent| percent <= 100);
+    number.ok_or_else(|| "it must be a whole number from 0 to 100".to_owned())
+}
+
+/// What was simulated.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The circuit.
+    pub shape: Shape,
+    /// Nodes that wires of several pieces touch.
+    pub shared_nodes: u64,
+    /// Time steps.
+    pub steps: usize,
+    /// Tasks that ran in the time steps.
+    pub tasks: u64,
+    /// How long the time steps took.
+    pub time: Duration,
+    /// The largest relative error of a voltage, if it was verified.
+    pub largest_relative_error: Option<f64>,
+}
+
+impl Report {
+    /// Tasks a second.
+    #[must_use]
+    pub fn tasks_per_second(&self) -> f64 {
+        rate(self.tasks, self.time)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shape { pieces, .. } = self.shape;
+        let table = Table::new()
+            .line("pieces", pieces)
+            .line("nodes", format_args!("{} ({} shared)", self.shape.nodes(), self.shared_nodes))
+            .line("wires", self.shape.wires())
+            .line("steps", self.steps)
+            .line("tasks run", self.tasks)
+            .line("time", seconds(self.time))
+            .line("tasks/s", format_args!("{:.0}", self.tasks_per_second()))
+            .maybe(
+                "largest relative error",
+                self.largest_relative_error.map(|error| format!("{error:.1e} (at most {TOLERANCE:.0e} is right)")),
+            );
+        write!(f, "circuit\n{table}")
+    }
+}
+
+/// Simulates a circuit, and compares it with a sequential simulation unless told otherwise.
+///
+/// # Errors
+/// [`AppError::Usage`] if the circuit is too large to be numbered, [`AppError::Verification`] if the voltages are wrong,
+/// [`AppError::Runtime`] if a task fails, for instance for want of memory.
+pub fn run(options: &Options) -> AppResult<Report> {
+    run_on(&options.runtime.start()?, options)
+}
+
+/// Simulates a circuit on a runtime that was started before; the options' own is not looked at.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
+    let shape = shape_of(options)?;
+    let simulated = runtime.run(async |cx| simulate(cx, shape, options.steps, runtime).await)?;
+    let mut report = Report { shape, steps: options.steps, ..simulated.report };
+    if !options.no_verify {
+        let reference = reference::voltages(&shape, options.steps);
+        let error = reference::largest_relative_error(simulated.voltages, &reference);
+        report.largest_relative_error = Some(error);
+        if !is_within(error, TOLERANCE) {
+            return Err(AppError::Verification(format!(
+                "the largest relative error of a voltage is {error:.1e}, more than {TOLERANCE:.0e}"
+            )));
+        }
+    }
+    Ok(report)
+}
+
+fn shape_of(options: &Options) -> AppResult<Shape> {
+    let &Options { pieces, nodes_per_piece, wires_per_piece, inside, .. } = options;
+    let countable = |each: usize| pieces.checked_mul(each).is_some_and(|all| all <= u32::MAX as usize);
+    if !countable(nodes_per_piece) || !countable(wires_per_piece) {
+        return Err(AppError::Usage(format!(
+            "{pieces} pieces of {nodes_per_piece} nodes and {wires_per_piece} wires are too many: at most {} of each in all",
+            u32::MAX
+        )));
+    }
+    Ok(Shape { pieces, nodes_per_piece, wires_per_piece, percent_inside: inside, seed: options.runtime.seed })
+}
+
+/// The outcome of [`simulate`].
+struct Simulated {
+    report: Report,
+    voltages: Vec<f64>,
+}
+
+/// The circuit in pieces.
+struct Pieces {
+    wires: Partition<Wire>,
+    /// Nodes that only wires of their own piece touch, by piece.
+    private: Partition<Node>,
+    /// The other nodes, by piece.
+    shared: Partition<Node>,
+    /// Nodes of other pieces that a piece's wires touch. These overlap.
+    ghost: Partition<Node>,
+}
+
+async fn simulate(cx: &Context, shape: Shape, steps: usize, runtime: &Runtime) -> Result<Simulated> {
+    let nodes = cx.region::<Node>(shape.nodes())?;
+    let wires = cx.region::<Wire>(shape.wires())?;
+    let pieces = cx.colors(shape.pieces);
+    cx.index_launch(pieces, make_piece(&nodes.partition(pieces).equal()?, &wires.partition(pieces).equal()?, shape))
+        .await?;
+    let of = partition(cx, &nodes, &wires, pieces).await?;
+
+    let progress = Progress::steps(steps);
+    let (started, before) = (Instant::now(), runtime.statistics().tasks);
+    for _ in 0..steps {
+        cx.index_launch(pieces, calc_new_currents(&of.wires, &of.private, &of.shared, &of.ghost));
+        cx.index_launch(pieces, distribute_charge(&of.wires, &of.private, &of.shared, &of.ghost));
+        progress.advance_after(&cx.index_launch(pieces, update_voltages(&of.private, &of.shared)));
+    }
+    let voltages = cx.map_read(&nodes, Node::voltage).await?;
+    let (time, tasks) = (started.elapsed(), runtime.statistics().tasks - before);
+
+    let shared_nodes = of.shared.parent().space().volume();
+    let report = Report { shape, shared_nodes, steps, tasks, time, largest_relative_error: None };
+    let voltages = nodes.space().rows().flat_map(|row| voltages.values().span(row).to_vec()).collect();
+    Ok(Simulated { report, voltages })
+}
+
+/// Splits the circuit by what its wires touch, from nothing but the pieces that nodes are said to be in.
+async fn partition(cx: &Context, nodes: &Region<Node>, wires: &Region<Wire>, pieces: Domain) -> Result<Pieces> {
+    let owned = cx.partition_by_field(nodes, Node::piece, pieces).await?;
+    let wires_of = cx.preimage(wires, Wire::from, &owned).await?;
+    let reached = cx.image(nodes, &wires_of, Wire::to).await?;
+    let foreign = reached.difference(&owned)?;
+
+    // First private from shared nodes, which are disjoint; then each by piece.
+    let touched = foreign.union_of_pieces().clone();
+    let untouched = nodes.space().difference(&touched);
+    let split = nodes.partition_into(cx.colors(2), vec![untouched, touched])?;
+    let (all_private, all_shared) = (split.piece(Point([0]))?, split.piece(Point([1]))?);
+    Ok(Pieces {
+        wires: wires_of,
+        private: all_private.partition(pieces).within(&owned)?,
+        shared: all_shared.partition(pieces).within(&owned)?,
+        ghost: all_shared.partition(pieces).within(&foreign)?,
+    })
+}

@@ -1,0 +1,102 @@
+//! The command line.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::{Error, Result};
+use crate::{cg, circuit, info, stencil};
+
+const ABOUT: &str = "\
+Tasks over logical regions: programs that look sequential and run in parallel.
+
+A Maniple program launches tasks that say which fields of which data they read, write or reduce. From that the runtime finds what can run \
+side by side, moves data and synchronises; the result is that of running the tasks one after another. Which processor runs what, and where \
+data lives, is up to a mapper that can be replaced and can't change a result.
+
+Here are three such programs, each of which checks what it computed.";
+
+const EXAMPLES: &str = "\
+Examples:
+  maniple run circuit                        simulate an electrical circuit
+  maniple run cg --matrix bcsstk13.mtx       solve a linear system from a file
+  maniple run stencil --size 4000            lay a stencil on a grid
+  maniple info                               what the runtime found to run on
+
+Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense.";
+
+/// Tasks over logical regions: programs that look sequential and run in parallel
+#[derive(Parser, Debug)]
+#[command(name = "maniple", version, propagate_version = true, long_about = ABOUT, after_long_help = EXAMPLES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run one of the simulations
+    #[command(subcommand)]
+    Run(Simulation),
+
+    /// Show the machine as the runtime sees it
+    #[command(long_about = info::ABOUT, after_long_help = info::EXAMPLES)]
+    Info(info::Options),
+}
+
+#[derive(Subcommand, Debug)]
+enum Simulation {
+    /// Simulate an electrical circuit on a random graph
+    #[command(long_about = circuit::ABOUT, after_long_help = circuit::EXAMPLES)]
+    Circuit(circuit::Options),
+
+    /// Solve a sparse linear system by conjugate gradients
+    #[command(long_about = cg::ABOUT, after_long_help = cg::EXAMPLES)]
+    Cg(cg::Options),
+
+    /// Lay a star stencil on a grid
+    #[command(long_about = stencil::ABOUT, after_long_help = stencil::EXAMPLES)]
+    Stencil(stencil::Options),
+}
+
+/// Runs the program that the command line asks for.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run(&CommandLine::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody may be listening.
+            let _ = writeln!(io::stderr(), "error: {error}");
+            if let Some(backtrace) = error.backtrace() {
+                let _ = writeln!(io::stderr(), "{backtrace}");
+            }
+            error.exit_code()
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<()> {
+    let report = match command {
+        Command::Run(Simulation::Circuit(options)) => circuit::run(options)?.to_string(),
+        Command::Run(Simulation::Cg(options)) => cg::run(options)?.to_string(),
+        Command::Run(Simulation::Stencil(options)) => stencil::run(options)?.to_string(),
+        Command::Info(options) => info::run(options).to_string(),
+    };
+    match io::stdout().lock().write_all(report.as_bytes()) {
+        // Whoever reads has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(Error::Output),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+}

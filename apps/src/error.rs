@@ -1,0 +1,72 @@
+//! What can go wrong, and the exit codes.
+
+use std::process::ExitCode;
+
+use crate::cg::matrix_market::MatrixError;
+use crate::report::bytes;
+
+/// The result of a simulation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a simulation gave no good answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Options that make no sense together.
+    #[error("{0}")]
+    Usage(String),
+    /// More data than there is memory for.
+    #[error("{what} takes {}, more than {limit}", bytes(*.wanted))]
+    TooLarge {
+        /// What it is.
+        what: String,
+        /// Bytes that it takes.
+        wanted: u64,
+        /// What there is.
+        limit: String,
+    },
+    /// A matrix that can't be read or solved.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+    /// The answer is not what it should be.
+    #[error("verification failed: {0}")]
+    Verification(String),
+    /// A solver that did not reach its tolerance.
+    #[error("no convergence: {0}")]
+    NoConvergence(String),
+    /// The runtime could not run the program.
+    #[error(transparent)]
+    Runtime(Box<maniple::Error>),
+    /// The answer can't be printed.
+    #[error("cannot write the report: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl From<maniple::Error> for Error {
+    fn from(error: maniple::Error) -> Self {
+        Self::Runtime(Box::new(error))
+    }
+}
+
+impl Error {
+    /// Where a task panicked, if `RUST_BACKTRACE` asked for it.
+    #[must_use]
+    pub fn backtrace(&self) -> Option<&str> {
+        match self {
+            Self::Runtime(error) => match &**error {
+                maniple::Error::Panicked { backtrace, .. } => backtrace.as_deref(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// 2 for a command line that makes no sense, 1 for everything else.
+    #[must_use]
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Usage(_) => ExitCode::from(2),
+            _ => ExitCode::FAILURE,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! # The `maniple` program
+//!
+//! Three simulations written as a user of the runtime would write them, each checked against something simpler than itself, and a
+//! command line around them. In reading order:
+//!
+//! - [`circuit`]: an electrical circuit on a random graph. Partitions are computed from the data; neighbours' nodes are reduced to;
+//! - [`cg`]: conjugate gradients on a sparse matrix. Every scalar is a future; nothing waits within an iteration;
+//! - [`stencil`]: a star stencil on a grid. Tiles read a halo of their neighbours;
+//! - [`options`]: what all three accept: workers, mapper, memory; [`info`]: the machine as the runtime sees it;
+//! - [`verify`]: what a wrong result is; [`error`]: what else can go wrong, and the exit codes;
+//! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
+//!
+//! Each simulation can be run from Rust:
+//!
+//! ```
+//! use maniple_apps::circuit;
+//!
+//! let options = circuit::Options { pieces: 4, steps: 10, ..Default::default() };
+//! let report = circuit::run(&options)?;
+//! assert!(report.largest_relative_error.is_some_and(|error| error < 1e-9));
+//! # Ok::<(), maniple_apps::error::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod cg;
+pub mod circuit;
+pub mod cli;
+pub mod error;
+pub mod info;
+pub mod options;
+pub mod progress;
+pub mod report;
+pub mod stencil;
+pub mod verify;

@@ -1,0 +1,264 @@
+//! What every simulation can be told about the runtime.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use clap::Args;
+use maniple::mapper::{DefaultMapper, LoggingMapper, Mapper, RandomMapper};
+use maniple::{Machine, Runtime, Topology, topology};
+
+use crate::error::Result;
+
+/// The runtime that a simulation runs on. None of this can change a result.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Runtime")]
+pub struct RuntimeOptions {
+    /// Worker threads, each a processor of the machine [default: one a core]
+    #[arg(long, value_name = "N", value_parser = worker_count, allow_hyphen_values = true)]
+    pub workers: Option<usize>,
+
+    /// Who decides where tasks run and where data lives: `default`, `piecewise` (a piece of data has memory of its own, and
+    /// neighbours' data is copied), `random` or `random:SEED` (an adversary), `log` (the default, telling every decision on
+    /// standard error)
+    #[arg(long, value_name = "NAME", default_value_t = MapperChoice::Default)]
+    pub mapper: MapperChoice,
+
+    /// Bytes of system memory that data may take, such as 512MiB or 2GiB [default: three quarters of what is there]
+    #[arg(long, value_name = "SIZE", value_parser = memory_size, allow_hyphen_values = true)]
+    pub memory: Option<u64>,
+
+    /// The most operations that the program may run ahead
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = positive, allow_hyphen_values = true)]
+    pub window: usize,
+
+    /// What all random choices follow from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl RuntimeOptions {
+    /// The machine that these options describe.
+    #[must_use]
+    pub fn machine(&self) -> Machine {
+        let mut topology = match self.workers {
+            Some(workers) => Topology::read("/".as_ref(), workers),
+            None => Topology::detect(),
+        };
+        let Some(capacity) = self.memory else { return topology.machine(topology::INSTANCE_SHARE) };
+        let found = topology.memory().max(1);
+        for domain in &mut topology.domains {
+            domain.memory = (u128::from(capacity) * u128::from(domain.memory) / u128::from(found)) as u64;
+        }
+        topology.machine(1.0)
+    }
+
+    /// The bytes that data may take.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.machine().memories().iter().map(|memory| memory.capacity).sum()
+    }
+
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    /// If the system does not give the threads.
+    pub fn start(&self) -> Result<Runtime> {
+        let (choice, seed) = (self.mapper, self.seed);
+        let mapper = move |processor: u32| -> Box<dyn Mapper> {
+            match choice {
+                MapperChoice::Default => Box::new(DefaultMapper::new()),
+                MapperChoice::Piecewise => Box::new(DefaultMapper::piecewise()),
+                MapperChoice::Random(own) => {
+                    Box::new(RandomMapper::new(own.unwrap_or(seed).wrapping_add(u64::from(processor))))
+                }
+                MapperChoice::Log => Box::new(LoggingMapper::with_sink(DefaultMapper::new(), |line| {
+                    // Nobody may be listening.
+                    let _ = writeln!(io::stderr(), "mapper: {line}");
+                })),
+            }
+        };
+        let builder = Runtime::builder().machine(self.machine()).window(self.window);
+        Ok(builder.mapper_for(move |_, processor| mapper(processor.0)).build()?)
+    }
+}
+
+/// A mapper by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MapperChoice {
+    /// [`DefaultMapper::new`].
+    #[default]
+    Default,
+    /// [`DefaultMapper::piecewise`].
+    Piecewise,
+    /// [`RandomMapper`], from its own seed or the program's.
+    Random(Option<u64>),
+    /// [`LoggingMapper`] around the default one.
+    Log,
+}
+
+impl FromStr for MapperChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None => match text {
+                "default" => Ok(Self::Default),
+                "piecewise" => Ok(Self::Piecewise),
+                "random" => Ok(Self::Random(None)),
+                "log" => Ok(Self::Log),
+                _ => Err("there are the mappers default, piecewise, random, random:SEED and log".to_owned()),
+            },
+            Some(("random", seed)) => match seed.parse() {
+                Ok(seed) => Ok(Self::Random(Some(seed))),
+                Err(_) => Err(format!("the seed of `random:SEED` is a whole number, not '{seed}'")),
+            },
+            Some((name, _)) => Err(format!("the mapper `{name}` takes no argument")),
+        }
+    }
+}
+
+impl fmt::Display for MapperChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Piecewise => f.write_str("piecewise"),
+            Self::Random(None) => f.write_str("random"),
+            Self::Random(Some(seed)) => write!(f, "random:{seed}"),
+            Self::Log => f.write_str("log"),
+        }
+    }
+}
+
+/// Gives options their defaults as the command line has them, so that those are said in one place.
+macro_rules! default_from_command_line {
+    ($options:ty) => {
+        impl Default for $options {
+            fn default() -> Self {
+                let command = <$options as clap::Args>::augment_args(clap::Command::new("defaults"));
+                let matches = command.get_matches_from(["defaults"]);
+                <$options as clap::FromArgMatches>::from_arg_matches(&matches).expect("every option has a default")
+            }
+        }
+    };
+}
+pub(crate) use default_from_command_line;
+
+default_from_command_line!(RuntimeOptions);
+
+/// Reads a whole number of at least 1.
+///
+/// # Errors
+/// What was expected.
+pub fn positive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("it must be a whole number of at least 1".to_owned()),
+    }
+}
+
+/// More workers than this are surely a mistake.
+const MOST_WORKERS: usize = 4096;
+
+/// More pieces than this are surely a mistake.
+pub(crate) const MOST_PIECES: usize = 1 << 20;
+
+fn worker_count(text: &str) -> Result<usize, String> {
+    at_most(MOST_WORKERS, text)
+}
+
+/// Reads a number of pieces.
+///
+/// # Errors
+/// What was expected.
+pub fn piece_count(text: &str) -> Result<usize, String> {
+    at_most(MOST_PIECES, text)
+}
+
+fn at_most(most: usize, text: &str) -> Result<usize, String> {
+    match positive(text)? {
+        many if many > most => Err(format!("it must be at most {most}")),
+        number => Ok(number),
+    }
+}
+
+/// Reads a size in bytes: a number, and optionally a unit. KiB, MiB, GiB, TiB (also K, M, G, T) are powers of 1024; KB, MB, GB, TB
+/// powers of 1000.
+///
+/// # Errors
+/// What was expected.
+pub fn memory_size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return Err("it must be a number of bytes such as 4096, 512MiB or 2GiB".to_owned()),
+    };
+    let bytes = match (number.parse::<u64>(), number.parse::<f64>()) {
+        (Ok(whole), _) => whole.checked_mul(scale),
+        (_, Ok(part)) if part * (scale as f64) < u64::MAX as f64 => Some((part * scale as f64) as u64),
+        (_, Ok(_)) => None,
+        _ => return Err("it must be a number of bytes such as 4096, 512MiB or 2GiB".to_owned()),
+    };
+    match bytes {
+        Some(0) => Err("it must be at least one byte".to_owned()),
+        Some(bytes) => Ok(bytes),
+        None => Err("no machine has so much".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_binary_and_decimal_units() {
+        assert_eq!(memory_size("4096"), Ok(4096));
+        assert_eq!(memory_size("64KiB"), Ok(65536));
+        assert_eq!(memory_size("1.5G"), Ok(3 << 29));
+        assert_eq!(memory_size("2 MB"), Ok(2_000_000));
+    }
+
+    #[test]
+    fn sizes_that_are_none_are_refused() {
+        for text in ["", "0", "-5", "12 apples", "1..2", "GiB", "99999999999TiB", "0.1"] {
+            assert!(memory_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn counts_are_at_least_one() {
+        assert_eq!(positive("7"), Ok(7));
+        for text in ["0", "-3", "1.5", "", "x"] {
+            assert!(positive(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn mappers_are_printed_as_they_are_read() {
+        for text in ["default", "piecewise", "random", "random:7", "log"] {
+            assert_eq!(text.parse::<MapperChoice>().map(|mapper| mapper.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", "fast", "random:", "random:x", "log:3"] {
+            assert!(text.parse::<MapperChoice>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_machine_has_the_workers_and_the_memory_asked_for() {
+        let options = RuntimeOptions { workers: Some(3), memory: Some(1 << 20), ..Default::default() };
+        let machine = options.machine();
+        assert_eq!(machine.processors().len(), 3);
+        let capacity = options.capacity();
+        assert!(capacity <= 1 << 20 && capacity > (1 << 20) - 64, "{capacity}");
+    }
+}

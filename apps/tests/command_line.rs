@@ -1,0 +1,337 @@
+//! The program as its users run it: what it prints, and the exit codes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a run of the program gave.
+struct Run {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn maniple(arguments: &str) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+    command.args(arguments.split_whitespace()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+    let output = command.output().expect("the program can be started");
+    let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
+    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// Runs what must succeed and gives what it printed, which is nothing on standard error.
+#[track_caller]
+fn prints(arguments: &str) -> String {
+    let run = maniple(arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "maniple {arguments}\n{}", run.stdout);
+    run.stdout
+}
+
+/// Runs what must fail: with this exit code, and one message that starts like this.
+#[track_caller]
+fn fails(arguments: &str, code: i32, message: &str) {
+    let run = maniple(arguments);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(code), ""), "maniple {arguments}\n{}", run.stderr);
+    let found = run.stderr.strip_prefix("error: ").unwrap_or_else(|| panic!("no error message: {}", run.stderr));
+    assert!(found.starts_with(message), "maniple {arguments}\nexpected: {message}\nfound:    {found}");
+    assert_eq!(run.stderr.matches("error:").count(), 1, "one message: {}", run.stderr);
+    assert!(!run.stderr.contains("backtrace") && !run.stderr.contains("panicked"), "{}", run.stderr);
+}
+
+/// The value of a line of a report.
+#[track_caller]
+fn value<'a>(report: &'a str, name: &str) -> &'a str {
+    let line = report.lines().find_map(|line| line.trim_start().strip_prefix(name));
+    line.unwrap_or_else(|| panic!("no line '{name}' in\n{report}")).trim()
+}
+
+/// A file with this text, for one test.
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).expect("a temporary file can be written");
+    path
+}
+
+const SMALL_CIRCUIT: &str = "run circuit --pieces 4 --nodes-per-piece 20 --wires-per-piece 60 --steps 20";
+
+mod circuit {
+    use super::*;
+
+    #[test]
+    fn the_report_says_what_was_done() {
+        let report = prints(SMALL_CIRCUIT);
+        assert!(report.starts_with("circuit\n"), "{report}");
+        assert_eq!((value(&report, "pieces"), value(&report, "steps")), ("4", "20"));
+        assert_eq!(value(&report, "tasks run"), "240", "three launches a step");
+        for name in ["time", "tasks/s", "largest relative error"] {
+            assert!(!value(&report, name).is_empty());
+        }
+    }
+
+    #[test]
+    fn every_mapper_and_number_of_workers_gives_the_right_result() {
+        for mapper in ["default", "piecewise", "random", "random:7"] {
+            for workers in 1..=3 {
+                prints(&format!("{SMALL_CIRCUIT} --inside 50 --mapper {mapper} --workers {workers} --window 5"));
+            }
+        }
+    }
+
+    #[test]
+    fn the_logging_mapper_tells_its_decisions_on_standard_error() {
+        let run = maniple(&format!("{SMALL_CIRCUIT} --mapper log"));
+        assert_eq!(run.code, Some(0));
+        assert!(run.stderr.lines().all(|line| line.starts_with("mapper: ")), "{}", run.stderr);
+        assert!(run.stderr.contains("distribute_charge"));
+    }
+
+    #[test]
+    fn without_verification_there_is_no_error_to_print() {
+        assert!(!prints(&format!("{SMALL_CIRCUIT} --no-verify")).contains("error"));
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_are_refused() {
+        fails("run circuit --pieces 0", 2, "invalid value '0' for '--pieces <N>': it must be at least 1");
+        fails(
+            "run circuit --steps -3",
+            2,
+            "invalid value '-3' for '--steps <N>': it must be a whole number of at least 1",
+        );
+        fails("run circuit --nodes-per-piece many", 2, "invalid value 'many' for '--nodes-per-piece <N>': it must be");
+        fails("run circuit --inside 101", 2, "invalid value '101' for '--inside <PERCENT>': it must be");
+        fails(
+            "run circuit --pieces 99999999999",
+            2,
+            "invalid value '99999999999' for '--pieces <N>': it must be at most",
+        );
+        fails("run circuit --pieces 1000000 --nodes-per-piece 1000000", 2, "1000000 pieces of 1000000 nodes");
+    }
+
+    #[test]
+    fn memory_that_runs_out_is_an_error_that_says_how_much_there_was() {
+        for mapper in ["default", "piecewise", "random"] {
+            fails(&format!("{SMALL_CIRCUIT} --memory 2KiB --mapper {mapper}"), 1, "cannot place `make_piece` at point");
+        }
+    }
+}
+
+mod cg {
+    use super::*;
+
+    #[test]
+    fn the_default_system_is_a_poisson_problem() {
+        let report = prints("run cg --poisson 40");
+        assert_eq!(value(&report, "matrix"), "Poisson 40 x 40 (1600 rows, 7840 entries)");
+        let residual = value(&report, "relative residual").split(' ').next().and_then(|word| word.parse::<f64>().ok());
+        assert!(residual.is_some_and(|residual| residual <= 1e-8), "{report}");
+        assert!(value(&report, "iterations").parse::<u32>().is_ok_and(|iterations| iterations > 10));
+    }
+
+    #[test]
+    fn neither_pieces_nor_mapper_nor_workers_keep_it_from_converging() {
+        for pieces in [1, 3, 8] {
+            for mapper in ["default", "piecewise", "random:3"] {
+                prints(&format!("run cg --poisson 12 --pieces {pieces} --mapper {mapper} --workers 3"));
+            }
+        }
+    }
+
+    #[test]
+    fn the_real_matrices_are_solved() {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
+        for name in ["bcsstk13", "1138_bus", "LFAT5", "ani4"] {
+            let matrix = data.join(name).with_extension("mtx");
+            if !matrix.exists() {
+                eprintln!("NOT TESTED: {} is not there", matrix.display());
+                continue;
+            }
+            prints(&format!("run cg --matrix {} --pieces 3 --tolerance 1e-8", matrix.display()));
+        }
+    }
+
+    #[test]
+    fn real_matrices_that_cannot_be_solved_are_refused_with_file_line_and_reason() {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
+        let refused = [
+            ("lp_afiro", ":65: the matrix is 27 by 51; only a square one can be solved\n"),
+            ("west0067", ":15: the matrix is not symmetric: entry (5, 1) is -0.2788416, but (1, 5) is 0\n"),
+            ("karate", ": row 1 has the diagonal entry 0, but those of a positive definite matrix are positive\n"),
+            ("jagmesh7", ": the matrix is not positive definite: "),
+        ];
+        for (name, reason) in refused {
+            let matrix = data.join(name).with_extension("mtx");
+            if !matrix.exists() {
+                eprintln!("NOT TESTED: {} is not there", matrix.display());
+                continue;
+            }
+            fails(&format!("run cg --matrix {}", matrix.display()), 1, &format!("{}{reason}", matrix.display()));
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        fails("run cg --matrix no/such.mtx", 1, "no/such.mtx: cannot be read: No such file");
+        let folder = env!("CARGO_TARGET_TMPDIR");
+        fails(&format!("run cg --matrix {folder}"), 1, &format!("{folder}: cannot be read: "));
+    }
+
+    #[test]
+    fn malformed_and_truncated_files_are_refused_with_name_line_and_reason() {
+        let refused = [
+            ("", ":1: the file is empty\n"),
+            ("hello\n", ":1: the first line of a Matrix Market file is"),
+            (
+                "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 1\n",
+                ":4: the file ends after 2 of 3 entries\n",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 one 1\n2 2 4\n",
+                ":4: the column 'one' is not",
+            ),
+            ("%%MatrixMarket matrix coordinate real symmetric\n0 0 0\n", ":2: a matrix of 0 rows"),
+            ("%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 1 0\n", ":1: the entries are complex"),
+            ("%%MatrixMarket matrix coordinate real skew-symmetric\n1 1 0\n", ":1: the matrix is skew-symmetric"),
+        ];
+        for (number, (text, reason)) in refused.iter().enumerate() {
+            let matrix = file(&format!("refused-{number}.mtx"), text);
+            fails(&format!("run cg --matrix {}", matrix.display()), 1, &format!("{}{reason}", matrix.display()));
+        }
+    }
+
+    #[test]
+    fn a_small_matrix_of_any_form_is_solved() {
+        let forms = [
+            "%%MatrixMarket matrix array integer general\n2 2\n2\n1\n1\n2\n",
+            "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n1 1\n2 2\n",
+        ];
+        for (number, text) in forms.iter().enumerate() {
+            let matrix = file(&format!("solved-{number}.mtx"), text);
+            prints(&format!("run cg --matrix {}", matrix.display()));
+        }
+    }
+
+    #[test]
+    fn an_indefinite_matrix_and_too_few_iterations_are_failures() {
+        let matrix = file("indefinite.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n1\n-3\n1\n");
+        let path = matrix.display();
+        fails(
+            &format!("run cg --matrix {path}"),
+            1,
+            &format!("{path}: the matrix is not positive definite: iteration 1"),
+        );
+        fails("run cg --poisson 30 --max-iterations 5", 1, "no convergence: the relative residual is ");
+        fails("run cg --poisson 30 --tolerance 1e-15", 1, "no convergence: rounding keeps the relative residual at ");
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_are_refused() {
+        fails("run cg --poisson 2 --pieces 5", 2, "5 pieces are more than the 4 rows of Poisson 2 x 2");
+        fails("run cg --poisson 0", 2, "invalid value '0' for '--poisson <N>'");
+        fails("run cg --poisson 99999", 2, "a square of 99999 x 99999 unknowns is too large");
+        fails(
+            "run cg --tolerance 2",
+            2,
+            "invalid value '2' for '--tolerance <T>': it must be a number between 0 and 1",
+        );
+        fails(
+            "run cg --matrix a.mtx --poisson 3",
+            2,
+            "the argument '--matrix <FILE>' cannot be used with '--poisson <N>'",
+        );
+    }
+
+    #[test]
+    fn memory_that_runs_out_is_an_error_that_says_how_much_there_was() {
+        fails("run cg --poisson 60000 --memory 1GiB", 1, "a Poisson problem on 60000 x 60000 unknowns takes ");
+        fails("run cg --poisson 10 --memory 20KiB --pieces 3 --mapper piecewise", 1, "cannot place `");
+    }
+}
+
+mod stencil {
+    use super::*;
+
+    #[test]
+    fn the_report_says_what_was_done() {
+        let report = prints("run stencil --size 30x20 --tiles 3x2 --steps 10 --radius 3");
+        assert_eq!((value(&report, "grid"), value(&report, "tiles")), ("30 x 20", "3 x 2"));
+        assert!(value(&report, "largest relative error").starts_with("0.0e0 "), "{report}");
+    }
+
+    #[test]
+    fn every_radius_tiling_and_mapper_gives_the_right_result() {
+        for radius in 1..=4 {
+            for tiles in ["1", "5x1", "1x9", "9x9"] {
+                for mapper in ["default", "piecewise", "random"] {
+                    prints(&format!(
+                        "run stencil --size 9x17 --steps 5 --radius {radius} --tiles {tiles} --mapper {mapper} --seed {radius}"
+                    ));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_are_refused() {
+        fails("run stencil --size 0", 2, "invalid value '0' for '--size <N|NxM>'");
+        fails("run stencil --size 10x-1", 2, "invalid value '10x-1' for '--size <N|NxM>'");
+        fails("run stencil --radius 5", 2, "invalid value '5' for '--radius <R>': it must be 1, 2, 3 or 4");
+        fails("run stencil --size 4 --radius 2", 2, "a grid of 4 x 4 points has no room for a star of radius 2");
+        fails("run stencil --size 10 --tiles 11x1", 2, "11 x 1 tiles are more than the grid has points: 10 x 10");
+        fails("run stencil --size 9999999999", 2, "a grid of 9999999999 x 9999999999 points is too large");
+        fails("run stencil --size 3000 --tiles 2000", 2, "2000 x 2000 tiles are too many");
+    }
+
+    #[test]
+    fn memory_that_runs_out_is_an_error_that_says_how_much_there_was() {
+        for mapper in ["default", "piecewise", "random"] {
+            fails(
+                &format!("run stencil --size 1000 --memory 1MiB --mapper {mapper}"),
+                1,
+                "cannot place `make_slope` at point",
+            );
+        }
+    }
+}
+
+mod around {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_shown_as_the_options_make_it() {
+        let tables = prints("info --workers 3 --memory 1GiB");
+        let cpus = tables.lines().filter(|line| line.contains("  cpu  ")).count();
+        assert_eq!(cpus, 3, "{tables}");
+        assert!(tables.contains("system"), "{tables}");
+    }
+
+    #[test]
+    fn help_teaches_and_shows_examples() {
+        for command in ["", "run circuit", "run cg", "run stencil", "info"] {
+            let help = prints(&format!("{command} --help"));
+            assert!(help.contains("Examples:\n  maniple "), "{help}");
+            assert!(help.contains("Usage: maniple"), "{help}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        fails("run circuit --no-such-flag", 2, "unexpected argument '--no-such-flag' found");
+        fails("run weather", 2, "unrecognized subcommand 'weather'");
+        fails("run circuit --mapper magic", 2, "invalid value 'magic' for '--mapper <NAME>'");
+        fails("run circuit --workers 0", 2, "invalid value '0' for '--workers <N>'");
+        fails("run circuit --memory lots", 2, "invalid value 'lots' for '--memory <SIZE>'");
+        fails("run circuit --memory -1", 2, "invalid value '-1' for '--memory <SIZE>'");
+        fails("run circuit --window 0", 2, "invalid value '0' for '--window <N>'");
+        fails("run circuit --seed x", 2, "invalid value 'x' for '--seed <N>'");
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_is_no_error() {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+        let child = command.arg("info").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.expect("the program can be started");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("the program ends");
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+    }
+}

@@ -1,0 +1,48 @@
+//! No mapper changes a result: each simulation under adversaries that decide at random, with its own check of the result.
+
+use maniple_apps::options::{MapperChoice, RuntimeOptions};
+use maniple_apps::stencil::Extents;
+use maniple_apps::{cg, circuit, stencil};
+
+const SEEDS: u64 = 60;
+
+/// Runs a simulation under many adversaries, numbers of workers and windows.
+fn under_adversaries<R>(simulate: impl Fn(RuntimeOptions) -> maniple_apps::error::Result<R>) {
+    for seed in 0..SEEDS {
+        let runtime = RuntimeOptions {
+            workers: Some(1 + seed as usize % 4),
+            mapper: MapperChoice::Random(Some(seed)),
+            window: [1, 3, 1024][seed as usize % 3],
+            ..Default::default()
+        };
+        if let Err(error) = simulate(runtime.clone()) {
+            panic!("{error}, with {runtime:?}");
+        }
+    }
+}
+
+#[test]
+fn the_stencil_sees_no_stale_halo() {
+    let (size, tiles) = (Extents { rows: 4, columns: 4 }, Some(Extents { rows: 2, columns: 2 }));
+    under_adversaries(|runtime| stencil::run(&stencil::Options { size, tiles, steps: 3, radius: 1, runtime }));
+}
+
+#[test]
+fn the_circuit_loses_no_charge() {
+    under_adversaries(|runtime| {
+        let size =
+            circuit::Options { pieces: 3, nodes_per_piece: 5, wires_per_piece: 9, inside: 50, ..Default::default() };
+        circuit::run(&circuit::Options { steps: 4, runtime, ..size })
+    });
+}
+
+#[test]
+fn conjugate_gradients_take_the_same_steps() {
+    let alone = cg::run(&cg::Options { poisson: 5, pieces: Some(4), ..Default::default() });
+    let iterations = alone.map(|report| report.iterations).expect("the default mapper converges");
+    under_adversaries(|runtime| {
+        let report = cg::run(&cg::Options { poisson: 5, pieces: Some(4), runtime, ..Default::default() })?;
+        assert_eq!(report.iterations, iterations);
+        Ok(report)
+    });
+}
