@@ -4,14 +4,14 @@ use std::sync::{Arc, LazyLock};
 
 use maniple_realm::transfer::{self, Dangling, Transfer};
 use maniple_realm::{After, Event};
-use maniple_region::{Field, FieldId, FieldMask, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
+use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
 use smallvec::SmallVec;
 
 use crate::context::{Bound, Context, ContextState};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
 use crate::future::Future;
-use crate::launch::TaskLauncher;
+use crate::launch::{Launch, TaskLauncher};
 use crate::operation::{Mappable, Operation};
 use crate::physical::state::RegionState;
 use crate::regions::Region;
@@ -41,11 +41,17 @@ impl Mappable for FillOperation {
 
 impl ContextState {
     /// Makes fields zero everywhere in a region.
-    pub(crate) fn submit_zero(self: &Arc<Self>, region: &LogicalRegion, fields: FieldMask, state: &Arc<RegionState>) {
+    pub(crate) fn submit_zero(
+        self: &Arc<Self>,
+        region: &LogicalRegion,
+        fields: FieldMask,
+        state: &Arc<RegionState>,
+    ) -> Result<()> {
         let requirement = Requirement::new(region.clone(), fields.clone(), Privilege::Discard);
         let bound = Bound { requirement, parts: SmallVec::from_iter([(fields, Arc::clone(state))]) };
         let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero };
-        self.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation));
+        self.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation))?;
+        Ok(())
     }
 }
 
@@ -72,47 +78,34 @@ impl Context {
     /// Gives a field one value at all points of a region. Costs nothing until somebody looks.
     ///
     /// # Errors
-    /// [`Error::PrivilegeNotHeld`], [`Error::MappedByParent`], or [`Error::Region`] if the region was destroyed.
+    /// [`Error::PrivilegeNotHeld`], [`Error::MappedByParent`], [`Error::Launch`] if the field holds another type, or [`Error::Region`] if the region
+    /// was destroyed.
     pub fn fill<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
         field: Field<F, T>,
         value: T,
     ) -> Result<()> {
-        self.fill_erased(region, field.id(), transfer::FillValue::of(value))
-    }
-
-    fn fill_erased<F, const D: usize>(
-        &self,
-        region: &Region<F, D>,
-        field: FieldId,
-        value: transfer::FillValue,
-    ) -> Result<()> {
-        let declared = region.logical().fields().type_of(field)?;
-        if declared.size != value.size() {
-            let name = region.logical().fields().name_of(field);
-            let problem = format!("field `{name}` holds {declared:?}, {} bytes, not {}", declared.size, value.size());
-            return Err(Error::launch("fill", problem));
-        }
-        let requirement = Requirement::new(region.logical().clone(), FieldMask::of(field), Privilege::Discard);
+        let requirement = one(region, field, Privilege::Discard)?;
         let bound = self.state.bind("fill", requirement)?;
         self.state.check_inline("fill", std::slice::from_ref(&bound))?;
-        let operation = FillOperation { bound: bound.clone(), value: FillValue::Value(value) };
-        self.state.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation));
+        let value = FillValue::Value(transfer::FillValue::of(value));
+        let operation = FillOperation { bound: bound.clone(), value };
+        self.state.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation))?;
         Ok(())
     }
 
     /// Gives a field known only at run time one value at all points of a region.
     ///
     /// # Errors
-    /// As [`Context::fill`]; [`Error::Launch`] if the value has another size than the field's.
+    /// As [`Context::fill`].
     pub fn fill_field<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
         field: FieldId,
         value: T,
     ) -> Result<()> {
-        self.fill_erased(region, field, transfer::FillValue::of(value))
+        self.fill(region, Field::new(field), value)
     }
 
     /// Copies a field from one region to another, or to another field: at every point of `to`, which `from` must have too.
@@ -124,51 +117,48 @@ impl Context {
         (to, destination): (&Region<G, D>, Field<G, T>),
     ) -> Future<()> {
         let covers = to.space().is_subset_of(from.space());
-        let task = TaskLauncher::new(&COPY).requirement(one(from, source.id(), Privilege::Read)).requirement(one(
-            to,
-            destination.id(),
-            Privilege::Discard,
-        ));
-        self.launch(refuse_unless(covers, task, "copy", "the source lacks points of the destination").typed())
+        let requirements = [one(from, source, Privilege::Read), one(to, destination, Privilege::Discard)];
+        let complaint = (!covers).then_some("the source lacks points of the destination");
+        self.launch(built_in_launch(&COPY, requirements, complaint))
     }
 
     /// Copies a field through pointers: `to[p] = from[pointer[p]]` at every point of `to`, which the region of the pointers must have too.
     ///
     /// The future fails as that of a launch does, and if a pointer points outside of `from`.
-    pub fn gather<F, G, P, T: FieldValue, const D: usize, const E: usize>(
+    pub fn gather<F: 'static, G, P, T: FieldValue, const D: usize, const E: usize>(
         &self,
         (from, source): (&Region<F, E>, Field<F, T>),
         (pointers, pointer): (&Region<P, D>, Field<P, Ptr<F, E>>),
         (to, destination): (&Region<G, D>, Field<G, T>),
     ) -> Future<()> {
         let covers = to.space().is_subset_of(pointers.space());
-        let task = TaskLauncher::new(&GATHER)
-            .requirement(one(from, source.id(), Privilege::Read))
-            .requirement(one(pointers, pointer.id(), Privilege::Read))
-            .requirement(one(to, destination.id(), Privilege::Discard));
-        self.launch(
-            refuse_unless(covers, task, "gather", "there are fewer pointers than points of the destination").typed(),
-        )
+        let requirements = [
+            one(from, source, Privilege::Read),
+            one(pointers, pointer, Privilege::Read),
+            one(to, destination, Privilege::Discard),
+        ];
+        let complaint = (!covers).then_some("there are fewer pointers than points of the destination");
+        self.launch(built_in_launch(&GATHER, requirements, complaint))
     }
 
     /// Copies a field through pointers: `to[pointer[p]] = from[p]` at every point of `from`, which the region of the pointers must have too.
     /// Of several points that point to one, the last in row-major order wins.
     ///
     /// The future fails as that of a launch does, and if a pointer points outside of `to`.
-    pub fn scatter<F, G, P, T: FieldValue, const D: usize, const E: usize>(
+    pub fn scatter<F, G: 'static, P, T: FieldValue, const D: usize, const E: usize>(
         &self,
         (from, source): (&Region<F, D>, Field<F, T>),
         (pointers, pointer): (&Region<P, D>, Field<P, Ptr<G, E>>),
         (to, destination): (&Region<G, E>, Field<G, T>),
     ) -> Future<()> {
         let covers = from.space().is_subset_of(pointers.space());
-        let task = TaskLauncher::new(&SCATTER)
-            .requirement(one(from, source.id(), Privilege::Read))
-            .requirement(one(pointers, pointer.id(), Privilege::Read))
-            .requirement(one(to, destination.id(), Privilege::ReadWrite));
-        self.launch(
-            refuse_unless(covers, task, "scatter", "there are fewer pointers than points of the source").typed(),
-        )
+        let requirements = [
+            one(from, source, Privilege::Read),
+            one(pointers, pointer, Privilege::Read),
+            one(to, destination, Privilege::ReadWrite),
+        ];
+        let complaint = (!covers).then_some("there are fewer pointers than points of the source");
+        self.launch(built_in_launch(&SCATTER, requirements, complaint))
     }
 
     /// Everything launched before is mapped before anything launched later. Returns at once.
@@ -185,12 +175,38 @@ impl Context {
     }
 }
 
-fn one<F, const D: usize>(region: &Region<F, D>, field: FieldId, privilege: Privilege) -> Requirement {
-    Requirement::new(region.logical().clone(), FieldMask::of(field), privilege)
+/// What a bulk operation does with one field, of the type that the caller says.
+fn one<F, T: FieldValue, const D: usize>(
+    region: &Region<F, D>,
+    field: Field<F, T>,
+    privilege: Privilege,
+) -> Result<Requirement> {
+    let (fields, wanted) = (region.logical().fields(), FieldType::of::<T>());
+    let declared = fields.type_of(field.id())?;
+    if declared != wanted {
+        let problem = format!("field `{}` holds {declared:?}, not {wanted:?}", fields.name_of(field.id()));
+        return Err(Error::launch("bulk operation", problem));
+    }
+    Ok(Requirement::new(region.logical().clone(), FieldMask::of(field.id()), privilege))
 }
 
-fn refuse_unless(condition: bool, task: TaskLauncher, name: &str, problem: &str) -> TaskLauncher {
-    if condition { task } else { task.fail(Error::launch(name, problem)) }
+/// A launch of a built-in task, refused if there is a complaint.
+fn built_in_launch<const N: usize>(
+    task: &Arc<TaskDefinition>,
+    requirements: [Result<Requirement>; N],
+    complaint: Option<&str>,
+) -> Launch<()> {
+    let mut launcher = TaskLauncher::new(task);
+    for requirement in requirements {
+        launcher = match requirement {
+            Ok(requirement) => launcher.requirement(requirement),
+            Err(error) => launcher.fail(error),
+        };
+    }
+    if let Some(problem) = complaint {
+        launcher = launcher.fail(Error::launch(task.name(), problem));
+    }
+    launcher.typed()
 }
 
 /// A built-in leaf task of transfers.

@@ -8,7 +8,7 @@ use maniple_realm::machine::{Machine, ProcessorId};
 use maniple_realm::{Event, UserEvent};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -78,6 +78,8 @@ struct Launched {
 /// The program order of a context.
 #[derive(Default)]
 pub(crate) struct Stream {
+    /// The task has ended.
+    is_closed: bool,
     sequence: u64,
     trees: FxHashMap<TreeId, LogicalTree<Arc<Operation>>>,
     /// The last mapping fence.
@@ -120,8 +122,10 @@ impl Context {
     pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
         let first = core.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id);
         let context = Self { state: ContextState::new(core, "top level", None, first, 0, Vec::new()) };
-        let result = block_on(body(&context));
-        let ended = core.realm().wait(context.state.drained());
+        let result = context.state.close(block_on(body(&context)));
+        // A mapping that was leaked never ends; nobody else will use what this task has made.
+        let leaked = context.state.mappings_in_use();
+        let ended = core.realm().wait(context.state.fewer_than(1 + leaked));
         let result = context.state.conclude(result);
         ended.map_err(|fault| Error::of_fault(&fault, "top level", None))?;
         result
@@ -183,6 +187,7 @@ impl ContextState {
 
     /// Refuses to destroy what another task made.
     pub(crate) fn check_created(&self, region: &LogicalRegion) -> Result<()> {
+        self.core.forest().check_own(region.tree().root())?;
         if self.created.lock().contains_key(&region.tree().id()) {
             return Ok(());
         }
@@ -201,12 +206,19 @@ impl ContextState {
     pub(crate) fn bind(self: &Arc<Self>, operation: &str, requirement: Requirement) -> Result<Bound> {
         let bound = requirement.target.bound();
         self.core.forest().check_own(bound.space())?;
+        bound.check_place()?;
         requirement.target.check_alive()?;
         let fields = requirement.target.tree().fields();
         if let Some(field) = requirement.fields.iter().find(|&field| fields.get(field).is_none()) {
             return Err(maniple_region::RegionError::NoSuchField { field }.into());
         }
-        if let Some(state) = self.find_created(&bound) {
+        if let Privilege::Reduce(operator) = requirement.privilege {
+            for field in requirement.fields.iter() {
+                let known = operator.reduction_on(fields.type_of(field)?);
+                known.ok_or_else(|| Error::no_reduction(operator, &bound, field))?;
+            }
+        }
+        if let Some(state) = self.find_created(&bound)? {
             let parts = SmallVec::from_iter([(requirement.fields.clone(), state)]);
             return Ok(Bound { requirement, parts });
         }
@@ -226,13 +238,13 @@ impl ContextState {
     }
 
     /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.
-    fn find_created(self: &Arc<Self>, region: &LogicalRegion) -> Option<Arc<RegionState>> {
+    fn find_created(self: &Arc<Self>, region: &LogicalRegion) -> Result<Option<Arc<RegionState>>> {
         let mut created = self.created.lock();
-        let known = created.get_mut(&region.tree().id())?;
+        let Some(known) = created.get_mut(&region.tree().id()) else { return Ok(None) };
         let state = Arc::clone(&known.state);
         let fields = region.fields();
         if known.reuses == fields.reuses() {
-            return Some(state);
+            return Ok(Some(state));
         }
         known.reuses = fields.reuses();
         let generations = &mut known.generations;
@@ -243,9 +255,9 @@ impl ContextState {
         let renewed: FieldMask = fields.fields().iter().filter(is_new).collect();
         drop(created);
         if !renewed.is_empty() {
-            self.submit_zero(&region.root_region(), renewed, &state);
+            self.submit_zero(&region.root_region(), renewed, &state)?;
         }
-        Some(state)
+        Ok(Some(state))
     }
 
     fn not_held(&self, operation: &str, requirement: &Requirement, missing: &FieldMask) -> Error {
@@ -269,11 +281,19 @@ impl ContextState {
         self: &Arc<Self>,
         requirements: &[Bound],
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
-    ) -> Arc<Operation> {
-        self.throttle();
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        self.core.counters.launches.add(1);
-        let mut stream = self.stream.lock();
+    ) -> Result<Arc<Operation>> {
+        self.submit_after(requirements, &[], body)
+    }
+
+    /// As [`submit`](Self::submit), for an operation that also waits for results of others. It is mapped after them: else an operation
+    /// between them that does not interfere with it could be mapped behind it and made to wait for it, in a circle.
+    pub(crate) fn submit_after(
+        self: &Arc<Self>,
+        requirements: &[Bound],
+        producers: &[Arc<Operation>],
+        body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
+    ) -> Result<Arc<Operation>> {
+        let mut stream = self.enter()?;
         let submission = Submission {
             sequence: stream.sequence,
             barrier: stream.barrier,
@@ -285,6 +305,7 @@ impl ContextState {
         if let Some(fence) = &stream.fence {
             operation.map_after(fence);
         }
+        producers.iter().for_each(|producer| operation.map_after(producer));
         let mut visits = 0;
         for bound in requirements {
             let tree = stream.trees.entry(bound.requirement.target.tree().id()).or_default();
@@ -296,20 +317,46 @@ impl ContextState {
         drop(stream);
         self.core.counters.logical_visits.add(visits);
         operation.release();
-        operation
+        Ok(operation)
+    }
+
+    /// Counts one more operation, and locks the stream for it.
+    fn enter(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
+        self.throttle();
+        // Counted first: who closes the stream and then waits for what was counted misses nobody.
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
+        let stream = self.stream.lock();
+        if stream.is_closed {
+            drop(stream);
+            self.operation_retired();
+            return Err(Error::Ended { task: self.task.clone() });
+        }
+        self.core.counters.launches.add(1);
+        Ok(stream)
+    }
+
+    /// The body has ended with this result: nothing is launched any more. A result that keeps data mapped is dropped.
+    pub(crate) fn close<T>(&self, result: Result<T>) -> Result<T> {
+        self.stream.lock().is_closed = true;
+        match result {
+            Ok(_) if self.mappings_in_use() > 0 => Err(Error::StillMapped { task: self.task.clone() }),
+            other => other,
+        }
+    }
+
+    fn mappings_in_use(&self) -> usize {
+        self.with_stream(|stream| stream.inline.in_use())
     }
 
     /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and if `executes`, in execution.
     pub(crate) fn submit_fence(self: &Arc<Self>, executes: bool, body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>) {
-        self.throttle();
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        self.core.counters.launches.add(1);
-        let mut stream = self.stream.lock();
+        let Ok(mut stream) = self.enter() else { return };
         let sequence = stream.sequence;
         stream.sequence += 1;
         let completion = self.core.realm().user_event();
         let recent = std::mem::take(&mut stream.recent);
-        let ends = recent.iter().map(|earlier| earlier.completion.event()).chain([stream.barrier]);
+        let waited_for = recent.iter().filter(|earlier| !earlier.is_held);
+        let ends = waited_for.map(|earlier| earlier.completion.event()).chain([stream.barrier]);
         let operation = Operation::new(self, sequence, completion, body(ends.collect()));
         recent.iter().for_each(|earlier| operation.map_after(earlier));
         if let Some(fence) = stream.fence.replace(Arc::clone(&operation)) {
@@ -346,7 +393,7 @@ impl ContextState {
     /// does while the task has data mapped, which it could not release while it waits.
     fn throttle(self: &Arc<Self>) {
         let window = self.core.window;
-        if self.in_flight.load(Ordering::Relaxed) >= window && !self.with_stream(|stream| stream.inline.is_in_use()) {
+        if self.in_flight.load(Ordering::Relaxed) >= window && self.mappings_in_use() == 0 {
             let fewer = self.fewer_than(window - window / 4);
             let _ = self.core.realm().wait(fewer);
         }
@@ -393,7 +440,9 @@ impl ContextState {
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
         let launched = std::mem::take(&mut self.launched.lock().results);
         // Operations know their context, and its stream knows them: let go of them, or neither would ever be freed.
-        drop(std::mem::take(&mut *self.stream.lock()));
+        let closed = Stream { is_closed: true, ..Stream::default() };
+        let stream = std::mem::replace(&mut *self.stream.lock(), closed);
+        drop(stream);
         let result = result?;
         let failures: Vec<_> =
             launched.iter().filter_map(|results| Some((results.is_observed(), results.error()?))).collect();

@@ -123,6 +123,18 @@ pub enum Error {
         /// The privilege asked for.
         wanted: String,
     },
+    /// Something was launched from the context of a task that has ended.
+    #[error("cannot launch from the context of `{task}`, which has ended; launch before its body returns")]
+    Ended {
+        /// The task.
+        task: String,
+    },
+    /// A task ended while data that it had mapped for itself was still in use.
+    #[error("`{task}` ended but kept data mapped; drop mappings before the body returns, and do not return them")]
+    StillMapped {
+        /// The task.
+        task: String,
+    },
     /// A field is not accessible in the way asked for.
     #[error("task `{task}`, requirement {requirement}: cannot access field `{field}` of {region}: {problem}")]
     Access {

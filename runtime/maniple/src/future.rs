@@ -5,14 +5,16 @@ use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault};
 use maniple_region::{FieldValue, ReductionOperator};
 use maniple_space::{AnyPoint, AnyRect};
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
+use crate::operation::Operation;
 use crate::task::Value;
 
 /// The results of the points of one launch. A single launch has one point.
@@ -24,8 +26,11 @@ pub(crate) struct Results {
     values: Box<[OnceLock<Result<Value>>]>,
     /// Somebody has looked at how the launch ended, so its failure is not lost.
     observed: AtomicBool,
-    /// Results that these were computed from: whoever sees these fail has seen those fail.
-    sources: Vec<Arc<Results>>,
+    /// Results that these were computed from: whoever sees these fail has seen those fail. Forgotten when these are there, so that a chain
+    /// of futures is not kept by its end.
+    sources: Mutex<Vec<Arc<Results>>>,
+    /// The launch that gives them, unless they are a function of others.
+    producer: OnceLock<Weak<Operation>>,
 }
 
 impl Results {
@@ -38,8 +43,9 @@ impl Results {
     ) -> Arc<Self> {
         let points = domain.volume() as usize;
         let values = (0..points).map(|_| OnceLock::new()).collect();
-        let observed = AtomicBool::new(false);
-        Arc::new(Self { realm: realm.clone(), name: name.to_owned(), domain, completion, values, observed, sources })
+        let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
+        let (realm, name, producer) = (realm.clone(), name.to_owned(), OnceLock::new());
+        Arc::new(Self { realm, name, domain, completion, values, observed, sources, producer })
     }
 
     /// The results of a launch that failed before it began.
@@ -47,6 +53,22 @@ impl Results {
         let completion = realm.user_event();
         realm.poison(completion, Arc::<Fault>::from(error.clone()));
         Self::new(realm, name, domain, completion.event(), Vec::new())
+    }
+
+    pub(crate) fn produced_by(&self, operation: &Arc<Operation>) {
+        // Set once, by whoever launches the operation.
+        let _ = self.producer.set(Arc::downgrade(operation));
+    }
+
+    /// The launches in flight that these results come from.
+    pub(crate) fn producers(&self) -> Vec<Arc<Operation>> {
+        if self.realm.has_triggered(self.completion) {
+            return Vec::new();
+        }
+        match self.producer.get() {
+            Some(producer) => producer.upgrade().into_iter().collect(),
+            None => self.sources.lock().iter().flat_map(|source| source.producers()).collect(),
+        }
     }
 
     pub(crate) fn completion(&self) -> Event {
@@ -77,9 +99,22 @@ impl Results {
         self.observed.load(Ordering::Acquire)
     }
 
+    /// All results are there, and none is a failure.
+    pub(crate) fn forget_sources(&self) {
+        let sources = std::mem::take(&mut *self.sources.lock());
+        drop(sources);
+    }
+
+    /// Notes that somebody looks at how these ended, and so at how those ended that they were computed from. Chains may be long, so without
+    /// recursion.
     fn observe(&self) {
-        if !self.observed.swap(true, Ordering::AcqRel) {
-            self.sources.iter().for_each(|source| source.observe());
+        let look = |results: &Self| match results.observed.swap(true, Ordering::AcqRel) {
+            true => Vec::new(),
+            false => results.sources.lock().clone(),
+        };
+        let mut sources = look(self);
+        while let Some(source) = sources.pop() {
+            sources.append(&mut look(&source));
         }
     }
 
@@ -106,6 +141,18 @@ impl Results {
         self.observe();
         // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
         let _ = self.realm.event_future(self.completion).await;
+    }
+}
+
+impl Drop for Results {
+    /// Lets a chain of failed sources go link by link, without recursion.
+    fn drop(&mut self) {
+        let mut sources = std::mem::take(self.sources.get_mut());
+        while let Some(source) = sources.pop() {
+            if let Some(mut source) = Arc::into_inner(source) {
+                sources.append(source.sources.get_mut());
+            }
+        }
     }
 }
 
@@ -202,7 +249,10 @@ fn compute<T: Clone + Send + Sync + 'static>(
         let failure = value.as_ref().err().cloned();
         results.set(0, value.map(|value| Box::new(value) as Value));
         match failure {
-            None => results.realm.trigger(done),
+            None => {
+                results.forget_sources();
+                results.realm.trigger(done);
+            }
             Some(error) => results.realm.poison(done, Arc::<Fault>::from(error)),
         }
     });

@@ -40,9 +40,9 @@ impl Drop for Hold {
 }
 
 impl InlineUses {
-    /// Whether the task holds any mapping.
-    pub(crate) fn is_in_use(&self) -> bool {
-        self.0.iter().any(|(hold, _)| hold.strong_count() > 0)
+    /// How many mappings the task holds.
+    pub(crate) fn in_use(&self) -> usize {
+        self.0.iter().filter(|(hold, _)| hold.strong_count() > 0).count()
     }
 
     /// A mapping in use that interferes with a requirement.
@@ -98,6 +98,10 @@ impl Mappable for Arc<InlineOperation> {
 
     fn map(&self, operation: &Arc<Operation>) {
         self.try_to_map(operation, Chance::Another);
+    }
+
+    fn is_held(&self) -> bool {
+        true
     }
 }
 
@@ -286,7 +290,7 @@ impl Context {
                 mapped,
                 place: Arc::clone(&place),
             }))
-        });
+        })?;
         let outcome = realm.event_future(mapped.event()).await;
         outcome.map_err(|fault| Error::of_fault(&fault, NAME, None))?;
         let physical = place.lock().take();

@@ -29,6 +29,11 @@ pub(crate) trait Mappable: Send + Sync {
     fn points(&self) -> u64 {
         1
     }
+
+    /// Whether it ends when the launching task says so: nothing that the task may wait for can come after its end.
+    fn is_held(&self) -> bool {
+        false
+    }
 }
 
 /// An operation in flight.
@@ -36,6 +41,8 @@ pub(crate) struct Operation {
     pub(crate) sequence: u64,
     pub(crate) context: Arc<ContextState>,
     pub(crate) completion: UserEvent,
+    /// See [`Mappable::is_held`].
+    pub(crate) is_held: bool,
     /// What is to be mapped; gone once it has been, so that an operation which is only remembered holds no data.
     body: Mutex<Option<Arc<dyn Mappable>>>,
     /// Operations that must be mapped before, plus one while the launch is being analysed.
@@ -56,6 +63,7 @@ impl Operation {
             sequence,
             context: Arc::clone(context),
             completion,
+            is_held: body.is_held(),
             body: Mutex::new(Some(body)),
             waiting: AtomicUsize::new(1),
             has_retired: AtomicBool::new(false),

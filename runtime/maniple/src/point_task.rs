@@ -176,9 +176,12 @@ async fn run_in_context(task: PointTask, ready: Event) -> Result<Value> {
         arguments: Arc::clone(&task.state.launch.arguments),
     };
     // A panic in the body must not skip what comes after it.
-    let value = CatchUnwind(body(call)).await;
+    let value = match fault::catch(|| body(call)) {
+        Ok(running) => CatchUnwind(running).await,
+        Err(fault) => Err(fault),
+    };
     let value = value.map_err(|fault| task.state.blame_fault(&fault, task.point)).flatten();
-    let value = value.map_err(|error| task.state.blame(error, task.point));
+    let value = context.close(value.map_err(|error| task.state.blame(error, task.point)));
     let _ = core.realm().event_future(context.drained()).await;
     let value = context.conclude(value);
     // Even of a task that failed: what it did launch and change is brought home.

@@ -54,10 +54,7 @@ impl RuntimeBuilder {
 
     /// The mapper: a copy for each processor.
     #[must_use]
-    pub fn mapper<M: Mapper + Clone + 'static>(self, mapper: M) -> Self
-    where
-        M: Send + 'static,
-    {
+    pub fn mapper<M: Mapper + Clone + 'static>(self, mapper: M) -> Self {
         self.mapper_for(move |_, _| Box::new(mapper.clone()))
     }
 
@@ -159,7 +156,13 @@ impl Runtime {
     ///
     /// # Errors
     /// What the function returns, or else the first failure among the operations that it launched and whose result nobody looked at.
+    /// [`Error::StillMapped`] if it returns or leaks a mapping; [`Error::Launch`] when called within a task of the same runtime, whose worker
+    /// would wait for itself.
     pub fn run<T>(&self, body: impl AsyncFnOnce(&Context) -> Result<T>) -> Result<T> {
+        if self.core.realm.current_processor().is_some() {
+            let problem = "a task of the same runtime would wait for it; launch from the task's own context";
+            return Err(Error::launch("top level", problem));
+        }
         Context::run_top_level(&self.core, body)
     }
 

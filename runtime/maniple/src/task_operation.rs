@@ -381,8 +381,12 @@ impl TaskState {
             return;
         }
         self.context.core.counters.tasks.add(self.launch.domain.volume());
-        let error = if self.failed.load(Ordering::Acquire) { self.results.first_error() } else { None };
-        operation.retire(error.map_or(Ok(()), Err));
+        if !self.failed.load(Ordering::Acquire) {
+            self.results.forget_sources();
+            operation.retire(Ok(()));
+            return;
+        }
+        operation.retire(self.results.first_error().map_or(Ok(()), Err));
     }
 
     /// An error with this task's name and point.

@@ -36,6 +36,16 @@ pub enum RegionError {
         /// What was used.
         what: String,
     },
+    /// A region was named over an index space that is no part of its own.
+    #[error(
+        "{space} is not part of region {tree}; name the region by its own index space, or a piece of a partition of that"
+    )]
+    NotInTree {
+        /// The space.
+        space: String,
+        /// The number of the region tree.
+        tree: u64,
+    },
     /// A piece of a partition was to be destroyed by itself.
     #[error("a piece lives as long as its partition: destroy {partition} instead")]
     PieceDestroyed {

@@ -120,7 +120,8 @@ impl FieldSpace {
         self.max_fields
     }
 
-    /// Adds a field and returns its id. Ids of freed fields are used again when all others have been used.
+    /// Adds a field and returns its id. The id of a freed field is used again for one of the same type only: operations that were launched
+    /// before, and instances made for them, still take it for what it was.
     ///
     /// # Errors
     /// [`RegionError::TooManyFields`] when the space is full, [`RegionError::Destroyed`] after [`FieldSpace::destroy`].
@@ -128,12 +129,12 @@ impl FieldSpace {
         self.check_alive()?;
         let field = FieldDescriptor { name: name.to_owned(), ty };
         let mut slots = self.slots.write();
-        if slots.len() < self.max_fields {
+        if slots.iter().filter(|slot| !slot.is_free).count() >= self.max_fields {
+            return Err(RegionError::TooManyFields { field: name.to_owned(), limit: self.max_fields });
+        }
+        let Some(free) = slots.iter().position(|slot| slot.is_free && slot.field.ty == ty) else {
             slots.push(Slot { field, is_free: false, generation: 0 });
             return Ok(FieldId((slots.len() - 1) as u32));
-        }
-        let Some(free) = slots.iter().position(|slot| slot.is_free) else {
-            return Err(RegionError::TooManyFields { field: name.to_owned(), limit: self.max_fields });
         };
         slots[free] = Slot { field, is_free: false, generation: slots[free].generation + 1 };
         self.reuses.fetch_add(1, Ordering::Release);
@@ -254,10 +255,21 @@ mod tests {
         ));
         space.free(a).unwrap();
         assert_eq!(space.find("a"), None);
-        let c = space.allocate("c", FieldType::of::<u8>()).unwrap();
-        assert_eq!(space.get(c).unwrap().name, "c");
+        let c = space.allocate("c", FieldType::of::<f32>()).unwrap();
+        assert_eq!((c, space.get(c).unwrap().name), (a, "c".to_owned()));
         assert_eq!((space.reuses(), space.generation(c)), (1, 1));
         assert_eq!(space.fields().iter().count(), 2);
+    }
+
+    #[test]
+    fn a_freed_field_keeps_its_type_for_those_who_still_use_it() {
+        let space = FieldSpace::new(1, 1);
+        let a = space.allocate("a", FieldType::of::<f32>()).unwrap();
+        space.free(a).unwrap();
+        let b = space.allocate("b", FieldType::of::<u8>()).unwrap();
+        assert_ne!(a, b);
+        assert_eq!(space.type_of(a), Ok(FieldType::of::<f32>()));
+        assert_eq!(space.get(a), None);
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl<Op: ReductionOperator<T>, T: FieldValue> Reduction for On<Op, T> {
 
 /// Declares an operator whose contributions have the field's own type, with its identity and its combination for groups of types.
 macro_rules! operator {
-    ($(#[$doc:meta])* $name:ident { $([$($ty:ty),*] $identity:expr, $combine:expr;)* }) => {
+    ($(#[$doc:meta])* $name:ident { $([$($ty:ty),*] $identity:expr, |$a:ident, $b:ident| $combined:expr;)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name;
@@ -148,14 +148,13 @@ macro_rules! operator {
 
             #[inline]
             fn identity() -> $ty {
-                let identity: fn() -> $ty = $identity;
-                identity()
+                $identity
             }
 
             #[inline]
-            fn apply(value: &mut $ty, contribution: $ty) {
-                let combine: fn($ty, $ty) -> $ty = $combine;
-                *value = combine(*value, contribution);
+            fn apply(value: &mut $ty, $b: $ty) {
+                let $a = *value;
+                *value = $combined;
             }
 
             #[inline]
@@ -175,56 +174,56 @@ macro_rules! operator {
 operator! {
     /// Addition; integers wrap around on overflow, so that the order of contributions can't matter.
     Sum {
-        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] || 0, |a, b| a.wrapping_add(b);
-        [f32, f64] || 0.0, |a, b| a + b;
+        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] 0, |a, b| a.wrapping_add(b);
+        [f32, f64] 0.0, |a, b| a + b;
     }
 }
 
 operator! {
     /// Multiplication; integers wrap around on overflow.
     Product {
-        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] || 1, |a, b| a.wrapping_mul(b);
-        [f32, f64] || 1.0, |a, b| a * b;
+        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] 1, |a, b| a.wrapping_mul(b);
+        [f32, f64] 1.0, |a, b| a * b;
     }
 }
 
 operator! {
     /// The least value; of floats, a number wins over a NaN.
     Min {
-        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] || Bounded::GREATEST, |a, b| a.min(b);
-        [f32, f64] || Bounded::GREATEST, |a, b| a.min(b);
+        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] Bounded::GREATEST, |a, b| a.min(b);
+        [f32, f64] Bounded::GREATEST, |a, b| a.min(b);
     }
 }
 
 operator! {
     /// The greatest value; of floats, a number wins over a NaN.
     Max {
-        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] || Bounded::LEAST, |a, b| a.max(b);
-        [f32, f64] || Bounded::LEAST, |a, b| a.max(b);
+        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] Bounded::LEAST, |a, b| a.max(b);
+        [f32, f64] Bounded::LEAST, |a, b| a.max(b);
     }
 }
 
 operator! {
     /// Bitwise and; logical and of truth values.
     And {
-        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] || !0, |a, b| a & b;
-        [bool] || true, |a, b| a & b;
+        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] !0, |a, b| a & b;
+        [bool] true, |a, b| a & b;
     }
 }
 
 operator! {
     /// Bitwise or; logical or of truth values.
     Or {
-        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] || 0, |a, b| a | b;
-        [bool] || false, |a, b| a | b;
+        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] 0, |a, b| a | b;
+        [bool] false, |a, b| a | b;
     }
 }
 
 operator! {
     /// Bitwise exclusive or; of truth values, whether an odd number is true.
     Xor {
-        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] || 0, |a, b| a ^ b;
-        [bool] || false, |a, b| a ^ b;
+        [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] 0, |a, b| a ^ b;
+        [bool] false, |a, b| a ^ b;
     }
 }
 

@@ -100,7 +100,7 @@ impl LogicalRegion {
         self.with_space(self.tree.root.clone())
     }
 
-    /// The region of the same tree over another index space of the tree.
+    /// The region of the same tree over another index space of the tree: see [`LogicalRegion::check_place`].
     #[must_use]
     pub fn with_space(&self, space: IndexSpaceNode) -> Self {
         Self { tree: Arc::clone(&self.tree), space }
@@ -124,7 +124,16 @@ impl LogicalRegion {
     /// Whether `self` is `ancestor` or a part of it by the tree.
     #[must_use]
     pub fn is_within(&self, ancestor: &Self) -> bool {
-        self.tree.id == ancestor.tree.id && self.space.is_within(&ancestor.space)
+        Arc::ptr_eq(&self.tree, &ancestor.tree) && self.space.is_within(&ancestor.space)
+    }
+
+    /// # Errors
+    /// [`RegionError::NotInTree`] if the region was named by [`LogicalRegion::with_space`] over a space of another tree.
+    pub fn check_place(&self) -> Result<(), RegionError> {
+        if self.space.is_within(&self.tree.root) {
+            return Ok(());
+        }
+        Err(RegionError::NotInTree { space: self.space.to_string(), tree: self.tree.id.0 })
     }
 
     /// # Errors

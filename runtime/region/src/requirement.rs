@@ -72,12 +72,7 @@ impl Target {
             Self::Region(region, None) => Ok(region.clone()),
             Self::Region(region, Some(projection)) => {
                 let result = projection.project(UpperBound::Region(region), point, domain)?;
-                check_bound(
-                    &result,
-                    region.space().id() != result.space().id() && !result.is_within(region),
-                    self,
-                    point,
-                )?;
+                check_bound(&result, !result.is_within(region), self, point)?;
                 Ok(result)
             }
             Self::Partition(partition, projection) => {
@@ -86,7 +81,7 @@ impl Target {
                     return Ok(result);
                 }
                 let below = result.space().ancestors().any(|above| Arc::ptr_eq(above, partition.partitioning()));
-                let inside = result.tree().id() == partition.tree().id() && below;
+                let inside = Arc::ptr_eq(result.tree(), partition.tree()) && below;
                 check_bound(&result, !inside, self, point)?;
                 Ok(result)
             }

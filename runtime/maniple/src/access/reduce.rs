@@ -62,6 +62,7 @@ impl<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> Reduce<'a, Op,
             Place::Buffer(column) => Op::fold(unsafe { column.place_or_panic(point.into()).as_mut() }, contribution),
             // SAFETY: as above.
             Place::Values(column, _) => {
+                // SAFETY: the place is in the region, and only this accessor, borrowed mutably, touches it.
                 Op::apply(unsafe { column.place_or_panic(point.into()).as_mut() }, contribution)
             }
         }
@@ -70,11 +71,18 @@ impl<'a, Op: ReductionOperator<T>, T: FieldValue, const D: usize> Reduce<'a, Op,
     /// Contributes to the value at a point; false if the region does not have the point.
     #[inline]
     pub fn try_fold(&mut self, point: impl Into<Point<D>>, contribution: Op::Rhs) -> bool {
-        let point = point.into();
-        let inside = self.contains(point);
-        if inside {
-            self.fold(point, contribution);
+        // One look at the place for both questions: this is the inner loop of tasks whose points are spread over several regions.
+        match &self.place {
+            Place::Buffer(column) => column.place(point.into()).is_some_and(|mut place| {
+                // SAFETY: the place is in the region, and only this accessor, borrowed mutably, touches it.
+                Op::fold(unsafe { place.as_mut() }, contribution);
+                true
+            }),
+            Place::Values(column, _) => column.place(point.into()).is_some_and(|mut place| {
+                // SAFETY: as above.
+                Op::apply(unsafe { place.as_mut() }, contribution);
+                true
+            }),
         }
-        inside
     }
 }

@@ -28,9 +28,12 @@ pub struct SpanMut<'a, T: Copy> {
     place: Place<'a, T>,
 }
 
+/// Puts changed values back where they came from.
+type WriteBack<'a, T> = Box<dyn FnMut(&[T]) + 'a>;
+
 enum Place<'a, T: Copy> {
     Direct(&'a mut [T]),
-    Staged { values: Vec<T>, write_back: Box<dyn FnMut(&[T]) + 'a> },
+    Staged { values: Vec<T>, write_back: WriteBack<'a, T> },
 }
 
 impl<'a, T: Copy> SpanMut<'a, T> {

@@ -37,8 +37,8 @@ impl<'a, T: Copy, const D: usize> Write<'a, T, D> {
     #[inline]
     pub fn set(&mut self, point: impl Into<Point<D>>, value: T) -> bool {
         let place = self.column.place(point.into());
-        // SAFETY: the place is in the region, and only this accessor, borrowed mutably, touches it.
         place.is_some_and(|place| {
+            // SAFETY: the place is in the region, and only this accessor, borrowed mutably, touches it.
             unsafe { place.write(value) };
             true
         })

@@ -80,7 +80,6 @@ impl TaskLauncher {
     }
 
     /// Says what the task returns.
-    #[must_use]
     pub fn typed<T>(self) -> Launch<T> {
         Launch { launcher: self, marker: PhantomData }
     }
@@ -155,14 +154,17 @@ impl Context {
         }
         state.check_inline(&name, &bounds)?;
         let sharing = check(&name, &bounds, &domain, index_launch)?;
+        let producers: Vec<_> = launcher.sources.iter().flat_map(|source| source.producers()).collect();
         let task = launcher.into_task(index_launch, domain, sharing);
         let mut results = None;
-        state.submit(&bounds, |_, submission| {
+        let operation = state.submit_after(&bounds, &producers, |_, submission| {
             let operation = TaskOperation::new(state, task, bounds.clone(), submission);
             results = Some(Arc::clone(operation.results()));
             Arc::new(operation)
-        });
-        Ok(results.expect("the operation was made"))
+        })?;
+        let results = results.expect("the operation was made");
+        results.produced_by(&operation);
+        Ok(results)
     }
 }
 

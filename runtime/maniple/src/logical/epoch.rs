@@ -47,6 +47,13 @@ impl<O: LogicalUser> Epochs<O> {
         self.current.users.is_empty() && self.previous.users.is_empty()
     }
 
+    /// Forgets users that nobody needs to wait for.
+    pub(super) fn sweep(&mut self) {
+        for epoch in [&mut self.current, &mut self.previous] {
+            epoch.users.retain(|user| !user.operation.has_mapped());
+        }
+    }
+
     /// Calls `depend` for every user that a new use interferes with and that is not implied by others. Returns the fields on which the new
     /// use interferes with *all* current users, of which there is at least one: if it is recorded here, they make an epoch.
     pub(super) fn check(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) -> FieldMask {

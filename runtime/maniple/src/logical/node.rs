@@ -9,9 +9,14 @@ use smallvec::SmallVec;
 use super::LogicalUser;
 use super::epoch::Epochs;
 
+/// So few nodes are not worth sweeping; in tests they are, to see that nobody is forgotten who matters.
+const FEW_NODES: usize = if cfg!(test) { 2 } else { 64 };
+
 /// The logical state of one region tree in one context.
 pub(crate) struct LogicalTree<O> {
     nodes: FxHashMap<NodeId, Node<O>>,
+    /// Nodes without users are dropped when there are this many.
+    sweep_at: usize,
     /// Nodes visited, ever: the cost of the analysis.
     pub(crate) visits: u64,
 }
@@ -38,7 +43,7 @@ enum Place {
 
 impl<O> Default for LogicalTree<O> {
     fn default() -> Self {
-        Self { nodes: FxHashMap::default(), visits: 0 }
+        Self { nodes: FxHashMap::default(), sweep_at: FEW_NODES, visits: 0 }
     }
 }
 
@@ -53,6 +58,10 @@ impl<O: LogicalUser> LogicalTree<O> {
     /// more than once, never for `operation` itself.
     pub(crate) fn analyze(&mut self, operation: &O, requirement: &Requirement, depend: &mut impl FnMut(&O)) {
         let path = path_to(&requirement.target);
+        if self.nodes.len() >= self.sweep_at {
+            self.sweep(path[0].id());
+            self.sweep_at = FEW_NODES.max(2 * self.nodes.len());
+        }
         let (fields, privilege) = (&requirement.fields, requirement.privilege);
         let mut depend = |other: &O| {
             if !other.is_same(operation) {
@@ -69,6 +78,7 @@ impl<O: LogicalUser> LogicalTree<O> {
             let node = self.nodes.entry(place.id()).or_default();
             let took_over = !taken.is_empty();
             if took_over {
+                node.close_children(&taken, fields);
                 // Whoever comes here later depends on this operation, so it must come after all who are here.
                 node.epochs.take_over(fields, &mut depend);
                 node.epochs.record(operation, fields, Privilege::ReadWrite, &FieldMask::new());
@@ -107,6 +117,27 @@ impl<O: LogicalUser> LogicalTree<O> {
         found
     }
 
+    /// The number of nodes that the analysis keeps.
+    #[cfg(test)]
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Drops nodes without users that others may have to wait for, in and below a node. Whether it is still there.
+    fn sweep(&mut self, id: NodeId) -> bool {
+        let Some(node) = self.nodes.get_mut(&id) else { return false };
+        node.epochs.sweep();
+        let children: Vec<NodeId> = node.open.keys().copied().collect();
+        let gone: Vec<NodeId> = children.into_iter().filter(|&child| !self.sweep(child)).collect();
+        let Some(node) = self.nodes.get_mut(&id) else { return false };
+        gone.iter().for_each(|child| drop(node.open.remove(child)));
+        let in_use = !node.open.is_empty() || !node.epochs.is_empty();
+        if !in_use {
+            self.nodes.remove(&id);
+        }
+        in_use
+    }
+
     /// Removes all users of `fields` in and below `place`.
     fn take_over(&mut self, place: &Place, fields: &FieldMask, depend: &mut impl FnMut(&O)) {
         self.visits += 1;
@@ -133,6 +164,18 @@ impl<O> Node<O> {
             Some((_, known)) if fields.is_subset_of(known) => {}
             Some((_, known)) => *known = known.union(fields),
             None => open.uses.push((privilege, fields.clone())),
+        }
+    }
+
+    /// Nobody uses `fields` in these children any more.
+    fn close_children(&mut self, children: &[Place], fields: &FieldMask) {
+        for place in children {
+            if let Some(child) = self.open.get_mut(&place.id()) {
+                child.close(fields);
+                if child.uses.is_empty() {
+                    self.open.remove(&place.id());
+                }
+            }
         }
     }
 }

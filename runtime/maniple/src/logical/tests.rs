@@ -230,6 +230,37 @@ fn a_long_loop_keeps_short_lists() {
 }
 
 #[test]
+fn a_sub_tree_that_was_taken_over_is_closed() {
+    let windows = 4;
+    let stream = [(HALVES, Privilege::ReadWrite), (windows, Privilege::Read), (windows, Privilege::Read)];
+    let (after, _) = run(&world(), &stream);
+    // The second reader comes after the first, which took the halves over; it does not take them over again.
+    let mut longer = stream.to_vec();
+    longer.push((windows, Privilege::Read));
+    let (after_longer, _) = run(&world(), &longer);
+    assert_eq!(after[2], BTreeSet::from([1]));
+    assert_eq!(after_longer[3], BTreeSet::from([1]));
+}
+
+#[test]
+fn partitions_that_are_used_once_leave_nothing_behind() {
+    let World { region, .. } = world();
+    let (forest, field) = (Arc::clone(region.space().forest()), FieldMask::of(FieldId(0)));
+    for privilege in [Privilege::Read, Privilege::ReadWrite] {
+        let mut tree = LogicalTree::default();
+        for number in 0..2000 {
+            let colors = AnyRect::from(Rect::<1>::from(0..2));
+            let halves = forest.partition(region.space(), colors, &[interval(0, 8), interval(8, 16)]).unwrap();
+            let op = Op::new(number);
+            analyze(&mut tree, &op, &Requirement::new(region.partition(&halves).unwrap(), field.clone(), privilege));
+            op.0.borrow_mut().mapped = true;
+        }
+        assert!(tree.nodes() <= 64, "{} nodes", tree.nodes());
+        assert!(tree.visits <= 70 * 2000, "{} visits", tree.visits);
+    }
+}
+
+#[test]
 fn subtrees_disjoint_from_the_path_are_not_visited() {
     let visits = |stream: &[(usize, Privilege)]| run(&world(), stream).1.visits;
     let write = |target| (target, Privilege::ReadWrite);

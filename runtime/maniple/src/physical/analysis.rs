@@ -41,20 +41,19 @@ enum Mode {
     ReduceInBuffer(OperatorId),
 }
 
+/// Ranks the instances that data could come from: indices of the first argument, best first, for the second.
+pub(crate) type Rank<'a> = dyn FnMut(&[Arc<PhysicalInstance>], &PhysicalInstance) -> Vec<usize> + 'a;
+
 /// The analysis of one region state, for as long as its lock is held.
 pub(crate) struct Analysis<'a> {
     core: &'a RuntimeCore,
     data: &'a mut RegionData,
     /// Ranks the instances that data could come from.
-    rank: &'a mut dyn FnMut(&[Arc<PhysicalInstance>], &PhysicalInstance) -> Vec<usize>,
+    rank: &'a mut Rank<'a>,
 }
 
 impl<'a> Analysis<'a> {
-    pub(crate) fn new(
-        core: &'a RuntimeCore,
-        data: &'a mut RegionData,
-        rank: &'a mut dyn FnMut(&[Arc<PhysicalInstance>], &PhysicalInstance) -> Vec<usize>,
-    ) -> Self {
+    pub(crate) fn new(core: &'a RuntimeCore, data: &'a mut RegionData, rank: &'a mut Rank<'a>) -> Self {
         Self { core, data, rank }
     }
 
@@ -128,7 +127,7 @@ impl<'a> Analysis<'a> {
                 // Pending reductions are applied to a whole set at once, in an instance that can hold all of it.
                 let homeless = |(id, cover): &(SetId, Cover)| {
                     let set = self.set(group, *id);
-                    set.pending_operator(cover, self.data.shapes()).is_some() && self.home(set, instance).is_none()
+                    set.has_pending(cover, self.data.shapes()) && self.home(set, instance).is_none()
                 };
                 if touched.iter().any(homeless) { self.carve(group, access.region) } else { touched }
             }
@@ -160,11 +159,16 @@ impl<'a> Analysis<'a> {
         fields: &FieldMask,
     ) {
         for (id, cover) in touched {
-            let pending = self.set(group, *id).pending_operator(cover, self.data.shapes());
-            match (mode, pending) {
-                (Mode::Discard, _) | (_, None) => {}
-                (Mode::ReduceInPlace(operator) | Mode::ReduceInBuffer(operator), Some(other)) if operator == other => {}
-                (_, Some(_)) => self.settle_pending(group, *id, instance, fields),
+            let (set, shapes) = (self.set(group, *id), self.data.shapes());
+            let must_settle = match mode {
+                Mode::Discard => false,
+                Mode::Read | Mode::Write => set.has_pending(cover, shapes),
+                Mode::ReduceInPlace(operator) | Mode::ReduceInBuffer(operator) => {
+                    set.has_pending_besides(operator, cover, shapes)
+                }
+            };
+            if must_settle {
+                self.settle_pending(group, *id, instance, fields);
             }
         }
         if matches!(mode, Mode::Read | Mode::Write | Mode::ReduceInPlace(_)) {
@@ -354,7 +358,11 @@ impl<'a> Analysis<'a> {
         let realm: Option<&Realm> = self.core.pruning_realm();
         for (id, cover) in touched {
             let set = self.data.group_mut(group).set_mut(*id);
-            set.add_reader(view_of(set, instance), event, cover.clone(), realm);
+            match set.find_view(instance) {
+                Some(view) => set.add_reader(view, event, cover.clone(), realm),
+                // Another requirement of the task had reductions applied elsewhere, at points that this one does not see.
+                None => instance.leave_behind([event]),
+            }
         }
     }
 

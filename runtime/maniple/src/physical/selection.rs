@@ -213,7 +213,7 @@ impl RegionData {
             let touched = self.group_mut(group).touched(region.space(), shapes);
             touched.iter().any(|(id, cover)| {
                 let set = self.group(group).set(*id);
-                let other = set.pending_operator(cover, shapes).is_some_and(|pending| pending != operator);
+                let other = set.has_pending_besides(operator, cover, shapes);
                 other && !set.views.iter().any(|view| view.instance.can_hold(&set.shape))
             })
         })

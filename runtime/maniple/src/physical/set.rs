@@ -5,7 +5,7 @@
 //! stored (*fill*), plus contributions of reductions that have not been applied yet. A view also records who uses the instance for points
 //! of the set, so that later uses can be ordered after them.
 //!
-//! Invariants: pending reductions are newer than every view and all have one operator; a view's uses lie within the set.
+//! Invariants: pending reductions are newer than every view, and where they overlap they have one operator; a view's uses lie within the set.
 
 use maniple_realm::{Event, Realm};
 use maniple_region::{OperatorId, Shape, ShapeTable};
@@ -69,9 +69,14 @@ impl EquivalenceSet {
         }
     }
 
-    /// The operator of pending reductions that touch `cover`.
-    pub(crate) fn pending_operator(&self, cover: &Cover, shapes: &ShapeTable) -> Option<OperatorId> {
-        self.pending.iter().find(|pending| pending.cover.overlaps(cover, shapes)).map(|pending| pending.operator)
+    /// Whether reductions that touch `cover` are pending.
+    pub(crate) fn has_pending(&self, cover: &Cover, shapes: &ShapeTable) -> bool {
+        self.pending.iter().any(|pending| pending.cover.overlaps(cover, shapes))
+    }
+
+    /// Whether reductions that touch `cover` are pending that do not commute with those of `operator`.
+    pub(crate) fn has_pending_besides(&self, operator: OperatorId, cover: &Cover, shapes: &ShapeTable) -> bool {
+        self.pending.iter().any(|pending| pending.operator != operator && pending.cover.overlaps(cover, shapes))
     }
 
     /// Adds contributions, keeping program order.
@@ -118,11 +123,23 @@ impl EquivalenceSet {
     /// The history of a part of the points.
     pub(crate) fn within(&self, part: &Shape, shapes: &ShapeTable) -> Self {
         let views = self.views.iter().filter_map(|view| view.within(part, shapes)).collect();
-        let pending = self.pending.iter().filter_map(|pending| {
-            let cover = pending.cover.within(part, shapes);
-            (!cover.is_nothing()).then(|| PendingReduction { cover, ..pending.clone() })
-        });
+        let pending = self.pending.iter().filter_map(|pending| pending.within(part, shapes));
         Self { shape: part.clone(), fill: self.fill.clone(), views, pending: pending.collect() }
+    }
+}
+
+impl PendingReduction {
+    fn within(&self, part: &Shape, shapes: &ShapeTable) -> Option<Self> {
+        let mut pending = self.clone();
+        pending.cover = self.cover.within(part, shapes);
+        (!pending.cover.is_nothing()).then_some(pending)
+    }
+}
+
+impl Drop for PendingReduction {
+    fn drop(&mut self) {
+        // Whether it was applied or overwritten: who takes the buffer next comes after the last task that folded into it.
+        self.buffer.leave_behind([self.writer]);
     }
 }
 

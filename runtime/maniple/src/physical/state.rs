@@ -179,8 +179,7 @@ impl RegionData {
             let touched = group.touched(region.space(), forest.shapes());
             let is_current = |(id, cover): &(usize, Cover)| {
                 let set = group.set(*id);
-                set.missing(instance, cover, forest.shapes()).is_nothing()
-                    && set.pending_operator(cover, forest.shapes()).is_none()
+                set.missing(instance, cover, forest.shapes()).is_nothing() && !set.has_pending(cover, forest.shapes())
             };
             if touched.iter().all(is_current) {
                 valid = valid.union(&group.fields);

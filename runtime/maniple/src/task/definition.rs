@@ -18,13 +18,19 @@ pub type Value = Box<dyn Any + Send + Sync>;
 /// The future of a body that may wait.
 pub type BoxFuture = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
 
+/// The code of a variant that launches nothing.
+pub type LeafBody = Arc<dyn Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync>;
+
+/// The code of a variant that launches.
+pub type ContextBody = Arc<dyn Fn(ContextCall) -> BoxFuture + Send + Sync>;
+
 /// The code of a variant.
 #[derive(Clone)]
 pub enum Body {
     /// A function that touches data and returns, without launching anything.
-    Leaf(Arc<dyn Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync>),
+    Leaf(LeafBody),
     /// A function that launches, and may wait for what it launched.
-    Context(Arc<dyn Fn(ContextCall) -> BoxFuture + Send + Sync>),
+    Context(ContextBody),
 }
 
 /// Promises about a variant. They make things faster, or possible; none changes a result.

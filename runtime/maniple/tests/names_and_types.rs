@@ -1,0 +1,89 @@
+//! Names that do not fit: regions of another runtime, spaces of another tree, fields of another type.
+
+use maniple::prelude::*;
+use maniple::{Field, FieldId, RegionError};
+
+#[derive(Fields)]
+struct Cell {
+    value: i64,
+}
+
+#[derive(Fields)]
+struct Flag {
+    flag: bool,
+    byte: u8,
+}
+
+#[task(leaf)]
+fn add(#[writes(value)] cells: Piece<Cell>) {
+    for point in cells.points() {
+        cells.value[point] += 1;
+    }
+}
+
+fn runtime() -> Runtime {
+    Runtime::builder().workers(1).build().unwrap()
+}
+
+fn is_of_another_runtime<T>(outcome: Result<T>) -> bool {
+    matches!(outcome.err(), Some(Error::Region(RegionError::OtherRuntime { .. })))
+}
+
+fn is_not_in_the_tree<T>(outcome: Result<T>) -> bool {
+    matches!(outcome.err(), Some(Error::Region(RegionError::NotInTree { .. })))
+}
+
+#[test]
+fn a_region_of_another_runtime_is_refused_everywhere() {
+    let (here, there) = (runtime(), runtime());
+    let foreign = there.run(async |cx| cx.region::<Cell>(1000)).unwrap();
+    let pieces = foreign.partition(4).equal().unwrap();
+    let outcome = here.run(async |cx| {
+        // The same numbers in both runtimes.
+        let own = cx.region::<Cell>(10)?;
+        assert!(is_of_another_runtime(cx.launch(add(&foreign)).await));
+        assert!(is_of_another_runtime(cx.index_launch(4, add(&pieces)).await));
+        assert!(is_of_another_runtime(cx.map_write(&foreign, Cell::value).await));
+        assert!(is_of_another_runtime(cx.fill(&foreign, Cell::value, 1)));
+        assert!(is_of_another_runtime(cx.region_like::<Cell, _, 1>(&foreign)));
+        assert!(is_of_another_runtime(cx.destroy_region(foreign.logical())));
+        let space = foreign.logical().space();
+        assert!(is_of_another_runtime(cx.index_partition(space, 1, &[space.space().clone()])));
+        cx.launch(add(&own)).await
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn a_region_over_a_space_of_another_tree_is_refused() {
+    let outcome = runtime().run(async |cx| {
+        let (small, large) = (cx.region::<Cell>(10)?, cx.region::<Cell>(1000)?);
+        let mixed = small.logical().with_space(large.logical().space().clone());
+        let mixed: Region<Cell> = Region::try_from_logical(mixed)?;
+        let pieces = mixed.partition(2).equal()?;
+        assert!(is_not_in_the_tree(cx.launch(add(&mixed)).await));
+        assert!(is_not_in_the_tree(cx.index_launch(2, add(&pieces)).await));
+        assert!(is_not_in_the_tree(cx.map_write(&mixed, Cell::value).await));
+        assert!(is_not_in_the_tree(cx.fill(&mixed, Cell::value, 1)));
+        Ok(())
+    });
+    // The refused launches were looked at.
+    outcome.unwrap();
+}
+
+#[test]
+fn a_field_is_filled_and_copied_as_the_type_that_it_holds() {
+    let outcome = runtime().run(async |cx| {
+        let flags = cx.region::<Flag>(8)?;
+        let as_byte = Field::<Flag, u8>::new(FieldId(0));
+        assert!(matches!(cx.fill_field(&flags, FieldId(0), 7_u8), Err(Error::Launch { .. })));
+        assert!(matches!(cx.fill(&flags, as_byte, 7), Err(Error::Launch { .. })));
+        cx.fill(&flags, Flag::byte, 7)?;
+        assert!(matches!(cx.copy((&flags, Flag::byte), (&flags, as_byte)).await, Err(Error::Launch { .. })));
+        let mapping = cx.map_read(&flags, Flag::flag).await?;
+        let any = (0..8).any(|point| mapping.values()[point]);
+        drop(mapping);
+        Ok(any)
+    });
+    assert!(!outcome.unwrap());
+}
