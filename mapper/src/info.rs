@@ -148,6 +148,16 @@ pub enum MappingFailure {
         /// Bytes that can be used there.
         capacity: u64,
     },
+    /// An instance with more bytes than any memory has.
+    #[error("requirement {requirement} found no room: no memory, and not {memory}, can hold all points of {bounds}")]
+    TooLarge {
+        /// The requirement's number.
+        requirement: usize,
+        /// The last memory tried.
+        memory: MemoryId,
+        /// The rectangle that the instance was to hold.
+        bounds: AnyRect,
+    },
 }
 
 /// When and where one task ran, in nanoseconds since the runtime started.

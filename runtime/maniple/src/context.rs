@@ -306,6 +306,10 @@ impl ContextState {
             operation.map_after(fence);
         }
         producers.iter().for_each(|producer| operation.map_after(producer));
+        if operation.is_held {
+            // Nothing launched before may find its instances in use by what this task holds, and wait for that.
+            stream.recent.iter().for_each(|earlier| operation.map_after(earlier));
+        }
         let mut visits = 0;
         for bound in requirements {
             let tree = stream.trees.entry(bound.requirement.target.tree().id()).or_default();
@@ -444,14 +448,15 @@ impl ContextState {
         let stream = std::mem::replace(&mut *self.stream.lock(), closed);
         drop(stream);
         let result = result?;
-        let failures: Vec<_> =
-            launched.iter().filter_map(|results| Some((results.is_observed(), results.error()?))).collect();
-        let seen: Vec<String> =
-            failures.iter().filter(|(observed, _)| *observed).map(|(_, error)| error.to_string()).collect();
+        let (seen, unseen): (Vec<_>, Vec<_>) = launched.iter().partition(|results| results.is_observed());
+        let mut unseen = unseen.into_iter().filter_map(|results| results.error()).peekable();
+        if unseen.peek().is_none() {
+            return Ok(result);
+        }
         // A failure spreads: who has seen it at one operation has seen it.
-        let unseen = failures.into_iter().find(|(observed, error)| !observed && !seen.contains(&error.to_string()));
-        match unseen {
-            Some((_, error)) => Err(error),
+        let seen: Vec<Error> = seen.into_iter().flat_map(|results| results.errors()).collect();
+        match unseen.find(|error| !seen.iter().any(|seen| seen.is_same_failure(error))) {
+            Some(error) => Err(error),
             None => Ok(result),
         }
     }

@@ -26,11 +26,11 @@ pub enum Error {
         /// The point of an index launch.
         point: Option<AnyPoint>,
         /// What it said.
-        message: String,
+        message: Arc<str>,
         /// File, line and column.
         location: Option<String>,
         /// The stack, if `RUST_BACKTRACE` asked for it.
-        backtrace: Option<String>,
+        backtrace: Option<Arc<str>>,
     },
     /// A task's body returned an error.
     #[error("task `{task}`{} failed: {source}", at(.point))]
@@ -227,6 +227,18 @@ impl Error {
         }
     }
 
+    /// Whether both tell of one event, and not of two of a kind. Errors that have no identity are compared by what they say.
+    pub(crate) fn is_same_failure(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Panicked { message: a, .. }, Self::Panicked { message: b, .. }) => Arc::ptr_eq(a, b),
+            (Self::TaskFailed { source: a, .. }, Self::TaskFailed { source: b, .. })
+            | (Self::Application(a), Self::Application(b))
+            | (Self::Partition(a), Self::Partition(b))
+            | (Self::Internal(a), Self::Internal(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.to_string() == b.to_string(),
+        }
+    }
+
     pub(crate) fn mapper(call: &'static str, problem: impl Into<String>) -> Self {
         Self::Mapper { call, problem: problem.into() }
     }
@@ -264,9 +276,9 @@ impl Error {
             Some(Panic { message, location, backtrace }) => Self::Panicked {
                 task: task.to_owned(),
                 point,
-                message: message.clone(),
+                message: message.as_str().into(),
                 location: location.clone(),
-                backtrace: backtrace.clone(),
+                backtrace: backtrace.as_deref().map(Arc::from),
             },
             None => Self::Internal(Arc::from(Box::<dyn StdError + Send + Sync>::from(fault.error().to_string()))),
         }

@@ -85,6 +85,13 @@ impl Results {
         self.values.iter().find_map(|value| value.get().and_then(|value| value.as_ref().err()))
     }
 
+    /// All failures of points, and that of the launch as a whole.
+    pub(crate) fn errors(&self) -> impl Iterator<Item = Error> {
+        let of_points =
+            self.values.iter().filter_map(|value| value.get().and_then(|value| value.as_ref().err().cloned()));
+        of_points.chain(self.failure())
+    }
+
     /// Why the launch failed, if it has.
     pub(crate) fn error(&self) -> Option<Error> {
         self.first_error().cloned().or_else(|| self.failure())

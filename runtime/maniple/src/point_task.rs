@@ -155,7 +155,8 @@ fn finish(
 }
 
 /// Runs a body with a context of its own, waits for all that it launched, and puts its data where its parent wants it.
-async fn run_in_context(task: PointTask, ready: Event) -> Result<Value> {
+async fn run_in_context(mut task: PointTask, ready: Event) -> Result<Value> {
+    task.regions.iter_mut().for_each(PhysicalRegion::lend);
     let parent = Arc::clone(&task.state.context);
     let (core, name) = (Arc::clone(&parent.core), task.state.name().to_owned());
     let Body::Context(body) = task.state.launch.definition.body(task.variant) else {

@@ -297,7 +297,8 @@ impl RuntimeCore {
         }
     }
 
-    fn poisoned(&self, error: Error) -> Event {
+    /// An event that has failed.
+    pub(crate) fn poisoned(&self, error: Error) -> Event {
         let event = self.realm.user_event();
         self.realm.poison(event, Arc::<Fault>::from(error));
         event.event()

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use maniple_mapper::{MappingFailure, RequirementInfo, TaskInfo, TaskMapping};
-use maniple_realm::{Class, Event, Spawn, Target};
-use maniple_region::{LogicalRegion, Target as DataTarget};
+use maniple_realm::{Class, Event, Spawn, Target, fault};
+use maniple_region::{LogicalRegion, Privilege, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
 
 use crate::context::{Bound, ContextState, Submission};
 use crate::error::{Error, Result};
 use crate::future::Results;
 use crate::graph::NodeKind;
-use crate::launch::Sharing;
+use crate::launch::{Sharing, check_point};
 use crate::mapping::answer::{check_mapping, check_slices};
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{Chosen, LockedStates, PointError, PointMapping};
@@ -109,7 +109,11 @@ impl Mappable for TaskOperation {
                 }
                 state.map_slice(operation, last.domain.points().collect(), Chance::Another);
             }
-            Err(error) => state.launch.domain.points().for_each(|point| state.fail_point(operation, point, &error)),
+            Err(error) => {
+                let points: Vec<_> = state.launch.domain.points().map(|point| (point, error.clone())).collect();
+                state.lose(&mut LockedStates::lock(&state.bounds), &points);
+                state.fail_points(operation, points);
+            }
         }
     }
 }
@@ -179,11 +183,9 @@ impl TaskState {
                     }
                 }
             }
+            self.lose(&mut states, &failed);
         }
-        // Who hears of a failure may do anything, which nobody should with states locked.
-        for (point, error) in failed {
-            self.fail_point(operation, point, &error);
-        }
+        self.fail_points(operation, failed);
         if let Some((done, failure)) = full {
             // What was just issued will end, and may make room.
             let chance = if done > 0 { Chance::Another } else { chance };
@@ -221,7 +223,9 @@ impl TaskState {
         // Nothing will make room: this point is hopeless, the others may be smaller.
         let (first, rest) = (rest[0], rest[1..].to_vec());
         let error = Error::OutOfMemory { operation: self.name().to_owned(), point: self.shown_point(first), failure };
-        self.fail_point(operation, first, &error);
+        let failed = vec![(first, error)];
+        self.lose(&mut LockedStates::lock(&self.bounds), &failed);
+        self.fail_points(operation, failed);
         if !rest.is_empty() {
             self.map_slice(operation, rest, Chance::Last);
         }
@@ -273,7 +277,11 @@ impl TaskState {
 
     fn regions_at(&self, point: AnyPoint) -> Result<Vec<LogicalRegion>> {
         let domain = &self.launch.domain;
-        self.bounds.iter().map(|bound| Ok(bound.requirement.target.region_at(point, domain)?)).collect()
+        let project = || self.bounds.iter().map(|bound| bound.requirement.target.region_at(point, domain)).collect();
+        let regions: Result<Vec<_>, _> = fault::catch(project).map_err(|fault| self.blame_fault(&fault, point))?;
+        let regions = regions?;
+        check_point(self.name(), &self.bounds, &regions)?;
+        Ok(regions)
     }
 
     fn ask(
@@ -361,9 +369,27 @@ impl TaskState {
         }
     }
 
-    fn fail_point(&self, operation: &Arc<Operation>, point: AnyPoint, error: &Error) {
-        self.point_mapped(operation);
-        self.point_ended(operation, self.index(point), Err(error.clone()));
+    /// What points that can't be mapped were to write is lost: whoever reads it fails too.
+    fn lose(&self, states: &mut LockedStates<'_>, failed: &[(AnyPoint, Error)]) {
+        for (point, error) in failed {
+            let event = self.context.core.poisoned(error.clone());
+            let regions = self.regions_at(*point).ok();
+            let changed = self.bounds.iter().enumerate();
+            for (number, bound) in changed.filter(|(_, bound)| bound.requirement.privilege != Privilege::Read) {
+                // Without an answer of the projections, it may be anything.
+                let target = &bound.requirement.target;
+                let region = regions.as_ref().map_or_else(|| target.bound(), |regions| regions[number].clone());
+                bound.parts.iter().for_each(|(fields, state)| states.of(state).lose(&region, fields, event));
+            }
+        }
+    }
+
+    /// Ends points that can't be mapped. No state may be locked: who hears of a failure may do anything.
+    fn fail_points(&self, operation: &Arc<Operation>, failed: Vec<(AnyPoint, Error)>) {
+        for (point, error) in failed {
+            self.point_mapped(operation);
+            self.point_ended(operation, self.index(point), Err(error));
+        }
     }
 
     /// A point that was mapped virtually has ended, and with it all that it launched: now it counts as mapped.

@@ -113,13 +113,38 @@ fn check_pair(operation: &str, a: &Requirement, b: &Requirement, domain: &AnyRec
         let writer = if a.privilege.changes_data() { a } else { b };
         return Err(points_interfere(operation, writer, point_a, point_b));
     }
-    Err(Error::RequirementsInterfere {
+    Err(requirements_interfere(operation, a, b))
+}
+
+/// Refuses a point whose requirements interfere after all. Projections are asked again when a point is mapped, and a function that breaks its
+/// promise and answers otherwise must not give a task the same data twice.
+pub(crate) fn check_point(operation: &str, bounds: &[Bound], regions: &[LogicalRegion]) -> Result<()> {
+    let may_change = |requirement: &Requirement| match &requirement.target {
+        Target::Region(_, projection) => projection.is_some(),
+        Target::Partition(_, projection) => matches!(projection, Projection::Color(_) | Projection::Custom(_)),
+    };
+    for (number, Bound { requirement, .. }) in bounds.iter().enumerate() {
+        for (other, Bound { requirement: earlier, .. }) in bounds[..number].iter().enumerate() {
+            if (may_change(requirement) || may_change(earlier))
+                && requirement.privilege.interferes_with(earlier.privilege)
+                && may_overlap(requirement, earlier)
+                && regions[number].space().overlaps(regions[other].space())
+            {
+                return Err(requirements_interfere(operation, earlier, requirement));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn requirements_interfere(operation: &str, a: &Requirement, b: &Requirement) -> Error {
+    Error::RequirementsInterfere {
         operation: operation.to_owned(),
         first: a.privilege.to_string(),
         second: b.privilege.to_string(),
         fields: a.target.tree().fields().names_of(&a.fields.intersection(&b.fields)),
-        region: regions_a[first].1.root_region().to_string(),
-    })
+        region: a.target.bound().root_region().to_string(),
+    }
 }
 
 fn points_interfere(operation: &str, requirement: &Requirement, first: AnyPoint, second: AnyPoint) -> Error {

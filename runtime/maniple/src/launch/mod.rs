@@ -6,5 +6,5 @@
 mod check;
 mod launcher;
 
-pub(crate) use check::Sharing;
+pub(crate) use check::{Sharing, check_point};
 pub use launcher::{Launch, TaskLauncher};

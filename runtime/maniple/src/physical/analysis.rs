@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use maniple_realm::{Event, Realm};
-use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege};
+use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, ShapeTable};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::cover::Cover;
@@ -39,6 +40,19 @@ enum Mode {
     Discard,
     ReduceInPlace(OperatorId),
     ReduceInBuffer(OperatorId),
+}
+
+impl Mode {
+    /// Whether an access to part of a set can only begin when the set's pending reductions have been applied.
+    fn settles(self, set: &EquivalenceSet, cover: &Cover, shapes: &ShapeTable) -> bool {
+        match self {
+            Self::Discard => false,
+            Self::Read | Self::Write => set.has_pending(cover, shapes),
+            Self::ReduceInPlace(operator) | Self::ReduceInBuffer(operator) => {
+                set.has_pending_besides(operator, cover, shapes)
+            }
+        }
+    }
 }
 
 /// Ranks the instances that data could come from: indices of the first argument, best first, for the second.
@@ -99,6 +113,7 @@ impl<'a> Analysis<'a> {
     /// Applies everything that children contributed to the instance that their parent only had the privilege to reduce to.
     pub(crate) fn drain_into(&mut self, sink: &Sink, after: &mut Preconditions) {
         for (fields, instance) in &sink.instances {
+            self.data.lost.iter().for_each(|&event| after.need(event));
             for group in self.data.groups_of(fields) {
                 let region = self.data.root.clone();
                 let touched = self.touched_by(group, &region);
@@ -121,21 +136,42 @@ impl<'a> Analysis<'a> {
         access: &Access<'_>,
         instance: &Arc<PhysicalInstance>,
     ) -> SmallVec<[(SetId, Cover); 4]> {
-        match access.mode() {
-            Mode::Read => {
-                let touched = self.touched_by(group, access.region);
-                // Pending reductions are applied to a whole set at once, in an instance that can hold all of it.
-                let homeless = |(id, cover): &(SetId, Cover)| {
-                    let set = self.set(group, *id);
-                    set.has_pending(cover, self.data.shapes()) && self.home(set, instance).is_none()
-                };
-                if touched.iter().any(homeless) { self.carve(group, access.region) } else { touched }
-            }
-            Mode::ReduceInBuffer(_) if access.homes.is_empty() => self.touched_by(group, access.region),
+        let mode = access.mode();
+        let changes_whole_sets = match mode {
+            Mode::Read => false,
             // What other operators contributed is about to be applied where only this region's values have room.
-            Mode::ReduceInBuffer(_) => self.carve(group, access.region),
-            Mode::Write | Mode::Discard | Mode::ReduceInPlace(_) => self.carve(group, access.region),
+            Mode::ReduceInBuffer(_) => !access.homes.is_empty(),
+            Mode::Write | Mode::Discard | Mode::ReduceInPlace(_) => true,
+        };
+        let mut touched =
+            if changes_whole_sets { self.carve(group, access.region) } else { self.touched_by(group, access.region) };
+        if self.set_pending_apart(group, mode, &touched) {
+            touched = self.touched_by(group, access.region);
         }
+        // Pending reductions are applied to a whole set at once, in an instance that can hold all of it.
+        let homeless = |(id, cover): &(SetId, Cover)| {
+            let set = self.set(group, *id);
+            mode.settles(set, cover, self.data.shapes()) && self.home(set, instance).is_none()
+        };
+        if mode == Mode::Read && touched.iter().any(homeless) { self.carve(group, access.region) } else { touched }
+    }
+
+    /// Splits sets of which only a part has pending reductions that are about to be applied: whoever uses the rest must not be waited for.
+    /// It may be the task itself, with a mapping. Returns whether there were any.
+    fn set_pending_apart(&mut self, group: usize, mode: Mode, touched: &[(SetId, Cover)]) -> bool {
+        let forest = Arc::clone(self.data.root.space().forest());
+        let mut any = false;
+        for (id, cover) in touched {
+            let set = self.set(group, *id);
+            if !mode.settles(set, cover, forest.shapes()) {
+                continue;
+            }
+            if let Cover::Part(part) = set.pending_cover(forest.shapes()) {
+                self.data.group_mut(group).cut(*id, &part, forest.shapes());
+                any = true;
+            }
+        }
+        any
     }
 
     fn touched_by(&mut self, group: usize, region: &LogicalRegion) -> SmallVec<[(SetId, Cover); 4]> {
@@ -159,15 +195,7 @@ impl<'a> Analysis<'a> {
         fields: &FieldMask,
     ) {
         for (id, cover) in touched {
-            let (set, shapes) = (self.set(group, *id), self.data.shapes());
-            let must_settle = match mode {
-                Mode::Discard => false,
-                Mode::Read | Mode::Write => set.has_pending(cover, shapes),
-                Mode::ReduceInPlace(operator) | Mode::ReduceInBuffer(operator) => {
-                    set.has_pending_besides(operator, cover, shapes)
-                }
-            };
-            if must_settle {
+            if mode.settles(self.set(group, *id), cover, self.data.shapes()) {
                 self.settle_pending(group, *id, instance, fields);
             }
         }
@@ -249,19 +277,41 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Has the machine carry movements out, one operation for each pair of source and destination, and notes the result.
+    /// Has the machine carry movements out and notes the result: one operation for all that have source and destination in common, and whose
+    /// values come from the same operations, so that the failure of one of those spoils nothing else.
     fn issue(&mut self, movements: &[Movement]) {
-        let mut routes: SmallVec<[(u64, u64); 4]> = movements.iter().map(Movement::route).collect();
-        routes.sort_unstable();
-        routes.dedup();
-        for route in routes {
-            let together = || movements.iter().filter(move |movement| movement.route() == route);
+        let mut groups: SmallVec<[SmallVec<[&Movement; 2]>; 2]> = SmallVec::new();
+        let mut known = FxHashMap::default();
+        for movement in movements {
+            let key = (movement.route(), self.origins(movement));
+            let group = *known.entry(key).or_insert(groups.len());
+            if group == groups.len() {
+                groups.push(SmallVec::new());
+            }
+            groups[group].push(movement);
+        }
+        for group in groups {
+            let together = || group.iter().copied();
             let mut after = Preconditions::default();
             together().for_each(|movement| self.gather_movement(movement, &mut after));
             let event = self.core.transfer(together().flat_map(Movement::transfers), &after);
             self.core.note_copies(event, together(), &after);
             together().for_each(|movement| self.commit_movement(movement, event));
         }
+    }
+
+    /// Who made the values that a movement takes.
+    fn origins(&self, movement: &Movement) -> SmallVec<[Event; 8]> {
+        let mut origins = SmallVec::new();
+        match &movement.source {
+            Source::Instance(source) => {
+                let set = self.set(movement.group, movement.set);
+                let from = set.find_view(source).expect("a source is one of the set's views");
+                set.views[from].writers.touching(&movement.cover, self.data.shapes(), &mut origins);
+            }
+            Source::Fill(value) => origins.extend(value.origin()),
+        }
+        origins
     }
 
     fn gather_movement(&mut self, movement: &Movement, after: &mut Preconditions) {
@@ -271,10 +321,7 @@ impl<'a> Analysis<'a> {
         after.need(movement.destination.ready());
         set.views[view].writers.touching(&movement.cover, shapes, &mut after.follows);
         set.views[view].readers.touching(&movement.cover, shapes, &mut after.follows);
-        if let Source::Instance(source) = &movement.source {
-            let from = set.find_view(source).expect("a source is one of the set's views");
-            set.views[from].writers.touching(&movement.cover, shapes, &mut after.needs);
-        }
+        self.origins(movement).into_iter().for_each(|event| after.need(event));
     }
 
     fn commit_movement(&mut self, movement: &Movement, event: Event) {

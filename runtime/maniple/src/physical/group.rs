@@ -88,13 +88,18 @@ impl FieldGroup {
                 inside.push(id);
                 continue;
             };
-            let mut outside = self.remove(id);
-            let cut = outside.split(&part, shapes);
-            self.insert(outside);
-            inside.push(self.insert(cut));
-            self.lookups.clear();
+            inside.push(self.cut(id, &part, shapes));
         }
         inside
+    }
+
+    /// Splits a set in two: the points of `part`, whose set is returned, and the rest.
+    pub(crate) fn cut(&mut self, id: SetId, part: &Shape, shapes: &ShapeTable) -> SetId {
+        self.lookups.clear();
+        let mut outside = self.remove(id);
+        let inside = outside.split(part, shapes);
+        self.insert(outside);
+        self.insert(inside)
     }
 
     /// Replaces sets by one that has all their points: those of `shape`.
@@ -132,6 +137,7 @@ impl FieldGroup {
         if !rest.is_empty() {
             self.insert(whole.within(&rest, shapes));
         }
+        whole.dissolve();
     }
 
     /// The same history for only some of the fields.

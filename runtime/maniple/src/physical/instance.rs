@@ -28,6 +28,8 @@ pub(crate) struct PhysicalInstance {
     /// How many views and pending reductions refer to it: at zero, nothing in it will be needed again.
     holders: AtomicUsize,
     leftovers: Mutex<Leftovers>,
+    /// The instance that this one stands for in the states of a task that got it from its parent.
+    lender: Option<Arc<PhysicalInstance>>,
 }
 
 #[derive(Default)]
@@ -47,7 +49,24 @@ impl PhysicalInstance {
         reduction: Option<OperatorId>,
     ) -> Arc<Self> {
         let (holders, leftovers) = (AtomicUsize::new(0), Mutex::default());
-        Arc::new(Self { id, realm, storage, region, fields, reduction, ready, holders, leftovers })
+        Arc::new(Self { id, realm, storage, region, fields, reduction, ready, holders, leftovers, lender: None })
+    }
+
+    /// The same instance for the use of a task's children. What the parent's other operations leave behind in it is not their business:
+    /// the task has waited for what came before it, and what comes after waits for the task.
+    pub(crate) fn lend(self: &Arc<Self>) -> Arc<Self> {
+        Arc::new(Self {
+            id: self.id,
+            realm: self.realm.clone(),
+            storage: Arc::clone(&self.storage),
+            region: self.region.clone(),
+            fields: self.fields.clone(),
+            reduction: self.reduction,
+            ready: self.ready,
+            holders: AtomicUsize::new(0),
+            leftovers: Mutex::default(),
+            lender: Some(Arc::clone(self)),
+        })
     }
 
     pub(crate) fn id(&self) -> InstanceId {
@@ -138,6 +157,9 @@ impl PhysicalInstance {
 
 impl Drop for PhysicalInstance {
     fn drop(&mut self) {
+        if self.lender.is_some() {
+            return;
+        }
         let leftovers = std::mem::take(&mut self.leftovers.get_mut().events);
         // SAFETY: no view refers to the instance any more, or it would not be dropped, and views hand their uses to the leftovers. Those are
         // copies that were issued before; tasks hold the instance until they have ended.

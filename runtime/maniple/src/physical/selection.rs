@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use maniple_mapper::{Columns, Extent, InstanceChoice, MappingFailure, ReductionPlace};
 use maniple_realm::instance::{InstanceError, InstanceKind};
-use maniple_realm::layout::{FieldSpec, LayoutSpec};
+use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec};
+use maniple_realm::machine::MemoryId;
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
+use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
 use super::instance::PhysicalInstance;
 use super::movement::Preconditions;
+use super::set::View;
 use super::state::{Instances, RegionData};
 use crate::error::Error;
 use crate::runtime::RuntimeCore;
@@ -214,7 +217,9 @@ impl RegionData {
             touched.iter().any(|(id, cover)| {
                 let set = self.group(group).set(*id);
                 let other = set.has_pending_besides(operator, cover, shapes);
-                other && !set.views.iter().any(|view| view.instance.can_hold(&set.shape))
+                // A view with values wherever the request looks outlives the cuts that other requirements are about to make.
+                let lasts = |view: &View| view.valid.contains(cover, shapes) && view.instance.can_hold(&set.shape);
+                other && !set.views.iter().any(lasts)
             })
         })
     }
@@ -242,7 +247,7 @@ impl RegionData {
         operator: Option<OperatorId>,
     ) -> Result<Arc<PhysicalInstance>, CreateError> {
         let spec = layout(region, fields, choice, operator)?;
-        let layout = spec.build().map_err(|error| CreateError::Other(Error::internal(error)))?;
+        let layout = spec.build().map_err(|error| layout_error(error, choice.memory))?;
         let kind = instance_kind(region, fields, operator)?;
         let memory = choice.memory;
         let mut result = core.realm().create_instance(memory, layout.clone(), kind);
@@ -254,14 +259,25 @@ impl RegionData {
         }
         let storage = result.map_err(CreateError::Machine)?;
         let instance = core.new_instance(storage, region.clone(), fields.clone(), operator);
-        self.table.insert(&instance);
+        self.table.insert(&instance, fields);
         Ok(instance)
     }
 }
 
 enum CreateError {
     Machine(InstanceError),
+    /// More bytes than can be counted, in this memory.
+    TooLarge(MemoryId, AnyRect),
     Other(Error),
+}
+
+fn layout_error(error: LayoutError, memory: MemoryId) -> CreateError {
+    match error {
+        LayoutError::TooLarge { bounds } => CreateError::TooLarge(memory, bounds),
+        other => {
+            CreateError::Other(Error::mapper("map_requirement", format!("asks for an impossible layout: {other}")))
+        }
+    }
 }
 
 impl From<Error> for CreateError {
@@ -283,6 +299,9 @@ fn failure(requirement: usize, error: CreateError) -> SelectionError {
             used: full.used,
             capacity: full.capacity,
         }),
+        CreateError::TooLarge(memory, bounds) => {
+            SelectionError::Full(MappingFailure::TooLarge { requirement, memory, bounds })
+        }
         CreateError::Machine(other) => SelectionError::Fatal(Error::internal(other)),
         CreateError::Other(error) => SelectionError::Fatal(error),
     }

@@ -79,6 +79,12 @@ impl EquivalenceSet {
         self.pending.iter().any(|pending| pending.operator != operator && pending.cover.overlaps(cover, shapes))
     }
 
+    /// The points that reductions are pending for.
+    pub(crate) fn pending_cover(&self, shapes: &ShapeTable) -> Cover {
+        let covers = self.pending.iter().map(|pending| &pending.cover);
+        covers.fold(Cover::Nothing, |all, cover| all.plus(cover, &self.shape, shapes))
+    }
+
     /// Adds contributions, keeping program order.
     pub(crate) fn push_pending(&mut self, reduction: PendingReduction) {
         let known = self.pending.iter_mut().find(|pending| pending.buffer.id() == reduction.buffer.id());
@@ -116,8 +122,16 @@ impl EquivalenceSet {
     pub(crate) fn split(&mut self, inside: &Shape, shapes: &ShapeTable) -> Self {
         let outside = shapes.difference(&self.shape, inside);
         let part = self.within(inside, shapes);
-        *self = self.within(&outside, shapes);
+        let rest = self.within(&outside, shapes);
+        std::mem::replace(self, rest).dissolve();
         part
+    }
+
+    /// Drops the set after it has been cut up: its parts have taken over all uses.
+    pub(crate) fn dissolve(mut self) {
+        for view in &mut self.views {
+            (view.writers, view.readers) = Default::default();
+        }
     }
 
     /// The history of a part of the points.

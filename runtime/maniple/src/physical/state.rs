@@ -33,6 +33,8 @@ pub(crate) struct RegionData {
     fields: Option<FieldMask>,
     /// Where contributions go in the end, if the task that holds the region may only reduce.
     pub(crate) sink: Option<Sink>,
+    /// Why contributions on their way to the sink were never made.
+    pub(crate) lost: Vec<Event>,
 }
 
 /// The instances of a task that holds only the privilege to reduce.
@@ -59,7 +61,7 @@ impl RegionState {
             let mut set = EquivalenceSet::new(root.space().shape().clone(), None);
             set.views.push(view);
             groups.push(FieldGroup::new(fields.clone(), set));
-            table.insert(instance);
+            table.insert(instance, fields);
         }
         let fields = instances.iter().fold(FieldMask::new(), |all, (fields, _)| all.union(fields));
         Self::with_groups(root, Some(fields), groups, table, None)
@@ -86,7 +88,7 @@ impl RegionState {
         table: InstanceTable,
         sink: Option<Sink>,
     ) -> Arc<Self> {
-        Arc::new(Self { data: Mutex::new(RegionData { root, fields, groups, table, sink }) })
+        Arc::new(Self { data: Mutex::new(RegionData { root, fields, groups, table, sink, lost: Vec::new() }) })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, RegionData> {
@@ -162,6 +164,16 @@ impl RegionData {
             }
             let set = group.unite(&inside, region.space().shape());
             *group.set_mut(set) = EquivalenceSet::new(region.space().shape().clone(), Some(value.clone()));
+        }
+    }
+
+    /// Notes that what an operation was to write or contribute will never be there, for the reason that `event` is poisoned with: whoever
+    /// needs it fails too.
+    pub(crate) fn lose(&mut self, region: &LogicalRegion, fields: &FieldMask, event: Event) {
+        if self.sink.is_some() {
+            self.lost.push(event);
+        } else {
+            self.fill(region, fields, &FillValue::Lost(event));
         }
     }
 

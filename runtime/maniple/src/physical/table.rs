@@ -15,20 +15,29 @@ use super::state::Instances;
 /// Finds instances by memory and by the region that they were made for.
 #[derive(Default)]
 pub(crate) struct InstanceTable {
-    by_place: FxHashMap<(MemoryId, NodeId), SmallVec<[Arc<PhysicalInstance>; 2]>>,
+    by_place: FxHashMap<(MemoryId, NodeId), SmallVec<[Entry; 2]>>,
+}
+
+/// An instance with the fields that may be used in it. Of an instance that a task got from its parent, they are those that it got: the
+/// others are in use by the parent's other operations, which know nothing of the task's.
+struct Entry {
+    instance: Arc<PhysicalInstance>,
+    fields: FieldMask,
 }
 
 impl InstanceTable {
-    pub(crate) fn insert(&mut self, instance: &Arc<PhysicalInstance>) {
+    /// Adds an instance, of which these fields may be used.
+    pub(crate) fn insert(&mut self, instance: &Arc<PhysicalInstance>, fields: &FieldMask) {
         let here = self.by_place.entry(place(instance)).or_default();
-        if !here.iter().any(|known| known.id() == instance.id()) {
-            here.push(Arc::clone(instance));
+        match here.iter_mut().find(|known| known.instance.id() == instance.id()) {
+            Some(known) => known.fields = known.fields.union(fields),
+            None => here.push(Entry { instance: Arc::clone(instance), fields: fields.clone() }),
         }
     }
 
     pub(crate) fn remove(&mut self, instance: &PhysicalInstance) {
         if let Some(here) = self.by_place.get_mut(&place(instance)) {
-            here.retain(|known| known.id() != instance.id());
+            here.retain(|known| known.instance.id() != instance.id());
         }
     }
 
@@ -50,8 +59,8 @@ impl InstanceTable {
             if reuse == Reuse::Never || fields.is_empty() {
                 break;
             }
-            for instance in self.at(memory, &space).filter(|instance| fits(instance)) {
-                let common = fields.intersection(instance.fields());
+            for Entry { instance, fields: usable } in self.at(memory, &space).filter(|entry| fits(&entry.instance)) {
+                let common = fields.intersection(usable);
                 if !common.is_empty() {
                     *fields = fields.difference(&common);
                     found.push((common, Arc::clone(instance)));
@@ -71,7 +80,8 @@ impl InstanceTable {
         memory: MemoryId,
         operator: OperatorId,
     ) -> impl Iterator<Item = &Arc<PhysicalInstance>> {
-        self.at(memory, region.space()).filter(move |instance| instance.reduction() == Some(operator))
+        let here = self.at(memory, region.space()).map(|entry| &entry.instance);
+        here.filter(move |instance| instance.reduction() == Some(operator))
     }
 
     /// All instances that can hold a region.
@@ -79,7 +89,7 @@ impl InstanceTable {
         let spaces: SmallVec<[NodeId; 4]> = upwards(region.space()).map(|space| space.id()).collect();
         let mut found: Vec<_> = (self.by_place.iter())
             .filter(|((_, node), _)| spaces.contains(node))
-            .flat_map(|(_, here)| here.iter().cloned())
+            .flat_map(|(_, here)| here.iter().map(|entry| Arc::clone(&entry.instance)))
             .collect();
         found.sort_unstable_by_key(|instance| instance.id());
         found
@@ -91,7 +101,7 @@ impl InstanceTable {
         for ((place, _), here) in &mut self.by_place {
             if *place == memory {
                 let before = here.len();
-                here.retain(|instance| instance.holders() > 0 || Arc::strong_count(instance) > 1);
+                here.retain(|Entry { instance, .. }| instance.holders() > 0 || Arc::strong_count(instance) > 1);
                 any |= here.len() < before;
             }
         }
@@ -99,7 +109,7 @@ impl InstanceTable {
         any
     }
 
-    fn at(&self, memory: MemoryId, space: &IndexSpaceNode) -> impl Iterator<Item = &Arc<PhysicalInstance>> {
+    fn at(&self, memory: MemoryId, space: &IndexSpaceNode) -> impl Iterator<Item = &Entry> {
         self.by_place.get(&(memory, space.id())).into_iter().flatten()
     }
 }

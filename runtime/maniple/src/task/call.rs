@@ -41,6 +41,13 @@ pub(crate) enum Placement {
 }
 
 impl PhysicalRegion {
+    /// Hands the instances to the task's children.
+    pub(crate) fn lend(&mut self) {
+        if let Placement::Instances(instances) = &mut self.place {
+            instances.iter_mut().for_each(|(_, instance)| *instance = instance.lend());
+        }
+    }
+
     /// The instances, for the record.
     pub(crate) fn instance_ids(&self) -> Vec<InstanceId> {
         match &self.place {

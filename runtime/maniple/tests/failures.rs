@@ -1,0 +1,105 @@
+//! Failures reach those who need what failed, and nobody else; none is lost.
+
+use maniple::ProcessorId;
+use maniple::mapper::{InstanceChoice, Mapper, MappingContext, RequirementMapping, Reuse, TaskInfo};
+use maniple::prelude::*;
+
+#[derive(Fields)]
+struct Cell {
+    value: i64,
+}
+
+#[task(leaf)]
+fn add(#[writes(value)] cells: Piece<Cell>, amount: i64) {
+    for point in cells.points() {
+        cells.value[point] += amount;
+    }
+}
+
+#[task(leaf)]
+fn total(#[reads(value)] cells: Piece<Cell>) -> i64 {
+    cells.points().map(|point| cells.value[point]).sum()
+}
+
+#[task(leaf)]
+fn spoil(#[writes(value)] cells: Piece<Cell>) -> Result<()> {
+    Err(Error::application(format!("{} cells are spoilt", cells.volume())))
+}
+
+#[task(leaf)]
+fn fail() -> Result<()> {
+    Err(Error::application("as always"))
+}
+
+#[task(leaf)]
+fn panics() {
+    panic!("as always");
+}
+
+/// Everything in one instance, but for tasks with the tag 1, which get a new one.
+#[derive(Clone)]
+struct Copies;
+
+impl Mapper for Copies {
+    fn map_requirement(
+        &mut self,
+        task: &TaskInfo<'_>,
+        _: usize,
+        (processor, _): (ProcessorId, usize),
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        let memory = context.machine().memories_visible_from(processor)[0].memory;
+        let mut choice = InstanceChoice::in_memory(memory).whole();
+        choice.reuse = match task.tag {
+            1 => Reuse::Never,
+            2 => context.instances(0).iter().map(|known| known.id).max().map_or(Reuse::Any, Reuse::Only),
+            _ => Reuse::Any,
+        };
+        choice.into()
+    }
+}
+
+#[test]
+fn good_values_that_are_copied_together_with_bad_ones_stay_good() {
+    let runtime = Runtime::builder().workers(2).mapper(Copies).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(8)?;
+        let quarters = cells.partition(4).equal()?;
+        cx.launch(add(&cells, 1));
+        cx.launch(add(&quarters.piece(0)?, 1));
+        assert!(cx.launch(spoil(&quarters.piece(1)?)).await.is_err());
+        assert!(cx.launch(total(&cells).tag(1)).await.is_err());
+        // Both where the values were made and where they were copied to.
+        Ok((cx.launch(total(&quarters.piece(0)?)).await?, cx.launch(total(&quarters.piece(0)?).tag(2)).await?))
+    });
+    assert_eq!(outcome.unwrap(), (4, 4));
+}
+
+#[test]
+fn who_has_seen_one_failure_has_not_seen_another_of_the_same_kind() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        assert!(cx.launch(fail()).await.is_err());
+        cx.launch(fail());
+        Ok(())
+    });
+    assert!(matches!(outcome, Err(Error::TaskFailed { .. })), "{outcome:?}");
+    let outcome = runtime.run(async |cx| {
+        assert!(cx.launch(panics()).await.is_err());
+        cx.launch(panics());
+        Ok(())
+    });
+    assert!(matches!(outcome, Err(Error::Panicked { .. })), "{outcome:?}");
+}
+
+#[test]
+fn who_has_seen_a_failure_need_not_look_at_what_it_spoilt() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(8)?;
+        assert!(cx.launch(spoil(&cells)).await.is_err());
+        cx.launch(total(&cells));
+        Ok(())
+    });
+    outcome.unwrap();
+}

@@ -1,0 +1,136 @@
+//! What mappers and projections cannot do, whatever they answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
+
+use maniple::ProcessorId;
+use maniple::mapper::{InstanceChoice, Mapper, MappingContext, MappingFailure, RequirementMapping, Reuse, TaskInfo};
+use maniple::prelude::*;
+
+#[derive(Fields)]
+struct Cell {
+    left: i64,
+    right: i64,
+}
+
+#[task(leaf)]
+fn write_right(#[writes(right)] cells: Piece<Cell>, value: i64) {
+    for point in cells.points() {
+        cells.right[point] = value;
+    }
+}
+
+#[task(leaf)]
+fn read_right(#[reads(right)] cells: Piece<Cell>) -> i64 {
+    cells.points().map(|point| cells.right[point]).sum()
+}
+
+#[task(leaf)]
+fn read_both(#[reads(left, right)] cells: Piece<Cell>) -> i64 {
+    cells.points().map(|point| cells.left[point] + cells.right[point]).sum()
+}
+
+#[task]
+async fn read_later(cx: &Context, #[reads(left, right)] cells: Region<Cell>, gate: Arc<AtomicBool>) -> Result<i64> {
+    let is_open = |context: &mut std::task::Context<'_>| {
+        context.waker().wake_by_ref();
+        if gate.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
+    };
+    std::future::poll_fn(is_open).await;
+    cx.launch(read_right(&cells).tag(1)).await
+}
+
+/// Tasks with the tag 1 are put where both fields are, as far as anybody can tell; `read_both` makes that instance.
+#[derive(Clone)]
+struct Together;
+
+impl Mapper for Together {
+    fn map_requirement(
+        &mut self,
+        task: &TaskInfo<'_>,
+        _: usize,
+        (processor, _): (ProcessorId, usize),
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        let mut choice = InstanceChoice::in_memory(context.machine().memories_visible_from(processor)[0].memory);
+        if task.name == "read_both" {
+            choice.reuse = Reuse::Never;
+        }
+        if task.tag == 1 {
+            let both = context.instances(0).into_iter().find(|known| known.fields.len() == 2);
+            choice.reuse = both.map_or(Reuse::Any, |both| Reuse::Only(both.id));
+        }
+        choice.into()
+    }
+}
+
+#[test]
+fn a_task_uses_an_instance_of_its_parents_only_for_the_fields_that_it_was_given_there() {
+    let runtime = Runtime::builder().workers(2).mapper(Together).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(4)?;
+        cx.launch(write_right(&cells, 1));
+        cx.launch(read_both(&cells)).await?;
+        // This one has `right` in the first instance and `left` in the second; then the second gets newer values of `right`.
+        let gate = Arc::new(AtomicBool::new(false));
+        let old = cx.launch(read_later(&cells, Arc::clone(&gate)));
+        cx.launch(write_right(&cells, 2).tag(1)).await?;
+        gate.store(true, Ordering::Release);
+        Ok((old.await?, cx.launch(read_right(&cells).tag(1)).await?))
+    });
+    assert_eq!(outcome.unwrap(), (4, 8));
+}
+
+#[task(leaf)]
+fn write_two(#[writes(left)] one: Piece<Cell>, #[writes(left)] other: Piece<Cell>) -> bool {
+    one.space().overlaps(other.space())
+}
+
+#[test]
+fn a_projection_that_is_no_pure_function_gives_no_task_the_same_data_twice() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let quarters = cx.region::<Cell>(8)?.partition(4).equal()?;
+        for honest_calls in 0..8 {
+            let calls = AtomicUsize::new(0);
+            let shifted = quarters.project(move |point| {
+                let is_honest = calls.fetch_add(1, Ordering::Relaxed) < honest_calls;
+                if is_honest { (point.coords()[0] + 2).into() } else { point }
+            });
+            let overlaps = cx.index_launch(2, write_two(&quarters, &shifted)).all().await;
+            assert!(!overlaps.unwrap_or_default().contains(&true));
+        }
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn a_projection_that_panics_when_it_is_asked_again_fails_its_point() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let quarters = cx.region::<Cell>(8)?.partition(4).equal()?;
+        let calls = AtomicUsize::new(0);
+        let late = quarters.project(move |point| {
+            assert!(calls.fetch_add(1, Ordering::Relaxed) < 4, "asked again");
+            point
+        });
+        cx.index_launch(4, read_right(late)).await
+    });
+    assert!(matches!(outcome, Err(Error::Panicked { point: Some(_), .. })), "{outcome:?}");
+}
+
+#[test]
+fn a_piece_of_a_region_that_fits_nowhere_gets_an_instance_of_its_own() {
+    let runtime = Runtime::builder().workers(1).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(usize::MAX)?;
+        let pieces = cells.partition_into(2.into(), vec![Rect::from(0..4).into(), Rect::from(4..8).into()])?;
+        cx.index_launch(2, write_right(&pieces, 1));
+        let whole = cx.launch(read_right(&cells)).await;
+        assert!(matches!(whole, Err(Error::OutOfMemory { failure: MappingFailure::TooLarge { .. }, .. })), "{whole:?}");
+        cx.index_launch(2, read_right(&pieces)).reduce(Sum).await
+    });
+    assert_eq!(outcome.unwrap(), 8);
+}
