@@ -393,13 +393,14 @@ impl ContextState {
         }
     }
 
-    /// Helps with other work while too many operations are in flight. If this thread cannot help any more, the limit gives way; so it
-    /// does while the task has data mapped, which it could not release while it waits.
+    /// Helps with other work while too many operations are in flight. If this thread has nothing to help with and must not sleep, because
+    /// another task waits below this one on its stack, the limit gives way; so it does while the task has data mapped, which it could not
+    /// release while it waits.
     fn throttle(self: &Arc<Self>) {
         let window = self.core.window;
         if self.in_flight.load(Ordering::Relaxed) >= window && self.mappings_in_use() == 0 {
             let fewer = self.fewer_than(window - window / 4);
-            let _ = self.core.realm().wait(fewer);
+            self.core.realm().wait_if_safe(fewer);
         }
     }
 

@@ -205,11 +205,18 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
         self.results.get(self.index)
     }
 
-    /// Waits for the result. A worker runs other work meanwhile; better `.await`.
+    /// Waits for the result, in code that is not `async`: outside of tasks, or at top level.
     ///
     /// # Errors
-    /// The failure of the task, or of anything that it needed.
+    /// The failure of the task, or of anything that it needed. [`Error::Launch`] in a task, if the result is not there yet: what it waits for
+    /// may need the worker that it would block. Tasks `.await`.
     pub fn wait(&self) -> Result<T> {
+        if !self.is_ready() && self.results.realm.current_processor().is_some() {
+            return Err(Error::launch(
+                &self.results.name,
+                "a task waits for its result by `wait`, which would block a worker: use `.await`",
+            ));
+        }
         self.results.observe();
         let outcome = self.results.realm.wait(self.results.completion);
         if !self.is_ready() {

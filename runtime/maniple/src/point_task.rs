@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::ProcessorId;
-use maniple_realm::{After, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
+use maniple_realm::{After, Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
 use maniple_region::{LogicalRegion, Privilege};
 use maniple_space::AnyPoint;
 use smallvec::SmallVec;
@@ -115,6 +115,8 @@ impl ContextTask {
         let (state, operation, index, point) =
             (Arc::clone(&task.state), Arc::clone(&task.operation), task.index, task.point);
         let is_virtual = task.is_virtual;
+        let borrowed: Vec<PhysicalRegion> =
+            task.regions.iter().filter(|region| region.is_borrowed()).cloned().collect();
         let slot = Arc::new(parking_lot::Mutex::new(None));
         let filled = Arc::clone(&slot);
         let spawn = Spawn { target, priority, ..Spawn::after(start.after()) };
@@ -130,9 +132,30 @@ impl ContextTask {
                 }
                 Err(fault) => Err(state.blame_fault(fault, point)),
             };
-            finish(&ended, (&state, &operation, index), done, value, is_virtual);
+            match &value {
+                Err(error) if !borrowed.is_empty() => {
+                    let error = error.clone();
+                    // This thread may have states locked, so elsewhere.
+                    let (core, spawn) = (Arc::clone(&ended), Spawn { class: Class::Runtime, ..Spawn::ANYWHERE });
+                    ended.realm().spawn(spawn, move || {
+                        lose(&core, &borrowed, error);
+                        finish(&core, (&state, &operation, index), done, value, is_virtual);
+                    });
+                }
+                _ => finish(&ended, (&state, &operation, index), done, value, is_virtual),
+            }
         });
         done.event()
+    }
+}
+
+/// What a task that failed should have changed in its parent's state is lost: nobody can tell how far it came.
+fn lose(core: &crate::runtime::RuntimeCore, borrowed: &[PhysicalRegion], error: Error) {
+    let event = core.poisoned(error);
+    for PhysicalRegion { region, place, .. } in borrowed {
+        if let Placement::Virtual(parts) = place {
+            parts.iter().for_each(|(fields, state)| state.lock().lose(region, fields, event));
+        }
     }
 }
 

@@ -207,6 +207,16 @@ impl Realm {
         self.core.wait(event)
     }
 
+    /// As [`wait`](Self::wait), for one who would rather wait but need not. A worker that has begun this body while another one below it
+    /// waits runs operations that are ready, but does not sleep: what it waits for may depend on the body below. Returns whether the event
+    /// has triggered.
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    pub fn wait_if_safe(&self, event: Event) -> bool {
+        self.core.wait_if_safe(event)
+    }
+
     /// Runs other operations as long as `condition` holds, if this thread is a worker; otherwise sleeps. Gives false at
     /// once, with the condition still true, when helps are nested too deeply to help again (or in a callback of
     /// [`when`](Self::when)), and when the realm stops.

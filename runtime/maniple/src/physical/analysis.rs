@@ -96,13 +96,10 @@ impl<'a> Analysis<'a> {
                     Mode::ReduceInPlace(_) => self.commit_in_place(group, &touched, instance, event),
                     Mode::ReduceInBuffer(operator) => {
                         for (id, cover) in touched {
-                            self.set_mut(group, id).push_pending(PendingReduction {
-                                operator,
-                                buffer: Held::new(instance),
-                                cover,
-                                writer: event,
-                                order: access.order,
-                            });
+                            let (buffer, writers) = (Held::new(instance), SmallVec::from_iter([event]));
+                            let reduction = PendingReduction { operator, buffer, cover, writers, order: access.order };
+                            let realm = self.core.pruning_realm();
+                            self.data.group_mut(group).set_mut(id).push_pending(reduction, realm);
                         }
                     }
                 }
@@ -351,7 +348,7 @@ impl<'a> Analysis<'a> {
         let set = self.set(group, id);
         set.views[view].writers.touching(&Cover::Everything, self.data.shapes(), &mut after.needs);
         set.views[view].readers.touching(&Cover::Everything, self.data.shapes(), &mut after.follows);
-        pending.iter().for_each(|reduction| after.need(reduction.writer));
+        pending.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
         let transfers = self.core.reductions(&pending, &set.shape, &fields, into);
         let event = self.core.transfer(transfers, &after);
         self.core.note_reductions(event, &pending, into, &after);
@@ -376,7 +373,7 @@ impl<'a> Analysis<'a> {
         if let Mode::ReduceInBuffer(_) = mode {
             let set = self.set(group, id);
             let mine = set.pending.iter().filter(|pending| pending.buffer.id() == instance.id());
-            mine.for_each(|pending| after.need(pending.writer));
+            mine.flat_map(|pending| &pending.writers).for_each(|&writer| after.follow(writer));
             return;
         }
         let view = self.view(group, id, instance, after);
@@ -384,11 +381,12 @@ impl<'a> Analysis<'a> {
         let (view, shapes) = (&set.views[view], self.data.shapes());
         match mode {
             Mode::Read => view.writers.touching(cover, shapes, &mut after.needs),
-            Mode::Write | Mode::ReduceInPlace(_) => {
+            Mode::Write => {
                 view.writers.touching(cover, shapes, &mut after.needs);
                 view.readers.touching(cover, shapes, &mut after.follows);
             }
-            Mode::Discard | Mode::ReduceInBuffer(_) => {
+            // Who does not look at values does not fail because there are none.
+            Mode::Discard | Mode::ReduceInPlace(_) | Mode::ReduceInBuffer(_) => {
                 view.writers.touching(cover, shapes, &mut after.follows);
                 view.readers.touching(cover, shapes, &mut after.follows);
             }
@@ -444,11 +442,11 @@ impl<'a> Analysis<'a> {
         instance: &Arc<PhysicalInstance>,
         event: Event,
     ) {
-        let forest = Arc::clone(self.data.root.space().forest());
+        let realm = self.core.pruning_realm();
         for (id, _) in touched {
-            let set = self.set_mut(group, *id);
+            let set = self.data.group_mut(group).set_mut(*id);
             set.keep_only(instance);
-            set.add_writer(view_of(set, instance), event, Cover::Everything, forest.shapes());
+            set.add_changer(view_of(set, instance), event, realm);
         }
     }
 

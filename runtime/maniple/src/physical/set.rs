@@ -7,7 +7,7 @@
 //!
 //! Invariants: pending reductions are newer than every view, and where they overlap they have one operator; a view's uses lie within the set.
 
-use maniple_realm::{Event, Realm};
+use maniple_realm::{After, Event, Realm};
 use maniple_region::{OperatorId, Shape, ShapeTable};
 use smallvec::SmallVec;
 
@@ -45,8 +45,8 @@ pub(crate) struct PendingReduction {
     pub(crate) operator: OperatorId,
     pub(crate) buffer: Held,
     pub(crate) cover: Cover,
-    /// The last task that folded into the buffer.
-    pub(crate) writer: Event,
+    /// The tasks that folded into the buffer, one after the other. The failure of any spoils what is applied, but none of the others.
+    pub(crate) writers: SmallVec<[Event; 1]>,
     /// Reductions are applied in program order, so that floating-point results do not depend on timing.
     pub(crate) order: Order,
 }
@@ -85,11 +85,14 @@ impl EquivalenceSet {
         covers.fold(Cover::Nothing, |all, cover| all.plus(cover, &self.shape, shapes))
     }
 
-    /// Adds contributions, keeping program order.
-    pub(crate) fn push_pending(&mut self, reduction: PendingReduction) {
+    /// Adds contributions, keeping program order. With a realm, those in one buffer are merged.
+    pub(crate) fn push_pending(&mut self, reduction: PendingReduction, realm: Option<&Realm>) {
         let known = self.pending.iter_mut().find(|pending| pending.buffer.id() == reduction.buffer.id());
         if let Some(known) = known {
-            known.writer = reduction.writer;
+            known.writers.extend_from_slice(&reduction.writers);
+            if let Some(realm) = realm {
+                known.writers = SmallVec::from_iter([realm.merge(After::needs(&known.writers))]);
+            }
             return;
         }
         let place = self.pending.partition_point(|pending| pending.order <= reduction.order);
@@ -107,6 +110,19 @@ impl EquivalenceSet {
         view.writers.forget(&cover, shapes);
         view.readers.forget(&cover, shapes);
         view.writers.push(event, cover, None);
+    }
+
+    /// Notes that somebody has changed all values in an instance without looking at them, after every earlier use: if those who made them have
+    /// failed, they are still spoilt. With a realm, the makers are merged.
+    pub(crate) fn add_changer(&mut self, view: usize, event: Event, realm: Option<&Realm>) {
+        let view = &mut self.views[view];
+        view.readers = Uses::default();
+        view.writers.push(event, Cover::Everything, None);
+        if let Some(realm) = realm {
+            let makers: SmallVec<[Event; 4]> = view.writers.0.iter().map(|(event, _)| *event).collect();
+            view.writers = Uses::default();
+            view.writers.push(realm.merge(After::needs(&makers)), Cover::Everything, None);
+        }
     }
 
     /// Makes one instance the only one with current values of the whole set.
@@ -153,7 +169,7 @@ impl PendingReduction {
 impl Drop for PendingReduction {
     fn drop(&mut self) {
         // Whether it was applied or overwritten: who takes the buffer next comes after the last task that folded into it.
-        self.buffer.leave_behind([self.writer]);
+        self.buffer.leave_behind(self.writers.iter().copied());
     }
 }
 

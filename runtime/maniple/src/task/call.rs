@@ -56,6 +56,11 @@ impl PhysicalRegion {
         }
     }
 
+    /// Whether the task's children change data in the state of its parent.
+    pub(crate) fn is_borrowed(&self) -> bool {
+        matches!(self.place, Placement::Virtual(_)) && self.privilege.changes_data()
+    }
+
     fn instance(&self, field: FieldId) -> Option<&Arc<PhysicalInstance>> {
         let Placement::Instances(instances) = &self.place else { return None };
         instances.iter().find(|(fields, _)| fields.contains(field)).map(|(_, instance)| instance)

@@ -68,6 +68,15 @@ impl Core {
         self.result(event).unwrap_or_else(|| Err(Arc::new(Fault::new(Abandoned))))
     }
 
+    pub(crate) fn wait_if_safe(&self, event: Event) -> bool {
+        match self.local() {
+            Some(local) if local.depth.get() > 0 => local.help_with_ready(event),
+            // A failure of the event is for others to see.
+            _ => drop(self.wait(event)),
+        }
+        self.result(event).is_some()
+    }
+
     pub(crate) fn help_while(&self, mut condition: impl FnMut() -> bool) -> bool {
         match self.local() {
             _ if !condition() => true,
@@ -134,6 +143,21 @@ impl Local {
         // Whoever waited may go on for long: what was kept to be run next is for others.
         self.release_next();
         met
+    }
+
+    /// Runs operations until the event triggers or none is ready.
+    fn help_with_ready(&self, event: Event) {
+        let depth = self.depth.get();
+        if depth >= self.core().help_depth {
+            return;
+        }
+        self.depth.set(depth + 1);
+        while self.core().result(event).is_none() && !self.core().is_stopping() {
+            let Some(index) = self.find() else { break };
+            self.run(index);
+        }
+        self.depth.set(depth);
+        self.release_next();
     }
 
     /// Searches, then sleeps, until there is work or the condition no longer holds.
