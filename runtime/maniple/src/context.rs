@@ -18,7 +18,7 @@ use crate::future::Results;
 use crate::inline::InlineUses;
 use crate::logical::LogicalTree;
 use crate::operation::{Mappable, Operation};
-use crate::physical::state::RegionState;
+use crate::physical::state::{Instances, RegionState};
 use crate::runtime::RuntimeCore;
 
 /// What a running task launches from: regions are made here, tasks and other operations launched.
@@ -36,6 +36,8 @@ pub(crate) struct HeldRegion {
     pub(crate) fields: FieldMask,
     pub(crate) privilege: Privilege,
     pub(crate) state: Arc<RegionState>,
+    /// Where the parent wants the data when the task ends; nowhere if the state is the parent's own.
+    pub(crate) home: Option<Instances>,
 }
 
 /// A requirement with the physical states of its fields: one, unless the parent holds its fields separately.

@@ -146,6 +146,28 @@ impl Results {
 
     async fn end(&self) {
         self.observe();
+        self.completed().await;
+    }
+
+    /// Waits for one result. That one point of many ended well tells nobody how the others did.
+    async fn end_of<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+        if self.values.len() == 1 {
+            self.observe();
+        }
+        self.completed().await;
+        self.seen(index)
+    }
+
+    /// One result, looked at.
+    fn seen<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+        let value = self.get(index);
+        if value.is_err() {
+            self.observe();
+        }
+        value
+    }
+
+    async fn completed(&self) {
         // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
         let _ = self.realm.event_future(self.completion).await;
     }
@@ -217,12 +239,11 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
                 "a task waits for its result by `wait`, which would block a worker: use `.await`",
             ));
         }
-        self.results.observe();
         let outcome = self.results.realm.wait(self.results.completion);
         if !self.is_ready() {
             outcome.map_err(|fault| Error::of_fault(&fault, &self.results.name, None))?;
         }
-        self.value()
+        self.results.seen(self.index)
     }
 
     /// A future of a function of the result, computed where the result comes in. The function must be short.
@@ -290,10 +311,7 @@ impl<T: Clone + Send + Sync + 'static> IntoFuture for Future<T> {
     type IntoFuture = Pin<Box<dyn std::future::Future<Output = Result<T>> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            self.results.end().await;
-            self.value()
-        })
+        Box::pin(async move { self.results.end_of(self.index).await })
     }
 }
 

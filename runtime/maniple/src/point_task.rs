@@ -209,7 +209,7 @@ async fn run_in_context(mut task: PointTask, ready: Event) -> Result<Value> {
     let _ = core.realm().event_future(context.drained()).await;
     let value = context.conclude(value);
     // Even of a task that failed: what it did launch and change is brought home.
-    let home = bring_home(&context, &task.regions);
+    let home = bring_home(&context);
     let moved = core.realm().event_future(home).await;
     parent.adopt(context.take_created());
     match (value, moved) {
@@ -222,43 +222,40 @@ async fn run_in_context(mut task: PointTask, ready: Event) -> Result<Value> {
 /// What a task holds through one requirement.
 fn held(physical: &PhysicalRegion, ready: Event) -> SmallVec<[HeldRegion; 1]> {
     let PhysicalRegion { region, fields, privilege, place } = physical;
-    let one = |fields: &maniple_region::FieldMask, state| HeldRegion {
+    let one = |fields: &maniple_region::FieldMask, state, home| HeldRegion {
         region: region.clone(),
         fields: fields.clone(),
         privilege: *privilege,
         state,
+        home,
     };
-    match (place, privilege) {
-        (Placement::Virtual(parts), _) => parts.iter().map(|(fields, state)| one(fields, Arc::clone(state))).collect(),
-        (Placement::Instances(instances), Privilege::Reduce(_)) => {
-            let sink = Sink { instances: instances.clone() };
-            SmallVec::from_iter([one(fields, RegionState::contributing(region.clone(), sink, ready))])
+    let instances = match place {
+        Placement::Instances(instances) => instances,
+        Placement::Virtual(parts) => {
+            return parts.iter().map(|(fields, state)| one(fields, Arc::clone(state), None)).collect();
         }
-        (Placement::Instances(instances), _) => {
-            SmallVec::from_iter([one(fields, RegionState::inherited(region.clone(), instances, ready))])
-        }
-    }
+    };
+    let state = match privilege {
+        Privilege::Reduce(_) => RegionState::contributing(region.clone(), Sink { instances: instances.clone() }, ready),
+        _ => RegionState::inherited(region.clone(), instances, ready),
+    };
+    SmallVec::from_iter([one(fields, state, Some(instances.clone()))])
 }
 
 /// Puts current values of everything that a task may have changed into the instances that it was mapped to (Bauer 2014, section 5.2.4).
-fn bring_home(context: &ContextState, regions: &[PhysicalRegion]) -> Event {
+fn bring_home(context: &ContextState) -> Event {
     let core = &context.core;
     let seat = core.seat(context.processor);
     let mut rank = |sources: &[_], destination: &_| seat.rank(core, sources, destination);
     let mut after = Preconditions::default();
     for held in context.held() {
-        let physical = regions.iter().find(|physical| {
-            physical.region == held.region && physical.privilege == held.privilege && physical.fields == held.fields
-        });
-        let Some(PhysicalRegion { place: Placement::Instances(instances), region, privilege, .. }) = physical else {
-            continue;
-        };
+        let Some(instances) = &held.home else { continue };
         let mut data = held.state.lock();
-        match privilege {
+        match held.privilege {
             Privilege::Read => {}
             Privilege::ReadWrite | Privilege::Discard => {
                 let (privilege, homes, order) = (Privilege::Read, &Instances::new(), (u64::MAX, 0));
-                let access = Access { region, privilege, instances, in_place: false, homes, order };
+                let access = Access { region: &held.region, privilege, instances, in_place: false, homes, order };
                 Analysis::new(core, &mut data, &mut rank).prepare(&access, &mut after);
             }
             Privilege::Reduce(_) => {

@@ -1,5 +1,7 @@
 //! What must not outlive a task: its context, its mappings, its children.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 

@@ -1,7 +1,9 @@
 //! Failures reach those who need what failed, and nobody else; none is lost.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use maniple::ProcessorId;
-use maniple::mapper::{InstanceChoice, Mapper, MappingContext, RequirementMapping, Reuse, TaskInfo};
+use maniple::mapper::{DefaultMapper, InstanceChoice, Mapper, MappingContext, RequirementMapping, Reuse, TaskInfo};
 use maniple::prelude::*;
 
 #[derive(Fields)]
@@ -102,4 +104,43 @@ fn who_has_seen_a_failure_need_not_look_at_what_it_spoilt() {
         Ok(())
     });
     outcome.unwrap();
+}
+
+#[task(leaf)]
+fn fail_at_three(#[point] point: Point<1>) -> Result<i64> {
+    if point[0] == 3 { Err(Error::application("three")) } else { Ok(point[0]) }
+}
+
+#[test]
+fn who_has_seen_a_point_succeed_has_not_seen_another_fail() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let points = cx.index_launch(4, fail_at_three());
+        assert_eq!(points.get(2)?.await?, 2);
+        Ok(())
+    });
+    assert!(matches!(outcome, Err(Error::TaskFailed { point: Some(_), .. })), "{outcome:?}");
+}
+
+#[task(leaf)]
+fn contribute(#[reduces(Sum, value)] cells: Piece<Cell>, good: bool) -> Result<()> {
+    for point in cells.points() {
+        cells.value.fold(point, 1);
+    }
+    if good { Ok(()) } else { Err(Error::application("a bad contribution")) }
+}
+
+#[test]
+fn a_reducer_does_not_fail_for_an_earlier_one_but_the_values_do() {
+    for mapper in [DefaultMapper::new(), DefaultMapper::piecewise()] {
+        let runtime = Runtime::builder().workers(2).mapper(mapper).build().unwrap();
+        let outcome = runtime.run(async |cx| {
+            let cells = cx.region::<Cell>(8)?;
+            assert!(cx.launch(contribute(&cells, false)).await.is_err());
+            cx.launch(contribute(&cells, true)).await?;
+            assert!(cx.launch(total(&cells)).await.is_err());
+            Ok(())
+        });
+        outcome.unwrap();
+    }
 }

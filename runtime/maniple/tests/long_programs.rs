@@ -1,5 +1,7 @@
 //! Programs that go on for long: no recursion along chains of futures, and no circles of tasks that wait for room in their windows.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

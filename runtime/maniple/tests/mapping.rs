@@ -1,5 +1,7 @@
 //! What mappers and projections cannot do, whatever they answer.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;

@@ -1,5 +1,7 @@
 //! Names that do not fit: regions of another runtime, spaces of another tree, fields of another type.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use maniple::prelude::*;
 use maniple::{Field, FieldId, RegionError};
 

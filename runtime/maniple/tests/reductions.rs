@@ -1,5 +1,7 @@
 //! Contributions in buffers: applied in program order, each once, and never those that were overwritten.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

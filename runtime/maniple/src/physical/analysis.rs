@@ -76,7 +76,7 @@ impl<'a> Analysis<'a> {
         for (fields, instance) in access.instances {
             after.need(instance.ready());
             for group in self.data.groups_of(fields) {
-                let touched = self.touched(group, access, instance);
+                let touched = self.touched(group, access);
                 self.bring_up_to_date(group, access.mode(), access.home(fields, instance), &touched, fields);
                 for (id, cover) in &touched {
                     self.gather(group, *id, cover, (access.mode(), instance), after);
@@ -89,7 +89,7 @@ impl<'a> Analysis<'a> {
     pub(crate) fn commit(&mut self, access: &Access<'_>, event: Event) {
         for (fields, instance) in access.instances {
             for group in self.data.groups_of(fields) {
-                let touched = self.touched(group, access, instance);
+                let touched = self.touched(group, access);
                 match access.mode() {
                     Mode::Read => self.commit_read(group, &touched, instance, event),
                     Mode::Write | Mode::Discard => self.commit_write(group, &touched, access.region, instance, event),
@@ -127,12 +127,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// The sets that an access touches. Those that it changes as a whole are first cut to its size.
-    fn touched(
-        &mut self,
-        group: usize,
-        access: &Access<'_>,
-        instance: &Arc<PhysicalInstance>,
-    ) -> SmallVec<[(SetId, Cover); 4]> {
+    fn touched(&mut self, group: usize, access: &Access<'_>) -> SmallVec<[(SetId, Cover); 4]> {
         let mode = access.mode();
         let changes_whole_sets = match mode {
             Mode::Read => false,
@@ -142,15 +137,17 @@ impl<'a> Analysis<'a> {
         };
         let mut touched =
             if changes_whole_sets { self.carve(group, access.region) } else { self.touched_by(group, access.region) };
+        // Pending reductions are applied to a whole set at once: what lies outside of the region must not be waited for, nor fail this access.
+        let sticks_out = |(id, cover): &(SetId, Cover)| {
+            !cover.is_everything() && mode.settles(self.set(group, *id), cover, self.data.shapes())
+        };
+        if touched.iter().any(sticks_out) {
+            touched = self.carve(group, access.region);
+        }
         if self.set_pending_apart(group, mode, &touched) {
             touched = self.touched_by(group, access.region);
         }
-        // Pending reductions are applied to a whole set at once, in an instance that can hold all of it.
-        let homeless = |(id, cover): &(SetId, Cover)| {
-            let set = self.set(group, *id);
-            mode.settles(set, cover, self.data.shapes()) && self.home(set, instance).is_none()
-        };
-        if mode == Mode::Read && touched.iter().any(homeless) { self.carve(group, access.region) } else { touched }
+        touched
     }
 
     /// Splits sets of which only a part has pending reductions that are about to be applied: whoever uses the rest must not be waited for.

@@ -1,0 +1,218 @@
+//! Random machines, mappers and limits to run programs in. None may change a result.
+
+use fastrand::Rng;
+use maniple::machine::{Affinity, MemoryKind};
+use maniple::mapper::{
+    DefaultMapper, InstanceChoice, InstanceId, InstanceInfo, LoggingMapper, Mapper, MappingContext, RandomMapper,
+    ReadyOperation, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping,
+};
+use maniple::{Error, Machine, MemoryId, ProcessorId, ProcessorKind, Runtime};
+
+/// Where a program runs.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// Seeds mappers.
+    pub seed: u64,
+    /// Worker threads.
+    pub workers: usize,
+    /// The most operations of a task in flight.
+    pub window: usize,
+    /// The machine.
+    pub machine: Machine,
+    /// The mapper.
+    pub mapper: MapperKind,
+}
+
+/// Which mapper decides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MapperKind {
+    /// [`DefaultMapper::new`].
+    Default,
+    /// [`DefaultMapper::piecewise`].
+    Piecewise,
+    /// [`RandomMapper`].
+    Random,
+    /// [`LoggingMapper`] around a [`RandomMapper`].
+    Logged,
+    /// [`UnsoundMapper`].
+    Unsound,
+}
+
+/// How much room memories have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// Every processor sees a memory with room for everything.
+    Enough,
+    /// Programs may run out of it.
+    Tight,
+}
+
+impl Environment {
+    /// The environment of a seed.
+    #[must_use]
+    pub fn new(seed: u64, room: Room, unsound: bool) -> Self {
+        let mut random = Rng::with_seed(seed ^ 0x5eed);
+        let processors = random.usize(1..=4);
+        let mapper = match random.usize(..10) {
+            _ if unsound => MapperKind::Unsound,
+            0 => MapperKind::Default,
+            1 => MapperKind::Piecewise,
+            2 => MapperKind::Logged,
+            _ => MapperKind::Random,
+        };
+        let windows = [1, 2, 3, 8, 64, 1024];
+        Self {
+            seed,
+            workers: random.usize(1..=processors),
+            window: windows[random.usize(..windows.len())],
+            machine: machine(&mut random, processors, room),
+            mapper,
+        }
+    }
+
+    /// Starts a runtime.
+    ///
+    /// # Errors
+    /// As [`maniple::RuntimeBuilder::build`].
+    pub fn start(&self) -> Result<Runtime, Error> {
+        let (kind, seed) = (self.mapper, self.seed);
+        let factory = move |_: &Machine, processor: ProcessorId| -> Box<dyn Mapper> {
+            let seed = seed.wrapping_add(processor.0.into());
+            match kind {
+                MapperKind::Default => Box::new(DefaultMapper::new()),
+                MapperKind::Piecewise => Box::new(DefaultMapper::piecewise()),
+                MapperKind::Random => Box::new(RandomMapper::new(seed)),
+                MapperKind::Logged => Box::new(LoggingMapper::with_sink(RandomMapper::new(seed), |line| {
+                    assert!(!line.is_empty(), "a decision has a text");
+                })),
+                MapperKind::Unsound => Box::new(UnsoundMapper::new(seed)),
+            }
+        };
+        let builder = Runtime::builder().machine(self.machine.clone()).workers(self.workers).window(self.window);
+        builder.mapper_for(factory).record_graph(std::env::var_os("GRAPH").is_some()).build()
+    }
+}
+
+/// Processors that see one to three memories each, not all the same, and not all large.
+fn machine(random: &mut Rng, processors: usize, room: Room) -> Machine {
+    const PLENTY: u64 = 1 << 28;
+    let mut builder = Machine::builder();
+    let processors: Vec<ProcessorId> = (0..processors).map(|_| builder.processor(ProcessorKind::Cpu)).collect();
+    let count = random.usize(1..=3);
+    let mut memories: Vec<(MemoryId, bool)> = Vec::new();
+    for number in 0..count {
+        let (capacity, large) = match room {
+            Room::Tight => (random.u64(256..8192), true),
+            Room::Enough if number == 0 || random.bool() => (PLENTY, true),
+            Room::Enough => (random.u64(0..2048), false),
+        };
+        memories.push((builder.memory(MemoryKind::System, capacity), large));
+    }
+    for &processor in &processors {
+        let large: Vec<MemoryId> = memories.iter().filter(|memory| memory.1).map(|memory| memory.0).collect();
+        let home = large[random.usize(..large.len())];
+        for &(memory, _) in &memories {
+            if memory == home || random.bool() {
+                let affinity = Affinity { bandwidth_mb_s: random.u32(1..1000), latency_ns: random.u32(1..1000) };
+                builder.sees(processor, memory, affinity);
+            }
+        }
+    }
+    builder.build().unwrap_or_else(|_| Machine::uniform(1, PLENTY))
+}
+
+/// A mapper whose answers sometimes make no sense, and that sometimes panics.
+pub struct UnsoundMapper {
+    inner: RandomMapper,
+    random: Rng,
+}
+
+impl UnsoundMapper {
+    /// A mapper whose whims follow from a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { inner: RandomMapper::new(seed), random: Rng::with_seed(!seed) }
+    }
+
+    fn whim(&mut self) -> Option<usize> {
+        (self.random.usize(..25) == 0).then(|| self.random.usize(..8))
+    }
+
+    fn spoil(&mut self, mapping: &mut RequirementMapping, whim: usize) {
+        let bogus = InstanceChoice::in_memory(MemoryId(99));
+        *mapping = match whim {
+            0 => RequirementMapping::Virtual,
+            1 => RequirementMapping::Instance(Vec::new()),
+            2 => bogus.into(),
+            _ => {
+                let mut choices = match std::mem::replace(mapping, RequirementMapping::Virtual) {
+                    RequirementMapping::Instance(choices) => choices,
+                    RequirementMapping::Virtual => vec![bogus],
+                };
+                choices.iter_mut().for_each(|choice| choice.reuse = Reuse::Only(InstanceId(u64::MAX)));
+                RequirementMapping::Instance(choices)
+            }
+        };
+    }
+}
+
+impl Mapper for UnsoundMapper {
+    fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {
+        let mut slices = self.inner.slice_launch(launch, machine);
+        match self.whim() {
+            Some(0) => panic!("a mapper's whim in slice_launch"),
+            Some(1) => drop(slices.pop()),
+            Some(2) => slices.extend(slices.first().copied()),
+            Some(3) => slices.iter_mut().for_each(|slice| slice.processor = ProcessorId(99)),
+            _ => {}
+        }
+        slices
+    }
+
+    fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
+        let mut mapping = self.inner.map_task(task, context);
+        match self.whim() {
+            Some(0) => panic!("a mapper's whim in map_task"),
+            Some(1) => mapping.processor = ProcessorId(99),
+            Some(2) => mapping.variant = 99,
+            Some(3) => drop(mapping.requirements.pop()),
+            Some(whim) => {
+                mapping.requirements.iter_mut().for_each(|requirement| self.spoil(requirement, whim - 4));
+            }
+            None => {}
+        }
+        mapping
+    }
+
+    fn map_inline(
+        &mut self,
+        requirement: &RequirementInfo,
+        processor: ProcessorId,
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        let mut mapping = self.inner.map_inline(requirement, processor, context);
+        match self.whim() {
+            Some(0) => panic!("a mapper's whim in map_inline"),
+            Some(whim) => self.spoil(&mut mapping, whim % 4),
+            None => {}
+        }
+        mapping
+    }
+
+    fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, machine: &Machine) -> Vec<usize> {
+        match self.whim() {
+            Some(0) => panic!("a mapper's whim in rank_sources"),
+            Some(1) => vec![99, 0, 0],
+            _ => self.inner.rank_sources(sources, destination, machine),
+        }
+    }
+
+    fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
+        match self.whim() {
+            Some(0) => panic!("a mapper's whim in select_operations_to_map"),
+            Some(1) => vec![99, 0, 0],
+            Some(2) => Vec::new(),
+            _ => self.inner.select_operations_to_map(ready),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The leaf task of all programs.
+
+use std::sync::Arc;
+
+use maniple::access::{Read, Reduce, Write};
+use maniple::task::{Argument, LeafCall, Value};
+use maniple::{AnyPoint, Error, FieldId, Point, ReductionOperator, Result};
+
+use super::{Mistake, Run, Stop, with_dimension};
+use crate::oracle::{contributions, discarded, first_digest, rewritten};
+use crate::program::{Fault, Launch, RegionName, Right};
+use crate::value::{Kind, Operator, Stored, Word, hash_point, mix};
+use crate::{with_kind, with_operator};
+
+/// What every task of a program is given.
+pub(super) struct CallArguments {
+    pub(super) run: Arc<Run>,
+    pub(super) launch: Arc<Launch>,
+    pub(super) arguments: Vec<Argument<Word>>,
+}
+
+impl CallArguments {
+    /// The number of a point, and what its task starts from.
+    pub(super) fn start(&self, domain: maniple::AnyRect, point: AnyPoint) -> Result<(usize, Word)> {
+        self.run.step();
+        let number = domain.linear(point) as usize;
+        let mut digest = first_digest(&self.launch, number);
+        for argument in &self.arguments {
+            digest = mix(digest, argument.get(point)?);
+        }
+        if self.launch.fault == Some((number, Fault::PanicsAtOnce)) {
+            panic!("on purpose, at once");
+        }
+        Ok((number, digest))
+    }
+
+    /// Goes wrong if the program says so.
+    pub(super) fn end(&self, number: usize) -> Result<()> {
+        match self.launch.fault {
+            Some((point, Fault::Fails)) if point == number => Err(Error::application("failed on purpose")),
+            Some((point, Fault::PanicsAtEnd)) if point == number => panic!("on purpose, at the end"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One field of one requirement, as a task uses it.
+struct Use<'a, 'b> {
+    run: &'a Run,
+    call: &'a LeafCall<'b>,
+    requirement: usize,
+    field: FieldId,
+    kind: Kind,
+    dim: usize,
+}
+
+/// The body: see [`crate::oracle`] for what it computes.
+pub(super) fn leaf(call: &LeafCall<'_>) -> Result<Value> {
+    let given: &CallArguments = call.arguments()?;
+    let (run, launch) = (&*given.run, &*given.launch);
+    let (number, mut digest) = given.start(call.domain(), call.point())?;
+    delay(run, digest);
+    for (requirement, wanted) in launch.requirements.iter().enumerate() {
+        if wanted.right == Right::Read {
+            for &field in &wanted.fields {
+                digest = Use::new(run, call, requirement, (wanted.region, field))?.read(digest)?;
+            }
+        }
+    }
+    delay(run, digest);
+    for (requirement, wanted) in launch.requirements.iter().enumerate() {
+        for &field in &wanted.fields {
+            let used = Use::new(run, call, requirement, (wanted.region, field))?;
+            digest = match wanted.right {
+                Right::Read => digest,
+                Right::Write => used.rewrite(digest)?,
+                Right::Discard => used.discard(digest)?,
+                Right::Reduce(operator) => used.reduce(operator, digest)?,
+            };
+        }
+    }
+    delay(run, digest);
+    given.end(number)?;
+    Ok(Box::new(mix(digest, 4)))
+}
+
+impl<'a, 'b> Use<'a, 'b> {
+    fn new(
+        run: &'a Run,
+        call: &'a LeafCall<'b>,
+        requirement: usize,
+        (region, field): (RegionName, usize),
+    ) -> Result<Self> {
+        let id = run.field(region, field).map_err(|Stop(error)| error)?;
+        let kind = run.expected.kind_ever(region, field).map_err(|why| Error::application(format!("{why:?}")))?;
+        let dim = call.region(requirement)?.space().space().dim();
+        Ok(Self { run, call, requirement, field: id, kind, dim })
+    }
+
+    fn read(&self, digest: Word) -> Result<Word> {
+        with_kind!(self.kind, T => with_dimension!(self.dim, D => self.read_as::<T, D>(digest)))
+    }
+
+    fn read_as<T: Stored, const D: usize>(&self, mut digest: Word) -> Result<Word> {
+        let values: Read<'_, T, D> = self.call.read(self.requirement, self.field)?;
+        if digest.is_multiple_of(2) {
+            for row in values.space().rows() {
+                digest = values.span(row).iter().fold(digest, |digest, value| mix(digest, value.word()));
+            }
+        } else {
+            digest = values.space().points().fold(digest, |digest, point| mix(digest, values[point].word()));
+        }
+        Ok(digest)
+    }
+
+    fn rewrite(&self, digest: Word) -> Result<Word> {
+        with_kind!(self.kind, T => with_dimension!(self.dim, D => self.rewrite_as::<T, D>(digest)))
+    }
+
+    fn rewrite_as<T: Stored, const D: usize>(&self, mut digest: Word) -> Result<Word> {
+        let mut values: Write<'_, T, D> = self.call.write(self.requirement, self.field)?;
+        for point in values.space().points() {
+            let old = values[point].word();
+            if let Some(random) = rewritten(digest, point.into(), old) {
+                let new = T::from_word(self.kind.make(self.spoilt(random)));
+                if random.is_multiple_of(3) {
+                    assert!(values.set(point, new));
+                } else {
+                    values[point] = new
+                }
+            }
+            digest = mix(digest, old);
+        }
+        Ok(digest)
+    }
+
+    fn discard(&self, digest: Word) -> Result<Word> {
+        with_kind!(self.kind, T => with_dimension!(self.dim, D => self.discard_as::<T, D>(digest)))
+    }
+
+    fn discard_as<T: Stored, const D: usize>(&self, mut digest: Word) -> Result<Word> {
+        let mut values: Write<'_, T, D> = self.call.write(self.requirement, self.field)?;
+        let by_rows = digest.is_multiple_of(2);
+        let mut next = |point: Point<D>| {
+            let value = T::from_word(self.kind.make(self.spoilt(discarded(digest, point.into()))));
+            digest = mix(digest, 1);
+            value
+        };
+        if by_rows {
+            for row in values.space().rows() {
+                let mut span = values.span_mut(row);
+                span.iter_mut().zip(row.points()).for_each(|(value, point)| *value = next(point));
+            }
+        } else {
+            values.space().points().for_each(|point| values[point] = next(point));
+        }
+        Ok(digest)
+    }
+
+    fn reduce(&self, operator: Operator, digest: Word) -> Result<Word> {
+        let unknown = Error::application(format!("{operator:?} ran on {:?}", self.kind));
+        with_operator!(operator, self.kind, Op, T =>
+            with_dimension!(self.dim, D => self.reduce_as::<Op, T, D>(digest)), else Err(unknown))
+    }
+
+    fn reduce_as<Op: ReductionOperator<T, Rhs: Stored>, T: Stored, const D: usize>(
+        &self,
+        digest: Word,
+    ) -> Result<Word> {
+        let mut values: Reduce<'_, Op, T, D> = self.call.reduce(self.requirement, self.field)?;
+        for point in values.space().points() {
+            for random in contributions(digest, point.into()) {
+                if self.run.mistake == Mistake::LostContribution && random.is_multiple_of(20) {
+                    continue;
+                }
+                values.fold(point, <Op::Rhs as Stored>::from_word(random));
+            }
+        }
+        Ok(digest)
+    }
+
+    fn spoilt(&self, random: Word) -> Word {
+        let spoil = self.run.mistake == Mistake::WrongValue && random.is_multiple_of(50);
+        if spoil { random ^ 1 } else { random }
+    }
+}
+
+/// Lets others go first now and then.
+pub(super) fn delay(run: &Run, seed: Word) {
+    let Some(seed) = run.delays.map(|delays| mix(delays, seed)) else { return };
+    match seed % 16 {
+        0..=2 => std::thread::yield_now(),
+        3..=4 => (0..seed / 16 % 3000).for_each(|_| std::hint::spin_loop()),
+        5 if seed.is_multiple_of(5) => std::thread::sleep(std::time::Duration::from_micros(seed / 16 % 200)),
+        _ => {}
+    }
+}
+
+/// A number for a point of a launch, to seed delays.
+pub(super) fn seed_of(launch: &Launch, point: AnyPoint) -> Word {
+    mix(launch.name.0.into(), hash_point(point))
+}

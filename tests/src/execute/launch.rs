@@ -1,0 +1,140 @@
+//! Launching tasks.
+
+use std::sync::Arc;
+
+use maniple::task::{Argument, ContextCall, TaskDefinition, TaskOptions, Value};
+use maniple::{
+    AnyPoint, AnyRect, Arrangement, Context, CustomProjection, Error, FieldMask, Launch as TypedLaunch,
+    LayoutConstraint, LogicalRegion, Privilege, Projection, RegionError, Requirement, Target as DataTarget,
+    TaskLauncher, UpperBound,
+};
+
+use super::body::{CallArguments, delay, leaf, seed_of};
+use super::{Handle, Run, Stop};
+use crate::program::{Body, Launch, Node, Passed, Pick, Place, Right, Target, Use};
+use crate::value::{Word, mix};
+
+impl Right {
+    fn privilege(self) -> Privilege {
+        match self {
+            Self::Read => Privilege::Read,
+            Self::Write => Privilege::ReadWrite,
+            Self::Discard => Privilege::Discard,
+            Self::Reduce(operator) => operator.privilege(),
+        }
+    }
+}
+
+/// Regions listed by the number of the point.
+struct Listed(Vec<LogicalRegion>);
+
+impl CustomProjection for Listed {
+    fn project(&self, _: UpperBound<'_>, point: AnyPoint, domain: &AnyRect) -> Result<LogicalRegion, RegionError> {
+        Ok(self.0[domain.linear(point) as usize % self.0.len()].clone())
+    }
+}
+
+impl Run {
+    /// Launches a task, and remembers its results.
+    pub(super) fn launch(self: &Arc<Self>, context: &Context, launch: &Arc<Launch>) -> Result<Handle, Stop> {
+        let task = self.typed_launch(launch)?;
+        let handle = match launch.domain {
+            None => Handle::One(context.launch(task)),
+            Some(domain) => Handle::Many(context.index_launch(domain, task)),
+        };
+        self.names.futures.insert(launch.name, handle.clone());
+        Ok(handle)
+    }
+
+    fn typed_launch(self: &Arc<Self>, launch: &Arc<Launch>) -> Result<TypedLaunch<Word>, Stop> {
+        let mut arguments = Vec::new();
+        for passed in &launch.arguments {
+            arguments.push(match passed {
+                Passed::Value(value) => Argument::Value(*value),
+                Passed::Future(name) | Passed::PerPoint(name) => match self.names.futures.get(*name)? {
+                    Handle::One(future) => Argument::Future(future),
+                    Handle::Many(map) => Argument::PerPoint(map),
+                    Handle::Unit(_) => return Err(Stop(Error::application("a copy has no value"))),
+                },
+            });
+        }
+        let mut launcher = TaskLauncher::new(&Arc::new(definition(launch))).tag(launch.name.0.into());
+        for argument in &arguments {
+            launcher = launcher.after(argument);
+        }
+        for wanted in &launch.requirements {
+            launcher = launcher.requirement(self.requirement(wanted, launch.domain)?);
+        }
+        let given = CallArguments { run: Arc::clone(self), launch: Arc::clone(launch), arguments };
+        Ok(launcher.arguments(given).typed())
+    }
+
+    fn requirement(&self, wanted: &Use, domain: Option<AnyRect>) -> Result<Requirement, Stop> {
+        let place = |node| Place { region: wanted.region, node };
+        let listed = |nodes: &[Node]| -> Result<Projection, Stop> {
+            let regions = nodes.iter().map(|&node| self.logical(place(node))).collect::<Result<_, _>>()?;
+            Ok(Projection::Custom(Arc::new(Listed(regions))))
+        };
+        let target = match &wanted.target {
+            Target::Node(node) => DataTarget::Region(self.logical(place(*node))?, None),
+            Target::Listed(bound, nodes) => DataTarget::Region(self.logical(place(*bound))?, Some(listed(nodes)?)),
+            Target::Piece(name, pick) => {
+                let partitioning = self.names.partitions.get(*name)?;
+                let region = self.names.regions.get(wanted.region)?.with_space(partitioning.parent().clone());
+                let partition = region.partition(&partitioning)?;
+                let projection = match pick {
+                    Pick::Identity => Projection::Identity,
+                    Pick::Linearized => Projection::Linearized,
+                    Pick::Affine(factor, offset) => {
+                        let (factor, offset, colors) = (*factor as u64, *offset as u64, partitioning.colors());
+                        let color = move |point: AnyPoint| {
+                            let number = domain.map_or(0, |domain| domain.linear(point));
+                            colors.delinear((factor * number + offset) % colors.volume().max(1))
+                        };
+                        Projection::Color(Arc::new(color))
+                    }
+                    Pick::Listed(nodes) => listed(nodes)?,
+                };
+                DataTarget::Partition(partition, projection)
+            }
+        };
+        let fields = wanted.fields.iter().map(|&field| self.field(wanted.region, field));
+        Ok(Requirement::new(target, fields.collect::<Result<FieldMask, _>>()?, wanted.right.privilege()))
+    }
+}
+
+/// The task of a launch: one or two variants that do the same.
+fn definition(launch: &Launch) -> TaskDefinition {
+    let name = format!("{:?}", launch.name);
+    let seed = mix(launch.name.0.into(), 11);
+    let mut options = TaskOptions::default();
+    if seed.is_multiple_of(4) {
+        let arrangements = [Arrangement::StructOfArrays, Arrangement::ArrayOfStructs, Arrangement::Blocked(4)];
+        let arrangement = arrangements[(seed / 4 % 3) as usize];
+        options.layout = LayoutConstraint { arrangement: Some(arrangement), ..LayoutConstraint::default() };
+    }
+    match &launch.body {
+        Body::Leaf => {
+            let definition = TaskDefinition::new(&name).leaf(options, leaf);
+            if seed.is_multiple_of(3) { definition.leaf(TaskOptions::default(), leaf) } else { definition }
+        }
+        Body::Blocks { inner, .. } => {
+            options.inner = *inner;
+            TaskDefinition::new(&name).with_context(options, with_blocks)
+        }
+    }
+}
+
+/// The body of tasks that launch.
+async fn with_blocks(call: ContextCall) -> Result<Value, Error> {
+    let given: &CallArguments = call.arguments()?;
+    let (number, digest) = given.start(call.domain(), call.point())?;
+    delay(&given.run, seed_of(&given.launch, call.point()));
+    let Body::Blocks { blocks, .. } = &given.launch.body else {
+        return Err(Error::application("a leaf task ran as one with a context"));
+    };
+    let block = &blocks[number % blocks.len()];
+    let digest = super::statement::run_block(&given.run, call.context(), block, digest).await?;
+    given.end(number)?;
+    Ok(Box::new(mix(digest, 4)))
+}

@@ -1,0 +1,210 @@
+//! Programs run through the public interface of the runtime, and compared with the oracle on the way.
+//!
+//! `statement` interprets blocks, `body` is the one leaf task of all programs, `split` makes partitions, `bulk` copies. What
+//! deviates from the oracle is noted in the [`Run`]; the program goes on as far as it can.
+
+mod body;
+mod bulk;
+mod launch;
+mod split;
+mod statement;
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use maniple::{Error, FieldId, FieldSpace, Future, FutureMap, IndexSpaceNode, LogicalRegion, Partitioning, Region};
+
+use crate::oracle::World;
+use crate::program::{FieldNumber, FieldsName, FutureName, Node, PartitionName, Place, Program, RegionName, SpaceName};
+use crate::value::{Cells, Word};
+
+pub use statement::run_program;
+
+/// Deliberate mistakes of the executor, to see that the comparison notices them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mistake {
+    /// None.
+    #[default]
+    None,
+    /// Some values are written wrong.
+    WrongValue,
+    /// Some contributions are lost.
+    LostContribution,
+    /// Some fills are left out.
+    LostFill,
+    /// Some launches are moved behind the statement that follows.
+    LateLaunch,
+}
+
+/// What may deviate from the oracle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Tolerance {
+    /// Nothing.
+    #[default]
+    None,
+    /// Anything may fail (for want of memory, by a mapper's fault), but what does not fail is right.
+    Errors,
+}
+
+/// A run of a program.
+pub struct Run {
+    /// The program.
+    pub program: Program,
+    /// What must come out.
+    pub expected: World,
+    /// The regions that are left at the end.
+    pub left: BTreeSet<RegionName>,
+    /// What need not.
+    pub tolerance: Tolerance,
+    /// What is done wrong on purpose.
+    pub mistake: Mistake,
+    /// Seeds delays.
+    pub delays: Option<u64>,
+    /// Counts statements and tasks, for watchdogs.
+    pub progress: Arc<AtomicU64>,
+    names: Names,
+    deviations: Mutex<Vec<String>>,
+    /// A block was left early, so that regions need not be right at the end.
+    cut_short: AtomicBool,
+}
+
+/// What the names of a program stand for.
+#[derive(Default)]
+struct Names {
+    spaces: Table<SpaceName, IndexSpaceNode>,
+    partitions: Table<PartitionName, Arc<Partitioning>>,
+    fields: Table<FieldsName, (Arc<FieldSpace>, Vec<FieldId>)>,
+    regions: Table<RegionName, LogicalRegion>,
+    futures: Table<FutureName, Handle>,
+}
+
+/// What names of one kind stand for.
+struct Table<K, V>(Mutex<HashMap<K, V>>);
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash + std::fmt::Debug, V: Clone> Table<K, V> {
+    fn get(&self, name: K) -> Result<V, Stop> {
+        let found = locked(&self.0).get(&name).cloned();
+        found.ok_or_else(|| Stop(Error::application(format!("there is no {name:?}"))))
+    }
+
+    fn insert(&self, name: K, value: V) {
+        locked(&self.0).insert(name, value);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A result to come.
+#[derive(Clone)]
+enum Handle {
+    One(Future<Word>),
+    Many(FutureMap<Word>),
+    Unit(Future<()>),
+}
+
+/// A block cannot go on.
+#[derive(Debug)]
+struct Stop(Error);
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl From<maniple::RegionError> for Stop {
+    fn from(error: maniple::RegionError) -> Self {
+        Self(error.into())
+    }
+}
+
+impl Run {
+    /// A run of a program that must come out as the oracle says.
+    #[must_use]
+    pub fn new(program: Program, expected: World) -> Self {
+        Self {
+            program,
+            expected,
+            left: BTreeSet::new(),
+            tolerance: Tolerance::None,
+            mistake: Mistake::None,
+            delays: None,
+            progress: Arc::default(),
+            names: Names::default(),
+            deviations: Mutex::default(),
+            cut_short: AtomicBool::new(false),
+        }
+    }
+
+    /// What did not come out as the oracle says.
+    #[must_use]
+    pub fn deviations(&self) -> Vec<String> {
+        locked(&self.deviations).clone()
+    }
+
+    /// Notes something that must not be.
+    pub fn deviates(&self, what: String) {
+        locked(&self.deviations).push(what);
+    }
+
+    fn step(&self) {
+        self.progress.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn node(&self, node: Node) -> Result<IndexSpaceNode, Stop> {
+        match node {
+            Node::Root(space) => self.names.spaces.get(space),
+            Node::Piece(partition, color) => {
+                let partitioning = self.names.partitions.get(partition)?;
+                let color = partitioning.colors().delinear(color as u64);
+                Ok(partitioning.piece(color)?)
+            }
+        }
+    }
+
+    fn logical(&self, place: Place) -> Result<LogicalRegion, Stop> {
+        Ok(self.names.regions.get(place.region)?.with_space(self.node(place.node)?))
+    }
+
+    fn region<const D: usize>(&self, place: Place) -> Result<Region<Cells, D>, Stop> {
+        Ok(Region::try_from_logical(self.logical(place)?)?)
+    }
+
+    fn field(&self, region: RegionName, field: FieldNumber) -> Result<FieldId, Stop> {
+        let expected = self.expected.regions.get(&region).map(|region| region.fields);
+        let fields = expected.ok_or_else(|| Stop(Error::application(format!("there is no {region:?}"))))?;
+        let (_, ids) = self.names.fields.get(fields)?;
+        ids.get(field).copied().ok_or_else(|| Stop(Error::application(format!("there is no field {field}"))))
+    }
+}
+
+/// Runs an expression with the number of dimensions as a constant.
+macro_rules! with_dimension {
+    ($dim:expr, $D:ident => $body:expr) => {
+        match $dim {
+            1 => {
+                const $D: usize = 1;
+                $body
+            }
+            2 => {
+                const $D: usize = 2;
+                $body
+            }
+            _ => {
+                const $D: usize = 3;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_dimension;

@@ -1,0 +1,412 @@
+//! Blocks, statement by statement.
+
+use std::future::Future as StdFuture;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use maniple::operators::{Max, Min, Sum, Xor};
+use maniple::{AnySpace, Context, Error, Field, FieldId, Result, Runtime};
+
+use super::{Handle, Mistake, Run, Stop, Tolerance, locked, with_dimension};
+use crate::oracle::{Health, Verdict, inline_value, mapped};
+use crate::program::{
+    Action, Block, Column, Derived, FieldsName, FutureName, Inline, Node, Place, RegionName, SpaceName, Statement,
+    StatementId,
+};
+use crate::value::{Cells, Kind, Operator, Stored, Word, mix};
+use crate::with_kind;
+
+thread_local! { static TRACE: bool = std::env::var_os("TRACE").is_some(); }
+/// A block in execution.
+struct Frame<'a> {
+    run: &'a Arc<Run>,
+    context: &'a Context,
+    digest: Word,
+    /// The first failure that was waited for.
+    failure: Option<Error>,
+}
+
+type Boxed<'a, T> = Pin<Box<dyn StdFuture<Output = T> + Send + 'a>>;
+
+/// Runs a program as the top-level task, compares everything that is left at the end, and destroys it.
+pub fn run_program(run: &Arc<Run>, runtime: &Runtime) {
+    let program = run.program.body.clone();
+    let outcome = runtime.run(async |context| {
+        let outcome = run_block(run, context, &program, 0).await;
+        if !run.cut_short.load(Ordering::Acquire) {
+            run.compare_regions(context).await;
+        }
+        run.destroy_everything(context);
+        outcome
+    });
+    run.compare_outcome(outcome);
+}
+
+/// Runs a block and gives the digest of all that it has seen.
+pub(super) fn run_block<'a>(
+    run: &'a Arc<Run>,
+    context: &'a Context,
+    block: &'a Block,
+    digest: Word,
+) -> Boxed<'a, Result<Word>> {
+    Box::pin(async move {
+        let mut frame = Frame { run, context, digest, failure: None };
+        let outcome = frame.run(block).await;
+        if let Err(Stop(error)) = outcome {
+            run.cut_short.store(true, Ordering::Release);
+            if run.tolerance == Tolerance::None {
+                run.deviates(format!("a block in `{}` cannot go on: {error}", context.task()));
+            }
+            return Err(error);
+        }
+        frame.failure.map_or(Ok(frame.digest), Err)
+    })
+}
+
+impl Frame<'_> {
+    fn run<'b>(&'b mut self, block: &'b Block) -> Boxed<'b, std::result::Result<(), Stop>> {
+        Box::pin(async move {
+            for statement in &block.0 {
+                self.run.step();
+                if TRACE.with(|t| *t) {
+                    eprintln!("> {} {:?}", self.context.task(), statement.id);
+                }
+                self.statement(statement).await?;
+                if TRACE.with(|t| *t) {
+                    eprintln!("< {} {:?}", self.context.task(), statement.id);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    async fn statement(&mut self, statement: &Statement) -> std::result::Result<(), Stop> {
+        let (run, context) = (self.run, self.context);
+        let names = &run.names;
+        let outcome = match &statement.action {
+            Action::CreateSpace(name, rects) => self.create_space(*name, rects),
+            Action::CreateFields(name, kinds, limit) => self.create_fields(*name, kinds, *limit),
+            Action::AllocateField(name, kind) => self.allocate_field(*name, *kind),
+            Action::FreeField(name, field) => {
+                let (fields, ids) = names.fields.get(*name)?;
+                fields.free(ids[*field]).map_err(Error::from)
+            }
+            Action::CreateRegion(name, space, fields) => {
+                let (rows, (fields, _)) = (names.spaces.get(*space)?, names.fields.get(*fields)?);
+                context.logical_region(&rows, &fields).map(|region| names.regions.insert(*name, region))
+            }
+            Action::DestroyRegion(name) => context.destroy_region(&names.regions.get(*name)?),
+            Action::CreatePartition(name, node, split) => {
+                let made = run.partition(context, *node, split).await?;
+                made.map(|partitioning| names.partitions.insert(*name, partitioning))
+            }
+            Action::DestroyPartition(name) => names.partitions.get(*name)?.destroy().map_err(Error::from),
+            Action::Launch(launch) => {
+                let handle = run.launch(context, launch)?;
+                self.refusal(statement.id, &handle).await
+            }
+            Action::Fill(column, random) => self.fill(*column, *random)?,
+            Action::Copy(name, ..) | Action::Gather(name, _) | Action::Scatter(name, _) => {
+                let handle = Handle::Unit(run.bulk(context, &statement.action)?);
+                names.futures.insert(*name, handle.clone());
+                self.refusal(statement.id, &handle).await
+            }
+            Action::Inline(inline) => self.inline(statement.id, inline).await?,
+            Action::MappingFence => {
+                context.mapping_fence();
+                Ok(())
+            }
+            Action::ExecutionFence => {
+                context.execution_fence();
+                Ok(())
+            }
+            Action::Derive(name, derived) => self.derive(*name, *derived)?,
+            Action::Wait(name) => {
+                self.wait(*name).await?;
+                Ok(())
+            }
+        };
+        self.judge(statement, outcome)
+    }
+
+    /// Compares whether a statement was refused.
+    fn judge(&mut self, statement: &Statement, outcome: Result<()>) -> std::result::Result<(), Stop> {
+        let expected = self.run.expected.verdicts.get(&statement.id).cloned().unwrap_or(Verdict::Done);
+        match (expected, outcome) {
+            (Verdict::Done, Ok(())) | (Verdict::Refused(_), Err(_)) => Ok(()),
+            (Verdict::Refused(why), Ok(())) => {
+                self.run.deviates(format!("{statement:?} was not refused, although {why}"));
+                Err(Stop(Error::application("a statement that must be refused has had effects")))
+            }
+            (Verdict::Done, Err(error)) => {
+                if self.run.tolerance == Tolerance::None {
+                    self.run.deviates(format!("{statement:?} was refused: {error}"));
+                }
+                Err(Stop(error))
+            }
+        }
+    }
+
+    /// The error of a launch that must be refused; others are not waited for.
+    async fn refusal(&self, id: StatementId, handle: &Handle) -> Result<()> {
+        if !matches!(self.run.expected.verdicts.get(&id), Some(Verdict::Refused(_))) {
+            return Ok(());
+        }
+        match handle {
+            Handle::One(future) => future.clone().await.map(|_| ()),
+            Handle::Many(map) => map.clone().await,
+            Handle::Unit(future) => future.clone().await,
+        }
+    }
+
+    fn create_space(&self, name: SpaceName, rects: &[maniple::AnyRect]) -> Result<()> {
+        let points = space_of(rects, rects.first().map_or(1, maniple::AnyRect::dim));
+        self.run.names.spaces.insert(name, self.context.index_space(&points));
+        Ok(())
+    }
+
+    fn create_fields(&self, name: FieldsName, kinds: &[Kind], limit: usize) -> Result<()> {
+        let fields = self.context.field_space(limit);
+        let allocate = |(number, kind): (usize, &Kind)| fields.allocate(&format!("f{number}"), kind.field_type());
+        let ids = kinds.iter().enumerate().map(allocate).collect::<std::result::Result<Vec<FieldId>, _>>()?;
+        self.run.names.fields.insert(name, (fields, ids));
+        Ok(())
+    }
+
+    fn allocate_field(&self, name: FieldsName, kind: Kind) -> Result<()> {
+        let mut fields = locked(&self.run.names.fields.0);
+        let Some((space, ids)) = fields.get_mut(&name) else { return Err(Error::application("no such fields")) };
+        ids.push(space.allocate(&format!("f{}", ids.len()), kind.field_type())?);
+        Ok(())
+    }
+
+    fn fill(&self, column: Column, random: Word) -> std::result::Result<Result<()>, Stop> {
+        let run = self.run;
+        if run.mistake == Mistake::LostFill {
+            return Ok(Ok(()));
+        }
+        let Column { place, field } = column;
+        let kind = run.kind(column)?;
+        let (dim, id) = (run.dimension(place.node)?, run.field(place.region, field)?);
+        with_kind!(kind, T => with_dimension!(dim, D => {
+            let region = run.region::<D>(place)?;
+            Ok(self.context.fill_field(&region, id, <T as Stored>::from_word(kind.make(random))))
+        }))
+    }
+
+    async fn inline(&mut self, id: StatementId, inline: &Inline) -> std::result::Result<Result<()>, Stop> {
+        let column = inline.column;
+        let (kind, dim) = (self.run.kind(column)?, self.run.dimension(column.place.node)?);
+        with_kind!(kind, T => with_dimension!(dim, D => self.inline_as::<T, D>(id, inline).await))
+    }
+
+    async fn inline_as<T: Stored, const D: usize>(
+        &mut self,
+        id: StatementId,
+        inline: &Inline,
+    ) -> std::result::Result<Result<()>, Stop> {
+        let Inline { column, write, during } = inline;
+        let kind = self.run.kind(*column)?;
+        let region = self.run.region::<D>(column.place)?;
+        let field = self.run.field(column.place.region, column.field)?;
+        if *write {
+            let mut mapping = match self.context.map_write(&region, Field::<Cells, T>::new(field)).await {
+                Ok(mapping) => mapping,
+                Err(error) => return Ok(Err(error)),
+            };
+            for pass in 0..2 {
+                {
+                    let mut values = mapping.values();
+                    for point in values.space().points() {
+                        self.digest = mix(self.digest, values[point].word());
+                        if let Some(random) = inline_value(id, pass, point.into()) {
+                            values[point] = T::from_word(kind.make(random));
+                        }
+                    }
+                }
+                if pass == 0 {
+                    self.run(during).await?;
+                }
+            }
+        } else {
+            let mapping = match self.context.map_read(&region, Field::<Cells, T>::new(field)).await {
+                Ok(mapping) => mapping,
+                Err(error) => return Ok(Err(error)),
+            };
+            for pass in 0..2 {
+                for point in region.space().points() {
+                    self.digest = mix(self.digest, mapping.values()[point].word());
+                }
+                if pass == 0 {
+                    self.run(during).await?;
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn derive(&self, name: FutureName, derived: Derived) -> std::result::Result<Result<()>, Stop> {
+        let futures = &self.run.names.futures;
+        let one = |name| match futures.get(name)? {
+            Handle::One(future) => Ok(future),
+            _ => Err(Stop(Error::application("no single result"))),
+        };
+        let many = |name| match futures.get(name)? {
+            Handle::Many(map) => Ok(map),
+            _ => Err(Stop(Error::application("no results of an index launch"))),
+        };
+        let future = match derived {
+            Derived::Map(source) => one(source)?.map(mapped),
+            Derived::Zip(left, right) => one(left)?.zip_with(&one(right)?, mix),
+            Derived::Reduce(source, Operator::Max) => many(source)?.reduce(Max),
+            Derived::Reduce(source, Operator::Min) => many(source)?.reduce(Min),
+            Derived::Reduce(source, Operator::Xor) => many(source)?.reduce(Xor),
+            Derived::Reduce(source, _) => many(source)?.reduce(Sum),
+            Derived::Fold(source) => many(source)?.fold(7, mix),
+            Derived::Point(source, point) => match many(source)?.get(point) {
+                Ok(future) => future,
+                Err(error) => return Ok(Err(error)),
+            },
+        };
+        futures.insert(name, Handle::One(future));
+        Ok(Ok(()))
+    }
+
+    /// Waits for a future and compares what comes.
+    async fn wait(&mut self, name: FutureName) -> std::result::Result<(), Stop> {
+        // At top level no worker is blocked, and futures can be waited for without `await`.
+        let blocking = self.context.task() == "top level" && name.0.is_multiple_of(2);
+        let values = match self.run.names.futures.get(name)? {
+            Handle::One(future) if blocking => future.wait().map(|value| vec![value]),
+            Handle::One(future) => future.await.map(|value| vec![value]),
+            Handle::Many(map) => map.all().await,
+            Handle::Unit(future) => future.await.map(|()| vec![0]),
+        };
+        let Some(expected) = self.run.expected.futures.get(&name) else {
+            self.run.deviates(format!("{name:?} is not known to the oracle"));
+            return Ok(());
+        };
+        match values {
+            Ok(values) => {
+                let right: Vec<Word> = expected.values.iter().map(|value| value.0).collect();
+                if expected.health() == Health::Lost {
+                    self.run.deviates(format!("{name:?} did not fail"));
+                } else if values != right {
+                    self.run.deviates(format!("{name:?} is {values:x?}, not {right:x?}"));
+                }
+                self.digest = values.into_iter().fold(self.digest, mix);
+            }
+            Err(error) => {
+                if expected.health() == Health::Sound && self.run.tolerance == Tolerance::None {
+                    self.run.deviates(format!("{name:?} failed: {error}"));
+                }
+                self.failure.get_or_insert(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Run {
+    pub(super) fn kind(&self, column: Column) -> std::result::Result<Kind, Stop> {
+        let kind = self.expected.kind_ever(column.place.region, column.field);
+        kind.map_err(|why| Stop(Error::application(format!("{why:?}"))))
+    }
+
+    pub(super) fn dimension(&self, node: Node) -> std::result::Result<usize, Stop> {
+        Ok(self.node(node)?.space().dim())
+    }
+
+    /// Compares the values of all regions that are left.
+    async fn compare_regions(&self, context: &Context) {
+        for name in &self.left {
+            let (&name, region) = (name, &self.expected.regions[name]);
+            for &field in region.data.keys() {
+                if let Err(Stop(error)) = self.compare_field(context, (name, Node::Root(region.space)), field).await {
+                    self.deviates(format!("{name:?}.{field} cannot be compared: {error}"));
+                }
+            }
+        }
+    }
+
+    async fn compare_field(
+        &self,
+        context: &Context,
+        (region, node): (RegionName, Node),
+        field: usize,
+    ) -> std::result::Result<(), Stop> {
+        let place = Place { region, node };
+        let column = Column { place, field };
+        let Ok(region) = self.names.regions.get(region) else { return Ok(()) };
+        drop(region);
+        let (kind, dim) = (self.kind(column)?, self.dimension(node)?);
+        with_kind!(kind, T => with_dimension!(dim, D => self.compare_as::<T, D>(context, column).await))
+    }
+
+    async fn compare_as<T: Stored, const D: usize>(
+        &self,
+        context: &Context,
+        column: Column,
+    ) -> std::result::Result<(), Stop> {
+        let Column { place, field } = column;
+        let expected = self.expected.cells(place.region, field);
+        let expected = expected.map_err(|why| Stop(Error::application(format!("{why:?}"))))?;
+        let worst = expected.values().map(|cell| cell.health).max().unwrap_or_default();
+        let region = self.region::<D>(place)?;
+        let column_field = Field::<Cells, T>::new(self.field(place.region, field)?);
+        let mapping = match context.map_read(&region, column_field).await {
+            Ok(_) if worst == Health::Lost => {
+                self.deviates(format!("{column:?} can be read, although a task that was to write it failed"));
+                return Ok(());
+            }
+            Ok(mapping) => mapping,
+            Err(error) => {
+                if worst == Health::Sound && self.tolerance == Tolerance::None {
+                    self.deviates(format!("{column:?} cannot be read: {error}"));
+                }
+                return Ok(());
+            }
+        };
+        let values = mapping.values();
+        for (point, cell) in expected.iter() {
+            let found = point.typed::<D>().ok().and_then(|point| values.get(point)).map(Stored::word);
+            if cell.word.is_some() && found != cell.word {
+                let (found, right) = (found.unwrap_or_default(), cell.word.unwrap_or_default());
+                self.deviates(format!("{column:?} at {point} is {found:x}, not {right:x}"));
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn destroy_everything(&self, context: &Context) {
+        let regions: Vec<_> = locked(&self.names.regions.0).drain().collect();
+        for (name, region) in regions {
+            let destroyed = self.expected.regions.get(&name).is_none_or(|region| region.destroyed);
+            let outcome = context.destroy_region(&region);
+            let at_ease = self.tolerance == Tolerance::None && !self.cut_short.load(Ordering::Acquire);
+            if outcome.is_err() != destroyed && at_ease && !self.expected.has_failures() {
+                self.deviates(format!("destroying {name:?} at the end gave {outcome:?}"));
+            }
+        }
+        locked(&self.names.futures.0).clear();
+    }
+
+    fn compare_outcome(&self, outcome: Result<Word>) {
+        match outcome {
+            Ok(_) if self.expected.has_failures() || self.tolerance == Tolerance::Errors => {}
+            Ok(_) => {}
+            Err(_) if self.expected.has_failures() || self.tolerance == Tolerance::Errors => {}
+            Err(error) => self.deviates(format!("the program failed: {error}")),
+        }
+    }
+}
+
+/// The points of rectangles.
+pub(super) fn space_of(rects: &[maniple::AnyRect], dim: usize) -> AnySpace {
+    with_dimension!(dim, D => {
+        let rects = rects.iter().filter_map(|rect| rect.typed::<D>().ok());
+        maniple::IndexSpace::<D>::from_rects(rects).into()
+    })
+}

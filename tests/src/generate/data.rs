@@ -1,0 +1,60 @@
+//! Random fills, copies and inline mappings.
+
+use super::{Generator, Scope};
+use crate::program::{Action, Block, Column, FutureName, Indirect, Inline, Place, Statement, StatementId};
+use crate::value::Kind;
+
+impl Generator {
+    pub(super) fn some_column(&mut self, scope: &Scope, suits: impl Fn(Kind) -> bool) -> Option<Column> {
+        let region = self.one_of(&scope.regions())?;
+        let node = self.node_of(scope, region)?;
+        let field = self.field(region, suits)?;
+        Some(Column { place: Place { region, node }, field })
+    }
+
+    pub(super) fn fill(&mut self, scope: &Scope) -> Option<Action> {
+        let column = self.some_column(scope, |_| true)?;
+        Some(Action::Fill(column, self.random.u64(..)))
+    }
+
+    pub(super) fn copy(&mut self, scope: &Scope) -> Option<Action> {
+        let name = FutureName(self.number());
+        let to = self.some_column(scope, |_| true)?;
+        let kind = self.world.kind(to.place.region, to.field).ok()?;
+        let from = self.some_column(scope, |other| other == kind)?;
+        if self.random.bool() {
+            return Some(Action::Copy(name, from, to));
+        }
+        let pointers = self.some_column(scope, |kind| matches!(kind, Kind::Pointer(_)))?;
+        let indirect = Indirect { from, pointers, to };
+        Some(if self.random.bool() { Action::Gather(name, indirect) } else { Action::Scatter(name, indirect) })
+    }
+
+    /// An inline mapping, with statements while it is held.
+    pub(super) fn add_inline(&mut self, scope: &mut Scope, block: &mut Block) {
+        let Some(column) = self.some_column(scope, |_| true) else { return };
+        let write = self.random.bool();
+        let plain = Inline { column, write, during: Block::default() };
+        let statements = if self.random.bool() { 0 } else { self.random.usize(1..=4) };
+        // What happens meanwhile is made in a world where the mapping is held; what it makes remains known.
+        let id = StatementId(self.number());
+        let (mut world, mut context) = (self.world.clone(), scope.context.clone());
+        let opened = world.open_inline(&mut context, id, &plain);
+        if statements == 0 || opened.is_err() {
+            self.attempt(scope, block, Action::Inline(plain));
+            return;
+        }
+        let (old_world, old_scope) = (std::mem::replace(&mut self.world, world), scope.clone());
+        scope.context = context;
+        scope.holding = true;
+        let mut during = Block::default();
+        self.fill_block(scope, &mut during, statements);
+        let closed = self.world.close_inline(&mut scope.context, id, &plain);
+        scope.holding = old_scope.holding;
+        if closed.is_err() {
+            (self.world, *scope) = (old_world, old_scope);
+            return;
+        }
+        block.0.push(Statement { id, action: Action::Inline(Inline { during, ..plain }) });
+    }
+}

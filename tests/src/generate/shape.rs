@@ -1,0 +1,222 @@
+//! Random spaces, fields, regions and partitions.
+
+use maniple::{AnyPoint, AnyRect, Rect};
+
+use super::{Generator, Scope};
+use crate::program::{Action, Column, FieldsName, Node, PartitionName, Place, RegionName, SpaceName, Split};
+use crate::value::Kind;
+
+impl Generator {
+    pub(super) fn new_space(&mut self, _scope: &Scope) -> Action {
+        let name = SpaceName(self.number());
+        let rects = if self.once_in(4) {
+            let sides = [self.random.i64(1..=7), self.random.i64(1..=7)];
+            let corner = [self.random.i64(-3..=3), self.random.i64(-3..=3)];
+            let hi = [corner[0] + sides[0] - 1, corner[1] + sides[1] - 1];
+            let mut rects: Vec<AnyRect> = vec![Rect::new(corner, hi).into()];
+            if self.once_in(3) {
+                rects = self.some_rects(&rects[0], 3);
+            }
+            rects
+        } else {
+            let volume = self.random.i64(1..=self.profile.extent);
+            let whole: AnyRect = Rect::<1>::from(0..volume).into();
+            if self.once_in(4) { self.some_rects(&whole, 4) } else { vec![whole] }
+        };
+        Action::CreateSpace(name, rects)
+    }
+
+    /// Random rectangles inside of one.
+    fn some_rects(&mut self, bounds: &AnyRect, most: usize) -> Vec<AnyRect> {
+        (0..self.random.usize(1..=most)).map(|_| self.some_rect(bounds)).collect()
+    }
+
+    fn some_rect(&mut self, bounds: &AnyRect) -> AnyRect {
+        let (a, b) = (self.some_point(bounds), self.some_point(bounds));
+        let ends = |least: bool| -> Vec<i64> {
+            let pairs = a.coords().iter().zip(b.coords());
+            pairs.map(|(&a, &b)| if least { a.min(b) } else { a.max(b) }).collect()
+        };
+        let corner = |coords: Vec<i64>| AnyPoint::new(&coords).unwrap_or(a);
+        AnyRect::new(corner(ends(true)), corner(ends(false))).unwrap_or(*bounds)
+    }
+
+    fn some_point(&mut self, bounds: &AnyRect) -> AnyPoint {
+        bounds.delinear(self.random.u64(..bounds.volume().max(1)))
+    }
+
+    pub(super) fn new_fields(&mut self, scope: &Scope) -> Action {
+        let name = FieldsName(self.number());
+        let kinds: Vec<Kind> = (0..self.random.usize(1..=5)).map(|_| self.kind(scope)).collect();
+        let limit = kinds.len() + self.random.usize(..4);
+        Action::CreateFields(name, kinds, limit)
+    }
+
+    fn kind(&mut self, scope: &Scope) -> Kind {
+        match self.random.usize(..10) {
+            0..=3 => Kind::Long,
+            4..=5 => Kind::Short,
+            6 => Kind::Pair,
+            7 => Kind::Trio,
+            _ => {
+                let volume = self.one_of(&scope.spaces).map_or(8, |space| self.world.spaces[&space].len());
+                Kind::Pointer(volume as i64)
+            }
+        }
+    }
+
+    pub(super) fn new_region(&mut self, scope: &Scope) -> Option<Action> {
+        let name = RegionName(self.number());
+        if scope.regions().len() > 6 {
+            return None;
+        }
+        Some(Action::CreateRegion(name, self.one_of(&scope.spaces)?, self.one_of(&scope.fields)?))
+    }
+
+    pub(super) fn destroy(&mut self, scope: &Scope) -> Option<Action> {
+        if self.random.bool() {
+            return self.one_of(&scope.own).map(Action::DestroyPartition);
+        }
+        self.one_of(&scope.regions()).map(Action::DestroyRegion)
+    }
+
+    pub(super) fn change_fields(&mut self, scope: &Scope) -> Option<Action> {
+        let fields = self.one_of(&scope.fields)?;
+        if self.random.bool() {
+            return Some(Action::AllocateField(fields, self.kind(scope)));
+        }
+        let count = self.world.fields[&fields].len();
+        Some(Action::FreeField(fields, self.random.usize(..count)))
+    }
+
+    pub(super) fn new_partition(&mut self, scope: &Scope) -> Option<Action> {
+        let name = PartitionName(self.number());
+        if scope.partitions.len() > 12 {
+            return None;
+        }
+        let regions = scope.regions();
+        let region = self.one_of(&regions)?;
+        let node = self.node_of(scope, region)?;
+        if self.depth(node) > 3 {
+            return None;
+        }
+        let split = self.new_split(scope, (region, node))?;
+        if let Split::Union(a, _) | Split::Intersection(a, _) | Split::Difference(a, _) = &split {
+            let parent = self.world.partitions.get(a)?.parent;
+            return Some(Action::CreatePartition(name, parent, split));
+        }
+        Some(Action::CreatePartition(name, node, split))
+    }
+
+    fn depth(&self, node: Node) -> usize {
+        self.world.parent(node).map_or(0, |parent| 1 + self.depth(parent))
+    }
+
+    fn new_split(&mut self, scope: &Scope, (region, node): (RegionName, Node)) -> Option<Split> {
+        let count = if self.once_in(15) { self.random.usize(..2) } else { self.random.usize(1..=6) };
+        let dim = self.world.dimension(node).ok()?;
+        let bounds = self.bounds(node, dim);
+        Some(match self.random.usize(..14) {
+            0..=2 => Split::Equal(count),
+            3 => Split::Weighted((0..count).map(|_| self.random.u64(..5)).collect()),
+            4..=5 => {
+                let least = if self.once_in(20) { 0 } else { 1 };
+                let shape = (0..dim).map(|_| self.random.i64(least..=9)).collect();
+                let wide = self.random.bool();
+                let halo = (0..dim).map(|_| if wide { self.random.i64(0..=2) } else { 0 }).collect();
+                Split::Tiles(shape, halo)
+            }
+            6..=7 => {
+                let colors = self.colors();
+                let points = colors.points();
+                let lists = points.map(|_| self.some_pieces(scope, node, &bounds)).collect();
+                Split::Explicit(colors, lists)
+            }
+            8 => {
+                let color = |generator: &mut Self| (generator.random.usize(..=count), generator.some_rect(&bounds));
+                let list = (0..self.random.usize(..8)).map(|_| color(self)).collect();
+                Split::Coloring(count + 1, list)
+            }
+            9 => Split::Within(self.one_of(&scope.partitions)?),
+            10 => {
+                let (a, b) = (self.one_of(&scope.partitions)?, self.one_of(&scope.partitions)?);
+                match self.random.usize(..3) {
+                    0 => Split::Union(a, b),
+                    1 => Split::Intersection(a, b),
+                    _ => Split::Difference(a, b),
+                }
+            }
+            11 => {
+                let field = self.field(region, |kind| matches!(kind, Kind::Long | Kind::Short))?;
+                Split::ByField(Column { place: Place { region, node }, field }, count.max(1))
+            }
+            12 => {
+                // Into the node, by the pointers of any region.
+                let sources = self.one_of(&scope.partitions)?;
+                let holder = self.one_of(&scope.regions())?;
+                let parent = self.world.partitions[&sources].parent;
+                let field = self.field(holder, |kind| matches!(kind, Kind::Pointer(_)))?;
+                if self.world.root(parent) != Ok(self.world.regions.get(&holder)?.space) {
+                    return None;
+                }
+                Split::Image(region, sources, Column { place: Place { region: holder, node: parent }, field })
+            }
+            _ => {
+                let field = self.field(region, |kind| matches!(kind, Kind::Pointer(_)))?;
+                let targets = self.one_of(&scope.partitions)?;
+                let owner = self.one_of(&scope.regions())?;
+                if self.world.root(self.world.partitions[&targets].parent) != Ok(self.world.regions.get(&owner)?.space)
+                {
+                    return None;
+                }
+                Split::Preimage(Column { place: Place { region, node }, field }, owner, targets)
+            }
+        })
+    }
+
+    fn bounds(&self, node: Node, dim: usize) -> AnyRect {
+        let points = self.world.points(node);
+        let hull =
+            points.ok().into_iter().flat_map(|points| points.iter()).fold(None, |hull: Option<AnyRect>, &point| {
+                let one = AnyRect::new(point, point).ok()?;
+                Some(hull.and_then(|hull| hull.hull(&one).ok()).unwrap_or(one))
+            });
+        hull.unwrap_or_else(|| if dim == 1 { Rect::<1>::from(0..1).into() } else { Rect::from_shape([1, 1]).into() })
+    }
+
+    fn colors(&mut self) -> AnyRect {
+        if self.once_in(4) {
+            let lo = [self.random.i64(-1..=1), self.random.i64(-1..=1)];
+            return Rect::new(lo, [lo[0] + self.random.i64(0..=2), lo[1] + self.random.i64(0..=1)]).into();
+        }
+        Rect::<1>::from(0..self.random.i64(1..=5)).into()
+    }
+
+    /// Some points of a node, as rectangles; now and then more than it has.
+    fn some_pieces(&mut self, _scope: &Scope, node: Node, bounds: &AnyRect) -> Vec<AnyRect> {
+        if self.once_in(40) {
+            return self.some_rects(bounds, 3);
+        }
+        let Ok(points) = self.world.points(node).cloned() else { return Vec::new() };
+        match self.random.usize(..4) {
+            0 => Vec::new(),
+            1 => {
+                let some = points.iter().filter(|_| self.random.usize(..4) == 0);
+                some.filter_map(|&point| AnyRect::new(point, point).ok()).collect()
+            }
+            _ => {
+                let around = self.some_rect(bounds);
+                let inside = points.iter().filter(|&&point| around.contains(point));
+                inside.filter_map(|&point| AnyRect::new(point, point).ok()).collect()
+            }
+        }
+    }
+
+    /// A field of a region that exists and holds something suitable.
+    pub(super) fn field(&mut self, region: RegionName, suits: impl Fn(Kind) -> bool) -> Option<usize> {
+        let kinds = self.world.kinds(region).ok()?;
+        let fields: Vec<usize> =
+            kinds.iter().enumerate().filter(|(_, kind)| kind.is_some_and(&suits)).map(|(field, _)| field).collect();
+        self.one_of(&fields)
+    }
+}
