@@ -1,5 +1,7 @@
 //! What the shipped mappers decide, without a runtime.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::sync::{Arc, Mutex};
 
 use maniple_mapper::{

@@ -3,6 +3,8 @@
 //! Each file in `compile_fail/` is a program with one mistake and, behind `//~`, words that the compiler's first complaint must contain. So
 //! that other compiler versions may phrase the rest as they like, nothing else is compared.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -3,6 +3,8 @@
 //! Four pieces in a ring, each with two private nodes and two shared ones: the first is a ghost of the piece to the left, the second of the
 //! piece to the right. So pieces that are not neighbours share nothing.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use maniple::mapper::DefaultMapper;

@@ -3,6 +3,8 @@
 //! Fields `a` and `b`; a region, a part of it, and a part of that. There are five instances, numbered in the order in which they are made: 0 holds both fields of the whole,
 //! 1 holds `a` of the whole, 2 holds both of the part, where `a` has been written since, 3 holds `a` of the smallest part, and 4 needs both there.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::sync::{Arc, Mutex};
 
 use maniple::Machine;

@@ -1,5 +1,7 @@
 //! What happens when the interface is used wrongly: an error that names task, region and field, and nothing else is disturbed.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use maniple::mapper::{
     DefaultMapper, InstanceChoice, Mapper, MappingContext, ReadyOperation, RequirementMapping, Slice, TaskInfo,
     TaskMapping,

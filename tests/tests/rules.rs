@@ -1,5 +1,7 @@
 //! Rules of the programming model, one a test.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -1,5 +1,7 @@
 //! When nobody has work, somebody is asked for it.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
