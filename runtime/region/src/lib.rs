@@ -9,7 +9,7 @@
 //! - [`region`]: logical regions and logical partitions;
 //! - [`privilege`], [`operators`]: what may be done with data, and in which order; ways of reducing;
 //! - [`requirement`]: data, fields, privilege, and for index launches the projection from points to data;
-//! - [`pointer`]: fields and points that carry Rust types.
+//! - [`mod@pointer`]: fields and points that carry Rust types.
 //!
 //! ```
 //! use maniple_region::{FieldType, Forest};
