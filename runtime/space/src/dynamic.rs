@@ -274,10 +274,11 @@ fn split<const D: usize>(rect: Rect<D>, parts: usize, pieces: &mut Vec<Rect<D>>)
         return pieces.push(rect);
     }
     let dimension = rect.widest_dimension();
-    let below = parts / 2;
-    let share = u128::from(rect.extent(dimension)) * u128::from(below) / u128::from(parts);
+    let share = u128::from(rect.extent(dimension)) * u128::from(parts / 2) / u128::from(parts);
     let cut = rect.lo[dimension].wrapping_add_unsigned((share as u64).max(1));
     let (low, high) = rect.split_at(dimension, cut);
+    // The halves may be unlike: neither gets more parts than it has points.
+    let below = (parts / 2).min(low.volume()).max(parts.saturating_sub(high.volume()));
     split(low, below as usize, pieces);
     split(high, (parts - below) as usize, pieces);
 }
