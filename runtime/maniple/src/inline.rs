@@ -131,6 +131,7 @@ impl InlineOperation {
             regions: std::slice::from_ref(&self.region),
             origin: self.context.processor,
             order: (operation.sequence, 0),
+            may_wait: self.context.depth == 0,
             reduces_twice: &[false],
         };
         let chosen = placed.choose(&mut states, &[mapping])?;

@@ -256,6 +256,7 @@ impl TaskState {
                 regions: &regions,
                 origin: self.context.processor,
                 order: (self.sequence, self.index(point) as u64),
+                may_wait: self.context.depth == 0,
                 reduces_twice: &self.launch.sharing.reduces_twice,
             };
             match placed.choose(states, &mapping.requirements) {

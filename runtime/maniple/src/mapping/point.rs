@@ -53,6 +53,8 @@ pub(crate) struct PointMapping<'a> {
     /// The processor of the parent, whose mapper ranks sources.
     pub(crate) origin: ProcessorId,
     pub(crate) order: Order,
+    /// The operation may wait for memory that others will free.
+    pub(crate) may_wait: bool,
     /// For each requirement, whether another of the same launch may reduce to the same data.
     pub(crate) reduces_twice: &'a [bool],
 }
@@ -91,6 +93,7 @@ impl PointMapping<'_> {
                     fields,
                     privilege: self.bounds[number].requirement.privilege,
                     must_buffer: self.reduces_twice[number] && self.reduces_again(number),
+                    may_wait: self.may_wait,
                     taken: &taken,
                 };
                 match states.of(state).select(self.core, &request, choices) {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use maniple_mapper::{Columns, Extent, InstanceChoice, MappingFailure, ReductionPlace};
-use maniple_realm::instance::{InstanceError, InstanceKind};
+use maniple_realm::After;
+use maniple_realm::instance::{Instance, InstanceError, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec};
 use maniple_realm::machine::MemoryId;
+use maniple_realm::memory::OutOfMemory;
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
@@ -39,6 +41,8 @@ pub(crate) struct Request<'a> {
     pub(crate) privilege: Privilege,
     /// Other requirements of the same task may reduce to the same data: each needs a buffer of its own.
     pub(crate) must_buffer: bool,
+    /// The task may get memory that is still to be freed. Not one whose parent is a task: who frees the memory may wait for that parent.
+    pub(crate) may_wait: bool,
     /// Buffers that other requirements of the same task have got.
     pub(crate) taken: &'a [Arc<PhysicalInstance>],
 }
@@ -123,7 +127,7 @@ impl RegionData {
         }
         let region = self.extent(request.region, choice.extent);
         for columns in columns(&missing, &self.available_fields(), choice.columns) {
-            let instance = self.create(core, &region, &columns, choice, None)?;
+            let instance = self.create(core, (&region, request.may_wait), &columns, choice, None)?;
             selection.created.push(Arc::clone(&instance));
             instances.push((columns.intersection(&missing), instance));
         }
@@ -183,7 +187,8 @@ impl RegionData {
                 Arc::clone(buffer)
             }
             None => {
-                let buffer = self.create(core, request.region, &column, choice, Some(operator))?;
+                let place = (request.region, request.may_wait);
+                let buffer = self.create(core, place, &column, choice, Some(operator))?;
                 selection.created.push(Arc::clone(&buffer));
                 buffer
             }
@@ -241,7 +246,7 @@ impl RegionData {
     fn create(
         &mut self,
         core: &RuntimeCore,
-        region: &LogicalRegion,
+        (region, may_wait): (&LogicalRegion, bool),
         fields: &FieldMask,
         choice: &InstanceChoice,
         operator: Option<OperatorId>,
@@ -250,12 +255,16 @@ impl RegionData {
         let layout = spec.build().map_err(|error| layout_error(error, choice.memory))?;
         let kind = instance_kind(region, fields, operator)?;
         let memory = choice.memory;
-        let mut result = core.realm().create_instance(memory, layout.clone(), kind);
+        let create = || match core.realm().create_instance(memory, layout.clone(), kind) {
+            Ok(storage) if !may_wait && !core.realm().has_triggered(storage.1) => Err(promised(core, &storage.0)),
+            other => other,
+        };
+        let mut result = create();
         if is_full(&result) && self.table.collect(memory) {
-            result = core.realm().create_instance(memory, layout.clone(), kind);
+            result = create();
         }
         if is_full(&result) && core.collect(memory) {
-            result = core.realm().create_instance(memory, layout, kind);
+            result = create();
         }
         let storage = result.map_err(CreateError::Machine)?;
         let instance = core.new_instance(storage, region.clone(), fields.clone(), operator);
@@ -284,6 +293,17 @@ impl From<Error> for CreateError {
     fn from(error: Error) -> Self {
         Self::Other(error)
     }
+}
+
+/// Gives back an instance whose memory is still to be freed.
+fn promised(core: &RuntimeCore, instance: &Arc<Instance>) -> InstanceError {
+    // SAFETY: nobody has got the instance.
+    let given_back = unsafe { core.realm().destroy_instance(instance, After::NOTHING) };
+    debug_assert!(given_back.is_ok(), "an instance is destroyed once: {given_back:?}");
+    let memory = instance.memory();
+    let pool = core.realm().memory_pool(memory);
+    let (requested, used, capacity) = (instance.layout().bytes() as u64, pool.used(), pool.capacity());
+    InstanceError::OutOfMemory(OutOfMemory { memory, requested, used, capacity, releasing: 0, deferred: pool.deferred() })
 }
 
 fn is_full<T>(result: &Result<T, InstanceError>) -> bool {
