@@ -135,8 +135,7 @@ impl InlineOperation {
             reduces_twice: &[false],
         };
         let chosen = placed.choose(&mut states, &[mapping])?;
-        let mut after = Preconditions::default();
-        placed.prepare(&mut states, &chosen, &mut after);
+        let mut after = Preconditions::all(&placed.prepare(&mut states, &chosen));
         after.follow(self.barrier);
         let ready = core.realm().merge(after.after());
         // The use ends with the mapping's release, and not before the data was there.

@@ -101,16 +101,16 @@ impl ContextTask {
         task: PointTask,
         (target, priority): (Target, i32),
         start: Preconditions,
-        data: &Preconditions,
+        data: &[Preconditions],
     ) -> Event {
         let core = Arc::clone(&task.state.context.core);
         let realm = core.realm();
         let done = realm.user_event();
         let inner = task.state.launch.definition.variants()[task.variant].is_inner;
-        // An inner task does not look at its data: it starts at once, and those that it launches wait instead.
-        let (start, ready) = match inner {
-            true => (start, realm.merge(data.after())),
-            false => (start.and(data), Event::NONE),
+        // An inner task does not look at its data: it starts at once, and those that it launches wait instead, each for what it uses.
+        let (start, ready): (_, SmallVec<[Event; 4]>) = match inner {
+            true => (start, data.iter().map(|after| realm.merge(after.after())).collect()),
+            false => (start.and(&Preconditions::all(data)), data.iter().map(|_| Event::NONE).collect()),
         };
         let (state, operation, index, point) =
             (Arc::clone(&task.state), Arc::clone(&task.operation), task.index, task.point);
@@ -120,10 +120,13 @@ impl ContextTask {
         let slot = Arc::new(parking_lot::Mutex::new(None));
         let filled = Arc::clone(&slot);
         let spawn = Spawn { target, priority, ..Spawn::after(start.after()) };
+        let everything = ready.clone();
         let body = realm.spawn_async(spawn, async move {
-            let value = run_in_context(task, ready).await;
+            let value = run_in_context(task, &ready).await;
             *filled.lock() = Some(value);
         });
+        // Whoever uses the data next follows this task only: its end must not come before what it follows itself, even if it never began.
+        let body = realm.merge(After { needs: &[body], follows: &everything });
         let ended = Arc::clone(&core);
         realm.when(&body, move |outcome| {
             let value = match outcome {
@@ -178,14 +181,14 @@ fn finish(
 }
 
 /// Runs a body with a context of its own, waits for all that it launched, and puts its data where its parent wants it.
-async fn run_in_context(mut task: PointTask, ready: Event) -> Result<Value> {
+async fn run_in_context(mut task: PointTask, ready: &[Event]) -> Result<Value> {
     task.regions.iter_mut().for_each(PhysicalRegion::lend);
     let parent = Arc::clone(&task.state.context);
     let (core, name) = (Arc::clone(&parent.core), task.state.name().to_owned());
     let Body::Context(body) = task.state.launch.definition.body(task.variant) else {
         return Err(Error::launch(&name, "its variant is a leaf"));
     };
-    let held = task.regions.iter().flat_map(|physical| held(physical, ready)).collect::<Vec<_>>();
+    let held = task.regions.iter().zip(ready).flat_map(|(physical, ready)| held(physical, *ready)).collect::<Vec<_>>();
     for state in &held {
         core.register(&state.state);
     }
@@ -254,8 +257,15 @@ fn bring_home(context: &ContextState) -> Event {
         match held.privilege {
             Privilege::Read => {}
             Privilege::ReadWrite | Privilege::Discard => {
-                let (privilege, homes, order) = (Privilege::Read, &Instances::new(), (u64::MAX, 0));
-                let access = Access { region: &held.region, privilege, instances, in_place: false, homes, order };
+                let access = Access {
+                    region: &held.region,
+                    privilege: Privilege::Read,
+                    instances,
+                    in_place: false,
+                    homes: &Instances::new(),
+                    has_virtual_sibling: false,
+                    order: (u64::MAX, 0),
+                };
                 Analysis::new(core, &mut data, &mut rank).prepare(&access, &mut after);
             }
             Privilege::Reduce(_) => {

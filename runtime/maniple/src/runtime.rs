@@ -255,13 +255,13 @@ impl RuntimeCore {
         states.push(Arc::downgrade(state));
     }
 
-    /// Forgets instances that nobody needs in a memory, in all region states but those that are being worked on. Whether there were any.
-    pub(crate) fn collect(&self, memory: MemoryId) -> bool {
+    /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.
+    pub(crate) fn make_room(&self, memory: MemoryId) -> bool {
         let states: Vec<_> = self.states.lock().iter().filter_map(Weak::upgrade).collect();
         let mut any = false;
         for state in states {
             if let Some(mut data) = state.try_lock() {
-                any |= data.table.collect(memory);
+                any |= data.make_room(memory, &self.realm);
             }
         }
         any

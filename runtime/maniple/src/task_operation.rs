@@ -316,8 +316,8 @@ impl TaskState {
         point: AnyPoint,
         (placed, mapping, chosen): (&PointMapping<'_>, &TaskMapping, &Chosen),
     ) {
-        let mut data = Preconditions::default();
-        placed.prepare(states, chosen, &mut data);
+        let data = placed.prepare(states, chosen);
+        let all_data = Preconditions::all(&data);
         let mut start = Preconditions::default();
         self.launch.sources.iter().for_each(|source| start.need(source.completion()));
         start.follow(self.barrier);
@@ -336,10 +336,10 @@ impl TaskState {
         };
         let place = (target, mapping.priority);
         let event = match self.launch.definition.body(mapping.variant) {
-            Body::Leaf(_) => LeafTask::issue(task, place, &start.and(&data)),
+            Body::Leaf(_) => LeafTask::issue(task, place, &start.and(&all_data)),
             Body::Context(_) => ContextTask::issue(task, place, start, &data),
         };
-        self.context.core.note_task(event, || self.graph_node(point, placed, chosen), &data);
+        self.context.core.note_task(event, || self.graph_node(point, placed, chosen), &all_data);
         placed.commit(states, chosen, event);
         if !chosen.is_virtual() {
             self.point_mapped(operation);

@@ -144,3 +144,58 @@ fn a_reducer_does_not_fail_for_an_earlier_one_but_the_values_do() {
         outcome.unwrap();
     }
 }
+
+#[test]
+fn a_bad_contribution_to_one_part_spoils_no_other_however_they_are_put_together() {
+    for mapper in [DefaultMapper::new(), DefaultMapper::piecewise()] {
+        let runtime = Runtime::builder().workers(2).mapper(mapper).build().unwrap();
+        let outcome = runtime.run(async |cx| {
+            let cells = cx.region::<Cell>(12)?;
+            cx.launch(add(&cells, 1)).await?;
+            // Each of four pieces shares one cell with the next.
+            let pieces = cells.tiles([3], [1])?;
+            for color in 0..4 {
+                let outcome = cx.launch(contribute(&pieces.piece(color)?, color != 2)).await;
+                assert_eq!(outcome.is_ok(), color != 2);
+            }
+            // Applies all of them to all cells, and contributes itself.
+            cx.launch(raise(&cells)).await?;
+            let single = cells.tiles([1], [0])?;
+            let mut good = Vec::new();
+            for color in 0..12 {
+                good.push(cx.launch(total(&single.piece(color)?)).await.is_ok());
+            }
+            Ok(good)
+        });
+        let expected: Vec<bool> = (0..12).map(|cell| !(5..=9).contains(&cell)).collect();
+        assert_eq!(outcome.unwrap(), expected);
+    }
+}
+
+#[task(leaf)]
+fn raise(#[reduces(Max, value)] cells: Piece<Cell>) {
+    for point in cells.points() {
+        cells.value.fold(point, 5);
+    }
+}
+
+#[task(inner)]
+async fn launch_both(
+    cx: &Context,
+    #[reads(value)] good: Region<Cell>,
+    #[reads(value)] bad: Region<Cell>,
+) -> Result<(bool, bool)> {
+    Ok((cx.launch(total(&good)).await.is_ok(), cx.launch(total(&bad)).await.is_ok()))
+}
+
+#[test]
+fn what_an_inner_task_launches_fails_only_for_data_that_it_uses() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let (good, bad) = (cx.region::<Cell>(8)?, cx.region::<Cell>(8)?);
+        cx.launch(add(&good, 1));
+        assert!(cx.launch(spoil(&bad)).await.is_err());
+        cx.launch(launch_both(&good, &bad)).await
+    });
+    assert_eq!(outcome.unwrap(), (true, false));
+}

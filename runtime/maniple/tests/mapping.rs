@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
-use maniple::ProcessorId;
-use maniple::mapper::{InstanceChoice, Mapper, MappingContext, MappingFailure, RequirementMapping, Reuse, TaskInfo};
+use maniple::mapper::{
+    DefaultMapper, InstanceChoice, Mapper, MappingContext, MappingFailure, RequirementMapping, Reuse, TaskInfo,
+};
 use maniple::prelude::*;
+use maniple::{Machine, ProcessorId};
 
 #[derive(Fields)]
 struct Cell {
@@ -98,7 +100,7 @@ fn a_projection_that_is_no_pure_function_gives_no_task_the_same_data_twice() {
             let calls = AtomicUsize::new(0);
             let shifted = quarters.project(move |point| {
                 let is_honest = calls.fetch_add(1, Ordering::Relaxed) < honest_calls;
-                if is_honest { (point.coords()[0] + 2).into() } else { point }
+                if is_honest { (point[0] + 2).into() } else { point }
             });
             let overlaps = cx.index_launch(2, write_two(&quarters, &shifted)).all().await;
             assert!(!overlaps.unwrap_or_default().contains(&true));
@@ -135,4 +137,38 @@ fn a_piece_of_a_region_that_fits_nowhere_gets_an_instance_of_its_own() {
         cx.index_launch(2, read_right(&pieces)).reduce(Sum).await
     });
     assert_eq!(outcome.unwrap(), 8);
+}
+
+#[test]
+fn copies_that_nobody_needs_make_room_for_others() {
+    // Room for the 64 cells, and for half as many again.
+    let machine = Machine::uniform(2, 800);
+    let runtime = Runtime::builder().machine(machine).mapper(DefaultMapper::piecewise()).build().unwrap();
+    let sums = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(64)?;
+        let (quarters, eighths) = (cells.partition(4).equal()?, cells.tiles([8], [2])?);
+        cx.index_launch(4, write_right(&quarters, 1)).await?;
+        let mut sums = Vec::new();
+        for color in 0..8 {
+            sums.push(cx.launch(read_right(&eighths.piece(color)?)).await?);
+        }
+        Ok(sums)
+    });
+    assert_eq!(sums.unwrap(), [10, 12, 12, 12, 12, 12, 12, 10]);
+}
+
+#[test]
+fn a_region_may_be_read_through_ever_new_partitions() {
+    let runtime = Runtime::builder().workers(2).mapper(DefaultMapper::piecewise()).build().unwrap();
+    let used = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(64)?;
+        cx.launch(write_right(&cells, 1)).await?;
+        for round in 0..3000 {
+            let piece = cells.part(Rect::<1>::from(round % 60..round % 60 + 4))?;
+            assert_eq!(cx.launch(read_right(&piece)).await?, 4);
+        }
+        Ok(runtime.machine().memories().iter().map(|memory| runtime.bytes_used(memory.id)).sum::<u64>())
+    });
+    let bytes = used.unwrap();
+    assert!(bytes < 600 * 4 * 8, "{bytes} bytes are in use for 64 cells");
 }

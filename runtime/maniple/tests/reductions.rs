@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use maniple::ProcessorId;
 use maniple::mapper::{
-    DefaultMapper, InstanceChoice, Mapper, MappingContext, ReductionPlace, RequirementMapping, TaskInfo,
+    DefaultMapper, InstanceChoice, InstanceId, Mapper, MappingContext, ReductionPlace, RequirementMapping, TaskInfo,
 };
 use maniple::prelude::*;
+use maniple::{GraphNode, NodeKind, ProcessorId};
 
 #[derive(Fields)]
 struct Cell {
@@ -133,4 +133,37 @@ fn contributions_that_were_overwritten_never_come_back() {
         cx.launch(values(&cells)).await
     });
     assert_eq!(outcome.unwrap(), [8, 8]);
+}
+
+#[test]
+fn reducers_of_one_region_fold_side_by_side_into_as_many_buffers_as_there_are_processors() {
+    let runtime = Runtime::builder().workers(2).mapper(Buffers).record_graph(true).build().unwrap();
+    let sums = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(8)?;
+        for _ in 0..6 {
+            cx.launch(add(&cells, 1));
+        }
+        cx.execution_fence();
+        cx.launch(values(&cells)).await
+    });
+    assert_eq!(sums.unwrap(), vec![6; 8]);
+    let graph = runtime.take_graph();
+    let adds: Vec<(InstanceId, &GraphNode)> = (graph.iter())
+        .filter_map(|node| match &node.kind {
+            NodeKind::Task { name, instances, .. } if name == "add" => Some((instances[0][0], node)),
+            _ => None,
+        })
+        .collect();
+    let mut buffers: Vec<_> = adds.iter().map(|(buffer, _)| *buffer).collect();
+    buffers.sort_unstable();
+    buffers.dedup();
+    assert_eq!(buffers.len(), 2, "one a processor");
+    for buffer in buffers {
+        let into: Vec<_> = adds.iter().filter(|(used, _)| *used == buffer).map(|(_, node)| *node).collect();
+        assert_eq!(into.len(), 3, "both take turns");
+    }
+    for (buffer, node) in &adds {
+        let waits_for = adds.iter().filter(|(_, earlier)| node.after.contains(&earlier.event));
+        assert!(waits_for.into_iter().all(|(other, _)| other == buffer), "only who shares a buffer waits");
+    }
 }

@@ -59,6 +59,9 @@ pub(crate) struct PointMapping<'a> {
     pub(crate) reduces_twice: &'a [bool],
 }
 
+/// For each requirement, what must happen before its data can be used.
+pub(crate) type DataPreconditions = SmallVec<[Preconditions; 4]>;
+
 /// The instances of all requirements, chosen but not used yet.
 pub(crate) struct Chosen {
     /// For each requirement, for each of its parts; nothing if it is virtual.
@@ -139,24 +142,26 @@ impl PointMapping<'_> {
     }
 
     /// Moves data as needed and gathers what the operation must wait for.
-    pub(crate) fn prepare(&self, states: &mut LockedStates<'_>, chosen: &Chosen, after: &mut Preconditions) {
-        self.each_access(states, chosen, |analysis, access, selection| {
+    pub(crate) fn prepare(&self, states: &mut LockedStates<'_>, chosen: &Chosen) -> DataPreconditions {
+        let mut data: DataPreconditions = self.bounds.iter().map(|_| Preconditions::default()).collect();
+        self.each_access(states, chosen, |number, analysis, access, selection| {
+            let after = &mut data[number];
             selection.ready.needs.iter().for_each(|&event| after.need(event));
-            selection.ready.follows.iter().for_each(|&event| after.follow(event));
             analysis.prepare(access, after);
         });
+        data
     }
 
     /// Makes the operation, which ends with `event`, part of the history.
     pub(crate) fn commit(&self, states: &mut LockedStates<'_>, chosen: &Chosen, event: Event) {
-        self.each_access(states, chosen, |analysis, access, _| analysis.commit(access, event));
+        self.each_access(states, chosen, |_, analysis, access, _| analysis.commit(access, event));
     }
 
     fn each_access(
         &self,
         states: &mut LockedStates<'_>,
         chosen: &Chosen,
-        mut visit: impl FnMut(&mut Analysis<'_>, &Access<'_>, &Selection),
+        mut visit: impl FnMut(usize, &mut Analysis<'_>, &Access<'_>, &Selection),
     ) {
         let seat = self.core.seat(self.origin);
         let mut rank = |sources: &[Arc<PhysicalInstance>], destination: &PhysicalInstance| {
@@ -171,9 +176,10 @@ impl PointMapping<'_> {
                     instances: &selection.instances,
                     in_place: selection.in_place,
                     homes: &selection.homes,
+                    has_virtual_sibling: chosen.is_virtual(),
                     order: self.order,
                 };
-                visit(&mut Analysis::new(self.core, states.of(state), &mut rank), &access, selection);
+                visit(number, &mut Analysis::new(self.core, states.of(state), &mut rank), &access, selection);
             }
         }
     }

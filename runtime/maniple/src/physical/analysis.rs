@@ -29,8 +29,16 @@ pub(crate) struct Access<'a> {
     pub(crate) in_place: bool,
     /// For a reduction in a buffer: where contributions by other operators can be applied before.
     pub(crate) homes: &'a Instances,
+    /// Another requirement of the operation is virtual.
+    pub(crate) has_virtual_sibling: bool,
     pub(crate) order: Order,
 }
+
+/// Copies of a set's values are looked through for such that nobody needs when there are this many, and each time that they have doubled.
+const MANY_COPIES: usize = 256;
+
+/// Reductions to more different parts of a set are applied as one operation.
+const MANY_COVERS: usize = 256;
 
 /// How an access treats the sets that it touches.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,7 +105,15 @@ impl<'a> Analysis<'a> {
                     Mode::ReduceInBuffer(operator) => {
                         for (id, cover) in touched {
                             let (buffer, writers) = (Held::new(instance), SmallVec::from_iter([event]));
-                            let reduction = PendingReduction { operator, buffer, cover, writers, order: access.order };
+                            let reduction = PendingReduction {
+                                operator,
+                                buffer,
+                                cover,
+                                writers,
+                                contributors: 1,
+                                is_open: !access.has_virtual_sibling,
+                                order: access.order,
+                            };
                             let realm = self.core.pruning_realm();
                             self.data.group_mut(group).set_mut(id).push_pending(reduction, realm);
                         }
@@ -332,30 +348,45 @@ impl<'a> Analysis<'a> {
         set.views[to].valid = valid;
     }
 
-    /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of it, in program order.
+    /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of it, in program order:
+    /// one operation for all that have their points in common, so that the failure of a contributor spoils no other points.
     fn apply_pending(&mut self, group: usize, id: SetId, into: &Arc<PhysicalInstance>, fields: &FieldMask) {
         let pending = std::mem::take(&mut self.set_mut(group, id).pending);
         if pending.is_empty() {
             return;
         }
-        let mut after = Preconditions::default();
-        let view = self.view(group, id, into, &mut after);
-        after.need(into.ready());
+        // What used the instance before, unknown to the set, is among the view's readers now.
+        self.view(group, id, into, &mut Preconditions::default());
         let fields = self.data.group(group).fields.intersection(fields);
+        for (cover, together) in by_cover(pending) {
+            self.apply_together(group, id, (&cover, &together), (into, &fields));
+        }
+        self.set_mut(group, id).keep_only(into);
+    }
+
+    /// Applies reductions to a part of a set, as one operation. Like a task that contributes in place, it looks at no values.
+    fn apply_together(
+        &mut self,
+        group: usize,
+        id: SetId,
+        (cover, together): (&Cover, &[PendingReduction]),
+        (into, fields): (&Arc<PhysicalInstance>, &FieldMask),
+    ) {
+        let mut after = Preconditions::default();
+        after.need(into.ready());
         let set = self.set(group, id);
-        set.views[view].writers.touching(&Cover::Everything, self.data.shapes(), &mut after.needs);
-        set.views[view].readers.touching(&Cover::Everything, self.data.shapes(), &mut after.follows);
-        pending.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
-        let transfers = self.core.reductions(&pending, &set.shape, &fields, into);
+        let view = view_of(set, into);
+        set.views[view].writers.touching(cover, self.data.shapes(), &mut after.follows);
+        set.views[view].readers.touching(cover, self.data.shapes(), &mut after.follows);
+        together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
+        let transfers = self.core.reductions(together, &set.shape, fields, into);
         let event = self.core.transfer(transfers, &after);
-        self.core.note_reductions(event, &pending, into, &after);
-        for reduction in &pending {
+        self.core.note_reductions(event, together, into, &after);
+        for reduction in together {
             reduction.buffer.leave_behind([event]);
         }
-        let forest = Arc::clone(self.data.root.space().forest());
-        let set = self.set_mut(group, id);
-        set.keep_only(into);
-        set.add_writer(view_of(set, into), event, Cover::Everything, forest.shapes());
+        let (forest, realm) = (Arc::clone(self.data.root.space().forest()), self.core.pruning_realm());
+        self.set_mut(group, id).add_changer(view, event, cover.clone(), (forest.shapes(), realm));
     }
 
     /// Adds what an access to part of a set must come after.
@@ -398,6 +429,8 @@ impl<'a> Analysis<'a> {
         event: Event,
     ) {
         let realm: Option<&Realm> = self.core.pruning_realm();
+        let forest = Arc::clone(self.data.root.space().forest());
+        let mut forgot = false;
         for (id, cover) in touched {
             let set = self.data.group_mut(group).set_mut(*id);
             match set.find_view(instance) {
@@ -405,6 +438,12 @@ impl<'a> Analysis<'a> {
                 // Another requirement of the task had reductions applied elsewhere, at points that this one does not see.
                 None => instance.leave_behind([event]),
             }
+            if set.views.len() >= MANY_COPIES && set.views.len().is_power_of_two() {
+                forgot |= set.forget_copies(None, (forest.shapes(), self.core.realm()));
+            }
+        }
+        if forgot {
+            self.data.table.collect(None);
         }
     }
 
@@ -439,11 +478,11 @@ impl<'a> Analysis<'a> {
         instance: &Arc<PhysicalInstance>,
         event: Event,
     ) {
-        let realm = self.core.pruning_realm();
+        let (forest, realm) = (Arc::clone(self.data.root.space().forest()), self.core.pruning_realm());
         for (id, _) in touched {
             let set = self.data.group_mut(group).set_mut(*id);
             set.keep_only(instance);
-            set.add_changer(view_of(set, instance), event, realm);
+            set.add_changer(view_of(set, instance), event, Cover::Everything, (forest.shapes(), realm));
         }
     }
 
@@ -471,6 +510,25 @@ impl<'a> Analysis<'a> {
     fn set_mut(&mut self, group: usize, id: SetId) -> &mut EquivalenceSet {
         self.data.group_mut(group).set_mut(id)
     }
+}
+
+/// Reductions by the points that they are about, those of the first first. Beyond a number of different sets of points, all are one: whoever
+/// looks at the values must look through the list.
+fn by_cover(pending: Vec<PendingReduction>) -> Vec<(Cover, Vec<PendingReduction>)> {
+    let mut groups: Vec<(Cover, Vec<PendingReduction>)> = Vec::new();
+    for reduction in pending {
+        let known = groups.iter().position(|(cover, _)| *cover == reduction.cover || groups.len() > MANY_COVERS);
+        match known {
+            Some(group) => groups[group].1.push(reduction),
+            None => groups.push((reduction.cover.clone(), vec![reduction])),
+        }
+    }
+    if groups.len() <= MANY_COVERS {
+        return groups;
+    }
+    let mut all: Vec<_> = groups.into_iter().flat_map(|(_, together)| together).collect();
+    all.sort_by_key(|reduction| reduction.order);
+    vec![(Cover::Everything, all)]
 }
 
 fn view_of(set: &EquivalenceSet, instance: &PhysicalInstance) -> usize {

@@ -45,6 +45,10 @@ impl FieldGroup {
         &mut self.sets[id]
     }
 
+    pub(crate) fn sets_mut(&mut self) -> impl Iterator<Item = &mut EquivalenceSet> {
+        self.sets.iter_mut().map(|(_, set)| set)
+    }
+
     fn insert(&mut self, set: EquivalenceSet) -> SetId {
         let bounds = set.shape.space().bounds();
         let id = self.sets.insert(set);

@@ -90,6 +90,11 @@ impl Preconditions {
         maniple_realm::After { needs: &self.needs, follows: &self.follows }
     }
 
+    /// Many as one.
+    pub(crate) fn all(many: &[Self]) -> Self {
+        many.iter().fold(Self::default(), Self::and)
+    }
+
     /// These and others.
     pub(crate) fn and(mut self, others: &Self) -> Self {
         others.needs.iter().for_each(|&event| self.need(event));

@@ -170,47 +170,55 @@ impl RegionData {
     ) -> Result<(), CreateError> {
         let column = FieldMask::of(field);
         let known: Vec<_> = self.table.buffers(request.region, choice.memory, operator).cloned().collect();
-        let fits = |buffer: &&Arc<PhysicalInstance>| {
+        let fits = |buffer: &Arc<PhysicalInstance>| {
             *buffer.fields() == column && !request.taken.iter().any(|taken| taken.id() == buffer.id())
         };
-        let mut known = known.iter().filter(fits);
-        // A buffer whose contributions are all still pending takes more; one that is free is emptied first.
-        let open = known.clone().find(|buffer| self.is_pending_everywhere(buffer, request.region));
-        let buffer = match open.or_else(|| known.find(|buffer| buffer.holders() == 0)) {
-            Some(buffer) => {
-                if buffer.holders() == 0 {
-                    let mut after = Preconditions::default();
-                    after.need(buffer.ready());
-                    after.follows.extend(buffer.leftovers(core.pruning_realm()));
-                    selection.ready.need(core.refill(buffer, request.region, field, &after));
-                }
-                Arc::clone(buffer)
+        let (free, used): (Vec<_>, Vec<_>) = known.into_iter().filter(fits).partition(|buffer| buffer.holders() == 0);
+        let contributors = used
+            .into_iter()
+            .filter_map(|buffer| self.contributors(&buffer, request.region).map(|contributors| (contributors, buffer)));
+        let open: SmallVec<[_; 4]> = contributors.collect();
+        let least = open.iter().min_by_key(|(contributors, buffer)| (*contributors, buffer.id()));
+        let least = least.map(|(_, buffer)| Arc::clone(buffer));
+        let buffer = match (least, free.into_iter().next()) {
+            // Those who fold into one buffer do so one after the other: more buffers than processors gain nothing.
+            (Some(least), _) if open.len() >= core.machine().processors().len() => least,
+            (_, Some(free)) => {
+                let mut after = Preconditions::default();
+                after.need(free.ready());
+                after.follows.extend(free.leftovers(core.pruning_realm()));
+                selection.ready.need(core.refill(&free, request.region, field, &after));
+                free
             }
-            None => {
+            (least, None) => {
                 let place = (request.region, request.may_wait);
-                let buffer = self.create(core, place, &column, choice, Some(operator))?;
-                selection.created.push(Arc::clone(&buffer));
-                buffer
+                match (self.create(core, place, &column, choice, Some(operator)), least) {
+                    (Ok(buffer), _) => {
+                        selection.created.push(Arc::clone(&buffer));
+                        buffer
+                    }
+                    (Err(CreateError::Machine(InstanceError::OutOfMemory(_))), Some(least)) => least,
+                    (Err(error), _) => return Err(error),
+                }
             }
         };
         selection.instances.push((column, buffer));
         Ok(())
     }
 
-    /// Whether every set that the request touches still has the buffer's contributions pending.
-    fn is_pending_everywhere(&mut self, buffer: &PhysicalInstance, region: &LogicalRegion) -> bool {
+    /// How many tasks have folded into a buffer, if more can: it is still pending in every set that a request touches.
+    fn contributors(&mut self, buffer: &PhysicalInstance, region: &LogicalRegion) -> Option<usize> {
         let forest = Arc::clone(self.root.space().forest());
-        let mut any = false;
+        let mut most = None;
         for group in self.groups_of(buffer.fields()) {
             for (id, _) in self.group_mut(group).touched(region.space(), forest.shapes()) {
                 let set = self.group(group).set(id);
-                if !set.pending.iter().any(|pending| pending.buffer.id() == buffer.id()) {
-                    return false;
-                }
-                any = true;
+                let mine = set.pending.iter().find(|pending| pending.buffer.id() == buffer.id());
+                let pending = mine.filter(|pending| pending.is_open)?;
+                most = most.max(Some(pending.contributors));
             }
         }
-        any
+        most
     }
 
     /// Whether contributions by another operator wait in a region for values that no instance can hold.
@@ -260,10 +268,10 @@ impl RegionData {
             other => other,
         };
         let mut result = create();
-        if is_full(&result) && self.table.collect(memory) {
+        while is_full(&result) && self.make_room(memory, core.realm()) {
             result = create();
         }
-        if is_full(&result) && core.collect(memory) {
+        while is_full(&result) && core.make_room(memory) {
             result = create();
         }
         let storage = result.map_err(CreateError::Machine)?;
@@ -303,7 +311,14 @@ fn promised(core: &RuntimeCore, instance: &Arc<Instance>) -> InstanceError {
     let memory = instance.memory();
     let pool = core.realm().memory_pool(memory);
     let (requested, used, capacity) = (instance.layout().bytes() as u64, pool.used(), pool.capacity());
-    InstanceError::OutOfMemory(OutOfMemory { memory, requested, used, capacity, releasing: 0, deferred: pool.deferred() })
+    InstanceError::OutOfMemory(OutOfMemory {
+        memory,
+        requested,
+        used,
+        capacity,
+        releasing: 0,
+        deferred: pool.deferred(),
+    })
 }
 
 fn is_full<T>(result: &Result<T, InstanceError>) -> bool {

@@ -7,6 +7,7 @@
 //!
 //! Invariants: pending reductions are newer than every view, and where they overlap they have one operator; a view's uses lie within the set.
 
+use maniple_realm::machine::MemoryId;
 use maniple_realm::{After, Event, Realm};
 use maniple_region::{OperatorId, Shape, ShapeTable};
 use smallvec::SmallVec;
@@ -47,6 +48,10 @@ pub(crate) struct PendingReduction {
     pub(crate) cover: Cover,
     /// The tasks that folded into the buffer, one after the other. The failure of any spoils what is applied, but none of the others.
     pub(crate) writers: SmallVec<[Event; 1]>,
+    /// How many tasks those are.
+    pub(crate) contributors: usize,
+    /// Others may fold into the buffer after them. Not if one of them has other data virtually: its children would wait for its end.
+    pub(crate) is_open: bool,
     /// Reductions are applied in program order, so that floating-point results do not depend on timing.
     pub(crate) order: Order,
 }
@@ -90,6 +95,8 @@ impl EquivalenceSet {
         let known = self.pending.iter_mut().find(|pending| pending.buffer.id() == reduction.buffer.id());
         if let Some(known) = known {
             known.writers.extend_from_slice(&reduction.writers);
+            known.contributors += reduction.contributors;
+            known.is_open &= reduction.is_open;
             if let Some(realm) = realm {
                 known.writers = SmallVec::from_iter([realm.merge(After::needs(&known.writers))]);
             }
@@ -112,17 +119,47 @@ impl EquivalenceSet {
         view.writers.push(event, cover, None);
     }
 
-    /// Notes that somebody has changed all values in an instance without looking at them, after every earlier use: if those who made them have
-    /// failed, they are still spoilt. With a realm, the makers are merged.
-    pub(crate) fn add_changer(&mut self, view: usize, event: Event, realm: Option<&Realm>) {
+    /// Notes that somebody has changed the values in `cover` of an instance without looking at them, after every earlier use of it there: if
+    /// those who made them have failed, they are still spoilt. With a realm, those who made the same points are merged.
+    pub(crate) fn add_changer(
+        &mut self,
+        view: usize,
+        event: Event,
+        cover: Cover,
+        (shapes, realm): (&ShapeTable, Option<&Realm>),
+    ) {
         let view = &mut self.views[view];
-        view.readers = Uses::default();
-        view.writers.push(event, Cover::Everything, None);
-        if let Some(realm) = realm {
-            let makers: SmallVec<[Event; 4]> = view.writers.0.iter().map(|(event, _)| *event).collect();
-            view.writers = Uses::default();
-            view.writers.push(realm.merge(After::needs(&makers)), Cover::Everything, None);
+        view.readers.forget(&cover, shapes);
+        view.writers.join(event, cover, realm);
+    }
+
+    /// Forgets copies that nobody uses of values that there are without them: in one memory, or in all. Not while reductions are pending, which
+    /// may have counted on one of them as the place to be applied. Returns whether there were any.
+    pub(crate) fn forget_copies(&mut self, memory: Option<MemoryId>, (shapes, realm): (&ShapeTable, &Realm)) -> bool {
+        if !self.pending.is_empty() {
+            return false;
         }
+        let before = self.views.len();
+        let is_candidate = |view: &View| {
+            let is_here = memory.is_none_or(|memory| view.instance.memory() == memory);
+            is_here && view.uses().all(|event| realm.has_triggered(event))
+        };
+        // Asked once: uses may end at any time.
+        let candidates: SmallVec<[bool; 8]> = self.views.iter().map(is_candidate).collect();
+        let mut kept = if self.fill.is_some() { Cover::Everything } else { Cover::Nothing };
+        for (view, _) in self.views.iter().zip(&candidates).filter(|(_, is_candidate)| !**is_candidate) {
+            kept = kept.plus(&view.valid, &self.shape, shapes);
+        }
+        let (shape, mut candidates) = (&self.shape, candidates.into_iter());
+        self.views.retain(|view| {
+            let is_candidate = candidates.next().unwrap_or(false);
+            let is_needed = !is_candidate || !kept.contains(&view.valid, shapes);
+            if is_needed {
+                kept = kept.plus(&view.valid, shape, shapes);
+            }
+            is_needed
+        });
+        self.views.len() < before
     }
 
     /// Makes one instance the only one with current values of the whole set.
@@ -178,6 +215,10 @@ impl View {
         Self { instance, valid: Cover::Nothing, writers: Uses::default(), readers: Uses::default() }
     }
 
+    fn uses(&self) -> impl Iterator<Item = Event> {
+        self.writers.0.iter().chain(&self.readers.0).map(|(event, _)| *event)
+    }
+
     fn within(&self, part: &Shape, shapes: &ShapeTable) -> Option<Self> {
         let view = Self {
             instance: self.instance.clone(),
@@ -195,8 +236,7 @@ impl Drop for View {
         if self.writers.is_empty() && self.readers.is_empty() {
             return;
         }
-        let uses = self.writers.0.iter().chain(&self.readers.0);
-        self.instance.leave_behind(uses.map(|(event, _)| *event));
+        self.instance.leave_behind(self.uses());
     }
 }
 
@@ -223,6 +263,15 @@ impl Uses {
             if used.overlaps(cover, shapes) {
                 add(events, *event);
             }
+        }
+    }
+
+    /// Adds a use. With a realm, it and an earlier one of the same points become one, which fails if either does.
+    fn join(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
+        let known = self.0.iter_mut().find(|(_, used)| *used == cover);
+        match (realm, known) {
+            (Some(realm), Some((known, _))) => *known = realm.merge(After::needs(&[*known, event])),
+            _ => self.push(event, cover, None),
         }
     }
 

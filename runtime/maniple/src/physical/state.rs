@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use maniple_realm::Event;
+use maniple_realm::machine::MemoryId;
+use maniple_realm::{Event, Realm};
 use maniple_region::{FieldMask, LogicalRegion, Partitioning, ShapeTable};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -175,6 +176,20 @@ impl RegionData {
         } else {
             self.fill(region, fields, &FillValue::Lost(event));
         }
+    }
+
+    /// Makes room in a memory as far as that loses no value: by forgetting instances that hold nothing, and if there are none, copies of what
+    /// other instances hold too. Returns whether there was anything.
+    pub(crate) fn make_room(&mut self, memory: MemoryId, realm: &Realm) -> bool {
+        if self.table.collect(Some(memory)) {
+            return true;
+        }
+        let forest = Arc::clone(self.root.space().forest());
+        let mut any = false;
+        for set in self.groups.iter_mut().flat_map(FieldGroup::sets_mut) {
+            any |= set.forget_copies(Some(memory), (forest.shapes(), realm));
+        }
+        any && self.table.collect(Some(memory))
     }
 
     /// Of `fields`, those that an instance holds current values of, everywhere in `region`.

@@ -95,11 +95,11 @@ impl InstanceTable {
         found
     }
 
-    /// Forgets instances of a memory that hold nothing any more and that nobody uses. Returns whether there were any.
-    pub(crate) fn collect(&mut self, memory: MemoryId) -> bool {
+    /// Forgets instances of a memory, or of all, that hold nothing any more and that nobody uses. Returns whether there were any.
+    pub(crate) fn collect(&mut self, memory: Option<MemoryId>) -> bool {
         let mut any = false;
         for ((place, _), here) in &mut self.by_place {
-            if *place == memory {
+            if memory.is_none_or(|memory| *place == memory) {
                 let before = here.len();
                 here.retain(|Entry { instance, .. }| instance.holders() > 0 || Arc::strong_count(instance) > 1);
                 any |= here.len() < before;
