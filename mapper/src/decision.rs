@@ -81,29 +81,54 @@ impl InstanceChoice {
     }
 }
 
-impl fmt::Display for RequirementMapping {
+impl fmt::Display for TaskMapping {
+    /// `processor 1, variant 0: memory 0, the whole | the part; virtual`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Virtual => f.write_str("virtual"),
-            Self::Instance(choices) => {
-                for (index, choice) in choices.iter().enumerate() {
-                    write!(f, "{}{choice}", if index == 0 { "" } else { " | " })?;
-                }
-                Ok(())
-            }
+        write!(f, "{}, variant {}", self.processor, self.variant)?;
+        if self.pinned {
+            f.write_str(", pinned")?;
         }
+        if self.priority != 0 {
+            write!(f, ", priority {}", self.priority)?;
+        }
+        for (number, requirement) in self.requirements.iter().enumerate() {
+            write!(f, "{}{requirement}", if number == 0 { ": " } else { "; " })?;
+        }
+        Ok(())
     }
 }
 
-impl fmt::Display for InstanceChoice {
-    /// What differs from [`InstanceChoice::in_memory`].
+impl fmt::Display for RequirementMapping {
+    /// The choices in their order, each memory named once: `memory 1, the whole | the part | memory 0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.memory)?;
-        let plain = Self::in_memory(self.memory);
-        if self.extent != plain.extent {
-            write!(f, ", {}", self.extent)?;
+        let Self::Instance(choices) = self else { return f.write_str("virtual") };
+        let mut memory = None;
+        for choice in choices {
+            if memory.is_some() {
+                f.write_str(" | ")?;
+            }
+            match memory == Some(choice.memory) {
+                true => write!(f, "{}", choice.extent)?,
+                false => choice.write_place(f)?,
+            }
+            choice.write_manner(f)?;
+            memory = Some(choice.memory);
         }
-        if self.reuse != plain.reuse {
+        Ok(())
+    }
+}
+
+impl InstanceChoice {
+    fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.extent {
+            Extent::Region => write!(f, "{}", self.memory),
+            wider => write!(f, "{}, {wider}", self.memory),
+        }
+    }
+
+    /// What differs from [`InstanceChoice::in_memory`], but for the extent.
+    fn write_manner(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.reuse != Reuse::Any {
             write!(f, ", {}", self.reuse)?;
         }
         match self.columns {
@@ -118,6 +143,14 @@ impl fmt::Display for InstanceChoice {
             f.write_str(", in place")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for InstanceChoice {
+    /// The memory, and what differs from [`InstanceChoice::in_memory`]: `memory 0, the whole`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_place(f)?;
+        self.write_manner(f)
     }
 }
 
@@ -193,4 +226,10 @@ pub struct Slice {
     pub domain: AnyRect,
     /// The processor on which the part is mapped.
     pub processor: ProcessorId,
+}
+
+impl fmt::Display for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.domain, self.processor)
+    }
 }

@@ -65,12 +65,17 @@ impl RequirementInfo {
         let size: usize = self.fields.iter().filter_map(|field| fields.type_of(field).ok()).map(|ty| ty.size).sum();
         self.region.space().space().volume().saturating_mul(size as u64)
     }
+
+    /// The names of the fields, for messages.
+    #[must_use]
+    pub fn field_names(&self) -> String {
+        self.region.fields().names_of(&self.fields)
+    }
 }
 
 impl fmt::Display for RequirementInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fields = self.region.fields().names_of(&self.fields);
-        write!(f, "{} {fields} of {}", self.privilege, self.region)
+        write!(f, "{} {} of {}", self.privilege, self.field_names(), self.region)
     }
 }
 

@@ -7,7 +7,14 @@ use crate::{
     TaskInfo, TaskMapping, TaskProfile,
 };
 
-/// Passes every question on to another mapper and hands question and answer to a sink, one line each.
+/// Passes every question on to another mapper and hands question and answer to a sink, one line each. That everything that is ready is to be
+/// mapped in its order is not worth a line.
+///
+/// ```text
+/// map update(3) on processor 1: reads leakage and writes charge of piece (3) of partition 4 of Node region 3 -> memory 0, the whole | the part
+/// ```
+///
+/// The places of an instance are those that are tried, in their order; as [`crate::InstanceChoice`] displays them.
 pub struct LoggingMapper<M> {
     inner: M,
     sink: Box<dyn FnMut(&str) + Send>,
@@ -29,6 +36,23 @@ impl<M: Mapper> LoggingMapper<M> {
     }
 }
 
+/// Where data goes: `: reads a and writes b of Cell region 3 -> memory 0; ...`. Requirements that follow each other with one region and one place
+/// are told of together.
+fn places(requirements: &[RequirementInfo], mappings: &[RequirementMapping]) -> String {
+    let mut text = String::new();
+    let mut pairs = requirements.iter().zip(mappings).peekable();
+    let mut separator = ": ";
+    while let Some((requirement, place)) = pairs.next() {
+        text += &format!("{separator}{} {}", requirement.privilege, requirement.field_names());
+        let goes_on = pairs.peek().is_some_and(|next| next.0.region == requirement.region && next.1 == place);
+        separator = if goes_on { " and " } else { "; " };
+        if !goes_on {
+            text += &format!(" of {} -> {place}", requirement.region);
+        }
+    }
+    text
+}
+
 impl<M: Mapper> Mapper for LoggingMapper<M> {
     fn name(&self) -> &str {
         self.inner.name()
@@ -36,8 +60,7 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
 
     fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {
         let slices = self.inner.slice_launch(launch, machine);
-        let parts: Vec<String> =
-            slices.iter().map(|slice| format!("{} at {}", slice.domain, slice.processor)).collect();
+        let parts: Vec<String> = slices.iter().map(Slice::to_string).collect();
         self.log(&format!("slice {} over {}: {}", launch.name, launch.domain, parts.join(", ")));
         slices
     }
@@ -52,14 +75,15 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
 
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
         let mapping = self.inner.map_task(task, context);
-        let variant = task.variants.get(mapping.variant).map_or("no such variant", |variant| variant.name);
-        let mut line = format!("map {}{}: {variant} on {}", task.name, task.point, mapping.processor);
+        let mut line = format!("map {}{} on {}", task.name, task.point, mapping.processor);
+        if task.variants.len() > 1 {
+            let variant = task.variants.get(mapping.variant).map_or("no such variant", |variant| variant.name);
+            line += &format!(", variant {variant}");
+        }
         if mapping.priority != 0 {
             line += &format!(", priority {}", mapping.priority);
         }
-        for (requirement, place) in task.requirements.iter().zip(&mapping.requirements) {
-            line += &format!("; {requirement} -> {place}");
-        }
+        line += &places(task.requirements, &mapping.requirements);
         self.log(&line);
         mapping
     }
@@ -98,6 +122,9 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
 
     fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
         let chosen = self.inner.select_operations_to_map(ready);
+        if chosen.iter().copied().eq(0..ready.len()) {
+            return chosen;
+        }
         let name = |&index: &usize| ready.get(index).map_or("no such operation", |operation| operation.name);
         let names: Vec<&str> = chosen.iter().map(name).collect();
         self.log(&format!("map {} of {} ready: {}", chosen.len(), ready.len(), names.join(", ")));

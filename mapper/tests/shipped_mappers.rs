@@ -5,8 +5,8 @@
 use std::sync::{Arc, Mutex};
 
 use maniple_mapper::{
-    DefaultMapper, Extent, InstanceInfo, LoggingMapper, Mapper, MappingContext, RandomMapper, ReductionPlace,
-    RequirementInfo, RequirementMapping, TaskInfo, VariantInfo,
+    Columns, DefaultMapper, Extent, InstanceChoice, InstanceInfo, LoggingMapper, Mapper, MappingContext, RandomMapper,
+    ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, TaskInfo, TaskMapping, VariantInfo,
 };
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::{Affinity, Machine, MemoryId, MemoryKind, ProcessorId, ProcessorKind};
@@ -162,13 +162,51 @@ fn a_logged_decision_names_task_point_processor_data_and_place() {
     let mut mapper =
         LoggingMapper::with_sink(DefaultMapper::new(), move |line| sink.lock().unwrap().push(line.to_owned()));
     let (context, variants) = (context(), variants());
-    let requirements = [requirement(Privilege::ReadWrite, false)];
+    let mut requirements = [requirement(Privilege::Read, false), requirement(Privilege::ReadWrite, false)];
+    requirements[1].region = requirements[0].region.clone();
     mapper.map_task(&task(3, 4, &requirements, &variants), &context);
-    let lines = lines.lock().unwrap();
-    assert!(
-        lines[0].starts_with("map distribute(3): on a cpu on processor 2; writes charge of region "),
-        "{}",
-        lines[0]
+    let region = &requirements[0].region;
+    let place = "memory 1, the whole | memory 0, the whole | memory 1 | memory 0";
+    let expected = format!(
+        "map distribute(3) on processor 2, variant on a cpu: reads charge and writes charge of {region} -> {place}"
     );
-    assert!(lines[0].ends_with(" -> memory 1, the whole | memory 0, the whole | memory 1 | memory 0"), "{}", lines[0]);
+    assert_eq!(*lines.lock().unwrap(), [expected]);
+}
+
+#[test]
+fn a_mapping_is_a_short_line() {
+    let mut small = InstanceChoice::in_memory(MemoryId(0));
+    let large = small.clone().whole();
+    let elsewhere = InstanceChoice { columns: Columns::All, ..InstanceChoice::in_memory(MemoryId(2)) };
+    assert_eq!((small.to_string(), large.to_string()), ("memory 0".to_owned(), "memory 0, the whole".to_owned()));
+    small.reuse = Reuse::Exact;
+    let choices = vec![large.clone(), small, InstanceChoice { extent: Extent::Region, ..large }, elsewhere];
+    let mapping = TaskMapping {
+        processor: ProcessorId(1),
+        pinned: false,
+        variant: 0,
+        requirements: vec![RequirementMapping::Instance(choices), RequirementMapping::Virtual],
+        priority: 2,
+        profile: false,
+    };
+    let expected = "processor 1, variant 0, priority 2: \
+                    memory 0, the whole | the part, made for it | the part | memory 2, all fields; virtual";
+    assert_eq!(mapping.to_string(), expected);
+}
+
+#[test]
+fn a_selection_is_logged_only_if_it_puts_something_off() {
+    struct Last;
+    impl Mapper for Last {
+        fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
+            vec![ready.len() - 1]
+        }
+    }
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&lines);
+    let mut mapper = LoggingMapper::with_sink(Last, move |line| sink.lock().unwrap().push(line.to_owned()));
+    let ready = ["copy", "fill"].map(|name| ReadyOperation { name, sequence: 0, points: 1 });
+    mapper.select_operations_to_map(&ready[..1]);
+    mapper.select_operations_to_map(&ready);
+    assert_eq!(*lines.lock().unwrap(), ["map 1 of 2 ready: fill"]);
 }

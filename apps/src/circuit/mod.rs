@@ -210,8 +210,7 @@ async fn simulate(cx: &Context, shape: Shape, steps: usize, runtime: &Runtime) -
 
     let shared_nodes = of.shared.parent().space().volume();
     let report = Report { shape, shared_nodes, steps, tasks, time, largest_relative_error: None };
-    let voltages = nodes.space().rows().flat_map(|row| voltages.values().span(row).to_vec()).collect();
-    Ok(Simulated { report, voltages })
+    Ok(Simulated { report, voltages: voltages.to_vec() })
 }
 
 /// Splits the circuit by what its wires touch, from nothing but the pieces that nodes are said to be in.
@@ -227,9 +226,9 @@ async fn partition(cx: &Context, nodes: &Region<Node>, wires: &Region<Wire>, pie
     let split = nodes.partition_into(cx.colors(2), vec![untouched, touched])?;
     let (all_private, all_shared) = (split.piece(Point([0]))?, split.piece(Point([1]))?);
     Ok(Pieces {
-        wires: wires_of,
-        private: all_private.partition(pieces).within(&owned)?,
-        shared: all_shared.partition(pieces).within(&owned)?,
-        ghost: all_shared.partition(pieces).within(&foreign)?,
+        wires: wires_of.named("wires"),
+        private: all_private.partition(pieces).within(&owned)?.named("private"),
+        shared: all_shared.partition(pieces).within(&owned)?.named("shared"),
+        ghost: all_shared.partition(pieces).within(&foreign)?.named("ghost"),
     })
 }

@@ -12,8 +12,8 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use maniple::ProcessorKind;
 use maniple::prelude::*;
-use maniple::{AnyPoint, ProcessorKind};
 
 use self::tasks::{Cell, add_stars, largest_error, make_slope, raise};
 use crate::error::{Error as AppError, Result as AppResult};
@@ -218,7 +218,7 @@ impl Grid {
         let cut = |points: usize, tiles: usize, tile: i64| (points as i128 * i128::from(tile) / tiles as i128) as i64;
         let row = |tile| cut(self.size.rows, self.tiles.rows, tile);
         let column = |tile| cut(self.size.columns, self.tiles.columns, tile);
-        let (y, x) = (color.coords()[0], color.coords()[1]);
+        let (y, x) = (color[0], color[1]);
         Rect::new([row(y), column(x)], [row(y + 1) - 1, column(x + 1) - 1])
     }
 }
@@ -227,7 +227,7 @@ async fn simulate(cx: &Context, grid: &Grid, steps: usize, runtime: &Runtime) ->
     let (inner, radius, colors) = (grid.inner(), grid.radius, grid.colors());
     let cells = cx.region_over::<Cell, 2>(grid.points())?;
     let tiles = cells.partition(colors).by(|color| grid.tile(color).into())?;
-    let surroundings = cells.partition(colors).by(|color| grid.tile(color).grow(Point([radius as i64; 2])).into())?;
+    let surroundings = cells.around(&tiles, [radius as i64; 2])?;
     cx.index_launch(colors, make_slope(&tiles)).await?;
 
     let progress = Progress::steps(steps);

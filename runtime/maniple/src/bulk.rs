@@ -3,14 +3,15 @@
 use std::sync::{Arc, LazyLock};
 
 use maniple_realm::transfer::{self, Dangling, Transfer};
-use maniple_realm::{After, Event};
+use maniple_realm::{After, Event, Fault};
 use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
+use maniple_space::{AnyRect, Rect};
 use smallvec::SmallVec;
 
 use crate::context::{Bound, Context, ContextState};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
-use crate::future::Future;
+use crate::future::{Future, Results};
 use crate::launch::{Launch, TaskLauncher};
 use crate::operation::{Mappable, Operation};
 use crate::physical::state::RegionState;
@@ -57,20 +58,57 @@ impl ContextState {
 
 /// A fence in flight.
 struct FenceOperation {
-    name: &'static str,
+    kind: Fence,
     context: Arc<ContextState>,
     after: Vec<Event>,
+    /// Of nothing, at one point.
+    results: Arc<Results>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fence {
+    Mapping,
+    Execution,
+}
+
+impl Fence {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mapping => "mapping fence",
+            Self::Execution => "execution fence",
+        }
+    }
+}
+
+impl ContextState {
+    fn fence(self: &Arc<Self>, kind: Fence) -> Future<()> {
+        let (realm, one) = (self.core.realm(), AnyRect::from(Rect::<1>::from(0..1)));
+        let completion = realm.user_event();
+        let results = Results::new(realm, kind.name(), one, completion.event(), Vec::new());
+        let operation = self.submit_fence(kind == Fence::Execution, completion, |earlier| {
+            let after = if kind == Fence::Execution { earlier } else { Vec::new() };
+            Arc::new(FenceOperation { kind, context: Arc::clone(self), after, results: Arc::clone(&results) })
+        });
+        match operation {
+            Ok(operation) => results.produced_by(&operation),
+            Err(error) => realm.poison(completion, Arc::<Fault>::from(error)),
+        }
+        Future::new(results, 0)
+    }
 }
 
 impl Mappable for FenceOperation {
     fn name(&self) -> &str {
-        self.name
+        self.kind.name()
     }
 
     fn map(&self, operation: &Arc<Operation>) {
         operation.mark_mapped();
-        let operation = Arc::clone(operation);
-        self.context.core.realm().when(After::follows(&self.after), move |_| operation.retire(Ok(())));
+        let (operation, results) = (Arc::clone(operation), Arc::clone(&self.results));
+        self.context.core.realm().when(After::follows(&self.after), move |_| {
+            results.set(0, Ok(Box::new(())));
+            operation.retire(Ok(()));
+        });
     }
 }
 
@@ -161,17 +199,18 @@ impl Context {
         self.launch(built_in_launch(&SCATTER, requirements, complaint))
     }
 
-    /// Everything launched before is mapped before anything launched later. Returns at once.
-    pub fn mapping_fence(&self) {
-        let context = Arc::clone(&self.state);
-        self.state
-            .submit_fence(false, |_| Arc::new(FenceOperation { name: "mapping fence", context, after: Vec::new() }));
+    /// Everything launched before is mapped before anything launched later. Returns at once; the future is there when everything before has been
+    /// mapped.
+    pub fn mapping_fence(&self) -> Future<()> {
+        self.state.fence(Fence::Mapping)
     }
 
-    /// Everything launched before has ended before anything launched later begins. Returns at once.
-    pub fn execution_fence(&self) {
-        let context = Arc::clone(&self.state);
-        self.state.submit_fence(true, |after| Arc::new(FenceOperation { name: "execution fence", context, after }));
+    /// Everything launched before has ended before anything launched later begins. Returns at once; the future is there when everything before
+    /// has ended, well or badly: it tells of no failure, and who awaits it has seen none.
+    ///
+    /// Mappings that the task holds itself are not waited for.
+    pub fn execution_fence(&self) -> Future<()> {
+        self.state.fence(Fence::Execution)
     }
 }
 

@@ -354,12 +354,17 @@ impl ContextState {
         self.with_stream(|stream| stream.inline.in_use())
     }
 
-    /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and if `executes`, in execution.
-    pub(crate) fn submit_fence(self: &Arc<Self>, executes: bool, body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>) {
-        let Ok(mut stream) = self.enter() else { return };
+    /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and if `executes`, in execution. The body is
+    /// made from the earlier ones' completions.
+    pub(crate) fn submit_fence(
+        self: &Arc<Self>,
+        executes: bool,
+        completion: UserEvent,
+        body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
+    ) -> Result<Arc<Operation>> {
+        let mut stream = self.enter()?;
         let sequence = stream.sequence;
         stream.sequence += 1;
-        let completion = self.core.realm().user_event();
         let recent = std::mem::take(&mut stream.recent);
         let waited_for = recent.iter().filter(|earlier| !earlier.is_held);
         let ends = waited_for.map(|earlier| earlier.completion.event()).chain([stream.barrier]);
@@ -379,6 +384,7 @@ impl ContextState {
         stream.recent.push(Arc::clone(&operation));
         drop(stream);
         operation.release();
+        Ok(operation)
     }
 
     pub(crate) fn with_stream<R>(&self, body: impl FnOnce(&mut Stream) -> R) -> R {

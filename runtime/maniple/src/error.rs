@@ -87,6 +87,17 @@ pub enum Error {
         /// The data.
         region: String,
     },
+    /// A task that is launched once was given a partition, and not one of its pieces.
+    #[error(
+        "`{operation}` is launched once but was given {partition}, which has a piece for each point of an index launch; use \
+         `index_launch`, or name one piece with `.piece(color)`"
+    )]
+    NoPieceNamed {
+        /// The task.
+        operation: String,
+        /// The partition.
+        partition: String,
+    },
     /// Points of an index launch get in each other's way.
     #[error(
         "points {first} and {second} of the index launch of `{operation}` interfere: one {privilege} field(s) {fields} of {region}, \

@@ -270,28 +270,47 @@ fn compute<T: Clone + Send + Sync + 'static>(
     sources: Vec<Arc<Results>>,
     function: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Future<T> {
-    let realm = sources[0].realm.clone();
-    let done: UserEvent = realm.user_event();
     let events: SmallVec<[Event; 2]> = sources.iter().map(|source| source.completion).collect();
     let one = AnyRect::from(maniple_space::Rect::<1>::from(0..1));
-    let results = Results::new(&realm, name, one, done.event(), sources);
-    let future = Future::new(Arc::clone(&results), 0);
-    realm.when(After::needs(&events), move |outcome| {
+    let promise = Promise::new(name, one, sources);
+    let results = Arc::clone(&promise.results);
+    results.realm.when(After::needs(&events), move |outcome| {
         let value = match outcome {
             Ok(()) => fault::catch(function).unwrap_or_else(|fault| Err(Error::of_fault(&fault, name, None))),
             Err(fault) => Err(Error::of_fault(fault, name, None)),
         };
-        let failure = value.as_ref().err().cloned();
-        results.set(0, value.map(|value| Box::new(value) as Value));
-        match failure {
+        promise.keep([value], None);
+    });
+    Future::new(results, 0)
+}
+
+/// Results that are computed from others, without a task.
+struct Promise {
+    results: Arc<Results>,
+    done: UserEvent,
+}
+
+impl Promise {
+    fn new(name: &str, domain: AnyRect, sources: Vec<Arc<Results>>) -> Self {
+        let realm = sources[0].realm.clone();
+        let done = realm.user_event();
+        Self { results: Results::new(&realm, name, domain, done.event(), sources), done }
+    }
+
+    /// Here they are, one for each point, and why all of them together are a failure even if none is.
+    fn keep<T: Send + Sync + 'static>(self, values: impl IntoIterator<Item = Result<T>>, failure: Option<Error>) {
+        let Self { results, done } = self;
+        for (index, value) in values.into_iter().enumerate() {
+            results.set(index, value.map(|value| Box::new(value) as Value));
+        }
+        match results.first_error().cloned().or(failure) {
             None => {
                 results.forget_sources();
                 results.realm.trigger(done);
             }
             Some(error) => results.realm.poison(done, Arc::<Fault>::from(error)),
         }
-    });
-    future
+    }
 }
 
 impl<T> Clone for Future<T> {
@@ -371,6 +390,26 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
     pub async fn all(&self) -> Result<Vec<T>> {
         self.results.end().await;
         (0..self.results.values.len()).map(|index| self.results.get(index)).collect()
+    }
+
+    /// The results of a function of each point's result, computed where the last of these comes in. The function must be short.
+    ///
+    /// A point whose result is a failure keeps it; the others have theirs.
+    pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl Fn(T) -> U + Send + 'static) -> FutureMap<U> {
+        const NAME: &str = "map";
+        let source = Arc::clone(&self.results);
+        let promise = Promise::new(NAME, source.domain, vec![Arc::clone(&source)]);
+        let map = FutureMap::new(Arc::clone(&promise.results));
+        source.realm.clone().when(After::follows(&[source.completion]), move |_| {
+            let values = source.domain.points().enumerate().map(|(index, point)| {
+                let value = source.get(index)?;
+                let mapped = fault::catch(|| function(value));
+                mapped.map_err(|fault| Error::of_fault(&fault, NAME, Some(point)))
+            });
+            // Of a launch that was refused there may be no points to tell of it.
+            promise.keep(values, source.failure());
+        });
+        map
     }
 
     /// A future of all results folded with an operator, in the row-major order of the points: the same on every run.

@@ -10,14 +10,13 @@ use maniple_realm::{After, Event, Fault, UserEvent};
 use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement};
 use parking_lot::Mutex;
 
-use crate::access::{Column, Read, Write};
 use crate::context::{Bound, Context, ContextState};
 use crate::error::{Error, Result};
+use crate::mapped::{Mapped, ReadMapping, WriteMapping};
 use crate::mapping::answer::check_requirement;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{LockedStates, PointError, PointMapping};
 use crate::operation::{Mappable, Operation};
-use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::Preconditions;
 use crate::regions::Region;
 use crate::runtime::{Chance, RuntimeCore};
@@ -176,52 +175,6 @@ impl InlineOperation {
     }
 }
 
-/// Data that a task has mapped for itself, with the privilege to read it. Dropping it releases the data.
-pub struct ReadMapping<T, const D: usize> {
-    mapped: Mapped,
-    marker: std::marker::PhantomData<fn() -> T>,
-}
-
-/// Data that a task has mapped for itself, with the privilege to write it. Dropping it releases the data.
-pub struct WriteMapping<T, const D: usize> {
-    mapped: Mapped,
-    marker: std::marker::PhantomData<fn() -> T>,
-}
-
-/// One field of a region in an instance, held.
-struct Mapped {
-    region: LogicalRegion,
-    field: FieldId,
-    instance: Arc<PhysicalInstance>,
-    /// Dropped last: then the data may be used by others.
-    _hold: Arc<Hold>,
-}
-
-impl<T: FieldValue, const D: usize> ReadMapping<T, D> {
-    /// The values.
-    #[must_use]
-    pub fn values(&self) -> Read<'_, T, D> {
-        Read::new(self.mapped.column())
-    }
-}
-
-impl<T: FieldValue, const D: usize> WriteMapping<T, D> {
-    /// The values, to be changed.
-    #[must_use]
-    pub fn values(&mut self) -> Write<'_, T, D> {
-        Write::new(self.mapped.column())
-    }
-}
-
-impl Mapped {
-    fn column<T: FieldValue, const D: usize>(&self) -> Column<'_, T, D> {
-        // SAFETY: type and dimension were checked when the mapping was made; the data was there before that, and the physical
-        // analysis keeps others away until `_hold` goes. A mapping for writing lends its column only while it is borrowed mutably.
-        let column = unsafe { Column::new(self.instance.storage(), self.field, self.region.space().space()) };
-        column.expect("field and dimension were checked when the mapping was made")
-    }
-}
-
 impl Context {
     /// Maps a field of a region to look at it here. The future is ready when the data is. A field known only at run time is named by
     /// [`Field::new`].
@@ -237,7 +190,7 @@ impl Context {
         field: Field<F, T>,
     ) -> Result<ReadMapping<T, D>> {
         let mapped = self.map_inline::<T>(region.logical(), field.id(), Privilege::Read).await?;
-        Ok(ReadMapping { mapped, marker: std::marker::PhantomData })
+        Ok(ReadMapping::new(mapped))
     }
 
     /// Maps a field of a region to read and change it here. The future is ready when the data is.
@@ -252,7 +205,7 @@ impl Context {
         field: Field<F, T>,
     ) -> Result<WriteMapping<T, D>> {
         let mapped = self.map_inline::<T>(region.logical(), field.id(), Privilege::ReadWrite).await?;
-        Ok(WriteMapping { mapped, marker: std::marker::PhantomData })
+        Ok(WriteMapping::new(mapped))
     }
 
     async fn map_inline<T: FieldValue>(
@@ -299,6 +252,6 @@ impl Context {
             Placement::Virtual(_) => None,
         });
         let (_, instance) = instance.ok_or_else(|| Error::launch(NAME, "it was given no instance"))?;
-        Ok(Mapped { region: region.clone(), field, instance, _hold: hold })
+        Ok(Mapped::new(region.clone(), field, instance, hold))
     }
 }

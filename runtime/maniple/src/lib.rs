@@ -58,6 +58,7 @@ mod graph;
 mod inline;
 mod launch;
 mod logical;
+mod mapped;
 mod mapping;
 mod operation;
 mod physical;
@@ -78,13 +79,17 @@ pub use dependent::Color;
 pub use error::{Error, Result};
 pub use future::{Future, FutureMap};
 pub use graph::{GraphNode, NodeKind};
-pub use inline::{ReadMapping, WriteMapping};
 pub use launch::{Launch, TaskLauncher};
+pub use mapped::{ReadMapping, WriteMapping};
 pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use statistics::Statistics;
 pub use task::IntoArgument;
 
+/// What makes a struct a field's value: [`Zeroable`](bytemuck::Zeroable), also in the prelude.
+///
+/// Derive it with `#[derive(Clone, Copy, Zeroable)] #[bytemuck(crate = "maniple::bytemuck")]`, or let your own crate depend on `bytemuck`.
+pub use bytemuck;
 pub use maniple_macros::{Fields, task};
 pub use maniple_mapper as mapper;
 pub use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};

@@ -1,7 +1,10 @@
 //! What programs need: `use maniple::prelude::*;`.
+//!
+//! [`Future`](crate::Future) is not among it, since it would hide the trait of that name.
 
 pub use crate::operators::{And, Max, Min, Or, Product, Sum, Xor};
 pub use crate::{
-    Context, Domain, Error, Fields, FutureMap, IndexSpace, IntoTarget, Launch, Partition, Point, Ptr, Rect, Region,
-    Result, Runtime, TaskLauncher, task,
+    AnyPoint, Context, Domain, Error, Field, Fields, FutureMap, IndexSpace, IntoTarget, Launch, Partition, Point, Ptr,
+    Rect, ReductionOperator, Region, Result, Runtime, TaskLauncher, task,
 };
+pub use bytemuck::Zeroable;

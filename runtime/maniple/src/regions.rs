@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use maniple_region::{
     DEFAULT_MAX_FIELDS, FieldSpace, Fields, IndexSpaceNode, LogicalPartition, LogicalRegion, Partitioning, Projection,
-    Target,
+    RegionError, Target,
 };
 use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Rect, partition};
 
@@ -93,6 +93,14 @@ impl<F, const D: usize> Region<F, D> {
         }
     }
 
+    /// Names the region in messages: ``region `nodes` ``. Of a piece, names the whole region that it is a part of. The first name stays;
+    /// without one, messages say what a row is, with a number: `Node region 3`.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        self.logical.tree().set_name(name);
+        self
+    }
+
     /// The region without its types.
     #[must_use]
     pub fn logical(&self) -> &LogicalRegion {
@@ -141,6 +149,41 @@ impl<F, const D: usize> Region<F, D> {
         self.partition_into(colors.into(), pieces)
     }
 
+    /// The pieces of another partition, each grown on all sides by `halo` and clipped to this region: tiles of a part of the region with a halo
+    /// that reaches out of the part, or a halo around pieces of any shape.
+    ///
+    /// ```
+    /// # use maniple::prelude::*;
+    /// # #[derive(Fields)]
+    /// # struct Cell { value: f64 }
+    /// # Runtime::builder().workers(1).build()?.run(async |cx| {
+    /// let cells = cx.region_over::<Cell, 2>(Rect::from_shape([102, 102]))?;
+    /// let inside = cells.part(Rect::new([1, 1], [100, 100]))?;
+    /// let tiles = inside.blocks([50, 100])?;
+    /// let around = cells.around(&tiles, [1, 1])?;
+    /// assert_eq!(around.piece([1, 0])?.bounds(), Rect::new([50, 0], [101, 101]));
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Partition`] if the halo is negative.
+    pub fn around<G>(&self, pieces: &Partition<G, D>, halo: [i64; D]) -> Result<Partition<F, D>> {
+        let around: Vec<IndexSpace<D>> = pieces.pieces().cloned().collect();
+        let around = partition::around(self.space(), &around, halo).map_err(partition_error)?;
+        self.partition_into(pieces.colors(), around)
+    }
+
+    /// The part of the region with these points: the only piece of a partition of its own. Two parts with the same points are two names
+    /// for the same data.
+    ///
+    /// # Errors
+    /// [`Error::Region`] if they are not all in the region.
+    pub fn part(&self, points: impl Into<IndexSpace<D>>) -> Result<Self> {
+        self.partition_into(1.into(), vec![points.into()])?.piece(0)
+    }
+
     /// This region split as another one over the same index space is (see [`Context::region_like`]).
     ///
     /// # Errors
@@ -160,7 +203,13 @@ impl<F, const D: usize> Region<F, D> {
 
     pub(crate) fn partition_erased(&self, colors: Domain, pieces: &[AnySpace]) -> Result<Partition<F, D>> {
         let forest = self.logical.space().forest();
-        let partitioning = forest.partition(self.logical.space(), colors.rect(), pieces)?;
+        let partitioning = forest.partition(self.logical.space(), colors.rect(), pieces);
+        let partitioning = partitioning.map_err(|error| match error {
+            RegionError::PieceOutsideParent { color, .. } => {
+                RegionError::PieceOutsideParent { color, parent: self.logical.to_string() }
+            }
+            other => other,
+        })?;
         Ok(Partition::from_logical(self.logical.partition(&partitioning)?))
     }
 }
@@ -241,6 +290,13 @@ impl<F, const D: usize> Partition<F, D> {
             Ok(_) => Ok(Self::from_logical(logical)),
             Err(error) => Err(Error::launch(&logical.to_string(), error.to_string())),
         }
+    }
+
+    /// Names the partition in messages: ``partition `halves` of Node region 3``. The first name stays.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        self.logical.partitioning().set_name(name);
+        self
     }
 
     /// The partition without its types.
@@ -395,6 +451,13 @@ pub(crate) fn partition_error(error: partition::PartitionError) -> Error {
     Error::Partition(Arc::new(error))
 }
 
+/// The name of a type without its path and parameters.
+fn short_name<F>() -> &'static str {
+    let name = std::any::type_name::<F>();
+    let head = name.split('<').next().unwrap_or(name);
+    head.rsplit("::").next().unwrap_or(head)
+}
+
 impl Context {
     /// The points 0 to `count` - 1, as the domain of launches and the colors of partitions.
     #[must_use]
@@ -415,12 +478,7 @@ impl Context {
     /// # Errors
     /// [`Error::Region`] if `F` has more fields than a field space holds.
     pub fn region_over<F: Fields, const D: usize>(&self, rows: impl Into<IndexSpace<D>>) -> Result<Region<F, D>> {
-        let space = self.index_space(&rows.into().into());
-        let fields = self.field_space(DEFAULT_MAX_FIELDS);
-        for field in F::descriptors() {
-            fields.allocate(&field.name, field.ty)?;
-        }
-        Ok(Region::from_logical(self.logical_region(&space, &fields)?))
+        self.region_of_rows(&self.index_space(&rows.into().into()))
     }
 
     /// A new region over the rows of another and the fields of `F`: partitions of either's index space are good for both.
@@ -428,11 +486,17 @@ impl Context {
     /// # Errors
     /// [`Error::Region`] if `F` has more fields than a field space holds, or the other region's index space was destroyed.
     pub fn region_like<F: Fields, G, const D: usize>(&self, other: &Region<G, D>) -> Result<Region<F, D>> {
+        self.region_of_rows(other.logical.space())
+    }
+
+    fn region_of_rows<F: Fields, const D: usize>(&self, rows: &IndexSpaceNode) -> Result<Region<F, D>> {
         let fields = self.field_space(DEFAULT_MAX_FIELDS);
         for field in F::descriptors() {
             fields.allocate(&field.name, field.ty)?;
         }
-        Ok(Region::from_logical(self.logical_region(other.logical.space(), &fields)?))
+        let region = self.state.core.forest().region_of(short_name::<F>(), rows, &fields)?;
+        self.state.add_created(&region);
+        Ok(Region::from_logical(region))
     }
 
     /// A new index space.
@@ -474,8 +538,8 @@ impl Context {
     ///
     /// # Errors
     /// [`Error::Region`] if it was destroyed before.
-    pub fn destroy_partition(&self, partition: &Arc<Partitioning>) -> Result<()> {
-        Ok(partition.destroy()?)
+    pub fn destroy_partition(&self, partition: impl AsRef<Partitioning>) -> Result<()> {
+        Ok(partition.as_ref().destroy()?)
     }
 
     /// Destroys an index space with everything below it: nothing can be made of it or launched on it any more. Operations launched before
@@ -499,11 +563,24 @@ impl Context {
     ///
     /// # Errors
     /// [`Error::Region`] if it was destroyed before; [`Error::PrivilegeNotHeld`] if another task made it.
-    pub fn destroy_region(&self, region: &LogicalRegion) -> Result<()> {
+    pub fn destroy_region(&self, region: impl AsRef<LogicalRegion>) -> Result<()> {
+        let region = region.as_ref();
         self.state.check_created(region)?;
         region.tree().destroy()?;
         self.state.forget(region.tree().id());
         Ok(())
+    }
+}
+
+impl<F, const D: usize> AsRef<LogicalRegion> for Region<F, D> {
+    fn as_ref(&self) -> &LogicalRegion {
+        &self.logical
+    }
+}
+
+impl<F, const D: usize> AsRef<Partitioning> for Partition<F, D> {
+    fn as_ref(&self) -> &Partitioning {
+        self.logical.partitioning()
     }
 }
 

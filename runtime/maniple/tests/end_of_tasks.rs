@@ -48,7 +48,7 @@ fn nothing_is_launched_from_the_context_of_a_task_that_has_ended() {
         assert!(matches!(ended.launch(add(&same, 1)).await, Err(Error::Ended { .. })));
         assert!(matches!(ended.fill(&same, Cell::value, 1), Err(Error::Ended { .. })));
         assert!(matches!(ended.map_write(&same, Cell::value).await.err(), Some(Error::Ended { .. })));
-        ended.execution_fence();
+        assert!(matches!(ended.execution_fence().await, Err(Error::Ended { .. })));
         cx.launch(total(&cells)).await
     });
     assert_eq!(outcome.unwrap(), 0);
@@ -87,6 +87,7 @@ fn a_fence_does_not_wait_for_a_mapping_that_the_task_holds() {
         let mapping = cx.map_read(&cells, Cell::value).await?;
         cx.execution_fence();
         let sum = cx.launch(total(&cells)).await?;
+        cx.execution_fence().await?;
         drop(mapping);
         Ok(sum)
     });

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
 use maniple::prelude::*;
-use maniple::{Field, FieldId, RegionError};
+use maniple::{FieldId, RegionError};
 
 #[derive(Fields)]
 struct Cell {
@@ -48,7 +48,7 @@ fn a_region_of_another_runtime_is_refused_everywhere() {
         assert!(is_of_another_runtime(cx.map_write(&foreign, Cell::value).await));
         assert!(is_of_another_runtime(cx.fill(&foreign, Cell::value, 1)));
         assert!(is_of_another_runtime(cx.region_like::<Cell, _, 1>(&foreign)));
-        assert!(is_of_another_runtime(cx.destroy_region(foreign.logical())));
+        assert!(is_of_another_runtime(cx.destroy_region(&foreign)));
         let space = foreign.logical().space();
         assert!(is_of_another_runtime(cx.index_partition(space, 1, &[space.space().clone()])));
         cx.launch(add(&own)).await
@@ -88,4 +88,56 @@ fn a_field_is_filled_and_copied_as_the_type_that_it_holds() {
         Ok(any)
     });
     assert!(!outcome.unwrap());
+}
+
+#[test]
+fn messages_call_a_region_by_its_name_or_by_what_its_rows_are() {
+    let outcome = runtime().run(async |cx| {
+        let cells = cx.region::<Cell>(10)?;
+        let number = cells.logical().tree().id().0;
+        let halves = cells.partition(2).equal()?;
+        let partition = halves.logical().partitioning().id().0;
+        assert_eq!(format!("{cells:?}"), format!("Cell region {number}"));
+        assert_eq!(format!("{halves:?}"), format!("partition {partition} of Cell region {number}"));
+        let piece = format!("piece (1) of partition {partition} of Cell region {number}");
+        assert_eq!(format!("{:?}", halves.piece(1)?), piece);
+        let error = halves.piece(2).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{halves:?} has no color (2)")), "{error}");
+        let error = cells.partition_into(1.into(), vec![Rect::from(0..11).into()]).unwrap_err().to_string();
+        assert!(error.contains(&format!("outside Cell region {number}")), "{error}");
+
+        let thirds = cells.partition(3).equal()?.named("thirds");
+        assert_eq!(
+            format!("{:?}", thirds.piece(1)?),
+            format!("piece (1) of partition `thirds` of Cell region {number}")
+        );
+
+        let flags = cx.region::<Flag>(1)?.named("flags");
+        assert_eq!(format!("{flags:?}"), "region `flags`");
+        cx.destroy_region(&flags)?;
+        let error = cx.fill(&flags, Flag::byte, 1).unwrap_err().to_string();
+        assert!(error.starts_with("region `flags` has been destroyed"), "{error}");
+
+        let untyped = cx.logical_region(&cx.index_space(&Rect::from(0..1).into()), &cx.field_space(1))?;
+        assert_eq!(untyped.to_string(), format!("region {}", untyped.tree().id().0));
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn regions_and_partitions_are_destroyed_by_any_of_their_names() {
+    let outcome = runtime().run(async |cx| {
+        let (cells, others) = (cx.region::<Cell>(10)?, cx.region::<Cell>(10)?);
+        let (halves, thirds) = (cells.partition(2).equal()?, cells.partition(3).equal()?);
+        cx.destroy_partition(&halves)?;
+        cx.destroy_partition(thirds.logical().partitioning())?;
+        cx.destroy_region(&cells)?;
+        cx.destroy_region(others.logical())?;
+        let is_destroyed = |outcome: Result<()>| matches!(outcome, Err(Error::Region(RegionError::Destroyed { .. })));
+        assert!(is_destroyed(cx.destroy_partition(&thirds)) && is_destroyed(cx.destroy_partition(halves.logical())));
+        assert!(is_destroyed(cx.fill(&cells, Cell::value, 1)) && is_destroyed(cx.fill(&others, Cell::value, 1)));
+        Ok(())
+    });
+    outcome.unwrap();
 }

@@ -37,14 +37,12 @@ pub enum RegionError {
         what: String,
     },
     /// A region was named over an index space that is no part of its own.
-    #[error(
-        "{space} is not part of region {tree}; name the region by its own index space, or a piece of a partition of that"
-    )]
+    #[error("{space} is not part of {tree}; name the region by its own index space, or a piece of a partition of that")]
     NotInTree {
         /// The space.
         space: String,
-        /// The number of the region tree.
-        tree: u64,
+        /// The region tree.
+        tree: String,
     },
     /// A piece of a partition was to be destroyed by itself.
     #[error("a piece lives as long as its partition: destroy {partition} instead")]

@@ -21,7 +21,8 @@ pub const DEFAULT_MAX_FIELDS: usize = 512;
 /// A type that can be stored in a field: plain data, copied byte by byte, for which all bytes zero is a value (a field that was never
 /// written reads as zero).
 ///
-/// Implemented for every type with these properties; derive [`bytemuck::Zeroable`] for your own structs.
+/// Implemented for every type with these properties; derive [`bytemuck::Zeroable`] for your own structs (programs on `maniple`: see
+/// `maniple::bytemuck`).
 pub trait FieldValue: Copy + Send + Sync + Zeroable + 'static {}
 
 impl<T: Copy + Send + Sync + Zeroable + 'static> FieldValue for T {}

@@ -47,10 +47,23 @@ impl Forest {
     /// # Errors
     /// [`RegionError::Destroyed`] if either space was destroyed, [`RegionError::OtherRuntime`] if the index space is of another forest.
     pub fn region(&self, space: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion, RegionError> {
+        self.region_of("", space, fields)
+    }
+
+    /// A new region of which messages say what a row is: `Node region 3`.
+    ///
+    /// # Errors
+    /// As [`Forest::region`].
+    pub fn region_of(
+        &self,
+        row: &'static str,
+        space: &IndexSpaceNode,
+        fields: &Arc<FieldSpace>,
+    ) -> Result<LogicalRegion, RegionError> {
         self.check_own(space)?;
         space.check_alive()?;
         fields.check_alive()?;
-        Ok(LogicalRegion::root(self.take_ids(1), space.clone(), Arc::clone(fields)))
+        Ok(LogicalRegion::root(self.take_ids(1), row, space.clone(), Arc::clone(fields)))
     }
 
     /// Splits a space: one piece for each color, in row-major order.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use maniple_space::AnyPoint;
 
@@ -14,8 +14,13 @@ use crate::{FieldSpace, IndexSpaceNode, Partitioning, RegionError};
 pub struct TreeId(pub u64);
 
 /// A region tree: one region and everything below it.
+///
+/// Messages call it by its name if it has one, else by what its rows are and its number: ``region `nodes` ``, `Node region 3`, `region 3`.
 pub struct RegionTree {
     id: TreeId,
+    /// What a row is; empty if nobody said.
+    row: &'static str,
+    name: OnceLock<Box<str>>,
     root: IndexSpaceNode,
     fields: Arc<FieldSpace>,
     destroyed: AtomicBool,
@@ -40,6 +45,11 @@ impl RegionTree {
         &self.fields
     }
 
+    /// Names the region for messages. The first name stays.
+    pub fn set_name(&self, name: &str) {
+        self.name.get_or_init(|| name.into());
+    }
+
     /// Marks the tree destroyed: nothing new can be launched on it. What was launched keeps working.
     ///
     /// # Errors
@@ -59,7 +69,17 @@ impl RegionTree {
     }
 
     fn destroyed_error(&self) -> RegionError {
-        RegionError::Destroyed { what: format!("region {}", self.id.0) }
+        RegionError::Destroyed { what: self.to_string() }
+    }
+}
+
+impl fmt::Display for RegionTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name.get() {
+            Some(name) => write!(f, "region `{name}`"),
+            None if self.row.is_empty() => write!(f, "region {}", self.id.0),
+            None => write!(f, "{} region {}", self.row, self.id.0),
+        }
     }
 }
 
@@ -71,8 +91,9 @@ pub struct LogicalRegion {
 }
 
 impl LogicalRegion {
-    pub(crate) fn root(id: u64, space: IndexSpaceNode, fields: Arc<FieldSpace>) -> Self {
-        let tree = RegionTree { id: TreeId(id), root: space.clone(), fields, destroyed: AtomicBool::new(false) };
+    pub(crate) fn root(id: u64, row: &'static str, space: IndexSpaceNode, fields: Arc<FieldSpace>) -> Self {
+        let (name, root, destroyed) = (OnceLock::new(), space.clone(), AtomicBool::new(false));
+        let tree = RegionTree { id: TreeId(id), row, name, root, fields, destroyed };
         Self { tree: Arc::new(tree), space }
     }
 
@@ -133,7 +154,7 @@ impl LogicalRegion {
         if self.space.is_within(&self.tree.root) {
             return Ok(());
         }
-        Err(RegionError::NotInTree { space: self.space.to_string(), tree: self.tree.id.0 })
+        Err(RegionError::NotInTree { space: self.space.to_string(), tree: self.tree.to_string() })
     }
 
     /// # Errors
@@ -141,6 +162,12 @@ impl LogicalRegion {
     pub fn check_alive(&self) -> Result<(), RegionError> {
         self.tree.check_alive()?;
         self.space.check_alive()
+    }
+}
+
+impl AsRef<Self> for LogicalRegion {
+    fn as_ref(&self) -> &Self {
+        self
     }
 }
 
@@ -161,8 +188,8 @@ impl Hash for LogicalRegion {
 impl fmt::Display for LogicalRegion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.space {
-            IndexSpaceNode::Root(_) => write!(f, "region {}", self.tree.id.0),
-            piece => write!(f, "{piece} of region {}", self.tree.id.0),
+            IndexSpaceNode::Root(_) => self.tree.fmt(f),
+            piece => write!(f, "{piece} of {}", self.tree),
         }
     }
 }
@@ -204,7 +231,13 @@ impl LogicalPartition {
     /// # Errors
     /// [`RegionError::NoSuchColor`] when the partition has no such color.
     pub fn piece(&self, color: AnyPoint) -> Result<LogicalRegion, RegionError> {
-        Ok(LogicalRegion { tree: Arc::clone(&self.tree), space: self.partitioning.piece(color)? })
+        let space = self.partitioning.piece(color).map_err(|error| match error {
+            RegionError::NoSuchColor { colors, color, .. } => {
+                RegionError::NoSuchColor { partition: self.to_string(), colors, color }
+            }
+            other => other,
+        })?;
+        Ok(LogicalRegion { tree: Arc::clone(&self.tree), space })
     }
 
     /// # Errors
@@ -215,9 +248,15 @@ impl LogicalPartition {
     }
 }
 
+impl AsRef<Partitioning> for LogicalPartition {
+    fn as_ref(&self) -> &Partitioning {
+        &self.partitioning
+    }
+}
+
 impl fmt::Display for LogicalPartition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of region {}", self.partitioning, self.tree.id.0)
+        write!(f, "{} of {}", self.partitioning, self.tree)
     }
 }
 

@@ -38,6 +38,7 @@ pub struct RootSpace {
 /// A partition of an index space: for each color a subset of its points, disjoint or not, covering it or not.
 pub struct Partitioning {
     id: NodeId,
+    name: OnceLock<Box<str>>,
     parent: IndexSpaceNode,
     colors: AnyRect,
     pieces: Box<[Shape]>,
@@ -220,6 +221,7 @@ impl Partitioning {
     ) -> Self {
         Self {
             id,
+            name: OnceLock::new(),
             parent,
             colors,
             pieces,
@@ -234,6 +236,11 @@ impl Partitioning {
     #[must_use]
     pub fn id(&self) -> NodeId {
         self.id
+    }
+
+    /// Names the partition for messages. The first name stays.
+    pub fn set_name(&self, name: &str) {
+        self.name.get_or_init(|| name.into());
     }
 
     /// The space that is split.
@@ -324,7 +331,10 @@ impl Partitioning {
 
 impl fmt::Display for Partitioning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "partition {}", self.id.0)
+        match self.name.get() {
+            Some(name) => write!(f, "partition `{name}`"),
+            None => write!(f, "partition {}", self.id.0),
+        }
     }
 }
 

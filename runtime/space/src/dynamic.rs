@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::ops::Index;
 
 use crate::point::write_coordinates;
 use crate::space::write_rects;
@@ -78,6 +79,20 @@ impl AnyPoint {
     pub fn typed<const D: usize>(&self) -> Result<Point<D>, DimensionMismatch> {
         check(D, self.dim())?;
         Ok(Point(narrow(&self.coords)))
+    }
+}
+
+impl Index<usize> for AnyPoint {
+    type Output = i64;
+
+    /// A coordinate.
+    ///
+    /// # Panics
+    /// If the point has fewer dimensions.
+    #[inline]
+    #[track_caller]
+    fn index(&self, dimension: usize) -> &i64 {
+        &self.coords()[dimension]
     }
 }
 

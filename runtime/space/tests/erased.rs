@@ -87,4 +87,11 @@ fn erased_points_are_ordered_like_typed_ones_and_hashed() {
     assert_eq!(distinct.len(), 6);
     assert_ne!(AnyPoint::from(1), AnyPoint::from([1, 0]));
     assert_eq!(AnyPoint::from([4, 5]).coords(), [4, 5]);
+    assert_eq!(AnyPoint::from([4, 5])[1], 5);
+}
+
+#[test]
+#[should_panic(expected = "index out of bounds: the len is 2 but the index is 2")]
+fn an_erased_point_has_no_more_coordinates_than_dimensions() {
+    let _ = AnyPoint::from([4, 5])[2];
 }

@@ -107,6 +107,19 @@ in_each_dimension! {
         prop_assert!(partition::is_disjoint(&blocks) && partition::is_complete(&blocks, &parent));
     }
 
+    fn what_is_around_a_piece_is_no_further_from_one_of_its_points_than_the_halo<const D: usize>(
+        parent in space::<D>(),
+        pieces in spaces::<D>(),
+        halo in proptest::array::uniform::<_, D>(0i64..3),
+    ) {
+        let around = partition::around(&parent, &pieces, halo).unwrap();
+        let near = |a: Point<D>, b: Point<D>| (0..D).all(|d| (a[d] - b[d]).abs() <= halo[d]);
+        let expected: Vec<Points<D>> = pieces.iter().map(|piece| {
+            points_of(&parent).into_iter().filter(|&point| piece.points().any(|other| near(point, other))).collect()
+        }).collect();
+        assert_pieces(&around, &expected);
+    }
+
     fn a_restriction_moves_a_rectangle_by_a_matrix<const D: usize>(
         parent in space::<D>(),
         transform in proptest::array::uniform::<_, D>(proptest::array::uniform2(-2i64..3)),
@@ -312,6 +325,7 @@ fn requests_that_make_no_sense_are_refused() {
         partition::tiles(&parent, [2, 2], [-1, 0]),
         Err(PartitionError::NegativeHalo { dimension: 0, found: -1 })
     );
+    assert_eq!(partition::around(&parent, &[], [0, -2]), Err(PartitionError::NegativeHalo { dimension: 1, found: -2 }));
     assert_eq!(
         partition::pairwise_union(std::slice::from_ref(&parent), &[]),
         Err(PartitionError::LengthsDiffer { left: 1, right: 0 })

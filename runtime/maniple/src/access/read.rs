@@ -30,6 +30,23 @@ impl<'a, T: Copy, const D: usize> Read<'a, T, D> {
         self.column.place(point.into()).map(|place| unsafe { place.read() })
     }
 
+    /// A copy of all values, in the row-major order of their points.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        let mut values = Vec::with_capacity(self.space().volume() as usize);
+        for row in self.space().rows() {
+            values.extend_from_slice(&self.span(row));
+        }
+        values
+    }
+
+    /// The value at a point, for as long as the accessor could have lived.
+    #[track_caller]
+    pub(crate) fn into_ref(self, point: Point<D>) -> &'a T {
+        // SAFETY: the column's values are valid, and nobody changes them during `'a`.
+        unsafe { self.column.place_or_panic(point).as_ref() }
+    }
+
     /// The values of a row: a rectangle that is one point wide in all dimensions but the last. The elements are in the order of the last
     /// coordinate. Costs nothing where the layout keeps them together, a copy otherwise.
     ///

@@ -44,6 +44,13 @@ impl<'a, T: Copy, const D: usize> Write<'a, T, D> {
         })
     }
 
+    /// The value at a point, for as long as the accessor could have lived.
+    #[track_caller]
+    pub(crate) fn into_mut(self, point: Point<D>) -> &'a mut T {
+        // SAFETY: the column's values are valid; only this accessor touches them during `'a`, and it ends here.
+        unsafe { self.column.place_or_panic(point).as_mut() }
+    }
+
     /// Writes one value at all points.
     pub fn fill(&mut self, value: T) {
         let space = self.column.space();

@@ -23,6 +23,9 @@ pub(crate) struct Sharing {
 pub(crate) fn check(operation: &str, bounds: &[Bound], domain: &AnyRect, index_launch: bool) -> Result<Sharing> {
     let mut sharing = Sharing { shared: vec![false; bounds.len()], reduces_twice: vec![false; bounds.len()] };
     for (number, Bound { requirement, .. }) in bounds.iter().enumerate() {
+        if !index_launch {
+            check_single(operation, requirement)?;
+        }
         let meet = index_launch && domain.volume() > 1 && !points_apart(requirement);
         sharing.shared[number] = meet;
         if meet && requirement.privilege.interferes_with(requirement.privilege) {
@@ -44,6 +47,16 @@ pub(crate) fn check(operation: &str, bounds: &[Bound], domain: &AnyRect, index_l
         }
     }
     Ok(sharing)
+}
+
+/// Refuses a partition for a task that is launched once: there is no point that would pick a piece.
+fn check_single(operation: &str, requirement: &Requirement) -> Result<()> {
+    match &requirement.target {
+        Target::Region(..) => Ok(()),
+        Target::Partition(partition, _) => {
+            Err(Error::NoPieceNamed { operation: operation.to_owned(), partition: partition.to_string() })
+        }
+    }
 }
 
 /// Whether different points surely have no point of data in common.

@@ -111,8 +111,8 @@ impl<T> Launch<T> {
 impl Context {
     /// Launches a task once. Returns at once; the task takes effect at this place in program order.
     ///
-    /// A launch that is refused (a privilege that is not held, requirements that interfere, a region that was destroyed) gives a future that
-    /// fails.
+    /// A launch that is refused (a privilege that is not held, requirements that interfere, a region that was destroyed, a partition where only
+    /// one of its pieces can be meant) gives a future that fails.
     pub fn launch<T>(&self, task: Launch<T>) -> Future<T> {
         let one = AnyRect::from(Rect::<1>::from(0..1));
         Future::new(self.submit_task(task.launcher, one, false), 0)

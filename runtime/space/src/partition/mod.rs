@@ -32,4 +32,4 @@ pub use error::PartitionError;
 pub use field::{FieldRead, SliceField};
 pub use image::{image, image_rects};
 pub use preimage::{preimage, preimage_rects};
-pub use shape::{blocks, equal, restriction, tiles, weighted};
+pub use shape::{around, blocks, equal, restriction, tiles, weighted};

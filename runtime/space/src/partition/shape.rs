@@ -152,9 +152,7 @@ pub fn tiles<const D: usize>(
     if let Some(dimension) = (0..D).find(|&d| tile_shape[d] < 1) {
         return Err(PartitionError::BlockSize { dimension, found: tile_shape[dimension] });
     }
-    if let Some(dimension) = (0..D).find(|&d| halo[d] < 0) {
-        return Err(PartitionError::NegativeHalo { dimension, found: halo[dimension] });
-    }
+    check_halo(halo)?;
     let bounds = parent.bounds();
     let counts: [u64; D] = std::array::from_fn(|d| match bounds.extent(d) {
         0 => 0,
@@ -176,6 +174,42 @@ pub fn tiles<const D: usize>(
     });
     let pieces = pieces.collect();
     Ok((colors, pieces))
+}
+
+/// The pieces, each widened by `halo[d]` points on both sides of every dimension `d`, as far as the parent reaches: the parent's points that
+/// are, in each dimension, no further than that from a point of the piece.
+///
+/// Pieces need not be within the parent, nor the parent's points around them in any of the pieces.
+///
+/// ```
+/// use maniple_space::{partition, IndexSpace, Rect};
+/// let (grid, inside) = (Rect::from_shape([4, 6]), IndexSpace::from(Rect::new([1, 1], [2, 4])));
+/// let (_, tiles) = partition::blocks(&inside, [2, 2])?;
+/// let around = partition::around(&grid.into(), &tiles, [1, 1])?;
+/// assert_eq!(around[0].bounds(), Rect::new([0, 0], [3, 3]));
+/// # Ok::<(), partition::PartitionError>(())
+/// ```
+///
+/// # Errors
+/// When the halo is negative.
+pub fn around<const D: usize>(
+    parent: &IndexSpace<D>,
+    pieces: &[IndexSpace<D>],
+    halo: [i64; D],
+) -> Result<Vec<IndexSpace<D>>, PartitionError> {
+    check_halo(halo)?;
+    let grown = |piece: &IndexSpace<D>| match piece.rects() {
+        [rect] => IndexSpace::from(rect.grow(Point(halo))),
+        rects => IndexSpace::from_rects(rects.iter().map(|rect| rect.grow(Point(halo)))),
+    };
+    Ok(pieces.iter().map(|piece| parent.intersection(&grown(piece))).collect())
+}
+
+fn check_halo<const D: usize>(halo: [i64; D]) -> Result<(), PartitionError> {
+    match (0..D).find(|&d| halo[d] < 0) {
+        Some(dimension) => Err(PartitionError::NegativeHalo { dimension, found: halo[dimension] }),
+        None => Ok(()),
+    }
 }
 
 /// For each color `c`, the points of the space in `extent` moved by `transform * c + offset`:
