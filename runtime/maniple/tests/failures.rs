@@ -172,6 +172,28 @@ fn a_bad_contribution_to_one_part_spoils_no_other_however_they_are_put_together(
     }
 }
 
+#[test]
+fn a_copy_of_values_that_were_made_by_several_keeps_the_good_ones() {
+    let runtime = Runtime::builder().workers(2).mapper(Copies).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(12)?;
+        cx.launch(add(&cells, 1)).await?;
+        let pieces = cells.tiles([3], [1])?;
+        for color in 0..4 {
+            assert_eq!(cx.launch(contribute(&pieces.piece(color)?, color != 2)).await.is_ok(), color != 2);
+        }
+        assert!(cx.launch(total(&cells).tag(1)).await.is_err());
+        let single = cells.tiles([1], [0])?;
+        let mut sums = Vec::new();
+        for color in 0..12 {
+            sums.push(cx.launch(total(&single.piece(color)?).tag(2)).await.ok());
+        }
+        Ok(sums)
+    });
+    let expected = [2, 2, 3, 3, 2, 0, 0, 0, 0, 0, 2, 2].map(|sum| (sum > 0).then_some(sum));
+    assert_eq!(outcome.unwrap(), expected);
+}
+
 #[task(leaf)]
 fn raise(#[reduces(Max, value)] cells: Piece<Cell>) {
     for point in cells.points() {

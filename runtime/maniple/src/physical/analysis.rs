@@ -18,6 +18,7 @@ use super::instance::{Held, PhysicalInstance};
 use super::movement::{Movement, Preconditions, Source};
 use super::set::{EquivalenceSet, Order, PendingReduction, View};
 use super::state::{Instances, RegionData, Sink};
+use super::uses::Makers;
 use crate::runtime::RuntimeCore;
 
 /// One requirement of one operation with the instances chosen for it.
@@ -293,7 +294,7 @@ impl<'a> Analysis<'a> {
         let mut groups: SmallVec<[SmallVec<[&Movement; 2]>; 2]> = SmallVec::new();
         let mut known = FxHashMap::default();
         for movement in movements {
-            let key = (movement.route(), self.origins(movement));
+            let key = (movement.route(), self.makers(movement).shared());
             let group = *known.entry(key).or_insert(groups.len());
             if group == groups.len() {
                 groups.push(SmallVec::new());
@@ -311,17 +312,15 @@ impl<'a> Analysis<'a> {
     }
 
     /// Who made the values that a movement takes.
-    fn origins(&self, movement: &Movement) -> SmallVec<[Event; 8]> {
-        let mut origins = SmallVec::new();
+    fn makers(&self, movement: &Movement) -> Makers {
         match &movement.source {
             Source::Instance(source) => {
                 let set = self.set(movement.group, movement.set);
                 let from = set.find_view(source).expect("a source is one of the set's views");
-                set.views[from].writers.touching(&movement.cover, self.data.shapes(), &mut origins);
+                set.views[from].writers.makers(&movement.cover, &set.shape, self.data.shapes())
             }
-            Source::Fill(value) => origins.extend(value.origin()),
+            Source::Fill(value) => Makers::OfAll(value.origin().into_iter().collect()),
         }
-        origins
     }
 
     fn gather_movement(&mut self, movement: &Movement, after: &mut Preconditions) {
@@ -331,12 +330,16 @@ impl<'a> Analysis<'a> {
         after.need(movement.destination.ready());
         set.views[view].writers.touching(&movement.cover, shapes, &mut after.follows);
         set.views[view].readers.touching(&movement.cover, shapes, &mut after.follows);
-        self.origins(movement).into_iter().for_each(|event| after.need(event));
+        match self.makers(movement) {
+            Makers::OfAll(events) => events.into_iter().for_each(|event| after.need(event)),
+            Makers::OfParts(uses) => uses.events().for_each(|event| after.follow(event)),
+        }
     }
 
     fn commit_movement(&mut self, movement: &Movement, event: Event) {
         let forest = Arc::clone(self.data.root.space().forest());
         let realm = self.core.pruning_realm();
+        let makers = self.makers(movement);
         let set = self.data.group_mut(movement.group).set_mut(movement.set);
         if let Source::Instance(source) = &movement.source {
             let from = set.find_view(source).expect("a source is one of the set's views");
@@ -344,6 +347,10 @@ impl<'a> Analysis<'a> {
         }
         let to = set.find_view(&movement.destination).expect("made when the movement was gathered");
         set.add_writer(to, event, movement.cover.clone(), forest.shapes());
+        if let Makers::OfParts(makers) = makers {
+            // The copy does not fail with any of them, so whoever uses its values asks them too.
+            set.views[to].writers.append(makers);
+        }
         let valid = set.views[to].valid.plus(&movement.cover, &set.shape, forest.shapes());
         set.views[to].valid = valid;
     }

@@ -1,7 +1,7 @@
 //! Physical analysis: which instances hold current data, what must be copied, and what must be waited for.
 //!
 //! The state of a region ([`state`]) groups fields that were used alike ([`group`]); of each group, points that share one history form an
-//! equivalence set ([`set`]), which says which instances ([`instance`]) are valid and who uses them. [`selection`] turns a mapper's choices
+//! equivalence set ([`set`]), which says which instances ([`instance`]) are valid and who uses them ([`uses`]). [`selection`] turns a mapper's choices
 //! into instances, found in a [`table`] or made; [`analysis`] lists the data that must move ([`movement`]) and orders operations.
 //!
 //! Everything here happens under the lock of one region state and touches no thread.
@@ -16,3 +16,4 @@ pub(crate) mod set;
 mod set_index;
 pub(crate) mod state;
 pub(crate) mod table;
+pub(crate) mod uses;

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::cover::Cover;
 use super::instance::{Held, PhysicalInstance};
-use super::movement::add;
+use super::uses::Uses;
 use crate::fill::FillValue;
 
 /// The place of an operation in program order: of its launch, then of its point.
@@ -216,7 +216,7 @@ impl View {
     }
 
     fn uses(&self) -> impl Iterator<Item = Event> {
-        self.writers.0.iter().chain(&self.readers.0).map(|(event, _)| *event)
+        self.writers.events().chain(self.readers.events())
     }
 
     fn within(&self, part: &Shape, shapes: &ShapeTable) -> Option<Self> {
@@ -237,51 +237,5 @@ impl Drop for View {
             return;
         }
         self.instance.leave_behind(self.uses());
-    }
-}
-
-/// Uses of an instance for parts of a set, each ended when its event has triggered.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Uses(SmallVec<[(Event, Cover); 2]>);
-
-impl Uses {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Adds a use. With a realm, forgets ended ones whenever the list has doubled.
-    pub(crate) fn push(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
-        if let (Some(realm), true) = (realm, self.0.len() >= 8 && self.0.len().is_power_of_two()) {
-            self.0.retain(|(event, _)| !realm.has_triggered(*event));
-        }
-        self.0.push((event, cover));
-    }
-
-    /// The events of uses that touch `cover`.
-    pub(crate) fn touching(&self, cover: &Cover, shapes: &ShapeTable, events: &mut SmallVec<[Event; 8]>) {
-        for (event, used) in &self.0 {
-            if used.overlaps(cover, shapes) {
-                add(events, *event);
-            }
-        }
-    }
-
-    /// Adds a use. With a realm, it and an earlier one of the same points become one, which fails if either does.
-    fn join(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
-        let known = self.0.iter_mut().find(|(_, used)| *used == cover);
-        match (realm, known) {
-            (Some(realm), Some((known, _))) => *known = realm.merge(After::needs(&[*known, event])),
-            _ => self.push(event, cover, None),
-        }
-    }
-
-    /// Drops uses that lie within `cover`: somebody who comes after all of them stands for them now.
-    fn forget(&mut self, cover: &Cover, shapes: &ShapeTable) {
-        self.0.retain(|(_, used)| !cover.contains(used, shapes));
-    }
-
-    fn within(&self, part: &Shape, shapes: &ShapeTable) -> Self {
-        let uses = self.0.iter().map(|(event, cover)| (*event, cover.within(part, shapes)));
-        Self(uses.filter(|(_, cover)| !cover.is_nothing()).collect())
     }
 }

@@ -1,0 +1,92 @@
+//! Who uses an instance, and for which points.
+
+use maniple_realm::{After, Event, Realm};
+use maniple_region::{Shape, ShapeTable};
+use smallvec::SmallVec;
+
+use super::cover::Cover;
+use super::movement::add;
+
+/// Uses of an instance for parts of a set, each ended when its event has triggered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Uses(SmallVec<[(Event, Cover); 2]>);
+
+impl Uses {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a use. With a realm, forgets ended ones whenever the list has doubled.
+    pub(crate) fn push(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
+        if let (Some(realm), true) = (realm, self.0.len() >= 8 && self.0.len().is_power_of_two()) {
+            self.0.retain(|(event, _)| !realm.has_triggered(*event));
+        }
+        self.0.push((event, cover));
+    }
+
+    /// The events of uses that touch `cover`.
+    pub(crate) fn touching(&self, cover: &Cover, shapes: &ShapeTable, events: &mut SmallVec<[Event; 8]>) {
+        for (event, used) in &self.0 {
+            if used.overlaps(cover, shapes) {
+                add(events, *event);
+            }
+        }
+    }
+
+    /// The ends of all uses.
+    pub(crate) fn events(&self) -> impl Iterator<Item = Event> {
+        self.0.iter().map(|(event, _)| *event)
+    }
+
+    pub(crate) fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+
+    /// If these are writers: who made the values in `cover`, a part of `whole`.
+    pub(crate) fn makers(&self, cover: &Cover, whole: &Shape, shapes: &ShapeTable) -> Makers {
+        if self.0.iter().all(|(_, used)| used.contains(cover, shapes) || !used.overlaps(cover, shapes)) {
+            let mut events = SmallVec::new();
+            self.touching(cover, shapes, &mut events);
+            return Makers::OfAll(events);
+        }
+        let parts = self.0.iter().map(|(event, used)| (*event, used.and(cover, whole, shapes)));
+        Makers::OfParts(Self(parts.filter(|(_, part)| !part.is_nothing()).collect()))
+    }
+
+    /// Adds a use. With a realm, it and an earlier one of the same points become one, which fails if either does.
+    pub(crate) fn join(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
+        let known = self.0.iter_mut().find(|(_, used)| *used == cover);
+        match (realm, known) {
+            (Some(realm), Some((known, _))) => *known = realm.merge(After::needs(&[*known, event])),
+            _ => self.push(event, cover, None),
+        }
+    }
+
+    /// Drops uses that lie within `cover`: somebody who comes after all of them stands for them now.
+    pub(crate) fn forget(&mut self, cover: &Cover, shapes: &ShapeTable) {
+        self.0.retain(|(_, used)| !cover.contains(used, shapes));
+    }
+
+    pub(crate) fn within(&self, part: &Shape, shapes: &ShapeTable) -> Self {
+        let uses = self.0.iter().map(|(event, cover)| (*event, cover.within(part, shapes)));
+        Self(uses.filter(|(_, cover)| !cover.is_nothing()).collect())
+    }
+}
+
+/// Who made some values: if they fail, the values are spoilt.
+pub(crate) enum Makers {
+    /// All of them together.
+    OfAll(SmallVec<[Event; 8]>),
+    /// Each only a part.
+    OfParts(Uses),
+}
+
+impl Makers {
+    /// Those that are the same for all values.
+    pub(crate) fn shared(self) -> Option<SmallVec<[Event; 8]>> {
+        match self {
+            Self::OfAll(events) => Some(events),
+            Self::OfParts(_) => None,
+        }
+    }
+}
