@@ -112,7 +112,7 @@ impl Results {
         drop(sources);
     }
 
-    /// Notes that somebody looks at how these ended, and so at how those ended that they were computed from. Chains may be long, so without
+    /// Notes that somebody has seen these fail, and so how those ended that they were computed from. Chains may be long, so without
     /// recursion.
     fn observe(&self) {
         let look = |results: &Self| match results.observed.swap(true, Ordering::AcqRel) {
@@ -145,15 +145,15 @@ impl Results {
     }
 
     async fn end(&self) {
-        self.observe();
         self.completed().await;
+        // What they came from may have failed and they not, as a launch of no points: that has not been seen.
+        if self.error().is_some() {
+            self.observe();
+        }
     }
 
     /// Waits for one result. That one point of many ended well tells nobody how the others did.
     async fn end_of<T: Clone + 'static>(&self, index: usize) -> Result<T> {
-        if self.values.len() == 1 {
-            self.observe();
-        }
         self.completed().await;
         self.seen(index)
     }

@@ -123,6 +123,28 @@ fn who_has_seen_a_point_succeed_has_not_seen_another_fail() {
 }
 
 #[task(leaf)]
+fn take(#[point] point: Point<1>, number: i64) -> i64 {
+    point[0] + number
+}
+
+#[task(leaf)]
+fn fail_at_once() -> Result<i64> {
+    Err(Error::application("nothing"))
+}
+
+#[test]
+fn a_launch_of_no_points_shows_no_failure_of_what_it_was_given() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let number = cx.launch(fail_at_once());
+        let none = cx.index_launch(0, take(&number)).all().await?;
+        assert!(none.is_empty());
+        Ok(())
+    });
+    assert!(matches!(outcome, Err(Error::TaskFailed { .. })), "{outcome:?}");
+}
+
+#[task(leaf)]
 fn contribute(#[reduces(Sum, value)] cells: Piece<Cell>, good: bool) -> Result<()> {
     for point in cells.points() {
         cells.value.fold(point, 1);

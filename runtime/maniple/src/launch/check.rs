@@ -101,11 +101,20 @@ fn check_projection(requirement: &Requirement, domain: &AnyRect) -> Result<()> {
         }
         target => {
             for point in domain.points() {
-                target.region_at(point, domain)?;
+                region_at(target, point, domain)?;
             }
         }
     }
     Ok(())
+}
+
+/// The data of a point. A custom projection may name what was destroyed.
+fn region_at(target: &Target, point: AnyPoint, domain: &AnyRect) -> Result<LogicalRegion> {
+    let region = target.region_at(point, domain)?;
+    if let Target::Region(_, Some(_)) | Target::Partition(_, Projection::Custom(_)) = target {
+        region.check_alive()?;
+    }
+    Ok(region)
 }
 
 /// Refuses a requirement with which points of the launch interfere.
@@ -172,7 +181,7 @@ fn points_interfere(operation: &str, requirement: &Requirement, first: AnyPoint,
 }
 
 fn regions_of(requirement: &Requirement, domain: &AnyRect) -> Result<Vec<(AnyPoint, LogicalRegion)>> {
-    let regions = domain.points().map(|point| Ok((point, requirement.target.region_at(point, domain)?)));
+    let regions = domain.points().map(|point| Ok((point, region_at(&requirement.target, point, domain)?)));
     regions.collect()
 }
 
