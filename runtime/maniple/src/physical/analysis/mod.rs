@@ -4,21 +4,24 @@
 //! events that the operation must come after are gathered. When its own event is known, the requirements are *committed*: the operation
 //! becomes the latest writer, or one of the readers. No requirement is committed before all are prepared, or an operation could come to wait
 //! for itself.
+//!
+//! Data comes by [`copies`], and by [`settling`] reductions that are pending.
+
+mod copies;
+mod settling;
 
 use std::sync::Arc;
 
 use maniple_realm::{Event, Realm};
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, ShapeTable};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::cover::Cover;
-use super::group::SetId;
-use super::instance::{Held, PhysicalInstance};
-use super::movement::{Movement, Preconditions, Source};
-use super::set::{EquivalenceSet, Order, PendingReduction, View};
-use super::state::{Instances, RegionData, Sink};
-use super::uses::Makers;
+use crate::physical::cover::Cover;
+use crate::physical::group::SetId;
+use crate::physical::instance::{Held, PhysicalInstance};
+use crate::physical::movement::Preconditions;
+use crate::physical::set::{EquivalenceSet, Order, PendingReduction, View};
+use crate::physical::state::{Instances, RegionData, Sink};
 use crate::runtime::RuntimeCore;
 
 /// One requirement of one operation with the instances chosen for it.
@@ -37,9 +40,6 @@ pub(crate) struct Access<'a> {
 
 /// Copies of a set's values are looked through for such that nobody needs when there are this many, and each time that they have doubled.
 const MANY_COPIES: usize = 256;
-
-/// Reductions to more different parts of a set are applied as one operation.
-const MANY_COVERS: usize = 256;
 
 /// How an access treats the sets that it touches.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -219,183 +219,6 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Applies a set's pending reductions where the set's data is at home.
-    fn settle_pending(&mut self, group: usize, id: SetId, preferred: &Arc<PhysicalInstance>, fields: &FieldMask) {
-        if let Some(sink) = self.data.sink.clone() {
-            let target = sink.instances.iter().find(|(held, _)| held.overlaps(fields));
-            target.into_iter().for_each(|(_, instance)| self.apply_pending(group, id, instance, fields));
-            return;
-        }
-        let home = self.home(self.set(group, id), preferred).unwrap_or_else(|| Arc::clone(preferred));
-        let mut movements = SmallVec::new();
-        self.find_sources(group, id, &Cover::Everything, &home, &mut movements);
-        self.issue(&movements);
-        self.apply_pending(group, id, &home, fields);
-    }
-
-    /// An instance that can hold all points of a set: the preferred one, else one with current values, else any that the set knows.
-    fn home(&self, set: &EquivalenceSet, preferred: &Arc<PhysicalInstance>) -> Option<Arc<PhysicalInstance>> {
-        if preferred.can_hold(&set.shape) {
-            return Some(Arc::clone(preferred));
-        }
-        let known = || set.views.iter().filter(|view| view.instance.can_hold(&set.shape));
-        let best = known().find(|view| view.valid.is_everything()).or_else(|| known().next());
-        best.map(|view| Arc::clone(view.instance.arc()))
-    }
-
-    /// Lists the movements that give `instance` current values (but for pending reductions) of `wanted`.
-    fn find_sources(
-        &mut self,
-        group: usize,
-        id: SetId,
-        wanted: &Cover,
-        instance: &Arc<PhysicalInstance>,
-        movements: &mut SmallVec<[Movement; 4]>,
-    ) {
-        let forest = Arc::clone(self.data.root.space().forest());
-        let shapes = forest.shapes();
-        let fields = self.data.group(group).fields.clone();
-        let set = self.data.group(group).set(id);
-        let mut missing = set.missing(instance, wanted, shapes);
-        if missing.is_nothing() {
-            return;
-        }
-        let mut movement = |source: Source, cover: Cover| {
-            let Some(shape) = cover.shape(&set.shape).cloned() else { return };
-            let destination = Arc::clone(instance);
-            movements.push(Movement { group, set: id, fields: fields.clone(), cover, shape, source, destination });
-        };
-        let useful = |view: &&View| view.valid.overlaps(&missing, shapes) && view.instance.id() != instance.id();
-        let mut sources: SmallVec<[(Arc<PhysicalInstance>, Cover); 4]> =
-            set.views.iter().filter(useful).map(|view| (Arc::clone(view.instance.arc()), view.valid.clone())).collect();
-        if sources.len() > 1 {
-            let candidates: Vec<_> = sources.iter().map(|(source, _)| Arc::clone(source)).collect();
-            let order = (self.rank)(&candidates, instance);
-            sources.sort_by_key(|(source, _)| {
-                let position = candidates.iter().position(|candidate| candidate.id() == source.id());
-                position.and_then(|position| order.iter().position(|&ranked| ranked == position)).unwrap_or(usize::MAX)
-            });
-        }
-        for (source, valid) in sources {
-            let part = valid.and(&missing, &set.shape, shapes);
-            if !part.is_nothing() {
-                missing = missing.minus(&part, &set.shape, shapes);
-                movement(Source::Instance(source), part);
-            }
-        }
-        if let (Some(value), false) = (&set.fill, missing.is_nothing()) {
-            movement(Source::Fill(value.clone()), missing);
-        }
-    }
-
-    /// Has the machine carry movements out and notes the result: one operation for all that have source and destination in common, and whose
-    /// values come from the same operations, so that the failure of one of those spoils nothing else.
-    fn issue(&mut self, movements: &[Movement]) {
-        let mut groups: SmallVec<[SmallVec<[&Movement; 2]>; 2]> = SmallVec::new();
-        let mut known = FxHashMap::default();
-        for movement in movements {
-            let key = (movement.route(), self.makers(movement).shared());
-            let group = *known.entry(key).or_insert(groups.len());
-            if group == groups.len() {
-                groups.push(SmallVec::new());
-            }
-            groups[group].push(movement);
-        }
-        for group in groups {
-            let together = || group.iter().copied();
-            let mut after = Preconditions::default();
-            together().for_each(|movement| self.gather_movement(movement, &mut after));
-            let event = self.core.transfer(together().flat_map(Movement::transfers), &after);
-            self.core.note_copies(event, together(), &after);
-            together().for_each(|movement| self.commit_movement(movement, event));
-        }
-    }
-
-    /// Who made the values that a movement takes.
-    fn makers(&self, movement: &Movement) -> Makers {
-        match &movement.source {
-            Source::Instance(source) => {
-                let set = self.set(movement.group, movement.set);
-                let from = set.find_view(source).expect("a source is one of the set's views");
-                set.views[from].writers.makers(&movement.cover, &set.shape, self.data.shapes())
-            }
-            Source::Fill(value) => Makers::OfAll(value.origin().into_iter().collect()),
-        }
-    }
-
-    fn gather_movement(&mut self, movement: &Movement, after: &mut Preconditions) {
-        let view = self.view(movement.group, movement.set, &movement.destination, after);
-        let set = self.set(movement.group, movement.set);
-        let shapes = self.data.shapes();
-        after.need(movement.destination.ready());
-        set.views[view].writers.touching(&movement.cover, shapes, &mut after.follows);
-        set.views[view].readers.touching(&movement.cover, shapes, &mut after.follows);
-        match self.makers(movement) {
-            Makers::OfAll(events) => events.into_iter().for_each(|event| after.need(event)),
-            Makers::OfParts(uses) => uses.events().for_each(|event| after.follow(event)),
-        }
-    }
-
-    fn commit_movement(&mut self, movement: &Movement, event: Event) {
-        let forest = Arc::clone(self.data.root.space().forest());
-        let realm = self.core.pruning_realm();
-        let makers = self.makers(movement);
-        let set = self.data.group_mut(movement.group).set_mut(movement.set);
-        if let Source::Instance(source) = &movement.source {
-            let from = set.find_view(source).expect("a source is one of the set's views");
-            set.add_reader(from, event, movement.cover.clone(), realm);
-        }
-        let to = set.find_view(&movement.destination).expect("made when the movement was gathered");
-        set.add_writer(to, event, movement.cover.clone(), forest.shapes());
-        if let Makers::OfParts(makers) = makers {
-            // The copy does not fail with any of them, so whoever uses its values asks them too.
-            set.views[to].writers.append(makers);
-        }
-        let valid = set.views[to].valid.plus(&movement.cover, &set.shape, forest.shapes());
-        set.views[to].valid = valid;
-    }
-
-    /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of it, in program order:
-    /// one operation for all that have their points in common, so that the failure of a contributor spoils no other points.
-    fn apply_pending(&mut self, group: usize, id: SetId, into: &Arc<PhysicalInstance>, fields: &FieldMask) {
-        let pending = std::mem::take(&mut self.set_mut(group, id).pending);
-        if pending.is_empty() {
-            return;
-        }
-        // What used the instance before, unknown to the set, is among the view's readers now.
-        self.view(group, id, into, &mut Preconditions::default());
-        let fields = self.data.group(group).fields.intersection(fields);
-        for (cover, together) in by_cover(pending) {
-            self.apply_together(group, id, (&cover, &together), (into, &fields));
-        }
-        self.set_mut(group, id).keep_only(into);
-    }
-
-    /// Applies reductions to a part of a set, as one operation. Like a task that contributes in place, it looks at no values.
-    fn apply_together(
-        &mut self,
-        group: usize,
-        id: SetId,
-        (cover, together): (&Cover, &[PendingReduction]),
-        (into, fields): (&Arc<PhysicalInstance>, &FieldMask),
-    ) {
-        let mut after = Preconditions::default();
-        after.need(into.ready());
-        let set = self.set(group, id);
-        let view = view_of(set, into);
-        set.views[view].writers.touching(cover, self.data.shapes(), &mut after.follows);
-        set.views[view].readers.touching(cover, self.data.shapes(), &mut after.follows);
-        together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
-        let transfers = self.core.reductions(together, &set.shape, fields, into);
-        let event = self.core.transfer(transfers, &after);
-        self.core.note_reductions(event, together, into, &after);
-        for reduction in together {
-            reduction.buffer.leave_behind([event]);
-        }
-        let (forest, realm) = (Arc::clone(self.data.root.space().forest()), self.core.pruning_realm());
-        self.set_mut(group, id).add_changer(view, event, cover.clone(), (forest.shapes(), realm));
-    }
-
     /// Adds what an access to part of a set must come after.
     fn gather(
         &mut self,
@@ -517,25 +340,6 @@ impl<'a> Analysis<'a> {
     fn set_mut(&mut self, group: usize, id: SetId) -> &mut EquivalenceSet {
         self.data.group_mut(group).set_mut(id)
     }
-}
-
-/// Reductions by the points that they are about, those of the first first. Beyond a number of different sets of points, all are one: whoever
-/// looks at the values must look through the list.
-fn by_cover(pending: Vec<PendingReduction>) -> Vec<(Cover, Vec<PendingReduction>)> {
-    let mut groups: Vec<(Cover, Vec<PendingReduction>)> = Vec::new();
-    for reduction in pending {
-        let known = groups.iter().position(|(cover, _)| *cover == reduction.cover || groups.len() > MANY_COVERS);
-        match known {
-            Some(group) => groups[group].1.push(reduction),
-            None => groups.push((reduction.cover.clone(), vec![reduction])),
-        }
-    }
-    if groups.len() <= MANY_COVERS {
-        return groups;
-    }
-    let mut all: Vec<_> = groups.into_iter().flat_map(|(_, together)| together).collect();
-    all.sort_by_key(|reduction| reduction.order);
-    vec![(Cover::Everything, all)]
 }
 
 fn view_of(set: &EquivalenceSet, instance: &PhysicalInstance) -> usize {

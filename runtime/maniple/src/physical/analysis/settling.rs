@@ -1,0 +1,108 @@
+//! Applying reductions that are pending (Bauer 2014, chapter 5): the values must be there, in an instance that has room for them.
+
+use std::sync::Arc;
+
+use maniple_region::FieldMask;
+use smallvec::SmallVec;
+
+use super::{Analysis, view_of};
+use crate::physical::cover::Cover;
+use crate::physical::group::SetId;
+use crate::physical::instance::PhysicalInstance;
+use crate::physical::movement::Preconditions;
+use crate::physical::set::{EquivalenceSet, PendingReduction};
+
+/// Reductions to more different parts of a set are applied as one operation.
+const MANY_COVERS: usize = 256;
+
+impl Analysis<'_> {
+    /// Applies a set's pending reductions where the set's data is at home.
+    pub(super) fn settle_pending(
+        &mut self,
+        group: usize,
+        id: SetId,
+        preferred: &Arc<PhysicalInstance>,
+        fields: &FieldMask,
+    ) {
+        if let Some(sink) = self.data.sink.clone() {
+            let target = sink.instances.iter().find(|(held, _)| held.overlaps(fields));
+            target.into_iter().for_each(|(_, instance)| self.apply_pending(group, id, instance, fields));
+            return;
+        }
+        let home = self.home(self.set(group, id), preferred).unwrap_or_else(|| Arc::clone(preferred));
+        let mut movements = SmallVec::new();
+        self.find_sources(group, id, &Cover::Everything, &home, &mut movements);
+        self.issue(&movements);
+        self.apply_pending(group, id, &home, fields);
+    }
+
+    /// An instance that can hold all points of a set: the preferred one, else one with current values, else any that the set knows.
+    fn home(&self, set: &EquivalenceSet, preferred: &Arc<PhysicalInstance>) -> Option<Arc<PhysicalInstance>> {
+        if preferred.can_hold(&set.shape) {
+            return Some(Arc::clone(preferred));
+        }
+        let known = || set.views.iter().filter(|view| view.instance.can_hold(&set.shape));
+        let best = known().find(|view| view.valid.is_everything()).or_else(|| known().next());
+        best.map(|view| Arc::clone(view.instance.arc()))
+    }
+
+    /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of it, in program order:
+    /// one operation for all that have their points in common, so that the failure of a contributor spoils no other points.
+    pub(super) fn apply_pending(&mut self, group: usize, id: SetId, into: &Arc<PhysicalInstance>, fields: &FieldMask) {
+        let pending = std::mem::take(&mut self.set_mut(group, id).pending);
+        if pending.is_empty() {
+            return;
+        }
+        // What used the instance before, unknown to the set, is among the view's readers now.
+        self.view(group, id, into, &mut Preconditions::default());
+        let fields = self.data.group(group).fields.intersection(fields);
+        for (cover, together) in by_cover(pending) {
+            self.apply_together(group, id, (&cover, &together), (into, &fields));
+        }
+        self.set_mut(group, id).keep_only(into);
+    }
+
+    /// Applies reductions to a part of a set, as one operation. Like a task that contributes in place, it looks at no values.
+    fn apply_together(
+        &mut self,
+        group: usize,
+        id: SetId,
+        (cover, together): (&Cover, &[PendingReduction]),
+        (into, fields): (&Arc<PhysicalInstance>, &FieldMask),
+    ) {
+        let mut after = Preconditions::default();
+        after.need(into.ready());
+        let set = self.set(group, id);
+        let view = view_of(set, into);
+        set.views[view].writers.touching(cover, self.data.shapes(), &mut after.follows);
+        set.views[view].readers.touching(cover, self.data.shapes(), &mut after.follows);
+        together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
+        let transfers = self.core.reductions(together, &set.shape, fields, into);
+        let event = self.core.transfer(transfers, &after);
+        self.core.note_reductions(event, together, into, &after);
+        for reduction in together {
+            reduction.buffer.leave_behind([event]);
+        }
+        let (forest, realm) = (Arc::clone(self.data.root.space().forest()), self.core.pruning_realm());
+        self.set_mut(group, id).add_changer(view, event, cover.clone(), (forest.shapes(), realm));
+    }
+}
+
+/// Reductions by the points that they are about, those of the first first. Beyond a number of different sets of points, all are one: whoever
+/// looks at the values must look through the list.
+fn by_cover(pending: Vec<PendingReduction>) -> Vec<(Cover, Vec<PendingReduction>)> {
+    let mut groups: Vec<(Cover, Vec<PendingReduction>)> = Vec::new();
+    for reduction in pending {
+        let known = groups.iter().position(|(cover, _)| *cover == reduction.cover || groups.len() > MANY_COVERS);
+        match known {
+            Some(group) => groups[group].1.push(reduction),
+            None => groups.push((reduction.cover.clone(), vec![reduction])),
+        }
+    }
+    if groups.len() <= MANY_COVERS {
+        return groups;
+    }
+    let mut all: Vec<_> = groups.into_iter().flat_map(|(_, together)| together).collect();
+    all.sort_by_key(|reduction| reduction.order);
+    vec![(Cover::Everything, all)]
+}
