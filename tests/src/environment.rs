@@ -70,27 +70,31 @@ impl Environment {
         }
     }
 
-    /// Starts a runtime.
+    /// Starts a runtime, with or without a record of the tasks and copies that it issues, and a trace of what mappers decide.
     ///
     /// # Errors
     /// As [`maniple::RuntimeBuilder::build`].
-    pub fn start(&self) -> Result<Runtime, Error> {
+    pub fn start(&self, graph: bool, trace: bool) -> Result<Runtime, Error> {
         let (kind, seed) = (self.mapper, self.seed);
         let factory = move |_: &Machine, processor: ProcessorId| -> Box<dyn Mapper> {
             let seed = seed.wrapping_add(processor.0.into());
             match kind {
-                MapperKind::Default => Box::new(DefaultMapper::new()),
-                MapperKind::Piecewise => Box::new(DefaultMapper::piecewise()),
-                MapperKind::Random => Box::new(RandomMapper::new(seed)),
+                MapperKind::Default => boxed(DefaultMapper::new(), trace),
+                MapperKind::Piecewise => boxed(DefaultMapper::piecewise(), trace),
+                MapperKind::Random => boxed(RandomMapper::new(seed), trace),
                 MapperKind::Logged => Box::new(LoggingMapper::with_sink(RandomMapper::new(seed), |line| {
                     assert!(!line.is_empty(), "a decision has a text");
                 })),
-                MapperKind::Unsound => Box::new(UnsoundMapper::new(seed)),
+                MapperKind::Unsound => boxed(UnsoundMapper::new(seed), trace),
             }
         };
         let builder = Runtime::builder().machine(self.machine.clone()).workers(self.workers).window(self.window);
-        builder.mapper_for(factory).record_graph(std::env::var_os("GRAPH").is_some()).build()
+        builder.mapper_for(factory).record_graph(graph).build()
     }
+}
+
+fn boxed(mapper: impl Mapper + 'static, trace: bool) -> Box<dyn Mapper> {
+    if trace { Box::new(LoggingMapper::with_sink(mapper, |line| eprintln!("{line}"))) } else { Box::new(mapper) }
 }
 
 /// Processors that see one to three memories each, not all the same, and not all large.
@@ -102,7 +106,7 @@ fn machine(random: &mut Rng, processors: usize, room: Room) -> Machine {
     let mut memories: Vec<(MemoryId, bool)> = Vec::new();
     for number in 0..count {
         let (capacity, large) = match room {
-            Room::Tight => (random.u64(256..8192), true),
+            Room::Tight => (random.u64(64..4096), true),
             Room::Enough if number == 0 || random.bool() => (PLENTY, true),
             Room::Enough => (random.u64(0..2048), false),
         };

@@ -1,4 +1,35 @@
-//! Tests across crates: random programs against a sequential oracle.
+//! Tests of Maniple across crates: random programs that run in parallel must equal a sequential oracle, value by value.
+//!
+//! In reading order:
+//!
+//! - [`program`]: programs as plain data: statements over region trees, nested blocks for tasks that launch; [`value`]: what fields hold and how
+//!   it is reduced;
+//! - [`oracle`]: what a program means: run statement by statement on one copy of each region, from sets of points alone;
+//! - [`generate`]: programs from seeds, made beside the oracle so that nearly every statement is legal, and the others must be refused;
+//!   [`census`]: what such programs consist of;
+//! - [`environment`]: random machines, mappers and limits from seeds, none of which may change a result;
+//! - [`execute`]: a program carried out through the public interface of the runtime, compared with the oracle on the way and at the end; also
+//!   the mistakes on purpose that show that the comparison is no formality;
+//! - [`trial`]: one seed of one family of programs: program, environment, run and outcome; [`watch`]: the same for programs that may hang;
+//! - [`shrink`]: a smaller program that still fails.
+//!
+//! Two programs use it: `tests/random_programs.rs` runs a fixed set of seeds, `src/bin/torture.rs` as many as one likes, and replays
+//! failures.
+//!
+//! The other tests of this crate do without: `tests/rules.rs` (the programming model, a rule a test), `tests/misuse.rs` (errors that name task,
+//! region and field), `tests/golden_circuit.rs` and `tests/golden_sources.rs` (which tasks wait for which, and what is copied),
+//! `tests/compile_fail.rs` (what must not compile).
+//!
+//! ```
+//! use maniple_tests::trial::{Family, Trial};
+//!
+//! let trial = Trial::new(Family::Nested, 7);
+//! println!("{} in {:?}", trial.program(), trial.environment());
+//! let outcome = trial.run();
+//! assert!(outcome.is_right(), "{:?}", outcome.deviations);
+//! ```
+
+pub mod census;
 pub mod environment;
 pub mod execute;
 pub mod generate;
@@ -7,3 +38,4 @@ pub mod program;
 pub mod shrink;
 pub mod trial;
 pub mod value;
+pub mod watch;

@@ -94,6 +94,16 @@ impl fmt::Debug for Column {
 #[derive(Clone, Default)]
 pub struct Block(pub Vec<Statement>);
 
+impl Block {
+    /// Visits all statements in reading order, nested ones too.
+    pub fn each<'a>(&'a self, visit: &mut impl FnMut(&'a Statement)) {
+        for statement in &self.0 {
+            visit(statement);
+            statement.nested().iter().for_each(|block| block.each(visit));
+        }
+    }
+}
+
 /// One step of a program.
 #[derive(Clone)]
 pub struct Statement {
@@ -101,6 +111,21 @@ pub struct Statement {
     pub id: StatementId,
     /// What it does.
     pub action: Action,
+}
+
+impl Statement {
+    /// The blocks inside it.
+    #[must_use]
+    pub fn nested(&self) -> &[Block] {
+        match &self.action {
+            Action::Launch(launch) => match &launch.body {
+                Body::Blocks { blocks, .. } => blocks,
+                Body::Leaf => &[],
+            },
+            Action::Inline(inline) => std::slice::from_ref(&inline.during),
+            _ => &[],
+        }
+    }
 }
 
 /// What a statement does.

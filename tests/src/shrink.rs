@@ -1,26 +1,28 @@
 //! Smaller programs with the same failure.
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::oracle::World;
-use crate::program::{Action, Block, Body, Launch, Program, Statement};
+use crate::program::{Action, Block, Body, Launch, Program};
 use crate::trial::Trial;
 
-/// After how long a small program counts as hanging.
+/// After how long without progress a program counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Drops statements, requirements, arguments and fields as long as some deviation remains, and gives the smallest program found.
+///
+/// A failure may depend on the schedule: a smaller program is taken to be right only after so many tries.
 #[must_use]
-pub fn shrink(trial: &Trial, program: Program, deviations: &[String]) -> Program {
-    let trial = &Hunt { trial, kinds: deviations.iter().map(|deviation| kind(deviation)).collect() };
+pub fn shrink(trial: &Trial, program: Program, deviations: &[String], tries: usize) -> Program {
+    let hunt = &Hunt { trial, deviations, tries };
     let mut smallest = program;
     loop {
         let before = size(&smallest.body);
         for width in [32, 8, 3, 1] {
-            smallest = drop_statements(trial, smallest, width);
+            smallest = drop_statements(hunt, smallest, width);
         }
-        smallest = simplify(trial, smallest);
+        smallest = simplify(hunt, smallest);
         if size(&smallest.body) == before {
             return smallest;
         }
@@ -30,7 +32,14 @@ pub fn shrink(trial: &Trial, program: Program, deviations: &[String]) -> Program
 /// What is being looked for.
 struct Hunt<'a> {
     trial: &'a Trial,
-    kinds: Vec<String>,
+    deviations: &'a [String],
+    tries: usize,
+}
+
+/// Whether some deviation of one run is like one of another: the same but for names and values.
+#[must_use]
+pub fn are_alike(some: &[String], others: &[String]) -> bool {
+    some.iter().any(|one| others.iter().any(|other| kind(one) == kind(other)))
 }
 
 /// A deviation without its numbers.
@@ -39,33 +48,20 @@ fn kind(deviation: &str) -> String {
     words.take(6).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a program has a meaning and still deviates as it did, or hangs.
-fn fails(hunt: &Hunt<'_>, program: &Program) -> bool {
-    let same = |deviation: &String| hunt.kinds.contains(&kind(deviation));
-    World::run(&program.body).is_ok()
-        && (0..hunt.trial.tries).any(|_| run_patiently(hunt.trial, program).iter().any(same))
-}
-
-/// How one run of a program deviates. A run that hangs is left behind.
-fn run_patiently(trial: &Trial, program: &Program) -> Vec<String> {
-    let (sender, receiver) = mpsc::channel();
-    let (trial, program) = (trial.clone(), program.clone());
-    std::thread::spawn(move || {
-        // Nobody listens any more if this took too long.
-        let _ = sender.send(trial.run_program(program));
-    });
-    match receiver.recv_timeout(PATIENCE) {
-        Ok(outcome) => outcome.err().unwrap_or_default(),
-        Err(_) => vec!["hang".to_owned()],
+impl Hunt<'_> {
+    /// Whether a program has a meaning and still deviates as the first one did.
+    fn fails(&self, program: &Program) -> bool {
+        let run = || self.trial.watch(program.clone(), PATIENCE).deviations;
+        World::run(&program.body).is_ok() && (0..self.tries).any(|_| are_alike(&run(), self.deviations))
     }
 }
 
-fn drop_statements(trial: &Hunt<'_>, mut program: Program, width: usize) -> Program {
+fn drop_statements(hunt: &Hunt<'_>, mut program: Program, width: usize) -> Program {
     let mut end = count(&program.body);
     while end > 0 {
         let start = end.saturating_sub(width);
         let smaller = Program { body: without(&program.body, &mut 0, start..end), ..program.clone() };
-        if fails(trial, &smaller) {
+        if hunt.fails(&smaller) {
             program = smaller;
         }
         end = start.min(count(&program.body));
@@ -74,20 +70,11 @@ fn drop_statements(trial: &Hunt<'_>, mut program: Program, width: usize) -> Prog
 }
 
 /// The number of statements, nested ones too.
-fn count(block: &Block) -> usize {
-    block.0.iter().map(|statement| 1 + nested(statement).map(count).sum::<usize>()).sum()
-}
-
-fn nested(statement: &Statement) -> impl Iterator<Item = &Block> {
-    let blocks: &[Block] = match &statement.action {
-        Action::Launch(launch) => match &launch.body {
-            Body::Blocks { blocks, .. } => blocks,
-            Body::Leaf => &[],
-        },
-        Action::Inline(inline) => std::slice::from_ref(&inline.during),
-        _ => &[],
-    };
-    blocks.iter()
+#[must_use]
+pub fn count(block: &Block) -> usize {
+    let mut count = 0;
+    block.each(&mut |_| count += 1);
+    count
 }
 
 /// A measure of how much there is to read.
@@ -120,12 +107,12 @@ fn without(block: &Block, next: &mut usize, dropped: std::ops::Range<usize>) -> 
 }
 
 /// Simplifies launches one by one.
-fn simplify(trial: &Hunt<'_>, mut program: Program) -> Program {
+fn simplify(hunt: &Hunt<'_>, mut program: Program) -> Program {
     for number in 0..count(&program.body) {
         let mut edit = 0;
         while let Some(body) = edited(&program.body, &mut 0, number, edit) {
             let smaller = Program { body, ..program.clone() };
-            if fails(trial, &smaller) {
+            if hunt.fails(&smaller) {
                 program = smaller;
             } else {
                 edit += 1;

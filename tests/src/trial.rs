@@ -3,14 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+
+use maniple::{AnySpace, Field, GraphNode, Rect, Region, Runtime, Statistics};
 
 use crate::environment::{Environment, Room};
-use crate::execute::{Mistake, Run, Tolerance, run_program};
+use crate::execute::{Counts, Mistake, Run, Tally, Tolerance, run_program};
 use crate::generate::{Profile, generate};
 use crate::oracle::World;
 use crate::program::Program;
-use crate::value::{mix, register_operators};
+use crate::value::{Cells, Kind, mix, register_operators};
 
 /// A kind of trial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,59 +86,96 @@ pub struct Trial {
     pub seed: u64,
     /// A mistake made on purpose.
     pub mistake: Mistake,
-    /// Counts statements and tasks.
-    pub progress: Arc<AtomicU64>,
-    /// How often a smaller program is tried before it is taken to be right: failures may depend on the schedule.
-    pub tries: usize,
+    /// Whether to print each statement and task as it begins and ends, and what mappers decide.
+    pub trace: bool,
+    /// Whether to record the tasks and copies that are issued.
+    pub graph: bool,
+}
+
+/// What has come of a trial.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// How it deviates from the oracle; empty if all is right.
+    pub deviations: Vec<String>,
+    /// What the program has done.
+    pub counts: Counts,
+    /// What the runtime has done.
+    pub statistics: Statistics,
+    /// What was issued to the machine, if [`Trial::graph`] is set.
+    pub graph: Vec<GraphNode>,
+}
+
+impl Outcome {
+    pub(crate) fn deviation(what: String) -> Self {
+        Self { deviations: vec![what], ..Self::default() }
+    }
+
+    /// Whether nothing deviates from the oracle.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        self.deviations.is_empty()
+    }
 }
 
 impl Trial {
     /// The trial of a seed.
     #[must_use]
     pub fn new(family: Family, seed: u64) -> Self {
-        Self { family, seed, mistake: Mistake::None, progress: Arc::default(), tries: 8 }
+        Self { family, seed, mistake: Mistake::None, trace: false, graph: false }
     }
 
-    /// Runs the seed's own program.
-    ///
-    /// # Errors
-    /// What deviates from the oracle.
-    pub fn run(&self) -> Result<(), Vec<String>> {
-        self.run_program(self.family.program(self.seed))
+    /// The seed's own program.
+    #[must_use]
+    pub fn program(&self) -> Program {
+        self.family.program(self.seed)
     }
 
-    /// Runs a program in the seed's environment.
-    ///
-    /// # Errors
-    /// What deviates from the oracle.
-    pub fn run_program(&self, program: Program) -> Result<(), Vec<String>> {
+    /// The seed's environment.
+    #[must_use]
+    pub fn environment(&self) -> Environment {
+        self.family.environment(self.seed)
+    }
+
+    /// Runs the seed's own program in its environment. Never returns if the program hangs: see [`Trial::watch`].
+    #[must_use]
+    pub fn run(&self) -> Outcome {
+        self.run_program(self.program(), Arc::default())
+    }
+
+    /// Runs a program in the seed's environment, and counts what it does.
+    #[must_use]
+    pub fn run_program(&self, program: Program, tally: Arc<Tally>) -> Outcome {
         register_operators();
-        let environment = self.family.environment(self.seed);
-        let (expected, context) = World::run(&program.body).map_err(|why| vec![format!("no meaning: {why}")])?;
-        let runtime = environment.start().map_err(|error| vec![format!("cannot start: {error}")])?;
+        let expected = match World::run(&program.body) {
+            Ok(expected) => expected,
+            Err(why) => return Outcome::deviation(format!("no meaning: {why}")),
+        };
+        let runtime = match self.environment().start(self.graph, self.trace) {
+            Ok(runtime) => runtime,
+            Err(error) => return Outcome::deviation(format!("cannot start: {error}")),
+        };
         let mut run = Run::new(program, expected);
-        run.left = context.created;
         run.tolerance = self.family.tolerance();
         run.mistake = self.mistake;
         run.delays = (!self.seed.is_multiple_of(4)).then_some(self.seed);
-        run.progress = Arc::clone(&self.progress);
+        run.trace = self.trace;
+        run.tally = tally;
         let run = Arc::new(run);
         run_program(&run, &runtime);
-        if std::env::var_os("GRAPH").is_some() && !run.deviations().is_empty() {
-            for n in runtime.take_graph() {
-                println!("{:?} {:?} after {:?}", n.event, n.kind, n.after);
+        let mut deviations = run.deviations();
+        if deviations.is_empty() {
+            match self.mistake {
+                Mistake::Leak => deviations.extend(leaks_with_a_region(&runtime)),
+                _ => deviations.extend(leaks(&runtime)),
             }
         }
-        let mut deviations = run.deviations();
-        if deviations.is_empty() && self.family != Family::Faulty && run.tolerance == Tolerance::None {
-            deviations.extend(leaks(&runtime));
-        }
-        if deviations.is_empty() { Ok(()) } else { Err(deviations) }
+        let (counts, statistics) = (run.tally.read(), runtime.statistics());
+        Outcome { deviations, counts, statistics, graph: runtime.take_graph() }
     }
 }
 
 /// Memory in use after all regions were destroyed.
-fn leaks(runtime: &maniple::Runtime) -> Option<String> {
+fn leaks(runtime: &Runtime) -> Option<String> {
     let used = || -> Vec<u64> { runtime.machine().memories().iter().map(|m| runtime.bytes_used(m.id)).collect() };
     // The last worker may still be letting go of the last instance.
     for _ in 0..2000 {
@@ -147,4 +185,18 @@ fn leaks(runtime: &maniple::Runtime) -> Option<String> {
         std::thread::sleep(std::time::Duration::from_micros(500));
     }
     Some(format!("bytes still in use after all regions were destroyed: {:?}", used()))
+}
+
+/// The same while there is a region that has memory.
+fn leaks_with_a_region(runtime: &Runtime) -> Option<String> {
+    let checked = runtime.run(async |context| {
+        let fields = context.field_space(1);
+        let field = fields.allocate("kept", Kind::Long.field_type())?;
+        let rows = context.index_space(&AnySpace::from(Rect::<1>::from(0..9)));
+        let region = context.logical_region(&rows, &fields)?;
+        let region = Region::<Cells, 1>::try_from_logical(region)?;
+        drop(context.map_write(&region, Field::<Cells, i64>::new(field)).await?);
+        Ok(leaks(runtime))
+    });
+    checked.unwrap_or_else(|error| Some(format!("a region cannot be made at the end: {error}")))
 }

@@ -141,17 +141,18 @@ macro_rules! with_kind {
 }
 
 impl Kind {
-    /// The word of a value of this kind, made from a random word.
+    /// The word of a value of this kind, made from a random word. Half of the integers are small, so that they can be colors.
     #[must_use]
     pub fn make(self, random: Word) -> Word {
         match self {
+            Self::Long | Self::Short if random.is_multiple_of(2) => (random >> 8) % 8,
             Self::Long | Self::Pair => random,
             Self::Short => random & 0xffff_ffff,
             Self::Trio => random & 0xff_ffff,
             Self::Pointer(last) => {
                 // Dangling ones are rare.
                 let rows = last.max(1) as Word;
-                if random.is_multiple_of(61) { (last as Word).wrapping_sub(random & 1) } else { (random >> 8) % rows }
+                if random.is_multiple_of(211) { (last as Word).wrapping_sub(random & 1) } else { (random >> 8) % rows }
             }
         }
     }

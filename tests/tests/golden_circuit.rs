@@ -202,11 +202,14 @@ fn a_step_copies_each_ghost_once_and_nothing_else() {
     assert_eq!(moved, expected);
 
     // Every private piece gets one buffer applied, every shared one its own and those of both neighbours.
-    let applied = step.iter().filter_map(|node| match &node.kind {
-        NodeKind::Reduction { from, .. } => Some(from.len()),
-        _ => None,
-    });
-    let mut applied: Vec<_> = applied.collect();
+    let mut buffers: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    for node in step {
+        if let NodeKind::Reduction { from, to } = &node.kind {
+            let applied = buffers.entry(to.0).or_default();
+            from.iter().for_each(|buffer| assert!(applied.insert(buffer.0), "applied twice: {node:?}"));
+        }
+    }
+    let mut applied: Vec<_> = buffers.values().map(BTreeSet::len).collect();
     applied.sort_unstable();
     assert_eq!(applied, [1, 1, 1, 1, 3, 3, 3, 3]);
 }

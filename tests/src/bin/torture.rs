@@ -1,16 +1,17 @@
 //! Runs random programs against the sequential oracle, for as long as one likes.
 
 use std::process::ExitCode;
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use maniple_tests::census::Census;
 use maniple_tests::shrink::shrink;
-use maniple_tests::trial::{Family, Trial};
+use maniple_tests::trial::{Family, Outcome, Trial};
+use maniple_tests::watch::silence_planned_panics;
 
 /// Runs random programs on random machines with random mappers, and compares every value with a sequential oracle.
 ///
-/// Exits with 1 if a program deviates or hangs, and prints a smaller program that does so too.
+/// Exits with 1 if a program deviates or hangs, and prints its seed and a smaller program that does so too.
 #[derive(Parser)]
 struct Options {
     /// For how long to go on.
@@ -31,71 +32,69 @@ struct Options {
     /// Print each program and its environment before it runs.
     #[arg(long)]
     show: bool,
+    /// Print each statement and task as it begins (>) and ends (<), and what mappers decide. For a program that hangs.
+    #[arg(long)]
+    trace: bool,
+    /// Record the tasks and copies that are issued, and print them with what each waited for when a program fails.
+    #[arg(long)]
+    graph: bool,
+    /// Print what the programs consisted of when all have run.
+    #[arg(long)]
+    census: bool,
     /// Print the whole program when it fails, without looking for a smaller one.
     #[arg(long)]
     no_shrink: bool,
 }
 
-/// After how long a program counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// After how long without progress a program counts as hanging.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a smaller program is run before it is taken to be right.
+const TRIES: usize = 8;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    quieten();
+    silence_planned_panics();
     let families = if options.family.is_empty() { Family::ALL.to_vec() } else { options.family.clone() };
     let end = Instant::now() + Duration::from_secs(options.seconds);
-    let (mut runs, mut failures) = (0_u64, 0_u64);
-    for number in 0..options.count.unwrap_or(u64::MAX) {
-        for &family in &families {
-            if Instant::now() >= end {
-                println!("{runs} programs, {failures} failures");
-                return if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-            }
-            runs += 1;
-            failures += u64::from(!is_right(&Trial::new(family, options.seed.wrapping_add(number)), &options));
+    let seeds = (0..options.count.unwrap_or(u64::MAX)).map(|number| options.seed.wrapping_add(number));
+    let trials = seeds.flat_map(|seed| families.iter().map(move |&family| Trial::new(family, seed)));
+    let (mut runs, mut failures, mut census) = (0_u64, 0_u64, Census::default());
+    for trial in trials.take_while(|_| Instant::now() < end) {
+        runs += 1;
+        failures +=
+            u64::from(!is_right(&Trial { trace: options.trace, graph: options.graph, ..trial.clone() }, &options));
+        if options.census {
+            census.count(&trial);
         }
     }
+    print!("{census}");
     println!("{runs} programs, {failures} failures");
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Panics on purpose are part of the programs.
-fn quieten() {
-    std::panic::set_hook(Box::new(|info| {
-        let text = info.to_string();
-        if !text.contains("on purpose") && !text.contains("whim") {
-            eprintln!("{text}");
-        }
-    }));
-}
-
+/// Runs a trial, and prints what is wrong with it.
 fn is_right(trial: &Trial, options: &Options) -> bool {
-    let program = || trial.family.program(trial.seed);
     if options.show {
-        println!("{}\n{:#?}", program(), trial.family.environment(trial.seed));
+        println!("{}\n{:#?}", trial.program(), trial.environment());
     }
-    for _ in 0..options.repeat {
-        let deviations = run(trial);
-        if !deviations.is_empty() {
-            println!("\n--family {} --seed {}:\n  {}", trial.family, trial.seed, deviations.join("\n  "));
-            let shown = if options.no_shrink { program() } else { shrink(trial, program(), &deviations) };
-            println!("{shown}\n{:?}", trial.family.environment(trial.seed));
-            return false;
+    let outcomes = (0..options.repeat).map(|_| trial.watch(trial.program(), PATIENCE));
+    match outcomes.into_iter().find(|outcome| !outcome.is_right()) {
+        Some(outcome) => {
+            explain(trial, &outcome, options);
+            false
         }
+        None => true,
     }
-    true
 }
 
-/// What is wrong with one run. A run that hangs is left behind.
-fn run(trial: &Trial) -> Vec<String> {
-    let (sender, receiver) = mpsc::channel();
-    let mine = trial.clone();
-    std::thread::spawn(move || {
-        // Nobody listens any more if this took too long.
-        let _ = sender.send(mine.run());
-    });
-    match receiver.recv_timeout(PATIENCE) {
-        Ok(outcome) => outcome.err().unwrap_or_default(),
-        Err(_) => vec!["hang".to_owned()],
+fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
+    println!("\n--family {} --seed {}:\n  {}", trial.family, trial.seed, outcome.deviations.join("\n  "));
+    for node in &outcome.graph {
+        println!("{:?} {:?} after {:?}", node.event, node.kind, node.after);
     }
+    let quiet = Trial { trace: false, graph: false, ..trial.clone() };
+    let program = trial.program();
+    let shown = if options.no_shrink { program } else { shrink(&quiet, program, &outcome.deviations, TRIES) };
+    println!("{shown}\n{:?}", trial.environment());
 }

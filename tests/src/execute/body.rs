@@ -22,13 +22,14 @@ pub(super) struct CallArguments {
 impl CallArguments {
     /// The number of a point, and what its task starts from.
     pub(super) fn start(&self, domain: maniple::AnyRect, point: AnyPoint) -> Result<(usize, Word)> {
-        self.run.step();
+        self.run.tally.task();
         let number = domain.linear(point) as usize;
+        self.run.trace('>', || format!("{:?} {point}", self.launch.name));
         let mut digest = first_digest(&self.launch, number);
         for argument in &self.arguments {
             digest = mix(digest, argument.get(point)?);
         }
-        if self.launch.fault == Some((number, Fault::PanicsAtOnce)) {
+        if self.fault(number) == Some(Fault::PanicsAtOnce) {
             panic!("on purpose, at once");
         }
         Ok((number, digest))
@@ -36,11 +37,17 @@ impl CallArguments {
 
     /// Goes wrong if the program says so.
     pub(super) fn end(&self, number: usize) -> Result<()> {
-        match self.launch.fault {
-            Some((point, Fault::Fails)) if point == number => Err(Error::application("failed on purpose")),
-            Some((point, Fault::PanicsAtEnd)) if point == number => panic!("on purpose, at the end"),
+        self.run.trace('<', || format!("{:?} number {number}", self.launch.name));
+        match self.fault(number) {
+            Some(Fault::Fails) => Err(Error::application("failed on purpose")),
+            Some(Fault::PanicsAtEnd) => panic!("on purpose, at the end"),
             _ => Ok(()),
         }
+    }
+
+    fn fault(&self, number: usize) -> Option<Fault> {
+        let (point, fault) = self.launch.fault?;
+        (point == number && self.run.mistake != Mistake::SwallowedFault).then_some(fault)
     }
 }
 
@@ -58,7 +65,13 @@ struct Use<'a, 'b> {
 pub(super) fn leaf(call: &LeafCall<'_>) -> Result<Value> {
     let given: &CallArguments = call.arguments()?;
     let (run, launch) = (&*given.run, &*given.launch);
+    let _at_work = run.tally.leaf();
     let (number, mut digest) = given.start(call.domain(), call.point())?;
+    if run.mistake == Mistake::Hang && digest.is_multiple_of(4) {
+        loop {
+            std::thread::park();
+        }
+    }
     delay(run, digest);
     for (requirement, wanted) in launch.requirements.iter().enumerate() {
         if wanted.right == Right::Read {
@@ -81,7 +94,8 @@ pub(super) fn leaf(call: &LeafCall<'_>) -> Result<Value> {
     }
     delay(run, digest);
     given.end(number)?;
-    Ok(Box::new(mix(digest, 4)))
+    let spoil = run.mistake == Mistake::WrongResult && digest.is_multiple_of(20);
+    Ok(Box::new(mix(digest, if spoil { 5 } else { 4 })))
 }
 
 impl<'a, 'b> Use<'a, 'b> {

@@ -1,42 +1,32 @@
 //! Programs run through the public interface of the runtime, and compared with the oracle on the way.
 //!
-//! `statement` interprets blocks, `body` is the one leaf task of all programs, `split` makes partitions, `bulk` copies. What
+//! In reading order: `statement` interprets blocks, `launch` launches tasks and `body` is the one leaf task of all programs, `split` makes
+//! partitions, `bulk` copies, `compare` looks at what has come out, `mistake` names what can be done wrong on purpose, `tally` counts. What
 //! deviates from the oracle is noted in the [`Run`]; the program goes on as far as it can.
 
 mod body;
 mod bulk;
+mod compare;
 mod launch;
+mod mistake;
 mod split;
 mod statement;
+mod tally;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maniple::{Error, FieldId, FieldSpace, Future, FutureMap, IndexSpaceNode, LogicalRegion, Partitioning, Region};
 
-use crate::oracle::World;
+use crate::oracle::{Context as Fate, World};
 use crate::program::{FieldNumber, FieldsName, FutureName, Node, PartitionName, Place, Program, RegionName, SpaceName};
 use crate::value::{Cells, Word};
 
-pub use statement::run_program;
-
-/// Deliberate mistakes of the executor, to see that the comparison notices them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Mistake {
-    /// None.
-    #[default]
-    None,
-    /// Some values are written wrong.
-    WrongValue,
-    /// Some contributions are lost.
-    LostContribution,
-    /// Some fills are left out.
-    LostFill,
-    /// Some launches are moved behind the statement that follows.
-    LateLaunch,
-}
+pub use compare::run_program;
+pub use mistake::Mistake;
+pub use tally::{Counts, Tally};
 
 /// What may deviate from the oracle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,16 +44,18 @@ pub struct Run {
     pub program: Program,
     /// What must come out.
     pub expected: World,
-    /// The regions that are left at the end.
-    pub left: BTreeSet<RegionName>,
+    /// What becomes of the top-level task: the regions that it leaves, its digest, whether it can succeed.
+    pub fate: Fate,
     /// What need not.
     pub tolerance: Tolerance,
     /// What is done wrong on purpose.
     pub mistake: Mistake,
     /// Seeds delays.
     pub delays: Option<u64>,
-    /// Counts statements and tasks, for watchdogs.
-    pub progress: Arc<AtomicU64>,
+    /// Whether to print each statement and task as it begins and ends.
+    pub trace: bool,
+    /// What it has done.
+    pub tally: Arc<Tally>,
     names: Names,
     deviations: Mutex<Vec<String>>,
     /// A block was left early, so that regions need not be right at the end.
@@ -98,6 +90,10 @@ impl<K: Eq + Hash + std::fmt::Debug, V: Clone> Table<K, V> {
     fn insert(&self, name: K, value: V) {
         locked(&self.0).insert(name, value);
     }
+
+    fn remove(&self, name: K) {
+        locked(&self.0).remove(&name);
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -131,15 +127,16 @@ impl From<maniple::RegionError> for Stop {
 impl Run {
     /// A run of a program that must come out as the oracle says.
     #[must_use]
-    pub fn new(program: Program, expected: World) -> Self {
+    pub fn new(program: Program, (expected, fate): (World, Fate)) -> Self {
         Self {
             program,
             expected,
-            left: BTreeSet::new(),
+            fate,
             tolerance: Tolerance::None,
             mistake: Mistake::None,
             delays: None,
-            progress: Arc::default(),
+            trace: false,
+            tally: Arc::default(),
             names: Names::default(),
             deviations: Mutex::default(),
             cut_short: AtomicBool::new(false),
@@ -157,8 +154,11 @@ impl Run {
         locked(&self.deviations).push(what);
     }
 
-    fn step(&self) {
-        self.progress.fetch_add(1, Ordering::Relaxed);
+    /// Prints that something begins (`>`) or ends (`<`), if that is wanted.
+    fn trace(&self, mark: char, what: impl FnOnce() -> String) {
+        if self.trace {
+            eprintln!("{mark} {}", what());
+        }
     }
 
     fn node(&self, node: Node) -> Result<IndexSpaceNode, Stop> {

@@ -17,17 +17,38 @@ impl Generator {
         Some(Action::Fill(column, self.random.u64(..)))
     }
 
-    pub(super) fn copy(&mut self, scope: &Scope) -> Option<Action> {
-        let name = FutureName(self.number());
+    /// A copy. Few of those proposed have a meaning: several are.
+    pub(super) fn add_copy(&mut self, scope: &mut Scope, block: &mut Block) {
+        let (is_direct, before) = (self.random.bool(), block.0.len());
+        for _ in 0..12 {
+            let proposed = if is_direct { self.copy(scope) } else { self.copy_through_pointers(scope) };
+            let Some(action) = proposed else { continue };
+            if self.attempt(scope, block, action) || block.0.len() > before {
+                return;
+            }
+        }
+    }
+
+    fn copy(&mut self, scope: &Scope) -> Option<Action> {
         let to = self.some_column(scope, |_| true)?;
         let kind = self.world.kind(to.place.region, to.field).ok()?;
         let from = self.some_column(scope, |other| other == kind)?;
-        if self.random.bool() {
-            return Some(Action::Copy(name, from, to));
-        }
+        Some(Action::Copy(FutureName(self.number()), from, to))
+    }
+
+    fn copy_through_pointers(&mut self, scope: &Scope) -> Option<Action> {
         let pointers = self.some_column(scope, |kind| matches!(kind, Kind::Pointer(_)))?;
-        let indirect = Indirect { from, pointers, to };
-        Some(if self.random.bool() { Action::Gather(name, indirect) } else { Action::Scatter(name, indirect) })
+        let near = self.some_column(scope, |_| true)?;
+        // Mostly the rows of the pointers: others lack some.
+        let node = if self.once_in(6) { near.place.node } else { pointers.place.node };
+        let near = Column { place: Place { node, ..near.place }, ..near };
+        let kind = self.world.kind(near.place.region, near.field).ok()?;
+        let far = self.some_column(scope, |other| other == kind)?;
+        let name = FutureName(self.number());
+        Some(match self.random.bool() {
+            true => Action::Gather(name, Indirect { from: far, pointers, to: near }),
+            false => Action::Scatter(name, Indirect { from: near, pointers, to: far }),
+        })
     }
 
     /// An inline mapping, with statements while it is held.

@@ -134,9 +134,7 @@ impl Generator {
             }
         }
         for _ in 0..self.random.usize(1..=4) {
-            if let Some(action) = self.new_partition(scope) {
-                self.attempt(scope, block, action);
-            }
+            self.add_partition(scope, block);
         }
     }
 
@@ -157,12 +155,12 @@ impl Generator {
             0..=1 => Some(self.new_space(scope)),
             2 => Some(self.new_fields(scope)),
             3..=4 => self.new_region(scope),
-            5..=16 => self.new_partition(scope),
+            5..=16 => return self.add_partition(scope, block),
             17 if self.profile.destruction && scope.is_quiet() => self.destroy(scope),
             18 if self.profile.destruction && scope.is_quiet() && top => self.change_fields(scope),
             19..=65 => return self.add_launch(scope, block),
             66..=71 => self.fill(scope),
-            72..=78 => self.copy(scope),
+            72..=78 => return self.add_copy(scope, block),
             79..=83 if self.profile.inline && !scope.inner => return self.add_inline(scope, block),
             84..=85 if fences => Some(Action::MappingFence),
             86..=87 if fences => Some(Action::ExecutionFence),

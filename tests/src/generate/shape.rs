@@ -2,28 +2,25 @@
 
 use maniple::{AnyPoint, AnyRect, Rect};
 
-use super::{Generator, Scope};
-use crate::program::{Action, Column, FieldsName, Node, PartitionName, Place, RegionName, SpaceName, Split};
+use super::{Generator, Scope, shared};
+use crate::program::{Action, Block, Column, FieldsName, Node, PartitionName, Place, RegionName, SpaceName, Split};
 use crate::value::Kind;
 
 impl Generator {
     pub(super) fn new_space(&mut self, _scope: &Scope) -> Action {
         let name = SpaceName(self.number());
-        let rects = if self.once_in(4) {
-            let sides = [self.random.i64(1..=7), self.random.i64(1..=7)];
-            let corner = [self.random.i64(-3..=3), self.random.i64(-3..=3)];
-            let hi = [corner[0] + sides[0] - 1, corner[1] + sides[1] - 1];
-            let mut rects: Vec<AnyRect> = vec![Rect::new(corner, hi).into()];
-            if self.once_in(3) {
-                rects = self.some_rects(&rects[0], 3);
-            }
-            rects
-        } else {
-            let volume = self.random.i64(1..=self.profile.extent);
-            let whole: AnyRect = Rect::<1>::from(0..volume).into();
-            if self.once_in(4) { self.some_rects(&whole, 4) } else { vec![whole] }
+        let whole: AnyRect = match self.random.usize(..8) {
+            0 => self.box_of::<3>(3),
+            1..=2 => self.box_of::<2>(7),
+            _ => Rect::<1>::from(0..self.random.i64(1..=self.profile.extent)).into(),
         };
-        Action::CreateSpace(name, rects)
+        Action::CreateSpace(name, if self.once_in(4) { self.some_rects(&whole, 4) } else { vec![whole] })
+    }
+
+    /// A rectangle with sides of at most so many points.
+    fn box_of<const D: usize>(&mut self, side: i64) -> AnyRect {
+        let lo: [i64; D] = std::array::from_fn(|_| self.random.i64(-3..=3));
+        Rect::new(lo, lo.map(|lo| lo + self.random.i64(0..side))).into()
     }
 
     /// Random rectangles inside of one.
@@ -89,7 +86,31 @@ impl Generator {
         Some(Action::FreeField(fields, self.random.usize(..count)))
     }
 
-    pub(super) fn new_partition(&mut self, scope: &Scope) -> Option<Action> {
+    /// A partition; if it follows from a field that holds one value everywhere, then mostly after a task that writes others.
+    pub(super) fn add_partition(&mut self, scope: &mut Scope, block: &mut Block) {
+        let Some(action) = self.new_partition(scope) else { return };
+        if let Action::CreatePartition(
+            _,
+            _,
+            Split::ByField(column, _) | Split::Image(_, _, column) | Split::Preimage(column, ..),
+        ) = &action
+        {
+            self.vary(scope, block, *column);
+        }
+        self.attempt(scope, block, action);
+    }
+
+    /// Mostly has a task write a field that holds one value everywhere.
+    pub(super) fn vary(&mut self, scope: &mut Scope, block: &mut Block, column: Column) {
+        let Ok(cells) = self.world.cells(column.place.region, column.field) else { return };
+        let first = cells.values().next().map(|cell| cell.word);
+        if cells.values().all(|cell| Some(cell.word) == first) && !self.once_in(4) {
+            let launch = self.writer_of(column);
+            self.attempt(scope, block, Action::Launch(shared(launch)));
+        }
+    }
+
+    fn new_partition(&mut self, scope: &Scope) -> Option<Action> {
         let name = PartitionName(self.number());
         if scope.partitions.len() > 12 {
             return None;
@@ -181,7 +202,11 @@ impl Generator {
                 let one = AnyRect::new(point, point).ok()?;
                 Some(hull.and_then(|hull| hull.hull(&one).ok()).unwrap_or(one))
             });
-        hull.unwrap_or_else(|| if dim == 1 { Rect::<1>::from(0..1).into() } else { Rect::from_shape([1, 1]).into() })
+        hull.unwrap_or_else(|| match dim {
+            1 => Rect::from_shape([1]).into(),
+            2 => Rect::from_shape([1, 1]).into(),
+            _ => Rect::from_shape([1, 1, 1]).into(),
+        })
     }
 
     fn colors(&mut self) -> AnyRect {

@@ -5,14 +5,18 @@ use maniple::{AnyRect, Rect};
 use super::{Generator, Scope, shared};
 use crate::oracle::{Trouble, Verdict, points_of};
 use crate::program::{
-    Action, Block, Body, Fault, FieldNumber, FutureName, Launch, Node, PartitionName, Passed, Pick, RegionName, Right,
-    Statement, StatementId, Target, Use,
+    Action, Block, Body, Column, Fault, FieldNumber, FutureName, Launch, Node, PartitionName, Passed, Pick, RegionName,
+    Right, Statement, StatementId, Target, Use,
 };
 use crate::value::Operator;
 
 impl Generator {
     pub(super) fn add_launch(&mut self, scope: &mut Scope, block: &mut Block) {
         let Some(mut launch) = self.new_launch(scope) else { return };
+        // Tasks without data are rare: there is little to see.
+        if launch.requirements.is_empty() && !self.once_in(4) {
+            return;
+        }
         let nested = scope.depth < self.profile.depth && self.once_in(3);
         if self.profile.faults && self.once_in(10) {
             let points = points_of(&launch).len().max(1);
@@ -71,7 +75,7 @@ impl Generator {
             for &field in &held.fields {
                 if held.right == Right::Discard && !self.once_in(8) {
                     let place = crate::program::Place { region: held.region, node: held.node };
-                    let column = crate::program::Column { place, field };
+                    let column = Column { place, field };
                     let random = self.random.u64(..);
                     self.attempt(scope, block, Action::Fill(column, random));
                 }
@@ -96,6 +100,20 @@ impl Generator {
             }
         }
         Some(launch)
+    }
+
+    /// A task that writes all of a column.
+    pub(super) fn writer_of(&mut self, Column { place, field }: Column) -> Launch {
+        let target = Target::Node(place.node);
+        let written = Use { region: place.region, target, fields: vec![field], right: Right::Discard };
+        Launch {
+            name: FutureName(self.number()),
+            domain: None,
+            requirements: vec![written],
+            arguments: Vec::new(),
+            body: Body::Leaf,
+            fault: None,
+        }
     }
 
     fn usable_partition(&mut self, scope: &Scope) -> Option<PartitionName> {

@@ -200,6 +200,13 @@ impl World {
     }
 
     fn resolve(&self, wanted: &Use, launch: &Launch) -> Result<Vec<Node>, Trouble> {
+        if launch.domain.is_none() && matches!(wanted.target, Target::Piece(..)) {
+            return refuse("a partition for a task that is launched once");
+        }
+        if let Target::Piece(partition, _) = wanted.target {
+            // Even over no points.
+            self.check_partition_alive(partition)?;
+        }
         let points = points_of(launch);
         points.iter().enumerate().map(|(number, &point)| self.target_of(wanted, number, point)).collect()
     }
@@ -214,7 +221,6 @@ impl World {
             }
             Target::Piece(partition, pick) => (*partition, pick),
         };
-        self.check_partition_alive(partition)?;
         let pieces = known(self.partitions.get(&partition), &partition)?;
         let count = pieces.pieces.len();
         match pick {
@@ -227,6 +233,7 @@ impl World {
             Pick::Affine(factor, offset) => Ok(Node::Piece(partition, (factor * number + offset) % count)),
             Pick::Listed(nodes) => {
                 let node = nodes[number % nodes.len()];
+                self.check_node_alive(node)?;
                 let mut above = Some(node);
                 while let Some(Node::Piece(name, _)) = above {
                     if name == partition {

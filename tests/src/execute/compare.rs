@@ -1,0 +1,128 @@
+//! Whole programs, and the comparison of what they leave behind.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use maniple::{Context, Error, Field, Result, Runtime};
+
+use super::statement::run_block;
+use super::{Run, Stop, Tolerance, locked, with_dimension};
+use crate::oracle::Health;
+use crate::program::{Column, FieldNumber, Node, Place, RegionName};
+use crate::value::{Cells, Stored, Word};
+use crate::with_kind;
+
+/// Runs a program as the top-level task, compares everything that is left at the end, and destroys it.
+pub fn run_program(run: &Arc<Run>, runtime: &Runtime) {
+    let program = run.program.body.clone();
+    let outcome = runtime.run(async |context| {
+        let outcome = run_block(run, context, &program, 0).await;
+        if !run.cut_short.load(Ordering::Acquire) {
+            run.compare_regions(context).await;
+        }
+        run.destroy_everything(context);
+        outcome
+    });
+    run.compare_outcome(outcome);
+}
+
+impl Run {
+    /// Compares the values of all regions that are left.
+    async fn compare_regions(&self, context: &Context) {
+        for name in &self.fate.created {
+            for &field in self.expected.regions[name].data.keys() {
+                if let Err(Stop(error)) = self.compare_field(context, *name, field).await
+                    && self.tolerance == Tolerance::None
+                {
+                    self.deviates(format!("{name:?}.{field} cannot be compared: {error}"));
+                }
+            }
+        }
+    }
+
+    async fn compare_field(
+        &self,
+        context: &Context,
+        region: RegionName,
+        field: FieldNumber,
+    ) -> std::result::Result<(), Stop> {
+        let node = Node::Root(self.expected.regions[&region].space);
+        let column = Column { place: Place { region, node }, field };
+        let (kind, dim) = (self.kind(column)?, self.dimension(node)?);
+        with_kind!(kind, T => with_dimension!(dim, D => self.compare_as::<T, D>(context, column).await))
+    }
+
+    async fn compare_as<T: Stored, const D: usize>(
+        &self,
+        context: &Context,
+        column: Column,
+    ) -> std::result::Result<(), Stop> {
+        let Column { place, field } = column;
+        let expected = self.expected.cells(place.region, field);
+        let expected = expected.map_err(|why| Stop(Error::application(format!("{why:?}"))))?;
+        let worst = expected.values().map(|cell| cell.health).max().unwrap_or_default();
+        let region = self.region::<D>(place)?;
+        let column_field = Field::<Cells, T>::new(self.field(place.region, field)?);
+        let mapping = match context.map_read(&region, column_field).await {
+            Ok(_) if worst == Health::Lost => {
+                self.deviates(format!("{column:?} can be read, although a task that was to write it failed"));
+                return Ok(());
+            }
+            Ok(mapping) => mapping,
+            Err(error) => {
+                self.tally.failure();
+                if worst == Health::Sound && self.tolerance == Tolerance::None {
+                    self.deviates(format!("{column:?} cannot be read: {error}"));
+                }
+                return Ok(());
+            }
+        };
+        let values = mapping.values();
+        for (point, cell) in expected.iter() {
+            // What a task promised to write and did not may be anything.
+            let Some(right) = cell.word else { continue };
+            let found = point.typed::<D>().ok().and_then(|point| values.get(point)).map(Stored::word);
+            match found {
+                Some(found) if found == right => self.tally.right_cell(),
+                Some(found) => {
+                    self.deviates(format!("{column:?} at {point} is {found:x}, not {right:x}"));
+                    break;
+                }
+                None => {
+                    self.deviates(format!("{column:?} has no {point}"));
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn destroy_everything(&self, context: &Context) {
+        let regions: Vec<_> = locked(&self.names.regions.0).drain().collect();
+        for (name, region) in regions {
+            let destroyed = self.expected.regions.get(&name).is_none_or(|region| region.destroyed);
+            let outcome = context.destroy_region(&region);
+            let at_ease = self.tolerance == Tolerance::None && !self.cut_short.load(Ordering::Acquire);
+            if outcome.is_err() != destroyed && at_ease && !self.expected.has_failures() {
+                self.deviates(format!("destroying {name:?} at the end gave {outcome:?}"));
+            }
+        }
+        locked(&self.names.futures.0).clear();
+    }
+
+    /// Compares what the top-level task has returned: the digest of all that it has seen, or a failure.
+    fn compare_outcome(&self, outcome: Result<Word>) {
+        let right = self.fate.digest;
+        match outcome {
+            Ok(_) if self.fate.health == Health::Lost => {
+                self.deviates("the program succeeded, although a task that it waited for failed".to_owned());
+            }
+            Ok(digest) if digest != right => {
+                self.deviates(format!("the program has seen {digest:x}, not {right:x}"));
+            }
+            Ok(_) => self.tally.right_results(1),
+            Err(_) if self.expected.has_failures() || self.tolerance == Tolerance::Errors => {}
+            Err(error) => self.deviates(format!("the program failed: {error}")),
+        }
+    }
+}
