@@ -29,7 +29,8 @@ pub struct TaskMapping {
 /// Where the data of one requirement shall be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequirementMapping {
-    /// Nowhere: the task only passes its privileges on to the tasks that it launches. Not for leaf tasks.
+    /// Nowhere: the task only passes its privileges on to the tasks that it launches, which use the instances of its parent. Not for leaf tasks.
+    /// If one requirement of a task is virtual, all are.
     Virtual,
     /// In an instance: the choices are tried in order until one has room.
     Instance(Vec<InstanceChoice>),

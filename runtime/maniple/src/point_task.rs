@@ -263,7 +263,6 @@ fn bring_home(context: &ContextState) -> Event {
                     instances,
                     in_place: false,
                     homes: &Instances::new(),
-                    has_virtual_sibling: false,
                     order: (u64::MAX, 0),
                 };
                 Analysis::new(core, &mut data, &mut rank).prepare(&access, &mut after);

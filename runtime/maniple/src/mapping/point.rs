@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use maniple_mapper::{MappingFailure, RequirementMapping};
+use maniple_mapper::{InstanceChoice, MappingFailure, RequirementMapping};
 use maniple_realm::Event;
 use maniple_realm::machine::ProcessorId;
 use maniple_region::LogicalRegion;
@@ -62,10 +62,15 @@ pub(crate) struct PointMapping<'a> {
 /// For each requirement, what must happen before its data can be used.
 pub(crate) type DataPreconditions = SmallVec<[Preconditions; 4]>;
 
-/// The instances of all requirements, chosen but not used yet.
-pub(crate) struct Chosen {
-    /// For each requirement, for each of its parts; nothing if it is virtual.
-    selections: Vec<Option<SmallVec<[Selection; 1]>>>,
+/// Where an operation's data shall be.
+pub(crate) enum Chosen {
+    /// Nowhere: what the task launches uses the data of its parent.
+    ///
+    /// It is all or nothing. A task that used some instances would, with its end, stand in their history before its children have been mapped; a
+    /// child could come after somebody who comes after that end, in a circle.
+    Virtual,
+    /// For each requirement, for each of its parts, instances that are not used yet.
+    Instances(Vec<SmallVec<[Selection; 1]>>),
 }
 
 /// Why a point could not be mapped.
@@ -81,13 +86,11 @@ impl PointMapping<'_> {
         states: &mut LockedStates<'_>,
         mappings: &[RequirementMapping],
     ) -> Result<Chosen, PointError> {
-        let mut chosen = Chosen { selections: Vec::with_capacity(self.bounds.len()) };
+        let choices = mappings.iter().map(instance_choices).collect::<Option<SmallVec<[_; 4]>>>();
+        let Some(choices) = choices else { return Ok(Chosen::Virtual) };
+        let mut chosen = Vec::with_capacity(self.bounds.len());
         let mut taken: Vec<Arc<PhysicalInstance>> = Vec::new();
-        for (number, mapping) in mappings.iter().enumerate() {
-            let RequirementMapping::Instance(choices) = mapping else {
-                chosen.selections.push(None);
-                continue;
-            };
+        for (number, choices) in choices.into_iter().enumerate() {
             let mut parts = SmallVec::new();
             for (fields, state) in &self.bounds[number].parts {
                 let request = Request {
@@ -106,7 +109,7 @@ impl PointMapping<'_> {
                         parts.push(selection);
                     }
                     Err(error) => {
-                        chosen.selections.push(Some(parts));
+                        chosen.push(parts);
                         self.give_up(states, chosen);
                         return Err(match error {
                             SelectionError::Full(failure) => PointError::Full(failure),
@@ -115,9 +118,9 @@ impl PointMapping<'_> {
                     }
                 }
             }
-            chosen.selections.push(Some(parts));
+            chosen.push(parts);
         }
-        Ok(chosen)
+        Ok(Chosen::Instances(chosen))
     }
 
     /// Whether another requirement of this point reduces to some of the same data.
@@ -133,9 +136,9 @@ impl PointMapping<'_> {
         )
     }
 
-    fn give_up(&self, states: &mut LockedStates<'_>, chosen: Chosen) {
-        for (bound, parts) in self.bounds.iter().zip(chosen.selections) {
-            for ((_, state), selection) in bound.parts.iter().zip(parts.into_iter().flatten()) {
+    fn give_up(&self, states: &mut LockedStates<'_>, chosen: Vec<SmallVec<[Selection; 1]>>) {
+        for (bound, parts) in self.bounds.iter().zip(chosen) {
+            for ((_, state), selection) in bound.parts.iter().zip(parts) {
                 states.of(state).deselect(selection);
             }
         }
@@ -163,20 +166,20 @@ impl PointMapping<'_> {
         chosen: &Chosen,
         mut visit: impl FnMut(usize, &mut Analysis<'_>, &Access<'_>, &Selection),
     ) {
+        let Chosen::Instances(chosen) = chosen else { return };
         let seat = self.core.seat(self.origin);
         let mut rank = |sources: &[Arc<PhysicalInstance>], destination: &PhysicalInstance| {
             seat.rank(self.core, sources, destination)
         };
-        for (number, parts) in chosen.selections.iter().enumerate() {
+        for (number, parts) in chosen.iter().enumerate() {
             let bound = &self.bounds[number];
-            for ((_, state), selection) in bound.parts.iter().zip(parts.iter().flatten()) {
+            for ((_, state), selection) in bound.parts.iter().zip(parts) {
                 let access = Access {
                     region: &self.regions[number],
                     privilege: bound.requirement.privilege,
                     instances: &selection.instances,
                     in_place: selection.in_place,
                     homes: &selection.homes,
-                    has_virtual_sibling: chosen.is_virtual(),
                     order: self.order,
                 };
                 visit(number, &mut Analysis::new(self.core, states.of(state), &mut rank), &access, selection);
@@ -186,20 +189,16 @@ impl PointMapping<'_> {
 
     /// What the task gets.
     pub(crate) fn physical_regions(&self, chosen: &Chosen) -> SmallVec<[PhysicalRegion; 4]> {
-        let regions = chosen.selections.iter().enumerate().map(|(number, parts)| {
-            let bound = &self.bounds[number];
-            let place = match parts {
-                Some(parts) => Placement::Instances(
-                    parts.iter().flat_map(|selection| selection.instances.iter().cloned()).collect(),
+        let regions = self.bounds.iter().enumerate().map(|(number, bound)| PhysicalRegion {
+            region: self.regions[number].clone(),
+            fields: bound.requirement.fields.clone(),
+            privilege: bound.requirement.privilege,
+            place: match chosen {
+                Chosen::Virtual => Placement::Virtual(bound.parts.clone()),
+                Chosen::Instances(chosen) => Placement::Instances(
+                    chosen[number].iter().flat_map(|selection| selection.instances.iter().cloned()).collect(),
                 ),
-                None => Placement::Virtual(bound.parts.clone()),
-            };
-            PhysicalRegion {
-                region: self.regions[number].clone(),
-                fields: bound.requirement.fields.clone(),
-                privilege: bound.requirement.privilege,
-                place,
-            }
+            },
         });
         regions.collect()
     }
@@ -207,6 +206,14 @@ impl PointMapping<'_> {
 
 impl Chosen {
     pub(crate) fn is_virtual(&self) -> bool {
-        self.selections.iter().any(Option::is_none)
+        matches!(self, Self::Virtual)
+    }
+}
+
+/// What a mapper has chosen for a requirement, unless that is virtual.
+fn instance_choices(mapping: &RequirementMapping) -> Option<&[InstanceChoice]> {
+    match mapping {
+        RequirementMapping::Virtual => None,
+        RequirementMapping::Instance(choices) => Some(choices),
     }
 }

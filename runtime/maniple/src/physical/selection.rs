@@ -213,8 +213,7 @@ impl RegionData {
         for group in self.groups_of(buffer.fields()) {
             for (id, _) in self.group_mut(group).touched(region.space(), forest.shapes()) {
                 let set = self.group(group).set(id);
-                let mine = set.pending.iter().find(|pending| pending.buffer.id() == buffer.id());
-                let pending = mine.filter(|pending| pending.is_open)?;
+                let pending = set.pending.iter().find(|pending| pending.buffer.id() == buffer.id())?;
                 most = most.max(Some(pending.contributors));
             }
         }

@@ -50,8 +50,6 @@ pub(crate) struct PendingReduction {
     pub(crate) writers: SmallVec<[Event; 1]>,
     /// How many tasks those are.
     pub(crate) contributors: usize,
-    /// Others may fold into the buffer after them. Not if one of them has other data virtually: its children would wait for its end.
-    pub(crate) is_open: bool,
     /// Reductions are applied in program order, so that floating-point results do not depend on timing.
     pub(crate) order: Order,
 }
@@ -96,7 +94,6 @@ impl EquivalenceSet {
         if let Some(known) = known {
             known.writers.extend_from_slice(&reduction.writers);
             known.contributors += reduction.contributors;
-            known.is_open &= reduction.is_open;
             if let Some(realm) = realm {
                 known.writers = SmallVec::from_iter([realm.merge(After::needs(&known.writers))]);
             }

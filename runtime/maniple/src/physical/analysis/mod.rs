@@ -33,8 +33,6 @@ pub(crate) struct Access<'a> {
     pub(crate) in_place: bool,
     /// For a reduction in a buffer: where contributions by other operators can be applied before.
     pub(crate) homes: &'a Instances,
-    /// Another requirement of the operation is virtual.
-    pub(crate) has_virtual_sibling: bool,
     pub(crate) order: Order,
 }
 
@@ -112,7 +110,6 @@ impl<'a> Analysis<'a> {
                                 cover,
                                 writers,
                                 contributors: 1,
-                                is_open: !access.has_virtual_sibling,
                                 order: access.order,
                             };
                             let realm = self.core.pruning_realm();
