@@ -138,9 +138,7 @@ pub trait MappingContext {
 #[non_exhaustive]
 pub enum MappingFailure {
     /// None of the memories named for a requirement had room.
-    #[error(
-        "requirement {requirement} found no room: {bytes} bytes in {memory}, which has {capacity} of which {used} are used"
-    )]
+    #[error("requirement {requirement} found no room: {}", self.shortage())]
     OutOfMemory {
         /// The requirement's number.
         requirement: usize,
@@ -154,7 +152,7 @@ pub enum MappingFailure {
         capacity: u64,
     },
     /// An instance with more bytes than any memory has.
-    #[error("requirement {requirement} found no room: no memory, and not {memory}, can hold all points of {bounds}")]
+    #[error("requirement {requirement} found no room: {}", self.shortage())]
     TooLarge {
         /// The requirement's number.
         requirement: usize,
@@ -163,6 +161,43 @@ pub enum MappingFailure {
         /// The rectangle that the instance was to hold.
         bounds: AnyRect,
     },
+}
+
+impl MappingFailure {
+    /// The number of the requirement that found no room.
+    #[must_use]
+    pub fn requirement(&self) -> usize {
+        match self {
+            Self::OutOfMemory { requirement, .. } | Self::TooLarge { requirement, .. } => *requirement,
+        }
+    }
+
+    /// How much was asked for where, and what there is, for messages.
+    #[must_use]
+    pub fn shortage(&self) -> String {
+        match self {
+            Self::OutOfMemory { memory, bytes, used, capacity, .. } => {
+                let (bytes, used, capacity) = (Bytes(*bytes), Bytes(*used), Bytes(*capacity));
+                format!("{bytes} in {memory}, which has {capacity}, of which {used} are used")
+            }
+            Self::TooLarge { memory, bounds, .. } => {
+                format!("no memory, and not {memory}, can hold all points of {bounds}")
+            }
+        }
+    }
+}
+
+/// A number of bytes, shown in the largest unit of which there is one.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+        match units.into_iter().find(|(_, shift)| self.0 >> shift > 0) {
+            Some((unit, shift)) => write!(f, "{:.1} {unit}", self.0 as f64 / (1_u64 << shift) as f64),
+            None => write!(f, "{} bytes", self.0),
+        }
+    }
 }
 
 /// When and where one task ran, in nanoseconds since the runtime started.

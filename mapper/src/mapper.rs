@@ -63,7 +63,9 @@ pub trait Mapper: Send {
     ///
     /// By default the first one for the processor's kind.
     fn select_variant(&mut self, task: &TaskInfo<'_>, processor: ProcessorId, machine: &Machine) -> usize {
-        task.variants_for(machine.processor(processor).kind).next().unwrap_or(0)
+        // A processor that there is not is for the runtime to refuse.
+        let known = machine.processors().get(processor.0 as usize);
+        known.and_then(|processor| task.variants_for(processor.kind).next()).unwrap_or(0)
     }
 
     /// Decides everything about one task.
@@ -168,7 +170,9 @@ fn choices_by_affinity(
     processor: ProcessorId,
     machine: &Machine,
 ) -> Vec<InstanceChoice> {
-    let memories = || machine.memories_visible_from(processor).iter().map(|reachable| reachable.memory);
+    let is_known = (processor.0 as usize) < machine.processors().len();
+    let visible = if is_known { machine.memories_visible_from(processor) } else { &[] };
+    let memories = || visible.iter().map(|reachable| reachable.memory);
     let exclusive = !requirement.is_shared && matches!(requirement.privilege, Privilege::Reduce(_));
     let choice = |memory: MemoryId| {
         let mut choice = InstanceChoice::in_memory(memory);

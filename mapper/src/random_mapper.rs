@@ -98,8 +98,9 @@ impl Mapper for RandomMapper {
             Some(variant) => (variant.layout, variant.is_leaf),
             None => (LayoutConstraint::default(), true),
         };
+        let is_virtual = !leaf && self.random.bool();
         let requirements = (0..task.requirements.len())
-            .map(|_| match !leaf && self.random.bool() {
+            .map(|_| match is_virtual {
                 true => RequirementMapping::Virtual,
                 false => self.choices(processor, &layout, machine),
             })

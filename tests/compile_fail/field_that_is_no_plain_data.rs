@@ -10,7 +10,7 @@ struct Cell {
 
 #[derive(Fields)]
 struct Named {
-    name: String, //~ the trait bound `String: Copy` is not satisfied
+    name: String, //~ `String` cannot be the value of a field
 }
 
 fn main() {}

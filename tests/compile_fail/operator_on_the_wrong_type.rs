@@ -15,7 +15,7 @@ struct Other {
 }
 
 #[task(leaf)]
-fn add(#[reduces(Sum, flag)] others: Piece<Other>) { //~ ReductionOperator<bool>
+fn add(#[reduces(Sum, flag)] others: Piece<Other>) { //~ is not defined on fields of type `bool`
     let _ = others;
 }
 

@@ -14,7 +14,7 @@ fn scale(factor: f64) -> f64 {
 }
 
 fn launch(cx: &Context) {
-    cx.launch(scale("two")); //~ IntoArgument<f64>
+    cx.launch(scale("two")); //~ `&str` cannot be passed for a parameter of type `f64`
 }
 
 fn main() {}

@@ -19,7 +19,7 @@ fn look(#[reads(a)] cells: Piece<Cell>) {
 }
 
 fn launch(cx: &Context, others: &Region<Other>) {
-    cx.launch(look(others)); //~ IntoTarget<Cell, 1>
+    cx.launch(look(others)); //~ cannot be passed for a region of `Cell`
 }
 
 fn main() {}

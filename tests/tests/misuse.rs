@@ -241,6 +241,14 @@ fn what_was_destroyed_is_refused() {
         cx.index_launch(2, read(&halves)).reduce(Sum).await
     });
     assert_says(&text, &["partition", "destroyed"]);
+    let text = refused(async |cx, cells| {
+        let halves = cells.partition(2).equal()?;
+        let other = cx.region_like::<Cell, _, 1>(&cells)?;
+        cx.destroy_region(&other)?;
+        assert!(other.split_like(&halves).is_err());
+        other.partition(2).equal()
+    });
+    assert_says(&text, &["Cell region", "destroyed"]);
 }
 
 #[test]
@@ -248,7 +256,38 @@ fn a_region_of_another_runtime_is_refused() {
     let other = runtime();
     let foreign = other.run(async |cx| cx.region::<Cell>(10)).unwrap();
     let text = refused(async |cx, _| cx.launch(read(&foreign)).await);
-    assert_says(&text, &["another runtime"]);
+    assert_says(&text, &["Cell region", "another runtime"]);
+    assert!(!text.contains("index space"), "{text:?} names what nobody made");
+}
+
+#[test]
+fn a_region_of_an_earlier_run_is_refused() {
+    let runtime = runtime();
+    let earlier = runtime.run(async |cx| cx.region::<Cell>(10)).unwrap();
+    let told = |outcome: Result<()>| {
+        assert_says(&outcome.unwrap_err().to_string(), &["Cell region", "ended with the `Runtime::run` that made it"]);
+    };
+    told(runtime.run(async |cx| cx.launch(write(&earlier)).await));
+    told(runtime.run(async |cx| cx.fill(&earlier, Cell::value, 1)));
+    told(runtime.run(async |cx| cx.destroy_region(&earlier)));
+    told(runtime.run(async |_| earlier.partition(2).equal().map(drop)));
+}
+
+#[task]
+async fn destroys(cx: &Context, #[writes(value)] cells: Region<Cell>) -> Result<()> {
+    cx.destroy_region(&cells)
+}
+
+#[test]
+fn only_the_task_that_made_a_region_may_destroy_it() {
+    let text = refused(async |cx, cells| cx.launch(destroys(&cells)).await);
+    assert_says(&text, &["`destroys` cannot destroy Cell region", "another task made"]);
+}
+
+#[test]
+fn a_region_has_at_most_as_many_rows_as_there_are_numbers_for() {
+    let text = refused(async |cx, _| cx.region::<Cell>(usize::MAX));
+    assert_says(&text, &["18446744073709551615 rows", "9223372036854775807"]);
 }
 
 #[test]
@@ -262,14 +301,17 @@ fn a_copy_needs_a_source_with_all_points_and_a_gather_pointers_that_lead_somewhe
         let other = cx.region_like::<Cell, _, 1>(&cells)?;
         cx.copy((&halves.piece(0)?, Cell::value), (&other, Cell::value)).await
     });
-    assert_says(&text, &["copy", "lacks points"]);
+    assert_says(
+        &text,
+        &["copy", "the source, piece (0) of partition", "has no row (5)", "the destination, Cell region"],
+    );
     let text = refused(async |cx, cells| {
         let links = cx.region::<Link>(10)?;
         let other = cx.region::<Cell>(10)?;
         cx.fill(&links, Link::to, Ptr::row(77))?;
         cx.gather((&cells, Cell::value), (&links, Link::to), (&other, Cell::value)).await
     });
-    assert_says(&text, &["gather", "77"]);
+    assert_says(&text, &["`gather`", "field `to` of Link region", "from (0) to (77)", "no row of Cell region"]);
 }
 
 /// One memory that is too small.
@@ -284,11 +326,18 @@ fn small_machine() -> Machine {
 #[test]
 fn memory_that_runs_out_is_an_error_that_says_where_and_how_much() {
     let runtime = Runtime::builder().machine(small_machine()).build().unwrap();
-    let outcome = runtime.run(async |cx| {
-        let cells = cx.region::<Cell>(100)?;
-        cx.launch(write(&cells)).await
-    });
-    assert_says(&outcome.unwrap_err().to_string(), &["`write`", "800 bytes", "memory 0", "64", "smaller pieces"]);
+    let no_room_for = |rows: usize| {
+        let outcome = runtime.run(async |cx| {
+            let cells = cx.region::<Cell>(rows)?;
+            let halves = cells.partition(2).equal()?;
+            cx.launch(write(&halves.piece(1)?)).await
+        });
+        outcome.unwrap_err().to_string()
+    };
+    let data = ["`write`", "field(s) value of piece (1) of partition", "Cell region"];
+    assert_says(&no_room_for(200), &data);
+    assert_says(&no_room_for(200), &["800 bytes in memory 0, which has 64 bytes, of which 0 bytes", "smaller pieces"]);
+    assert_says(&no_room_for(20_000_000_000), &["74.5 GiB in memory 0"]);
 }
 
 #[test]
@@ -317,6 +366,7 @@ fn pieces_that_fit_one_at_a_time_run_one_at_a_time() {
 #[derive(Clone, Copy, Debug)]
 enum Nonsense {
     Processor,
+    ProcessorForAllElse,
     Variant,
     Memory,
     Requirements,
@@ -331,6 +381,15 @@ enum Nonsense {
 #[derive(Clone)]
 struct Nonsensical(Nonsense);
 
+/// Leaves everything but the processor to the defaults.
+struct OnNoProcessor;
+
+impl Mapper for OnNoProcessor {
+    fn select_processor(&mut self, _: &TaskInfo<'_>, _: &Machine) -> ProcessorId {
+        ProcessorId(499)
+    }
+}
+
 impl Mapper for Nonsensical {
     fn slice_launch(&mut self, launch: &TaskInfo<'_>, _: &Machine) -> Vec<Slice> {
         match self.0 {
@@ -340,7 +399,10 @@ impl Mapper for Nonsensical {
     }
 
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
-        let mut mapping = DefaultMapper::new().map_task(task, context);
+        let mut mapping = match self.0 {
+            Nonsense::ProcessorForAllElse => OnNoProcessor.map_task(task, context),
+            _ => DefaultMapper::new().map_task(task, context),
+        };
         match self.0 {
             Nonsense::Processor => mapping.processor = ProcessorId(99),
             Nonsense::Variant => mapping.variant = 99,
@@ -390,6 +452,7 @@ fn with_mapper(nonsense: Nonsense) -> Result<i64> {
 fn a_mapper_that_answers_nonsense_gets_an_error_that_names_the_call() {
     for (nonsense, words) in [
         (Nonsense::Processor, "processor 99, which the machine does not have"),
+        (Nonsense::ProcessorForAllElse, "processor 499, which the machine does not have"),
         (Nonsense::Variant, "variant 99, of 1"),
         (Nonsense::Memory, "memory 99, which processor"),
         (Nonsense::Requirements, "mapped 0 requirements, of 1"),

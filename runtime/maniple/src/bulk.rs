@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use maniple_realm::transfer::{self, Dangling, Transfer};
+use maniple_realm::transfer::{self, Dangling, Transfer, TransferError};
 use maniple_realm::{After, Event, Fault};
 use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
 use maniple_space::{AnyRect, Rect};
@@ -154,9 +154,8 @@ impl Context {
         (from, source): (&Region<F, D>, Field<F, T>),
         (to, destination): (&Region<G, D>, Field<G, T>),
     ) -> Future<()> {
-        let covers = to.space().is_subset_of(from.space());
         let requirements = [one(from, source, Privilege::Read), one(to, destination, Privilege::Discard)];
-        let complaint = (!covers).then_some("the source lacks points of the destination");
+        let complaint = lacking(from, "source", to, "destination");
         self.launch(built_in_launch(&COPY, requirements, complaint))
     }
 
@@ -169,13 +168,12 @@ impl Context {
         (pointers, pointer): (&Region<P, D>, Field<P, Ptr<F, E>>),
         (to, destination): (&Region<G, D>, Field<G, T>),
     ) -> Future<()> {
-        let covers = to.space().is_subset_of(pointers.space());
         let requirements = [
             one(from, source, Privilege::Read),
             one(pointers, pointer, Privilege::Read),
             one(to, destination, Privilege::Discard),
         ];
-        let complaint = (!covers).then_some("there are fewer pointers than points of the destination");
+        let complaint = lacking(pointers, "pointers", to, "destination");
         self.launch(built_in_launch(&GATHER, requirements, complaint))
     }
 
@@ -189,13 +187,12 @@ impl Context {
         (pointers, pointer): (&Region<P, D>, Field<P, Ptr<G, E>>),
         (to, destination): (&Region<G, E>, Field<G, T>),
     ) -> Future<()> {
-        let covers = from.space().is_subset_of(pointers.space());
         let requirements = [
             one(from, source, Privilege::Read),
             one(pointers, pointer, Privilege::Read),
             one(to, destination, Privilege::ReadWrite),
         ];
-        let complaint = (!covers).then_some("there are fewer pointers than points of the source");
+        let complaint = lacking(pointers, "pointers", from, "source");
         self.launch(built_in_launch(&SCATTER, requirements, complaint))
     }
 
@@ -212,6 +209,23 @@ impl Context {
     pub fn execution_fence(&self) -> Future<()> {
         self.state.fence(Fence::Execution)
     }
+}
+
+/// What is wrong if a region lacks points of another; the words say what the two are for.
+fn lacking<F, G, const D: usize>(
+    region: &Region<F, D>,
+    role: &str,
+    other: &Region<G, D>,
+    other_role: &str,
+) -> Option<String> {
+    if other.space().is_subset_of(region.space()) {
+        return None;
+    }
+    let point = other.space().difference(region.space()).points().next()?;
+    let (region, other) = (region.logical(), other.logical());
+    Some(format!(
+        "the {role}, {region}, has no row {point}, but the {other_role}, {other}, does; name a part of it that fits"
+    ))
 }
 
 /// What a bulk operation does with one field, of the type that the caller says.
@@ -233,7 +247,7 @@ fn one<F, T: FieldValue, const D: usize>(
 fn built_in_launch<const N: usize>(
     task: &Arc<TaskDefinition>,
     requirements: [Result<Requirement>; N],
-    complaint: Option<&str>,
+    complaint: Option<String>,
 ) -> Launch<()> {
     let mut launcher = TaskLauncher::new(task);
     for requirement in requirements {
@@ -248,9 +262,10 @@ fn built_in_launch<const N: usize>(
     launcher.typed()
 }
 
-/// A built-in leaf task of transfers.
+/// A built-in leaf task of transfers. Pointers, if there are some, lead into the data of the requirement `targets`.
 fn built_in(
     name: &'static str,
+    targets: usize,
     body: impl Fn(&LeafCall<'_>) -> Result<Transfer> + Send + Sync + 'static,
 ) -> Arc<TaskDefinition> {
     let options = TaskOptions { idempotent: true, ..TaskOptions::default() };
@@ -258,21 +273,38 @@ fn built_in(
         let transfer = body(call)?;
         // SAFETY: the task holds what the transfer reads and writes, with these privileges, while this body runs; requirements of one
         // task do not interfere.
-        unsafe { transfer.execute() }.map_err(Error::application)?;
+        unsafe { transfer.execute() }.map_err(|error| explain(error, name, targets, call))?;
         Ok(Box::new(()))
     };
     Arc::new(TaskDefinition::new(name).leaf(options, run))
 }
 
+/// The error of a built-in task whose transfer failed. Pointers are the second requirement's, and lead into the data of `targets`.
+fn explain(error: TransferError, name: &str, targets: usize, call: &LeafCall<'_>) -> Error {
+    match (&error, call.region(1), call.region(targets)) {
+        (&TransferError::DanglingPointer { field, point, pointer, .. }, Ok(pointers), Ok(targets)) => {
+            Error::DanglingPointer {
+                operation: name.to_owned(),
+                field: pointers.fields().name_of(field),
+                pointers: pointers.to_string(),
+                point,
+                pointer,
+                region: targets.to_string(),
+            }
+        }
+        _ => Error::application(error),
+    }
+}
+
 static COPY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
-    built_in("copy", |call| {
+    built_in("copy", 0, |call| {
         let space = call.region(1)?.space().space().clone();
         Transfer::copy(space, call.storage(0)?, call.storage(1)?).map_err(Error::application)
     })
 });
 
 static GATHER: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
-    built_in("gather", |call| {
+    built_in("gather", 0, |call| {
         let (targets, space) = (call.region(0)?.space().space().clone(), call.region(2)?.space().space().clone());
         let (from, pointers, to) = (call.storage(0)?, call.storage(1)?, call.storage(2)?);
         Transfer::gather(space, pointers, from, to, targets, Dangling::Fail).map_err(Error::application)
@@ -280,7 +312,7 @@ static GATHER: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
 });
 
 static SCATTER: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
-    built_in("scatter", |call| {
+    built_in("scatter", 2, |call| {
         let (space, targets) = (call.region(0)?.space().space().clone(), call.region(2)?.space().space().clone());
         let (from, pointers, to) = (call.storage(0)?, call.storage(1)?, call.storage(2)?);
         Transfer::scatter(space, pointers, from, to, targets, Dangling::Fail).map_err(Error::application)

@@ -1,6 +1,7 @@
 //! Contexts: the stream of operations of one running task.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -114,23 +115,27 @@ impl Context {
     }
 
     /// A number that is left to the mapper, such as `"pieces"`; `default` if the mapper does not know the name.
-    #[must_use]
-    pub fn tunable(&self, name: &str, default: i64) -> i64 {
+    ///
+    /// # Errors
+    /// [`Error::Mapper`] if the mapper panics.
+    pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
         let core = &self.state.core;
-        core.seat(self.state.processor).tunable(core, name).unwrap_or(default)
+        Ok(core.seat(self.state.processor).tunable(core, name)?.unwrap_or(default))
     }
 
     /// Runs a function as the top-level task of a runtime, on this thread.
     pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
         let first = core.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id);
         let context = Self { state: ContextState::new(core, "top level", None, first, 0, Vec::new()) };
-        let result = context.state.close(block_on(body(&context)));
-        // A mapping that was leaked never ends; nobody else will use what this task has made.
-        let leaked = context.state.mappings_in_use();
-        let ended = core.realm().wait(context.state.fewer_than(1 + leaked));
-        let result = context.state.conclude(result);
-        ended.map_err(|fault| Error::of_fault(&fault, "top level", None))?;
-        result
+        match catch_unwind(AssertUnwindSafe(|| block_on(body(&context)))) {
+            Ok(result) => context.state.end(result),
+            Err(panic) => {
+                // Of what else went wrong the panic is the better witness.
+                let _ = context.state.end(Ok(()));
+                drop(context);
+                resume_unwind(panic)
+            }
+        }
     }
 }
 
@@ -189,27 +194,23 @@ impl ContextState {
 
     /// Refuses to destroy what another task made.
     pub(crate) fn check_created(&self, region: &LogicalRegion) -> Result<()> {
-        self.core.forest().check_own(region.tree().root())?;
+        self.core.forest().check_own_region(region)?;
         if self.created.lock().contains_key(&region.tree().id()) {
             return Ok(());
         }
         region.check_alive()?;
-        Err(Error::PrivilegeNotHeld {
-            operation: "destroy".to_owned(),
-            parent: self.task.clone(),
-            region: region.to_string(),
-            fields: region.fields().names_of(&region.fields().fields()),
-            wanted: "destroys".to_owned(),
-            held: "did not create it".to_owned(),
-        })
+        Err(Error::NotTheMaker { task: self.task.clone(), region: region.root_region().to_string() })
     }
 
     /// Checks that the task may launch an operation with this requirement, and finds the state of its data (Bauer 2014, section 4.2).
     pub(crate) fn bind(self: &Arc<Self>, operation: &str, requirement: Requirement) -> Result<Bound> {
         let bound = requirement.target.bound();
-        self.core.forest().check_own(bound.space())?;
+        self.core.forest().check_own_region(&bound)?;
         bound.check_place()?;
-        requirement.target.check_alive()?;
+        if let Err(error) = requirement.target.check_alive() {
+            self.check_open()?;
+            return Err(error.into());
+        }
         let fields = requirement.target.tree().fields();
         if let Some(field) = requirement.fields.iter().find(|&field| fields.get(field).is_none()) {
             return Err(maniple_region::RegionError::NoSuchField { field }.into());
@@ -335,10 +336,19 @@ impl ContextState {
         if stream.is_closed {
             drop(stream);
             self.operation_retired();
-            return Err(Error::Ended { task: self.task.clone() });
+            return Err(self.ended());
         }
         self.core.counters.launches.add(1);
         Ok(stream)
+    }
+
+    fn ended(&self) -> Error {
+        Error::Ended { task: self.task.clone() }
+    }
+
+    /// Refuses a task that has ended.
+    fn check_open(&self) -> Result<()> {
+        if self.stream.lock().is_closed { Err(self.ended()) } else { Ok(()) }
     }
 
     /// The body has ended with this result: nothing is launched any more. A result that keeps data mapped is dropped.
@@ -348,6 +358,18 @@ impl ContextState {
             Ok(_) if self.mappings_in_use() > 0 => Err(Error::StillMapped { task: self.task.clone() }),
             other => other,
         }
+    }
+
+    /// The top-level task has ended with this result: waits for what it launched.
+    fn end<T>(&self, result: Result<T>) -> Result<T> {
+        let result = self.close(result);
+        // A mapping that was leaked never ends; nobody else will use what this task has made.
+        let leaked = self.mappings_in_use();
+        let ended = self.core.realm().wait(self.fewer_than(1 + leaked));
+        let result = self.conclude(result);
+        self.created.lock().values().for_each(|created| created.state.lock().root.tree().end_with_run());
+        ended.map_err(|fault| Error::of_fault(&fault, "top level", None))?;
+        result
     }
 
     fn mappings_in_use(&self) -> usize {

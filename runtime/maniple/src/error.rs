@@ -8,6 +8,8 @@ use maniple_realm::fault::{Fault, Panic};
 use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError};
 use maniple_space::AnyPoint;
 
+use crate::context::Bound;
+
 /// The result of an operation of the runtime.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -69,6 +71,16 @@ pub enum Error {
         wanted: String,
         /// What the parent holds of it.
         held: String,
+    },
+    /// A task was to destroy a region that it did not make.
+    #[error(
+        "`{task}` cannot destroy {region}, which another task made: only that task may, or its parent once it has ended"
+    )]
+    NotTheMaker {
+        /// The task that was to destroy it.
+        task: String,
+        /// The data.
+        region: String,
     },
     /// Two requirements of one operation get in each other's way.
     #[error(
@@ -161,12 +173,21 @@ pub enum Error {
         problem: String,
     },
     /// No memory has room for the data of a task.
-    #[error("cannot place `{operation}`{}: {failure}; use smaller pieces, or give the memory more capacity", at(.point))]
+    #[error(
+        "cannot place `{operation}`{}: no room for field(s) {fields} of {region}: {}; use smaller pieces, or give the memory more \
+         capacity",
+        at(.point),
+        .failure.shortage()
+    )]
     OutOfMemory {
         /// The operation.
         operation: String,
         /// The point of an index launch.
         point: Option<AnyPoint>,
+        /// The fields for which there is no room.
+        fields: String,
+        /// Their region.
+        region: String,
         /// What was asked for, and where.
         failure: MappingFailure,
     },
@@ -198,6 +219,25 @@ pub enum Error {
         field: String,
         /// Its type.
         ty: &'static str,
+    },
+    /// A pointer of a gather or scatter leads to no row.
+    #[error(
+        "`{operation}`: field `{field}` of {pointers} points from {point} to {pointer}, which is no row of {region}; write pointers \
+         that lead into it, or use a region that has the row"
+    )]
+    DanglingPointer {
+        /// The operation.
+        operation: String,
+        /// The field of pointers.
+        field: String,
+        /// The data that has the pointers.
+        pointers: String,
+        /// The row of the first pointer that dangles.
+        point: AnyPoint,
+        /// Where it points to.
+        pointer: AnyPoint,
+        /// The data that it should point into.
+        region: String,
     },
     /// The runtime cannot start.
     #[error("cannot start the runtime: {0}")]
@@ -260,6 +300,24 @@ impl Error {
 
     pub(crate) fn launch(operation: &str, problem: impl Into<String>) -> Self {
         Self::Launch { operation: operation.to_owned(), problem: problem.into() }
+    }
+
+    /// There is no room for one of the requirements at a point. The point's regions, unless the projections do not tell.
+    pub(crate) fn no_room(
+        (operation, point): (&str, Option<AnyPoint>),
+        bounds: &[Bound],
+        regions: &[LogicalRegion],
+        failure: MappingFailure,
+    ) -> Self {
+        let number = failure.requirement();
+        let requirement = &bounds[number].requirement;
+        Self::OutOfMemory {
+            operation: operation.to_owned(),
+            point,
+            fields: requirement.field_names(),
+            region: regions.get(number).map_or_else(|| requirement.target.to_string(), ToString::to_string),
+            failure,
+        }
     }
 
     pub(crate) fn no_reduction(operator: OperatorId, region: &LogicalRegion, field: FieldId) -> Self {

@@ -71,6 +71,11 @@ impl Results {
         }
     }
 
+    /// Whether they are results of this realm's: others wait for its events in vain.
+    pub(crate) fn is_of(&self, realm: &Realm) -> bool {
+        self.realm.is_same(realm)
+    }
+
     pub(crate) fn completion(&self) -> Event {
         self.completion
     }
@@ -252,16 +257,24 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
         compute("map", vec![Arc::clone(&self.results)], move || source.value().map(function))
     }
 
-    /// A future of a function of this result and another.
+    /// A future of a function of this result and another, of the same runtime.
     pub fn zip_with<U, V>(&self, other: &Future<U>, function: impl FnOnce(T, U) -> V + Send + 'static) -> Future<V>
     where
         U: Clone + Send + Sync + 'static,
         V: Clone + Send + Sync + 'static,
     {
+        if !other.results.is_of(&self.results.realm) {
+            let error = Error::launch("zip_with", "it takes results of two runtimes; `.await` one and pass the value");
+            return Future::new(Results::failed(&self.results.realm, "zip_with", one_point(), &error), 0);
+        }
         let (left, right) = (self.clone(), other.clone());
         let sources = vec![Arc::clone(&self.results), Arc::clone(&other.results)];
         compute("zip_with", sources, move || Ok(function(left.value()?, right.value()?)))
     }
+}
+
+fn one_point() -> AnyRect {
+    maniple_space::Rect::<1>::from(0..1).into()
 }
 
 /// Runs a short function once its sources are there, on the thread that brings the last, and gives its result as a future.
@@ -271,8 +284,7 @@ fn compute<T: Clone + Send + Sync + 'static>(
     function: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Future<T> {
     let events: SmallVec<[Event; 2]> = sources.iter().map(|source| source.completion).collect();
-    let one = AnyRect::from(maniple_space::Rect::<1>::from(0..1));
-    let promise = Promise::new(name, one, sources);
+    let promise = Promise::new(name, one_point(), sources);
     let results = Arc::clone(&promise.results);
     results.realm.when(After::needs(&events), move |outcome| {
         let value = match outcome {

@@ -3,6 +3,7 @@
 //! A mapping is an operation in program order like any other. As long as it is held, launching something that interferes with it is an error: the task
 //! would wait for itself.
 
+use std::slice;
 use std::sync::{Arc, Weak};
 
 use maniple_mapper::{RequirementInfo, RequirementMapping};
@@ -110,7 +111,8 @@ impl InlineOperation {
             Ok(()) => operation.mark_mapped(),
             Err(PointError::Fatal(error)) => self.fail(operation, &error),
             Err(PointError::Full(failure)) if chance == Chance::Last => {
-                self.fail(operation, &Error::OutOfMemory { operation: NAME.to_owned(), point: None, failure });
+                let (bounds, regions) = (slice::from_ref(&self.bound), slice::from_ref(&self.region));
+                self.fail(operation, &Error::no_room((NAME, None), bounds, regions, failure));
             }
             Err(PointError::Full(_)) => {
                 let (mapping, operation) = (Arc::clone(self), Arc::clone(operation));

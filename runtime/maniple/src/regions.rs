@@ -187,21 +187,31 @@ impl<F, const D: usize> Region<F, D> {
     /// This region split as another one over the same index space is (see [`Context::region_like`]).
     ///
     /// # Errors
-    /// [`Error::Region`] if the partition splits another index space.
+    /// [`Error::Region`] if the partition splits another index space, or the region was destroyed.
     pub fn split_like<G>(&self, other: &Partition<G, D>) -> Result<Partition<F, D>> {
-        Ok(Partition::from_logical(self.logical.partition(other.logical.partitioning())?))
+        self.logical.check_alive()?;
+        let partition = self.logical.partition(other.logical.partitioning()).map_err(|error| match error {
+            RegionError::OtherParent { space, .. } => RegionError::OtherParent {
+                partition: other.logical.to_string(),
+                parent: other.logical.parent().to_string(),
+                space,
+            },
+            other => other,
+        })?;
+        Ok(Partition::from_logical(partition))
     }
 
     /// A partition into pieces that the caller made, in row-major order of the colors.
     ///
     /// # Errors
-    /// [`Error::Region`] if the pieces are not as many as the colors, or stick out of the region.
+    /// [`Error::Region`] if the pieces are not as many as the colors, or stick out of the region, or the region was destroyed.
     pub fn partition_into(&self, colors: Domain, pieces: Vec<IndexSpace<D>>) -> Result<Partition<F, D>> {
         let pieces: Vec<AnySpace> = pieces.into_iter().map(AnySpace::from).collect();
         self.partition_erased(colors, &pieces)
     }
 
     pub(crate) fn partition_erased(&self, colors: Domain, pieces: &[AnySpace]) -> Result<Partition<F, D>> {
+        self.logical.check_alive()?;
         let forest = self.logical.space().forest();
         let partitioning = forest.partition(self.logical.space(), colors.rect(), pieces);
         let partitioning = partitioning.map_err(|error| match error {
@@ -418,6 +428,11 @@ pub struct Projected<F, const D: usize = 1> {
 
 /// What can be passed for a region parameter: a region (for all points the same), a partition (for each point its piece), or a partition with
 /// a projection.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed for a region of `{F}`",
+    label = "expected a region or partition of `{F}`",
+    note = "`IntoTarget<{F}, {D}>` is implemented for `&Region<{F}, {D}>`, `&Partition<{F}, {D}>` and what `Partition::project` gives"
+)]
 pub trait IntoTarget<F, const D: usize> {
     /// The data of the requirements.
     fn into_target(self) -> Target;
@@ -468,9 +483,10 @@ impl Context {
     /// A new region with the rows 0 to `rows` - 1 and the fields of `F`. The task may do everything with it.
     ///
     /// # Errors
-    /// [`Error::Region`] if `F` has more fields than a field space holds.
+    /// [`Error::Region`] if `F` has more fields than a field space holds, or the rows are more than [`i64::MAX`].
     pub fn region<F: Fields>(&self, rows: usize) -> Result<Region<F>> {
-        self.region_over(Rect::from(0..i64::try_from(rows).unwrap_or(i64::MAX)))
+        let end = i64::try_from(rows).map_err(|_| RegionError::TooManyRows { rows })?;
+        self.region_over(Rect::from(0..end))
     }
 
     /// A new region with any rows and the fields of `F`. The task may do everything with it.
@@ -486,6 +502,7 @@ impl Context {
     /// # Errors
     /// [`Error::Region`] if `F` has more fields than a field space holds, or the other region's index space was destroyed.
     pub fn region_like<F: Fields, G, const D: usize>(&self, other: &Region<G, D>) -> Result<Region<F, D>> {
+        self.state.core.forest().check_own_region(&other.logical)?;
         self.region_of_rows(other.logical.space())
     }
 
@@ -562,7 +579,7 @@ impl Context {
     /// Destroys a region with everything below it. Operations launched before are not disturbed; its memory goes when they have ended.
     ///
     /// # Errors
-    /// [`Error::Region`] if it was destroyed before; [`Error::PrivilegeNotHeld`] if another task made it.
+    /// [`Error::Region`] if it was destroyed before, or ended with an earlier run; [`Error::NotTheMaker`] if another task made it.
     pub fn destroy_region(&self, region: impl AsRef<LogicalRegion>) -> Result<()> {
         let region = region.as_ref();
         self.state.check_created(region)?;

@@ -66,7 +66,7 @@ impl RuntimeBuilder {
     }
 
     /// The most operations that one task may have in flight: launched and not ended. A task that reaches the limit helps with other
-    /// work until a quarter has ended. 1024 by default; at least 1.
+    /// work until a quarter has ended. 1024 by default; 0 means 1.
     #[must_use]
     pub fn window(mut self, operations: usize) -> Self {
         self.window = operations.max(1);
@@ -84,7 +84,7 @@ impl RuntimeBuilder {
     /// Starts the workers.
     ///
     /// # Errors
-    /// [`Error::Start`] if there are no workers, more than the machine has processors, or the system has no threads.
+    /// [`Error::Start`] if there are no workers, more than 1024, or the system has no threads.
     pub fn build(self) -> Result<Runtime> {
         let start = |error: maniple_realm::RealmError| Error::Start(Arc::new(error));
         let mut builder = Realm::builder();
@@ -158,6 +158,9 @@ impl Runtime {
     /// What the function returns, or else the first failure among the operations that it launched and whose result nobody looked at.
     /// [`Error::StillMapped`] if it returns or leaks a mapping; [`Error::Launch`] when called within a task of the same runtime, whose worker
     /// would wait for itself.
+    ///
+    /// # Panics
+    /// If the function does, after everything that it launched has ended.
     pub fn run<T>(&self, body: impl AsyncFnOnce(&Context) -> Result<T>) -> Result<T> {
         if self.core.realm.current_processor().is_some() {
             let problem = "a task of the same runtime would wait for it; launch from the task's own context";
@@ -208,8 +211,7 @@ pub(crate) struct RuntimeCore {
     /// All region states, to find instances that nobody needs when a memory is full.
     states: Mutex<Vec<Weak<RegionState>>>,
     has_starving: AtomicBool,
-    /// Work that waits for any task to end.
-    starving: Mutex<VecDeque<Starving>>,
+    starving: Mutex<Starving>,
     pub(crate) counters: Counters,
     recorder: Option<Recorder>,
 }
@@ -387,34 +389,45 @@ impl RuntimeCore {
         if self.has_starving.load(Ordering::SeqCst) {
             let mut starving = self.starving.lock();
             self.has_starving.store(false, Ordering::SeqCst);
-            starving.drain(..).for_each(|starving| self.feed(starving, Chance::Another));
+            starving.asked = 0;
+            starving.work.drain(..).for_each(|work| self.feed(work, Chance::Another));
         }
     }
 
     /// Runs `again` after some leaf task has ended; or, when the machine has run out of work and nothing will end, as a last chance.
-    pub(crate) fn starve(&self, again: Starving) {
+    pub(crate) fn starve(&self, again: StarvingWork) {
         let mut starving = self.starving.lock();
-        starving.push_back(again);
+        starving.work.push_back(again);
         self.has_starving.store(true, Ordering::SeqCst);
     }
 
-    /// Nothing runs: gives the first of those who wait their last chance. Whether there was one.
+    /// Nothing runs: lets the first of those who wait try again; once all have, in vain, gives it its last chance. Whether there was one.
     fn feed_one(&self) -> bool {
         let mut starving = self.starving.lock();
-        let first = starving.pop_front();
-        self.has_starving.store(!starving.is_empty(), Ordering::SeqCst);
+        let chance = if starving.asked < starving.work.len() { Chance::Another } else { Chance::Last };
+        starving.asked = if chance == Chance::Last { 0 } else { starving.asked + 1 };
+        let first = starving.work.pop_front();
+        self.has_starving.store(!starving.work.is_empty(), Ordering::SeqCst);
         drop(starving);
-        first.map(|starving| self.feed(starving, Chance::Last)).is_some()
+        first.map(|work| self.feed(work, chance)).is_some()
     }
 
-    fn feed(&self, starving: Starving, chance: Chance) {
+    fn feed(&self, work: StarvingWork, chance: Chance) {
         let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
-        self.realm.spawn(spawn, move || starving(chance));
+        self.realm.spawn(spawn, move || work(chance));
     }
 }
 
+/// Work that waits for any task to end.
+#[derive(Default)]
+struct Starving {
+    work: VecDeque<StarvingWork>,
+    /// How much of it has tried in vain since a task last ended.
+    asked: usize,
+}
+
 /// Work that waits until there may be room in a memory.
-pub(crate) type Starving = Box<dyn FnOnce(Chance) + Send>;
+pub(crate) type StarvingWork = Box<dyn FnOnce(Chance) + Send>;
 
 /// What waiting work may hope for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -222,7 +222,8 @@ impl TaskState {
         }
         // Nothing will make room: this point is hopeless, the others may be smaller.
         let (first, rest) = (rest[0], rest[1..].to_vec());
-        let error = Error::OutOfMemory { operation: self.name().to_owned(), point: self.shown_point(first), failure };
+        let regions = self.regions_at(first).unwrap_or_default();
+        let error = Error::no_room((self.name(), self.shown_point(first)), &self.bounds, &regions, failure);
         let failed = vec![(first, error)];
         self.lose(&mut LockedStates::lock(&self.bounds), &failed);
         self.fail_points(operation, failed);

@@ -138,3 +138,45 @@ fn a_task_whose_body_panics_before_its_future_is_made_still_waits_for_its_childr
     });
     assert!(outcome.unwrap());
 }
+
+#[task(leaf)]
+fn fill_slowly(
+    #[discards(value)] cells: Piece<Cell>,
+    begun: Arc<AtomicBool>,
+    go: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
+) {
+    begun.store(true, Ordering::SeqCst);
+    while !go.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    cells.value.fill(1);
+    ended.store(true, Ordering::SeqCst);
+}
+
+#[test]
+fn a_panic_at_top_level_passes_on_when_what_was_launched_has_ended_and_leaves_no_memory_taken() {
+    let runtime = runtime();
+    let flags: [Arc<AtomicBool>; 3] = Default::default();
+    let [begun, go, ended] = &flags;
+    let run = || {
+        runtime.run(async |cx| -> Result<()> {
+            let cells = cx.region::<Cell>(1000)?;
+            cx.launch(fill_slowly(&cells, begun.clone(), go.clone(), ended.clone()));
+            while !begun.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            go.store(true, Ordering::SeqCst);
+            panic!("at top level")
+        })
+    };
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"at top level"));
+    assert!(ended.load(Ordering::SeqCst));
+    let used = || runtime.machine().memories().iter().map(|memory| runtime.bytes_used(memory.id)).sum::<u64>();
+    // The worker that ran the task may be about to let go of its instances.
+    while used() > 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(runtime.run(async |_| Ok(3)).unwrap(), 3);
+}

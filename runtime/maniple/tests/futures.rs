@@ -64,3 +64,26 @@ fn a_launch_that_was_refused_is_refused_after_mapping_too() {
     let outcome = run(async |cx| cx.index_launch(usize::MAX, number()).map(|number| number).await);
     assert!(matches!(outcome, Err(Error::Launch { .. })), "{outcome:?}");
 }
+
+#[task(leaf)]
+fn next(number: i64) -> i64 {
+    number + 1
+}
+
+#[test]
+fn a_result_of_one_runtime_is_no_argument_of_another() {
+    let other = Runtime::builder().workers(1).build().unwrap();
+    let theirs = other.run(async |cx| Ok(cx.launch(next(1)))).unwrap();
+    let outcome = run(async |cx| {
+        let own = cx.launch(next(5));
+        for refused in
+            [cx.launch(next(&theirs)), own.zip_with(&theirs, |a, b| a + b), theirs.zip_with(&own, |a, b| a + b)]
+        {
+            let error = refused.await.unwrap_err().to_string();
+            assert!(error.contains("runtime") && error.contains("`.await`"), "{error}");
+        }
+        let value = theirs.await?;
+        cx.launch(next(value)).await
+    });
+    assert_eq!(outcome.unwrap(), 3);
+}

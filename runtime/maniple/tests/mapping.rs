@@ -129,7 +129,7 @@ fn a_projection_that_panics_when_it_is_asked_again_fails_its_point() {
 fn a_piece_of_a_region_that_fits_nowhere_gets_an_instance_of_its_own() {
     let runtime = Runtime::builder().workers(1).build().unwrap();
     let outcome = runtime.run(async |cx| {
-        let cells = cx.region::<Cell>(usize::MAX)?;
+        let cells = cx.region::<Cell>(i64::MAX as usize)?;
         let pieces = cells.partition_into(2.into(), vec![Rect::from(0..4).into(), Rect::from(4..8).into()])?;
         cx.index_launch(2, write_right(&pieces, 1));
         let whole = cx.launch(read_right(&cells)).await;

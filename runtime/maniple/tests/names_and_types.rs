@@ -38,8 +38,12 @@ fn is_not_in_the_tree<T>(outcome: Result<T>) -> bool {
 #[test]
 fn a_region_of_another_runtime_is_refused_everywhere() {
     let (here, there) = (runtime(), runtime());
-    let foreign = there.run(async |cx| cx.region::<Cell>(1000)).unwrap();
-    let pieces = foreign.partition(4).equal().unwrap();
+    let made = there.run(async |cx| {
+        let foreign = cx.region::<Cell>(1000)?;
+        let pieces = foreign.partition(4).equal()?;
+        Ok((foreign, pieces))
+    });
+    let (foreign, pieces) = made.unwrap();
     let outcome = here.run(async |cx| {
         // The same numbers in both runtimes.
         let own = cx.region::<Cell>(10)?;

@@ -176,6 +176,12 @@ impl Realm {
         self.core.poison(user, fault.into())
     }
 
+    /// Whether both are handles to the same realm. Events of one mean nothing to another.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
     /// One event for many: it triggers when all have, poisoned if a needed one is. Makes nothing when nothing, or only
     /// one needed event, is left to wait for.
     pub fn merge<'a>(&self, after: impl Into<After<'a>>) -> Event {

@@ -366,6 +366,10 @@ fn nothing_is_recorded_unless_asked_for() {
 #[test]
 fn a_realm_without_workers_is_refused() {
     assert!(matches!(Realm::builder().workers(0).build(), Err(RealmError::NoWorkers)));
+    assert!(matches!(
+        Realm::builder().workers(1_000_000).build(),
+        Err(RealmError::TooManyWorkers { found: 1_000_000 })
+    ));
 }
 
 #[test]

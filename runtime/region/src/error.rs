@@ -30,6 +30,12 @@ pub enum RegionError {
         /// What was used.
         what: String,
     },
+    /// Something was used after the run of the top-level task in which it was made.
+    #[error("{what} ended with the `Runtime::run` that made it; use it there, or make a new one in this run")]
+    Ended {
+        /// What was used.
+        what: String,
+    },
     /// Something of one runtime was used in another.
     #[error("{what} belongs to another runtime; make it, and use it, in one")]
     OtherRuntime {
@@ -49,6 +55,12 @@ pub enum RegionError {
     PieceDestroyed {
         /// The partition.
         partition: String,
+    },
+    /// More rows were asked for than an index space of one dimension can have.
+    #[error("a region cannot have {rows} rows: the most are {}", i64::MAX)]
+    TooManyRows {
+        /// The rows asked for.
+        rows: usize,
     },
     /// A partition does not have as many pieces as colors.
     #[error("a partition by {colors} colors needs as many pieces, found {pieces}")]

@@ -23,8 +23,15 @@ pub const DEFAULT_MAX_FIELDS: usize = 512;
 ///
 /// Implemented for every type with these properties; derive [`bytemuck::Zeroable`] for your own structs (programs on `maniple`: see
 /// `maniple::bytemuck`).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the value of a field",
+    label = "not plain data",
+    note = "fields hold plain data that is copied byte by byte: numbers, `bool`, `Point`, `Rect`, `Ptr`, arrays, and structs of these that derive \
+            `Clone`, `Copy` and `Zeroable`; nothing that owns or borrows, such as `String`, `Vec`, `Box` or a reference"
+)]
 pub trait FieldValue: Copy + Send + Sync + Zeroable + 'static {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Copy + Send + Sync + Zeroable + 'static> FieldValue for T {}
 
 /// The type of a field, with what the runtime must know of it: its size and alignment in bytes and its identity.

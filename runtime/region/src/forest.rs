@@ -106,6 +106,12 @@ impl Forest {
         Err(RegionError::OtherRuntime { what: space.to_string() })
     }
 
+    /// # Errors
+    /// [`RegionError::OtherRuntime`] if the region was made by another forest.
+    pub fn check_own_region(&self, region: &LogicalRegion) -> Result<(), RegionError> {
+        self.check_own(region.space()).map_err(|_| RegionError::OtherRuntime { what: region.to_string() })
+    }
+
     fn take_ids(&self, count: u64) -> u64 {
         self.next_id.fetch_add(count, Ordering::Relaxed)
     }

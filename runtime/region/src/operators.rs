@@ -29,6 +29,11 @@ use crate::{FieldType, FieldValue};
 /// A way of combining contributions with values of type `T`, in any order.
 ///
 /// Implement it for a marker type of your own to use `reduces(YourOperator, field)`.
+#[diagnostic::on_unimplemented(
+    message = "the operator `{Self}` is not defined on fields of type `{T}`",
+    label = "not an operator on `{T}`",
+    note = "name an operator that is, or implement `ReductionOperator<{T}>` for a type of your own"
+)]
 pub trait ReductionOperator<T: FieldValue>: Send + Sync + 'static {
     /// A contribution.
     type Rhs: FieldValue;

@@ -20,11 +20,12 @@ pub trait Fields: 'static {
 /// Tells a member's type from a hash of its name, for `#[task]`. Implemented by `#[derive(Fields)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no field of this name",
+    label = "not the name of a field of `{Self}`",
     note = "the fields of a region are the members of the struct that derives `Fields`"
 )]
 pub trait FieldNamed<const NAME: u64>: Fields {
-    /// The member's type.
-    type Type: crate::FieldValue;
+    /// The member's type. That it is plain data is checked once, where [`Fields::descriptors`] names it.
+    type Type;
     /// The member's number.
     const ID: FieldId;
 }

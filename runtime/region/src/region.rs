@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use maniple_space::AnyPoint;
@@ -23,7 +22,16 @@ pub struct RegionTree {
     name: OnceLock<Box<str>>,
     root: IndexSpaceNode,
     fields: Arc<FieldSpace>,
-    destroyed: AtomicBool,
+    /// Why nothing new can be launched on it; unset as long as it lives.
+    end: OnceLock<End>,
+}
+
+/// What ended a region tree.
+#[derive(Clone, Copy)]
+enum End {
+    Destroyed,
+    /// The top-level task that had it has ended.
+    WithItsRun,
 }
 
 impl RegionTree {
@@ -53,23 +61,23 @@ impl RegionTree {
     /// Marks the tree destroyed: nothing new can be launched on it. What was launched keeps working.
     ///
     /// # Errors
-    /// [`RegionError::Destroyed`] if it was destroyed before.
+    /// [`RegionError::Destroyed`] if it was destroyed before; [`RegionError::Ended`] if it ended with its run.
     pub fn destroy(&self) -> Result<(), RegionError> {
-        if self.destroyed.swap(true, Ordering::AcqRel) {
-            return Err(self.destroyed_error());
-        }
-        Ok(())
+        self.end.set(End::Destroyed).or_else(|_| self.check_alive())
+    }
+
+    /// Marks the tree ended with the top-level task that had it: nothing new can be launched on it. One that was destroyed before stays
+    /// destroyed.
+    pub fn end_with_run(&self) {
+        self.end.get_or_init(|| End::WithItsRun);
     }
 
     fn check_alive(&self) -> Result<(), RegionError> {
-        if self.destroyed.load(Ordering::Acquire) {
-            return Err(self.destroyed_error());
+        match self.end.get() {
+            None => Ok(()),
+            Some(End::Destroyed) => Err(RegionError::Destroyed { what: self.to_string() }),
+            Some(End::WithItsRun) => Err(RegionError::Ended { what: self.to_string() }),
         }
-        Ok(())
-    }
-
-    fn destroyed_error(&self) -> RegionError {
-        RegionError::Destroyed { what: self.to_string() }
     }
 }
 
@@ -92,8 +100,8 @@ pub struct LogicalRegion {
 
 impl LogicalRegion {
     pub(crate) fn root(id: u64, row: &'static str, space: IndexSpaceNode, fields: Arc<FieldSpace>) -> Self {
-        let (name, root, destroyed) = (OnceLock::new(), space.clone(), AtomicBool::new(false));
-        let tree = RegionTree { id: TreeId(id), row, name, root, fields, destroyed };
+        let (name, root, end) = (OnceLock::new(), space.clone(), OnceLock::new());
+        let tree = RegionTree { id: TreeId(id), row, name, root, fields, end };
         Self { tree: Arc::new(tree), space }
     }
 
@@ -136,7 +144,7 @@ impl LogicalRegion {
             return Err(RegionError::OtherParent {
                 partition: partitioning.to_string(),
                 parent: partitioning.parent().to_string(),
-                space: self.space.to_string(),
+                space: self.to_string(),
             });
         }
         Ok(LogicalPartition { tree: Arc::clone(&self.tree), partitioning: Arc::clone(partitioning) })
@@ -158,7 +166,8 @@ impl LogicalRegion {
     }
 
     /// # Errors
-    /// [`RegionError::Destroyed`] if the region, its partition or its space was destroyed.
+    /// [`RegionError::Destroyed`] if the region, its partition or its space was destroyed; [`RegionError::Ended`] if the region is of an
+    /// earlier run.
     pub fn check_alive(&self) -> Result<(), RegionError> {
         self.tree.check_alive()?;
         self.space.check_alive()
@@ -241,7 +250,7 @@ impl LogicalPartition {
     }
 
     /// # Errors
-    /// [`RegionError::Destroyed`] if the region or the partition was destroyed.
+    /// [`RegionError::Destroyed`] if the region or the partition was destroyed; [`RegionError::Ended`] if the region is of an earlier run.
     pub fn check_alive(&self) -> Result<(), RegionError> {
         self.tree.check_alive()?;
         self.partitioning.check_alive()

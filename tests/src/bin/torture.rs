@@ -89,7 +89,8 @@ fn is_right(trial: &Trial, options: &Options) -> bool {
 }
 
 fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
-    println!("\n--family {} --seed {}:\n  {}", trial.family, trial.seed, outcome.deviations.join("\n  "));
+    println!("\nreplay: torture --family {} --seed {} --count 1", trial.family, trial.seed);
+    println!("  {}", outcome.deviations.join("\n  "));
     for node in &outcome.graph {
         println!("{:?} {:?} after {:?}", node.event, node.kind, node.after);
     }

@@ -88,6 +88,28 @@ fn check_signature(signature: &Signature, mistakes: &mut Mistakes) {
     }
     if let ReturnType::Type(_, ty) = &signature.output {
         mistakes.note(refuse_impl_trait(ty));
+        mistakes.note(refuse_borrowed_result(ty));
+    }
+}
+
+/// Refuses a result that borrows, at any depth that a type written plainly has: the task has ended when somebody looks at it.
+fn refuse_borrowed_result(ty: &Type) -> Result<()> {
+    match ty {
+        Type::Reference(reference) if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") => {
+            let message = format!(
+                "expected an owned result, found `{}`: the task has ended when its result is looked at; return an owned value, such as \
+                 `String` for `&str`",
+                text(ty.to_token_stream())
+            );
+            Err(Error::new_spanned(ty, message))
+        }
+        Type::Tuple(tuple) => tuple.elems.iter().try_for_each(refuse_borrowed_result),
+        _ => {
+            last_segment(ty).map(generic_arguments).unwrap_or_default().iter().try_for_each(|argument| match argument {
+                GenericArgument::Type(ty) => refuse_borrowed_result(ty),
+                _ => Ok(()),
+            })
+        }
     }
 }
 

@@ -483,3 +483,21 @@ fn all_mistakes_are_told_at_once() {
     );
     assert_eq!(all.len(), 3, "{all:?}");
 }
+
+#[test]
+fn a_result_borrows_nothing_but_what_is_static() {
+    assert_eq!(
+        message(quote!(
+            fn go() -> Result<(u8, Option<&str>)> {}
+        )),
+        "expected an owned result, found `&str`: the task has ended when its result is looked at; return an owned value, such as `String` \
+         for `&str`"
+    );
+    let text = expansion(
+        quote!(leaf),
+        quote!(
+            fn go() -> Result<&'static str> {}
+        ),
+    );
+    says(&text, quote!(::maniple::Launch<&'static str>));
+}

@@ -3,7 +3,7 @@
 //! An accessor reaches just the points of its region and does just what its privilege allows, whatever the layout of the instance. Indexing
 //! by a point checks that the region has it, and panics if not; inner loops that want plain slices take [spans](Read::span).
 //!
-//! [`mod@column`] is the one place that touches memory; [`Read`], [`Write`] and [`Reduce`] are its safe faces.
+//! `column` is the one place that touches memory; [`Read`], [`Write`] and [`Reduce`] are its safe faces.
 
 mod column;
 mod piece;

@@ -145,6 +145,10 @@ impl Context {
         if launcher.definition.variants().is_empty() {
             return Err(Error::launch(&name, "the task has no implementation; add a variant"));
         }
+        if launcher.sources.iter().any(|source| !source.is_of(state.core.realm())) {
+            let problem = "it takes a result of another runtime; `.await` that and pass the value";
+            return Err(Error::launch(&name, problem));
+        }
         if domain.volume() > MOST_POINTS {
             return Err(Error::launch(&name, format!("its domain {domain} has more than {MOST_POINTS} points")));
         }

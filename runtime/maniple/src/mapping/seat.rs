@@ -47,8 +47,8 @@ impl MapperSeat {
         })
     }
 
-    pub(crate) fn tunable(&self, core: &RuntimeCore, name: &str) -> Option<i64> {
-        self.call(core, "tunable", |mapper| mapper.tunable(name, core.machine())).ok().flatten()
+    pub(crate) fn tunable(&self, core: &RuntimeCore, name: &str) -> Result<Option<i64>> {
+        self.call(core, "tunable", |mapper| mapper.tunable(name, core.machine()))
     }
 
     /// Ranks instances that data may come from. A mapper that panics or answers nonsense leaves them as they are.

@@ -43,6 +43,11 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
 }
 
 /// What can be passed for a by-value parameter of type `T`: a `T`, a [`Future<T>`], or a [`FutureMap<T>`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed for a parameter of type `{T}`",
+    label = "expected `{T}`, or a future of it",
+    note = "an argument is a `{T}`, a `Future<{T}>` or a `FutureMap<{T}>`, and `{T}` must be `Clone + Send + Sync + 'static`"
+)]
 pub trait IntoArgument<T> {
     /// The argument. The launch under way learns what it has to wait for.
     fn into_argument(self, launch: &mut Builder) -> Argument<T>;

@@ -19,6 +19,12 @@ pub enum RealmError {
     /// No worker to run anything.
     #[error("a realm needs at least one worker: the machine has no cpu, or `workers(0)` was asked for")]
     NoWorkers,
+    /// More workers than any machine has processors.
+    #[error("{found} workers are more than {MOST_WORKERS}; ask for one a processor")]
+    TooManyWorkers {
+        /// How many.
+        found: usize,
+    },
     /// The operating system gave no thread.
     #[error("cannot start the thread of worker {worker}: ask for fewer workers, or a smaller stack")]
     Thread {
@@ -53,7 +59,7 @@ impl RealmBuilder {
         Self { workers: None, machine: None, record: false, stack_size: 8 << 20, help_depth: 32 }
     }
 
-    /// So many cpus, hence workers, and one memory. Without this and [`machine`](Self::machine): the machine as
+    /// So many cpus, hence workers, and one memory; at most 1024. Without this and [`machine`](Self::machine): the machine as
     /// detected.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
@@ -87,17 +93,21 @@ impl RealmBuilder {
     /// Starts the workers.
     ///
     /// # Errors
-    /// [`RealmError::NoWorkers`] and [`RealmError::Thread`].
+    /// [`RealmError::NoWorkers`], [`RealmError::TooManyWorkers`] and [`RealmError::Thread`].
     pub fn build(self) -> Result<Realm, RealmError> {
         install_panic_hook();
         let machine = match (self.machine, self.workers) {
             (Some(machine), _) => machine,
             (None, Some(0)) => return Err(RealmError::NoWorkers),
+            (None, Some(found)) if found > MOST_WORKERS => return Err(RealmError::TooManyWorkers { found }),
             (None, workers) => detect(workers),
         };
         let processors: Vec<_> = machine.processors_of(ProcessorKind::Cpu).map(|processor| processor.id).collect();
         if processors.is_empty() {
             return Err(RealmError::NoWorkers);
+        }
+        if processors.len() > MOST_WORKERS {
+            return Err(RealmError::TooManyWorkers { found: processors.len() });
         }
         let own: Vec<_> = processors.iter().map(|_| OwnDeques::new()).collect();
         let core = Core::new(Setting { machine, record: self.record, help_depth: self.help_depth }, &processors, &own);
@@ -119,6 +129,9 @@ impl RealmBuilder {
         Ok(Realm { core, keeper: Arc::downgrade(&keeper), kept: Some(keeper) })
     }
 }
+
+/// More workers than this are surely a mistake.
+const MOST_WORKERS: usize = 1024;
 
 /// The share of the detected memory that instances may take.
 const INSTANCE_SHARE: f64 = 0.75;

@@ -1,0 +1,22 @@
+//! An argument that cannot be handed to several points.
+
+use maniple::prelude::*;
+
+#[derive(Fields)]
+struct Cell {
+    a: f64,
+    b: f64,
+}
+
+struct Unique;
+
+#[task(leaf)]
+fn consume(unique: Unique) {
+    let _ = unique;
+}
+
+fn launch(cx: &Context) {
+    cx.launch(consume(Unique)); //~ `Unique` must be `Clone + Send + Sync + 'static`
+}
+
+fn main() {}
