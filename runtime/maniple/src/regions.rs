@@ -253,8 +253,9 @@ impl<F, const D: usize> Partitioner<F, D> {
     /// The pieces that a function gives for each color, clipped to the region.
     ///
     /// # Errors
-    /// None but those of the system; pieces may overlap and leave points out.
+    /// [`Error::Partition`] if there are no colors, or more than 2^26. Pieces may overlap and leave points out.
     pub fn by(self, mut piece: impl FnMut(AnyPoint) -> IndexSpace<D>) -> Result<Partition<F, D>> {
+        partition::checked_pieces(self.colors.volume()).map_err(partition_error)?;
         let clipped = |color| piece(color).intersection(self.region.space());
         let pieces = self.colors.rect().points().map(clipped).collect();
         self.region.partition_into(self.colors, pieces)

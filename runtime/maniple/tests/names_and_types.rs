@@ -145,3 +145,16 @@ fn regions_and_partitions_are_destroyed_by_any_of_their_names() {
     });
     outcome.unwrap();
 }
+
+#[test]
+fn a_partition_has_no_more_pieces_than_anybody_could_mean() {
+    let outcome = runtime().run(async |cx| {
+        let cells = cx.region::<Cell>(10)?;
+        let too_many = |outcome: Result<Partition<Cell>>| matches!(outcome, Err(Error::Partition(_)));
+        assert!(too_many(cells.partition(usize::MAX).equal()) && too_many(cells.partition(1 << 27).equal()));
+        assert!(too_many(cells.partition(usize::MAX).by(|_| Rect::<1>::from(0..1).into())));
+        assert!(too_many(cells.partition(usize::MAX).by_coloring(&[(1, (0..1).into())])));
+        Ok(())
+    });
+    outcome.unwrap();
+}

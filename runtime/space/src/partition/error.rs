@@ -72,11 +72,14 @@ pub enum PartitionError {
     },
 }
 
-/// Colors are 32-bit numbers wherever pieces are indexed.
-pub(crate) const MAX_PIECES: u64 = u32::MAX as u64;
+/// More pieces than this are surely a mistake, and would take all memory.
+pub(crate) const MAX_PIECES: u64 = 1 << 26;
 
 /// The number of pieces, if it is allowed.
-pub(crate) fn checked_pieces(found: u64) -> Result<usize, PartitionError> {
+///
+/// # Errors
+/// When there are none, or more than 2^26.
+pub fn checked_pieces(found: u64) -> Result<usize, PartitionError> {
     match found {
         0 => Err(PartitionError::NoPieces),
         1..=MAX_PIECES => Ok(found as usize),

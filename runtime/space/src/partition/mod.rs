@@ -28,7 +28,7 @@ pub use algebra::{
     cross_product, intersect_each, is_complete, is_disjoint, pairwise_difference, pairwise_intersection, pairwise_union,
 };
 pub use color::{ColorSet, by_coloring, by_field};
-pub use error::PartitionError;
+pub use error::{PartitionError, checked_pieces};
 pub use field::{FieldRead, SliceField};
 pub use image::{image, image_rects};
 pub use preimage::{preimage, preimage_rects};
