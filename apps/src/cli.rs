@@ -4,8 +4,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use maniple::Topology;
 
 use crate::error::{Error, Result};
+use crate::options::memory_warning;
 use crate::{cg, circuit, info, stencil};
 
 const ABOUT: &str = "\
@@ -24,7 +26,8 @@ Examples:
   maniple run stencil --size 4000            lay a stencil on a grid
   maniple info                               what the runtime found to run on
 
-Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense.";
+Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense; a shell reports 128 and the \
+signal's number for a program that a signal ended, such as 130 for Ctrl-C and 143 for `kill`.";
 
 /// Tasks over logical regions: programs that look sequential and run in parallel
 #[derive(Parser, Debug)]
@@ -60,14 +63,44 @@ enum Simulation {
     Stencil(stencil::Options),
 }
 
+impl Command {
+    /// The memory asked for.
+    fn memory(&self) -> Option<u64> {
+        match self {
+            Self::Run(Simulation::Circuit(options)) => options.runtime.memory,
+            Self::Run(Simulation::Cg(options)) => options.runtime.memory,
+            Self::Run(Simulation::Stencil(options)) => options.runtime.memory,
+            Self::Info(options) => options.memory,
+        }
+    }
+
+    /// What helps where memory is too small.
+    fn on_memory(&self) -> Option<&'static str> {
+        match self {
+            Self::Run(Simulation::Circuit(_)) => Some(circuit::ON_MEMORY),
+            Self::Run(Simulation::Cg(options)) => Some(cg::on_memory(options)),
+            Self::Run(Simulation::Stencil(_)) => Some(stencil::ON_MEMORY),
+            Self::Info(_) => None,
+        }
+    }
+}
+
 /// Runs the program that the command line asks for.
 #[must_use]
 pub fn main() -> ExitCode {
-    match run(&CommandLine::parse().command) {
+    let command = CommandLine::parse().command;
+    let warning = command.memory().and_then(|wanted| memory_warning(wanted, Topology::detect().memory()));
+    if let Some(warning) = warning {
+        let _ = writeln!(io::stderr(), "warning: {warning}");
+    }
+    match run(&command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody may be listening.
             let _ = writeln!(io::stderr(), "error: {error}");
+            if let Some(hint) = command.on_memory().filter(|_| error.is_want_of_memory()) {
+                let _ = writeln!(io::stderr(), "hint: {hint}");
+            }
             if let Some(backtrace) = error.backtrace() {
                 let _ = writeln!(io::stderr(), "{backtrace}");
             }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::cg::matrix_market::MatrixError;
-use crate::report::bytes;
+use crate::report::{bytes, bytes_apart};
 
 /// The result of a simulation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -16,14 +16,14 @@ pub enum Error {
     #[error("{0}")]
     Usage(String),
     /// More data than there is memory for.
-    #[error("{what} takes {}, more than {limit}", bytes(*.wanted))]
+    #[error("{what} takes {}", compared(*.wanted, *.available))]
     TooLarge {
         /// What it is.
         what: String,
         /// Bytes that it takes.
         wanted: u64,
-        /// What there is.
-        limit: String,
+        /// Bytes that data may take; `None` if the system gives no more.
+        available: Option<u64>,
     },
     /// A matrix that can't be read or solved.
     #[error(transparent)]
@@ -42,6 +42,16 @@ pub enum Error {
     Output(#[from] std::io::Error),
 }
 
+fn compared(wanted: u64, available: Option<u64>) -> String {
+    match available {
+        Some(available) => {
+            let (wanted, available) = bytes_apart(wanted, available);
+            format!("{wanted}, more than the {available} that data may take")
+        }
+        None => format!("{}, more than the system gives", bytes(wanted)),
+    }
+}
+
 impl From<maniple::Error> for Error {
     fn from(error: maniple::Error) -> Self {
         Self::Runtime(Box::new(error))
@@ -58,6 +68,16 @@ impl Error {
                 _ => None,
             },
             _ => None,
+        }
+    }
+
+    /// Whether more memory would have helped.
+    #[must_use]
+    pub fn is_want_of_memory(&self) -> bool {
+        match self {
+            Self::TooLarge { .. } => true,
+            Self::Runtime(error) => matches!(**error, maniple::Error::OutOfMemory { .. }),
+            _ => false,
         }
     }
 

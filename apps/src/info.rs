@@ -6,7 +6,7 @@ use clap::Args;
 use maniple::Machine;
 use maniple::machine::Reachable;
 
-use crate::options::{RuntimeOptions, default_from_command_line};
+use crate::options::{self, MEMORY_HELP, WORKERS_HELP, default_from_command_line, memory_size, worker_count};
 use crate::report::{Columns, bytes};
 
 /// What `maniple info` teaches.
@@ -21,14 +21,18 @@ nothing that it chooses changes a result.";
 pub const EXAMPLES: &str = "\
 Examples:
   maniple info                            this machine
-  maniple info --workers 4 --memory 1GiB  what a simulation with these options runs on";
+  maniple info --workers 4 --memory 1GiB  what simulations then run on";
 
-/// Which machine to show.
+/// Which machine to show: what [`RuntimeOptions`](options::RuntimeOptions) say of machines, and nothing else.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The runtime.
-    #[command(flatten)]
-    pub runtime: RuntimeOptions,
+    /// Worker threads.
+    #[arg(long, value_name = "N", value_parser = worker_count, allow_hyphen_values = true, help = WORKERS_HELP)]
+    pub workers: Option<usize>,
+
+    /// Bytes of system memory.
+    #[arg(long, value_name = "SIZE", value_parser = memory_size, allow_hyphen_values = true, help = MEMORY_HELP)]
+    pub memory: Option<u64>,
 }
 
 default_from_command_line!(Options);
@@ -42,7 +46,7 @@ pub struct Report {
 /// The machine that a simulation with these options would run on.
 #[must_use]
 pub fn run(options: &Options) -> Report {
-    Report { machine: options.runtime.machine() }
+    Report { machine: options::machine(options.workers, options.memory) }
 }
 
 impl fmt::Display for Report {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::num::IntErrorKind;
 use std::str::FromStr;
 
 use clap::Args;
@@ -9,13 +10,23 @@ use maniple::mapper::{DefaultMapper, LoggingMapper, Mapper, RandomMapper};
 use maniple::{Machine, Runtime, Topology, topology};
 
 use crate::error::Result;
+use crate::report::bytes_apart;
+
+/// What `--workers` is.
+pub(crate) const WORKERS_HELP: &str =
+    "Worker threads, each a processor of the machine: at most 1024 [default: one a core]";
+
+/// What `--memory` is.
+pub(crate) const MEMORY_HELP: &str = "\
+Bytes of system memory that data may take, such as 512MiB or 2GiB; K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, KB, MB, GB, \
+TB powers of 1000 [default: three quarters of what is there]";
 
 /// The runtime that a simulation runs on. None of this can change a result.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Runtime")]
 pub struct RuntimeOptions {
-    /// Worker threads, each a processor of the machine [default: one a core]
-    #[arg(long, value_name = "N", value_parser = worker_count, allow_hyphen_values = true)]
+    /// Worker threads.
+    #[arg(long, value_name = "N", value_parser = worker_count, allow_hyphen_values = true, help = WORKERS_HELP)]
     pub workers: Option<usize>,
 
     /// Who decides where tasks run and where data lives: `default`, `piecewise` (a piece of data has memory of its own, and
@@ -24,33 +35,50 @@ pub struct RuntimeOptions {
     #[arg(long, value_name = "NAME", default_value_t = MapperChoice::Default)]
     pub mapper: MapperChoice,
 
-    /// Bytes of system memory that data may take, such as 512MiB or 2GiB [default: three quarters of what is there]
-    #[arg(long, value_name = "SIZE", value_parser = memory_size, allow_hyphen_values = true)]
+    /// Bytes of system memory.
+    #[arg(long, value_name = "SIZE", value_parser = memory_size, allow_hyphen_values = true, help = MEMORY_HELP)]
     pub memory: Option<u64>,
 
     /// The most operations that the program may run ahead
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = positive, allow_hyphen_values = true)]
     pub window: usize,
 
-    /// What all random choices follow from
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// What all random choices follow from: a whole number
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
+}
+
+/// This machine, with so many workers and so much memory if that is said.
+pub(crate) fn machine(workers: Option<usize>, memory: Option<u64>) -> Machine {
+    let mut topology = match workers {
+        Some(workers) => Topology::read("/".as_ref(), workers),
+        None => Topology::detect(),
+    };
+    let Some(capacity) = memory else { return topology.machine(topology::INSTANCE_SHARE) };
+    let found = topology.memory().max(1);
+    for domain in &mut topology.domains {
+        domain.memory = (u128::from(capacity) * u128::from(domain.memory) / u128::from(found)) as u64;
+    }
+    topology.machine(1.0)
+}
+
+/// What to say about more memory than there is. It is no error: what was found may be wrong, and data may never take so much.
+#[must_use]
+pub fn memory_warning(wanted: u64, found: u64) -> Option<String> {
+    if wanted <= found {
+        return None;
+    }
+    let (wanted, found) = bytes_apart(wanted, found);
+    Some(format!(
+        "--memory {wanted} is more than the {found} that this process may use; the system may end it when data takes more"
+    ))
 }
 
 impl RuntimeOptions {
     /// The machine that these options describe.
     #[must_use]
     pub fn machine(&self) -> Machine {
-        let mut topology = match self.workers {
-            Some(workers) => Topology::read("/".as_ref(), workers),
-            None => Topology::detect(),
-        };
-        let Some(capacity) = self.memory else { return topology.machine(topology::INSTANCE_SHARE) };
-        let found = topology.memory().max(1);
-        for domain in &mut topology.domains {
-            domain.memory = (u128::from(capacity) * u128::from(domain.memory) / u128::from(found)) as u64;
-        }
-        topology.machine(1.0)
+        machine(self.workers, self.memory)
     }
 
     /// The bytes that data may take.
@@ -109,9 +137,9 @@ impl FromStr for MapperChoice {
                 "log" => Ok(Self::Log),
                 _ => Err("there are the mappers default, piecewise, random, random:SEED and log".to_owned()),
             },
-            Some(("random", seed)) => match seed.parse() {
+            Some(("random", text)) => match seed(text) {
                 Ok(seed) => Ok(Self::Random(Some(seed))),
-                Err(_) => Err(format!("the seed of `random:SEED` is a whole number, not '{seed}'")),
+                Err(reason) => Err(format!("the seed of `random:SEED` is '{text}', but {reason}")),
             },
             Some((name, _)) => Err(format!("the mapper `{name}` takes no argument")),
         }
@@ -151,20 +179,16 @@ default_from_command_line!(RuntimeOptions);
 /// # Errors
 /// What was expected.
 pub fn positive(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("it must be at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err("it must be a whole number of at least 1".to_owned()),
-    }
+    at_most(usize::MAX, text)
 }
 
-/// More workers than this are surely a mistake.
-const MOST_WORKERS: usize = 4096;
+/// The runtime starts no more workers than this.
+const MOST_WORKERS: usize = 1024;
 
 /// More pieces than this are surely a mistake.
 pub(crate) const MOST_PIECES: usize = 1 << 20;
 
-fn worker_count(text: &str) -> Result<usize, String> {
+pub(crate) fn worker_count(text: &str) -> Result<usize, String> {
     at_most(MOST_WORKERS, text)
 }
 
@@ -177,9 +201,22 @@ pub fn piece_count(text: &str) -> Result<usize, String> {
 }
 
 fn at_most(most: usize, text: &str) -> Result<usize, String> {
-    match positive(text)? {
-        many if many > most => Err(format!("it must be at most {most}")),
-        number => Ok(number),
+    whole(1, most as u64, text).map(|number| number as usize)
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    whole(0, u64::MAX, text)
+}
+
+/// Reads a whole number between two others.
+fn whole(least: u64, most: u64, text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(number) if number < least => Err(format!("it must be at least {least}")),
+        Ok(number) if number <= most => Ok(number),
+        Err(error) if *error.kind() != IntErrorKind::PosOverflow => {
+            Err(format!("it must be a whole number of at least {least}"))
+        }
+        _ => Err(format!("it must be at most {most}")),
     }
 }
 
@@ -241,6 +278,26 @@ mod tests {
         for text in ["0", "-3", "1.5", "", "x"] {
             assert!(positive(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_are_told_from_what_is_no_number() {
+        let huge = "99999999999999999999";
+        assert_eq!(piece_count(huge), Err("it must be at most 1048576".to_owned()));
+        assert_eq!(worker_count("1025"), Err("it must be at most 1024".to_owned()));
+        assert_eq!(seed(huge), Err("it must be at most 18446744073709551615".to_owned()));
+        for text in ["-1", "x", "1.5", "", "-99999999999999999999"] {
+            assert_eq!(seed(text), Err("it must be a whole number of at least 0".to_owned()), "{text}");
+            assert_eq!(piece_count(text), Err("it must be a whole number of at least 1".to_owned()), "{text}");
+        }
+        assert_eq!((seed("0"), piece_count("1048576"), worker_count("1024")), (Ok(0), Ok(1 << 20), Ok(1024)));
+    }
+
+    #[test]
+    fn more_memory_than_there_is_gets_a_warning() {
+        assert_eq!(memory_warning(4096, 4096), None);
+        let warning = memory_warning(100 << 40, 8 << 30).expect("it is more");
+        assert!(warning.starts_with("--memory 100.0 TiB is more than the 8.0 GiB that"), "{warning}");
     }
 
     #[test]

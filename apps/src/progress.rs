@@ -1,32 +1,51 @@
 //! A bar that shows how far a simulation is.
 
+use std::fmt::Write;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use console::Term;
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use maniple::FutureMap;
 
-/// A progress bar on standard error; none where that is no terminal.
+use crate::options::MapperChoice;
+
+/// A progress bar on standard error; none where that is no terminal, or a mapper writes there.
 #[derive(Clone, Debug)]
 pub struct Progress {
     bar: ProgressBar,
 }
 
+/// The shape of a bar of steps, from wide to narrow: the columns that it takes with long numbers, and what it shows.
+const STEPS: [(u16, &str); 4] = [
+    (100, "{bar:40} {pos}/{len} steps  {elapsed}{to_go}"),
+    (80, "{bar:20} {pos}/{len} steps  {elapsed}{to_go}"),
+    (60, "{pos}/{len} steps  {elapsed}{to_go}"),
+    (0, "{pos}/{len}"),
+];
+
+/// The same for a line without an end.
+const ITERATIONS: [(u16, &str); 2] = [(60, "{spinner} {pos} iterations  {elapsed}  {msg}"), (0, "{spinner} {pos}")];
+
 impl Progress {
     /// A bar of so many steps.
     #[must_use]
-    pub fn steps(total: usize) -> Self {
-        Self::styled(ProgressBar::new(total as u64), "{bar:40} {pos}/{len} steps  {elapsed} (about {eta} to go)")
+    pub fn steps(total: usize, mapper: MapperChoice) -> Self {
+        Self::styled(mapper, Some(total as u64), &STEPS)
     }
 
     /// A line that shows where an iteration of unknown length is.
     #[must_use]
-    pub fn iterations() -> Self {
-        Self::styled(ProgressBar::new_spinner(), "{spinner} {pos} iterations  {elapsed}  {msg}")
+    pub fn iterations(mapper: MapperChoice) -> Self {
+        Self::styled(mapper, None, &ITERATIONS)
     }
 
-    fn styled(bar: ProgressBar, template: &str) -> Self {
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style);
+    fn styled(mapper: MapperChoice, length: Option<u64>, templates: &[(u16, &str)]) -> Self {
+        if mapper == MapperChoice::Log {
+            return Self { bar: ProgressBar::hidden() };
+        }
+        let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+        let (_, columns) = Term::stderr().size();
+        bar.set_style(style(fitting(templates, columns)));
         if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_millis(100));
         }
@@ -54,5 +73,62 @@ impl Drop for Progress {
     /// Takes the bar off the screen.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// The first template that fits. One that does not would go on in the next line, where it is not taken away.
+fn fitting<'a>(templates: &[(u16, &'a str)], columns: u16) -> &'a str {
+    let fits = templates.iter().find(|(needed, _)| *needed <= columns);
+    fits.map_or("{pos}", |(_, template)| template)
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.with_key("to_go", |state: &ProgressState, line: &mut dyn Write| {
+        let _ = line.write_str(&to_go(state.pos(), state.eta()));
+    })
+}
+
+/// How long it will take, once a step has shown how long one takes.
+fn to_go(position: u64, estimate: Duration) -> String {
+    match position {
+        0 => String::new(),
+        _ => format!(" (about {:#} to go)", HumanDuration(estimate)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_no_wider_than_the_terminal() {
+        for (columns, expected) in [(200, STEPS[0].1), (100, STEPS[0].1), (80, STEPS[1].1), (20, STEPS[3].1)] {
+            assert_eq!(fitting(&STEPS, columns), expected, "{columns} columns");
+        }
+        assert_eq!(fitting(&ITERATIONS, 20), ITERATIONS[1].1);
+        let widest = "10000000/10000000 steps  100000s (about 1000s to go)";
+        for (bar, (columns, template)) in [41, 21, 0].into_iter().zip(STEPS) {
+            assert!(bar + widest.len() < usize::from(columns), "{template}");
+        }
+    }
+
+    #[test]
+    fn every_shape_is_a_template() {
+        for (_, template) in STEPS.iter().chain(&ITERATIONS) {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_of_the_time_to_go_before_the_first_step() {
+        assert_eq!(to_go(0, Duration::ZERO), "");
+        assert_eq!(to_go(3, Duration::from_secs(12)), " (about 12s to go)");
+    }
+
+    #[test]
+    fn a_mapper_that_writes_to_standard_error_has_it_alone() {
+        let bar = &Progress::steps(3, MapperChoice::Log).bar;
+        assert!(bar.is_hidden() && bar.length().is_none(), "it is made hidden, terminal or not");
     }
 }

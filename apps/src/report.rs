@@ -89,6 +89,41 @@ pub fn rate(count: u64, duration: Duration) -> f64 {
     count as f64 / duration.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
+/// So many of something, in words: `1 row`, `2 rows`.
+#[must_use]
+pub fn counted(count: usize, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
+    }
+}
+
+/// A large number with as many digits as are of use.
+#[must_use]
+pub fn amount(number: f64) -> String {
+    match number {
+        _ if number >= 1e9 => format!("{:.1} billion", number / 1e9),
+        _ if number >= 1e6 => format!("{:.1} million", number / 1e6),
+        _ if number >= 1e3 => format!("{:.1} thousand", number / 1e3),
+        _ => format!("{number:.1}"),
+    }
+}
+
+/// An error or a residual.
+#[must_use]
+pub fn scientific(number: f64) -> String {
+    if number == 0.0 { "0".to_owned() } else { format!("{number:.2e}") }
+}
+
+/// Two different numbers of bytes, so that they look different.
+#[must_use]
+pub fn bytes_apart(a: u64, b: u64) -> (String, String) {
+    match (bytes(a), bytes(b)) {
+        same if same.0 == same.1 => (format!("{a} bytes"), format!("{b} bytes")),
+        apart => apart,
+    }
+}
+
 /// Bytes, in the largest binary unit of which there is at least one.
 #[must_use]
 pub fn bytes(count: u64) -> String {
@@ -119,6 +154,25 @@ mod tests {
     fn durations_are_in_seconds_or_milliseconds() {
         assert_eq!(seconds(Duration::from_millis(1500)), "1.500 s");
         assert_eq!(seconds(Duration::from_micros(1500)), "1.500 ms");
+    }
+
+    #[test]
+    fn different_numbers_of_bytes_look_different() {
+        let text = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(bytes_apart(3 << 20, 1 << 20), text("3.0 MiB", "1.0 MiB"));
+        assert_eq!(bytes_apart((1 << 20) + 1, 1 << 20), text("1048577 bytes", "1048576 bytes"));
+    }
+
+    #[test]
+    fn counts_have_their_plural_and_large_ones_their_unit() {
+        assert_eq!((counted(1, "row", "rows"), counted(0, "row", "rows")), ("1 row".into(), "0 rows".into()));
+        let amounts = [12.0, 4_560.0, 999_000.0, 2.38e8, 7e12].map(amount);
+        assert_eq!(amounts, ["12.0", "4.6 thousand", "999.0 thousand", "238.0 million", "7000.0 billion"]);
+    }
+
+    #[test]
+    fn errors_have_one_style() {
+        assert_eq!([0.0, 1.114e-16, 0.5, f64::NAN].map(scientific), ["0", "1.11e-16", "5.00e-1", "NaN"]);
     }
 
     #[test]

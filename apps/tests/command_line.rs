@@ -179,7 +179,24 @@ mod cg {
     fn malformed_and_truncated_files_are_refused_with_name_line_and_reason() {
         let refused = [
             ("", ":1: the file is empty\n"),
-            ("hello\n", ":1: the first line of a Matrix Market file is"),
+            (
+                "hello\n",
+                ":1: the first line of a Matrix Market file is '%%MatrixMarket matrix FORMAT FIELD SYMMETRY', not 'hello'\n",
+            ),
+            ("\u{feff}%%MatrixMarket matrix coordinate real general\n", ":1: the file starts with a byte order mark"),
+            (
+                "%%MatrixMarket matrix coordinate real general\r1 1 1\r1 1 1\r",
+                ":1: lines end with a carriage return alone",
+            ),
+            ("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 \0\n", ":3: '\\0' is not a number\n"),
+            (
+                "%%MatrixMarket matrix coordinate real general\n99999999999999999999 1 1\n",
+                ":2: '99999999999999999999' is too large a number for 'ROWS COLUMNS ENTRIES'\n",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate real general\n1 1 9000000000000000000\n1 1 1\n",
+                ":3: the file ends after 1 of 9000000000000000000 entries\n",
+            ),
             (
                 "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 1\n",
                 ":4: the file ends after 2 of 3 entries\n",
@@ -188,7 +205,10 @@ mod cg {
                 "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 one 1\n2 2 4\n",
                 ":4: the column 'one' is not",
             ),
-            ("%%MatrixMarket matrix coordinate real symmetric\n0 0 0\n", ":2: a matrix of 0 rows"),
+            (
+                "%%MatrixMarket matrix coordinate real symmetric\n0 0 0\n",
+                ":2: expected at least 1 row and 1 column, found 0 and 0\n",
+            ),
             ("%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 1 0\n", ":1: the entries are complex"),
             ("%%MatrixMarket matrix coordinate real skew-symmetric\n1 1 0\n", ":1: the matrix is skew-symmetric"),
         ];
@@ -196,6 +216,37 @@ mod cg {
             let matrix = file(&format!("refused-{number}.mtx"), text);
             fails(&format!("run cg --matrix {}", matrix.display()), 1, &format!("{}{reason}", matrix.display()));
         }
+    }
+
+    #[test]
+    fn a_packed_file_is_told_from_a_wrong_one() {
+        let packed = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packed.mtx.gz");
+        std::fs::write(&packed, b"\x1f\x8b\x08\x00").expect("a temporary file can be written");
+        let name = packed.display();
+        fails(
+            &format!("run cg --matrix {name}"),
+            1,
+            &format!("{name}:1: the file is packed with gzip; unpack it first"),
+        );
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_line_without_end_is_refused_before_it_fills_the_memory() {
+        fails("run cg --matrix /dev/zero", 1, "/dev/zero:1: the first line of a Matrix Market file is ");
+        let text = format!("%%MatrixMarket matrix coordinate real general\n1 1 1\n{}", "1".repeat(1 << 17));
+        let name = file("endless.mtx", &text).display().to_string();
+        fails(&format!("run cg --matrix {name}"), 1, &format!("{name}:3: the line that starts with '1111111111"));
+    }
+
+    #[test]
+    fn more_pieces_than_rows_are_refused() {
+        let name = file("one.mtx", "%%MatrixMarket matrix array real general\n1 1\n2\n").display().to_string();
+        fails(
+            &format!("run cg --matrix {name} --pieces 2"),
+            2,
+            &format!("2 pieces are more than the 1 row of {name}\n"),
+        );
     }
 
     #[test]
@@ -220,7 +271,19 @@ mod cg {
             &format!("{path}: the matrix is not positive definite: iteration 1"),
         );
         fails("run cg --poisson 30 --max-iterations 5", 1, "no convergence: the relative residual is ");
-        fails("run cg --poisson 30 --tolerance 1e-15", 1, "no convergence: rounding keeps the relative residual at ");
+        let run = maniple("run cg --poisson 30 --max-iterations 5");
+        assert!(run.stderr.ends_with("after 5 iterations on Poisson 30 x 30; allow more with --max-iterations\n"));
+    }
+
+    #[test]
+    fn where_rounding_ends_the_progress_a_larger_tolerance_is_asked_for() {
+        for tolerance in ["1e-15", "1e-17", "1e-300"] {
+            let arguments = format!("run cg --poisson 30 --tolerance {tolerance}");
+            fails(&arguments, 1, "no convergence: rounding keeps the relative residual at ");
+            let run = maniple(&arguments);
+            let advice = format!("ask for a larger --tolerance than {tolerance}\n");
+            assert!(run.stderr.ends_with(&advice), "{}", run.stderr);
+        }
     }
 
     #[test]
@@ -243,7 +306,14 @@ mod cg {
     #[test]
     fn memory_that_runs_out_is_an_error_that_says_how_much_there_was() {
         fails("run cg --poisson 60000 --memory 1GiB", 1, "a Poisson problem on 60000 x 60000 unknowns takes ");
-        fails("run cg --poisson 10 --memory 20KiB --pieces 3 --mapper piecewise", 1, "cannot place `");
+        // Each of 100 rows takes 64 bytes, each of 460 entries 16.
+        let message =
+            "a Poisson problem on 10 x 10 unknowns takes 13760 bytes, more than the 13758 bytes that data may take\n";
+        fails("run cg --poisson 10 --memory 13758", 1, message);
+        fails("run cg --poisson 10 --memory 14KiB --pieces 4 --mapper piecewise", 1, "cannot place `");
+        let name = file("dense.mtx", "%%MatrixMarket matrix array real general\n1 1\n2\n").display().to_string();
+        let message = format!("the matrix of {name} takes 80 B, more than the 64 B that data may take\n");
+        fails(&format!("run cg --matrix {name} --memory 64"), 1, &message);
     }
 }
 
@@ -254,7 +324,7 @@ mod stencil {
     fn the_report_says_what_was_done() {
         let report = prints("run stencil --size 30x20 --tiles 3x2 --steps 10 --radius 3");
         assert_eq!((value(&report, "grid"), value(&report, "tiles")), ("30 x 20", "3 x 2"));
-        assert!(value(&report, "largest relative error").starts_with("0.0e0 "), "{report}");
+        assert!(value(&report, "largest relative error").starts_with("0 (at most 1e-8 "), "{report}");
     }
 
     #[test]
@@ -305,6 +375,67 @@ mod around {
     }
 
     #[test]
+    fn whoever_runs_out_of_memory_is_told_which_options_help() {
+        let runs = [
+            (&*format!("{SMALL_CIRCUIT} --memory 2KiB"), "--pieces"),
+            ("run cg --poisson 10 --memory 2KiB", "--poisson"),
+            ("run cg --poisson 10 --memory 14KiB --pieces 4 --mapper piecewise", "--pieces"),
+            ("run stencil --size 100 --memory 2KiB", "--size"),
+        ];
+        for (arguments, option) in runs {
+            let run = maniple(arguments);
+            let hint = run.stderr.lines().last().and_then(|line| line.strip_prefix("hint: "));
+            let helps = hint.is_some_and(|hint| hint.contains("--memory") && hint.contains(option));
+            assert!(helps && run.stderr.lines().count() == 2, "maniple {arguments}\n{}", run.stderr);
+        }
+        assert!(!maniple("run cg --poisson 30 --max-iterations 5").stderr.contains("hint"));
+    }
+
+    #[test]
+    fn more_memory_than_there_is_gets_a_warning() {
+        for command in ["run stencil --size 30 --steps 1", "info"] {
+            let run = maniple(&format!("{command} --memory 9000TiB"));
+            assert_eq!((run.code, run.stderr.lines().count()), (Some(0), 1), "{}", run.stderr);
+            assert!(run.stderr.starts_with("warning: --memory 9000.0 TiB is more than the "), "{}", run.stderr);
+        }
+    }
+
+    #[test]
+    fn information_takes_only_options_that_can_change_it() {
+        for option in ["--mapper log", "--window 3", "--seed 4"] {
+            let name = option.split(' ').next().unwrap_or_default();
+            fails(&format!("info {option}"), 2, &format!("unexpected argument '{name}' found"));
+        }
+    }
+
+    #[test]
+    fn examples_fit_into_80_columns() {
+        for command in ["", "run circuit", "run cg", "run stencil", "info"] {
+            let help = prints(&format!("{command} --help"));
+            let (_, examples) = help.split_once("Examples:\n").unwrap_or_default();
+            for line in examples.lines().take_while(|line| !line.is_empty()) {
+                assert!(line.len() <= 80 && line.starts_with("  "), "{} columns: {line}", line.len());
+                assert!(line.starts_with("  maniple ") || line.starts_with("          "), "broken: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn help_states_the_limits() {
+        let states = |command: &str, limits: &[&str]| {
+            let help = prints(&format!("{command} --help")).split_whitespace().collect::<Vec<_>>().join(" ");
+            limits.iter().for_each(|limit| assert!(help.contains(limit), "{limit}: {help}"));
+        };
+        states("run circuit", &["at most 1024", "at most 1048576", "at most 4294967295", "powers of 1024"]);
+        states(
+            "run cg",
+            &["at most 1024", "at most 1048576", "at most 4294967295 rows", "the values add up", "by luck"],
+        );
+        states("run stencil", &["at most 1024", "at most 1048576", "at most 281474976710656"]);
+        states("", &["130 for Ctrl-C"]);
+    }
+
+    #[test]
     fn help_teaches_and_shows_examples() {
         for command in ["", "run circuit", "run cg", "run stencil", "info"] {
             let help = prints(&format!("{command} --help"));
@@ -322,7 +453,19 @@ mod around {
         fails("run circuit --memory lots", 2, "invalid value 'lots' for '--memory <SIZE>'");
         fails("run circuit --memory -1", 2, "invalid value '-1' for '--memory <SIZE>'");
         fails("run circuit --window 0", 2, "invalid value '0' for '--window <N>'");
-        fails("run circuit --seed x", 2, "invalid value 'x' for '--seed <N>'");
+        fails("run circuit --workers 1025", 2, "invalid value '1025' for '--workers <N>': it must be at most 1024");
+        fails("run circuit --seed x", 2, "invalid value 'x' for '--seed <N>': it must be a whole number of at least 0");
+        fails(
+            "run circuit --seed -1",
+            2,
+            "invalid value '-1' for '--seed <N>': it must be a whole number of at least 0",
+        );
+        let huge = "99999999999999999999";
+        fails(
+            &format!("run circuit --pieces {huge}"),
+            2,
+            &format!("invalid value '{huge}' for '--pieces <N>': it must be at most 1048576"),
+        );
     }
 
     #[test]

@@ -5,11 +5,14 @@
 //! file, the line and the reason.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::lines::{Lines, foreign, shown};
 use super::sparse::{Entry, Sparse};
+use crate::report::counted;
 
 /// Why a matrix can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +60,7 @@ pub fn read(file: &Path) -> Result<Sparse, MatrixError> {
 /// # Errors
 /// As [`read`].
 pub fn read_from(file: &Path, text: impl Read) -> Result<Sparse, MatrixError> {
-    let mut lines = Lines { file, text: BufReader::new(text), line: 0, buffer: Vec::new() };
+    let mut lines = Lines::new(file, text);
     let header = Header::read(&mut lines)?;
     let size = Size::read(&mut lines, &header)?;
     let entries = match header.layout {
@@ -65,12 +68,8 @@ pub fn read_from(file: &Path, text: impl Read) -> Result<Sparse, MatrixError> {
         Layout::Array => read_array(&mut lines, &header, size)?,
     };
     if let Some(extra) = lines.next()? {
-        let extra = extra.to_owned();
-        return Err(lines.wrong(format!(
-            "'{}' comes after the last of the {} entries",
-            start_of(&extra),
-            size.entries
-        )));
+        let extra = shown(extra);
+        return Err(lines.wrong(format!("'{extra}' is too much: the file says that it has {}", size.promised())));
     }
     assemble(&lines, &header, size, entries)
 }
@@ -106,72 +105,20 @@ struct Size {
     entries: usize,
 }
 
-/// The lines of a file that are neither comments nor empty.
-struct Lines<'a, R> {
-    file: &'a Path,
-    text: BufReader<R>,
-    /// The number of the last line read.
-    line: usize,
-    buffer: Vec<u8>,
-}
-
-impl<R: Read> Lines<'_, R> {
-    /// The next line, whatever it is.
-    fn any(&mut self) -> Result<Option<&str>, MatrixError> {
-        self.buffer.clear();
-        let unreadable = |source| MatrixError::Unreadable { file: self.file.to_owned(), source };
-        if self.text.read_until(b'\n', &mut self.buffer).map_err(unreadable)? == 0 {
-            return Ok(None);
-        }
-        self.line += 1;
-        match std::str::from_utf8(&self.buffer) {
-            Ok(line) => Ok(Some(line.trim())),
-            Err(_) => Err(wrong(self.file, self.line, "it is not text".to_owned())),
-        }
-    }
-
-    /// The next line that says something.
-    fn next(&mut self) -> Result<Option<&str>, MatrixError> {
-        loop {
-            match self.any()? {
-                None => return Ok(None),
-                Some(line) if line.is_empty() || line.starts_with('%') => {}
-                // What is returned is taken again from the buffer: the borrow checker can't see that this loop ends here.
-                Some(_) => break,
-            }
-        }
-        Ok(std::str::from_utf8(&self.buffer).ok().map(str::trim))
-    }
-
-    fn wrong(&self, reason: String) -> MatrixError {
-        wrong(self.file, self.line.max(1), reason)
-    }
-
-    fn unsuitable(&self, reason: String) -> MatrixError {
-        MatrixError::Unsuitable { name: self.file.display().to_string(), reason }
-    }
-}
-
-fn wrong(file: &Path, line: usize, reason: String) -> MatrixError {
-    MatrixError::Line { file: file.to_owned(), line, reason }
-}
-
-/// As much of a line as is fit for a message.
-fn start_of(line: &str) -> String {
-    let start: String = line.chars().take(40).collect();
-    if start.len() < line.len() { format!("{start}...") } else { start }
-}
-
 impl Header {
     fn read(lines: &mut Lines<'_, impl Read>) -> Result<Self, MatrixError> {
-        let Some(first) = lines.any()? else { return Err(lines.wrong("the file is empty".to_owned())) };
-        let words: Vec<String> = first.split_whitespace().map(str::to_ascii_lowercase).collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let Some(first) = lines.raw()? else { return Err(lines.wrong("the file is empty".to_owned())) };
+        if let Some(reason) = foreign(first) {
+            return Err(lines.wrong(reason));
+        }
+        let (found, text) = (shown(first), String::from_utf8_lossy(first).to_ascii_lowercase());
+        let words: Vec<&str> = text.split_whitespace().collect();
         let ["%%matrixmarket", object, layout, numbers, symmetry] = words[..] else {
-            return Err(lines.wrong(
-                "the first line of a Matrix Market file is '%%MatrixMarket matrix FORMAT FIELD SYMMETRY'".to_owned(),
-            ));
+            return Err(lines.wrong(format!(
+                "the first line of a Matrix Market file is '%%MatrixMarket matrix FORMAT FIELD SYMMETRY', not '{found}'"
+            )));
         };
+        lines.text()?;
         let header = Self::of_words(object, layout, numbers, symmetry);
         header.map_err(|reason| lines.wrong(reason))
     }
@@ -215,19 +162,31 @@ impl Size {
         let Some(line) = lines.next()? else {
             return Err(lines.wrong(format!("the file ends before the line '{what}'")));
         };
-        let numbers: Option<Vec<i64>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
-        let shown = start_of(line);
-        let size = match (header.layout, numbers.as_deref()) {
-            (Layout::Coordinate, Some(&[rows, columns, entries])) => (rows, columns, Some(entries)),
-            (Layout::Array, Some(&[rows, columns])) => (rows, columns, None),
-            _ => return Err(lines.wrong(format!("expected '{what}', found '{shown}'"))),
-        };
-        Self::checked(size, header).map_err(|reason| lines.wrong(reason))
+        let numbers: Result<Vec<i64>, String> =
+            line.split_whitespace().map(|word| Self::number(word, what, line)).collect();
+        let size = numbers.and_then(|numbers| match (header.layout, &numbers[..]) {
+            (Layout::Coordinate, &[rows, columns, entries]) => Self::checked((rows, columns, Some(entries)), header),
+            (Layout::Array, &[rows, columns]) => Self::checked((rows, columns, None), header),
+            _ => Err(format!("expected '{what}', found '{}'", shown(line))),
+        });
+        size.map_err(|reason| lines.wrong(reason))
+    }
+
+    fn number(word: &str, what: &str, line: &str) -> Result<i64, String> {
+        word.parse().map_err(|error| match is_overflow(&error) {
+            true => format!("'{}' is too large a number for '{what}'", shown(word)),
+            false => format!("expected '{what}', found '{}'", shown(line)),
+        })
+    }
+
+    /// The entries that the file says it has, in words.
+    fn promised(&self) -> String {
+        counted(self.entries, "entry", "entries")
     }
 
     fn checked((rows, columns, entries): (i64, i64, Option<i64>), header: &Header) -> Result<Self, String> {
         if rows < 1 || columns < 1 {
-            return Err(format!("a matrix of {rows} rows and {columns} columns has no entries to solve for"));
+            return Err(format!("expected at least 1 row and 1 column, found {rows} and {columns}"));
         }
         if rows != columns {
             return Err(format!("the matrix is {rows} by {columns}; only a square one can be solved"));
@@ -241,7 +200,8 @@ impl Size {
             None => rows.saturating_mul(rows),
             Some(entries) if entries < rows as i64 => {
                 return Err(format!(
-                    "{entries} entries for {rows} rows leave a diagonal entry out, but a positive definite matrix has them all"
+                    "expected at least {}, since a positive definite matrix has all of its diagonal, found {entries}",
+                    counted(rows, "entry", "entries")
                 ));
             }
             Some(entries) => entries as usize,
@@ -251,12 +211,12 @@ impl Size {
 }
 
 fn read_coordinates(lines: &mut Lines<'_, impl Read>, header: &Header, size: Size) -> Result<Vec<Placed>, MatrixError> {
-    // The file may promise more than it has.
-    let mut entries = Vec::with_capacity(size.entries.min(1 << 20));
+    // The file may promise more than it has: memory is taken for what is there.
+    let mut entries = Vec::new();
     for count in 0..size.entries {
         let Some(line) = lines.next()? else { return Err(broken_off(lines, count, size)) };
         let entry = parse_entry(line, header, size.rows).map_err(|reason| lines.wrong(reason))?;
-        entries.push((entry, lines.line));
+        entries.push((entry, lines.number()));
     }
     Ok(entries)
 }
@@ -269,28 +229,29 @@ fn read_array(lines: &mut Lines<'_, impl Read>, header: &Header, size: Size) -> 
             let count = entries.len();
             let Some(line) = lines.next()? else { return Err(broken_off(lines, count, size)) };
             let value = parse_value(line, header).map_err(|reason| lines.wrong(reason))?;
-            entries.push((Entry { row: row as u32, column: column as u32, value }, lines.line));
+            entries.push((Entry { row: row as u32, column: column as u32, value }, lines.number()));
         }
     }
     Ok(entries)
 }
 
 fn broken_off(lines: &Lines<'_, impl Read>, count: usize, size: Size) -> MatrixError {
-    lines.wrong(format!("the file ends after {count} of {} entries", size.entries))
+    lines.wrong(format!("the file ends after {count} of {}", size.promised()))
 }
 
 fn parse_entry(line: &str, header: &Header, rows: usize) -> Result<Entry, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (row, column, value) = match (header.numbers, &words[..]) {
         (Numbers::Pattern, &[row, column]) => (row, column, 1.0),
-        (Numbers::Pattern, _) => return Err(format!("expected 'ROW COLUMN', found '{}'", start_of(line))),
+        (Numbers::Pattern, _) => return Err(format!("expected 'ROW COLUMN', found '{}'", shown(line))),
         (_, &[row, column, value]) => (row, column, parse_value(value, header)?),
-        _ => return Err(format!("expected 'ROW COLUMN VALUE', found '{}'", start_of(line))),
+        _ => return Err(format!("expected 'ROW COLUMN VALUE', found '{}'", shown(line))),
     };
     let place = |name: &str, word: &str| match word.parse::<i64>() {
         Ok(number) if number >= 1 && number <= rows as i64 => Ok((number - 1) as u32),
         Ok(number) => Err(format!("{name} {number} is not between 1 and {rows}")),
-        Err(_) => Err(format!("the {name} '{}' is not a whole number", start_of(word))),
+        Err(error) if is_overflow(&error) => Err(format!("{name} {} is not between 1 and {rows}", shown(word))),
+        Err(_) => Err(format!("the {name} '{}' is not a whole number", shown(word))),
     };
     let entry = Entry { row: place("row", row)?, column: place("column", column)?, value };
     if header.is_symmetric && entry.column > entry.row {
@@ -303,16 +264,24 @@ fn parse_entry(line: &str, header: &Header, rows: usize) -> Result<Entry, String
 
 fn parse_value(word: &str, header: &Header) -> Result<f64, String> {
     if header.numbers == Numbers::Integer {
-        let number = i64::from_str(word).map_err(|_| format!("'{}' is not a whole number", start_of(word)))?;
-        return Ok(number as f64);
+        match i64::from_str(word) {
+            Ok(number) => return Ok(number as f64),
+            // It is a whole number that is rounded, as most large ones are.
+            Err(error) if is_overflow(&error) => {}
+            Err(_) => return Err(format!("'{}' is not a whole number", shown(word))),
+        }
     }
     // Fortran writes 1.5D+03.
     let value = f64::from_str(word).or_else(|_| f64::from_str(&word.replace(['d', 'D'], "e")));
     match value {
         Ok(value) if value.is_finite() => Ok(value),
-        Ok(_) => Err(format!("the value '{}' is not finite", start_of(word))),
-        Err(_) => Err(format!("'{}' is not a number", start_of(word))),
+        Ok(_) => Err(format!("the value '{}' is not finite", shown(word))),
+        Err(_) => Err(format!("'{}' is not a number", shown(word))),
     }
+}
+
+fn is_overflow(error: &ParseIntError) -> bool {
+    matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow)
 }
 
 /// How far apart, relative to the larger, two entries may be that should be equal: enough for files that print few digits.
@@ -341,7 +310,7 @@ fn assemble(
                 let reason = format!(
                     "the matrix is not symmetric: entry ({row}, {column}) is {value}, but ({column}, {row}) is {other}"
                 );
-                return Err(wrong(lines.file, *line, reason));
+                return Err(lines.wrong_at(*line, reason));
             }
         }
     }
@@ -399,10 +368,15 @@ mod tests {
     fn what_is_no_matrix_market_file_is_refused() {
         let first = "the first line of a Matrix Market file is '%%MatrixMarket matrix FORMAT FIELD SYMMETRY'";
         refused("", "a.mtx:1: the file is empty");
-        refused("1 1 1\n", &format!("a.mtx:1: {first}"));
-        refused("%%MatrixMarket matrix coordinate real\n", &format!("a.mtx:1: {first}"));
-        let read = read_from(Path::new("a.mtx"), &[0xff, 0xfe, 0x00, b'\n'][..]);
-        assert_eq!(read.unwrap_err().to_string(), "a.mtx:1: it is not text");
+        refused("1 1 1\n", &format!("a.mtx:1: {first}, not '1 1 1'"));
+        refused("\n", &format!("a.mtx:1: {first}, not ''"));
+        let short = "%%MatrixMarket matrix coordinate real";
+        refused(short, &format!("a.mtx:1: {first}, not '{short}'"));
+        refused(&format!("\u{feff}{short}"), "a.mtx:1: the file starts with a byte order mark; save it without");
+        let endless = read_from(Path::new("a.mtx"), io::repeat(0)).unwrap_err().to_string();
+        assert_eq!(endless, format!("a.mtx:1: {first}, not '{}...'", r"\0".repeat(40)));
+        let binary = read_from(Path::new("a.mtx"), &b"\x7fELF\x02\xff\n"[..]).unwrap_err().to_string();
+        assert_eq!(binary, format!(r"a.mtx:1: {first}, not '\u{{7f}}ELF\u{{2}}\xff'"));
     }
 
     #[test]
@@ -434,20 +408,32 @@ mod tests {
         let symmetric = "%%MatrixMarket matrix coordinate real symmetric\n";
         refused(symmetric, "a.mtx:1: the file ends before the line 'ROWS COLUMNS ENTRIES'");
         refused(&format!("{symmetric}2 2\n"), "a.mtx:2: expected 'ROWS COLUMNS ENTRIES', found '2 2'");
-        refused(
-            &format!("{symmetric}0 0 0\n"),
-            "a.mtx:2: a matrix of 0 rows and 0 columns has no entries to solve for",
-        );
-        refused(
-            &format!("{symmetric}-1 -1 1\n"),
-            "a.mtx:2: a matrix of -1 rows and -1 columns has no entries to solve for",
-        );
+        refused(&format!("{symmetric}0 0 0\n"), "a.mtx:2: expected at least 1 row and 1 column, found 0 and 0");
+        refused(&format!("{symmetric}-1 -1 1\n"), "a.mtx:2: expected at least 1 row and 1 column, found -1 and -1");
         refused(
             &format!("{symmetric}3000000000 3000000000 2\n"),
-            "a.mtx:2: 2 entries for 3000000000 rows leave a diagonal entry out, but a positive definite matrix has them all",
+            "a.mtx:2: expected at least 3000000000 entries, since a positive definite matrix has all of its diagonal, found 2",
         );
         refused(&format!("{symmetric}1 1 2\n1 1 1\n"), "a.mtx:3: the file ends after 1 of 2 entries");
-        refused(&format!("{symmetric}1 1 1\n1 1 1\n1 1 2\n"), "a.mtx:4: '1 1 2' comes after the last of the 1 entries");
+        refused(
+            &format!("{symmetric}1 1 1\n1 1 1\n1 1 2\n"),
+            "a.mtx:4: '1 1 2' is too much: the file says that it has 1 entry",
+        );
+        let huge = "99999999999999999999";
+        refused(
+            &format!("{symmetric}{huge} {huge} 1\n"),
+            &format!("a.mtx:2: '{huge}' is too large a number for 'ROWS COLUMNS ENTRIES'"),
+        );
+        refused(
+            &format!("{symmetric}5000000000 5000000000 5000000000\n"),
+            "a.mtx:2: the matrix has 5000000000 rows; at most 4294967295 can be numbered",
+        );
+        refused(
+            &format!("{symmetric}1 1 {}\n1 1 1\n", i64::MAX),
+            "a.mtx:3: the file ends after 1 of 9223372036854775807 entries",
+        );
+        refused(&format!("{symmetric}1 1 1\n{huge} 1 1\n"), &format!("a.mtx:3: row {huge} is not between 1 and 1"));
+        refused(&format!("{symmetric}1 1 1\n1 1 1\0\n"), r"a.mtx:3: '1\0' is not a number");
         refused(&format!("{symmetric}1 1 1\n1 2 1\n"), "a.mtx:3: column 2 is not between 1 and 1");
         refused(&format!("{symmetric}1 1 1\n0 1 1\n"), "a.mtx:3: row 0 is not between 1 and 1");
         refused(&format!("{symmetric}1 1 1\n1 1\n"), "a.mtx:3: expected 'ROW COLUMN VALUE', found '1 1'");

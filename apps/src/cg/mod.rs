@@ -1,10 +1,11 @@
 //! Solves a sparse symmetric positive definite system by conjugate gradients (Hestenes and Stiefel 1952) with Jacobi's preconditioner.
 //!
-//! [`sparse`], [`matrix_market`]: the matrix; [`tasks`]: vectors and matrix as regions, and what is computed; [`scalars`]: the scalars
-//! between the tasks; `partition` and `system`: how rows are split, and what is launched; here: what is solved, and whether the result
+//! [`sparse`], [`matrix_market`] and `lines`: the matrix; [`tasks`]: vectors and matrix as regions, and what is computed; [`scalars`]: the
+//! scalars between the tasks; `partition` and `system`: how rows are split, and what is launched; here: what is solved, and whether the result
 //! is right.
 
 mod kernels;
+mod lines;
 pub mod matrix_market;
 mod partition;
 pub mod scalars;
@@ -25,7 +26,8 @@ use self::sparse::Sparse;
 use self::system::{End, Limits, Outcome, System};
 use crate::error::{Error, Result};
 use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive};
-use crate::report::{Table, bytes, seconds};
+use crate::progress::Progress;
+use crate::report::{Table, counted, scientific, seconds};
 
 /// What `maniple run cg` teaches.
 pub const ABOUT: &str = "\
@@ -40,24 +42,40 @@ they are summed, divided and passed to the next tasks without anybody waiting, a
 behind. Iterations launched beyond convergence take steps of length zero, so looking late changes nothing.
 
 When the residual of the iteration is small enough, b - A x is computed anew; if rounding has kept that larger, as it does on ill-conditioned \
-matrices, the iteration starts again from there. What is printed is computed once more from the answer by one thread.";
+matrices, the iteration starts again from there. What is printed is computed once more from the answer by one thread.
+
+A file may give an entry several times: the values add up. That the matrix is positive definite is not checked beyond its diagonal: an \
+indefinite one is refused when an iteration meets a direction that shows it, but may be solved by luck before.";
+
+/// What helps where memory is too small.
+pub(crate) fn on_memory(options: &Options) -> &'static str {
+    match options.matrix {
+        Some(_) => {
+            "give data more memory with --memory; the mapper `default` needs least, however many --pieces there are"
+        }
+        None => {
+            "give data more memory with --memory, or take a smaller problem with --poisson; the mapper `default` needs least, however \
+             many --pieces there are"
+        }
+    }
+}
 
 /// What `maniple run cg` gives as examples.
 pub const EXAMPLES: &str = "\
 Examples:
-  maniple run cg                                    Poisson on 300 x 300 unknowns
-  maniple run cg --poisson 1000 --tolerance 1e-6    larger, and less exact
-  maniple run cg --matrix bcsstk13.mtx              a matrix from https://sparse.tamu.edu
+  maniple run cg                                  Poisson on 300 x 300 unknowns
+  maniple run cg --poisson 1000 --tolerance 1e-6  larger, and less exact
+  maniple run cg --matrix bcsstk13.mtx            from https://sparse.tamu.edu
   maniple run cg --matrix 1138_bus.mtx --pieces 8 --mapper piecewise";
 
 /// What system to solve, and how well.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Solve with the symmetric matrix of a Matrix Market file
+    /// Solve with the symmetric matrix of a Matrix Market file, of at most 4294967295 rows
     #[arg(long, value_name = "FILE", conflicts_with = "poisson")]
     pub matrix: Option<PathBuf>,
 
-    /// Solve the Poisson problem on a square of N x N unknowns
+    /// Solve the Poisson problem on a square of N x N unknowns, N at most 65535
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = positive, allow_hyphen_values = true)]
     pub poisson: usize,
 
@@ -69,7 +87,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub max_iterations: Option<usize>,
 
-    /// Pieces that the rows are split into [default: one a processor]
+    /// Pieces that the rows are split into: at most 1048576, and no more than rows [default: one a processor]
     #[arg(long, value_name = "N", value_parser = piece_count, allow_hyphen_values = true)]
     pub pieces: Option<usize>,
 
@@ -109,12 +127,13 @@ pub struct Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let each = self.time / self.iterations.max(1) as u32;
+        let (rows, entries) = (counted(self.rows, "row", "rows"), counted(self.entries, "entry", "entries"));
         let table = Table::new()
-            .line("matrix", format_args!("{} ({} rows, {} entries)", self.matrix, self.rows, self.entries))
+            .line("matrix", format_args!("{} ({rows}, {entries})", self.matrix))
             .line("pieces", self.pieces)
             .line("iterations", self.iterations)
             .maybe("restarts", (self.restarts > 0).then_some(self.restarts))
-            .line("relative residual", format_args!("{:.2e} (|b - A x| / |b|, computed anew)", self.residual))
+            .line("relative residual", format_args!("{} (|b - A x| / |b|, computed anew)", scientific(self.residual)))
             .line("time", format_args!("{} ({} an iteration)", seconds(self.time), seconds(each)));
         write!(f, "cg\n{table}")
     }
@@ -127,7 +146,11 @@ impl fmt::Display for Report {
 /// [`Error::NoConvergence`] if the tolerance was not reached, [`Error::Runtime`] if a task fails.
 pub fn run(options: &Options) -> Result<Report> {
     let (name, matrix) = match &options.matrix {
-        Some(file) => (file.display().to_string(), matrix_market::read(file)?),
+        Some(file) => {
+            let (name, matrix) = (file.display().to_string(), matrix_market::read(file)?);
+            check_room(&format!("the matrix of {name}"), matrix.rows(), matrix.entries(), options.runtime.capacity())?;
+            (name, matrix)
+        }
         None => (format!("Poisson {0} x {0}", options.poisson), poisson(options.poisson, options.runtime.capacity())?),
     };
     solve(&options.runtime.start()?, options, &name, &Arc::new(matrix))
@@ -141,21 +164,24 @@ fn poisson(side: usize, capacity: u64) -> Result<Sparse> {
             u32::MAX
         )));
     }
-    let wanted = tasks::bytes(rows as u64, 5 * rows as u64);
-    let too_large = |limit| {
-        let what = format!("a Poisson problem on {side} x {side} unknowns");
-        Error::TooLarge { what, wanted, limit }
-    };
-    if wanted > capacity {
-        let capacity = bytes(capacity);
-        return Err(too_large(format!(
-            "the {capacity} that data may take; make it smaller, or allow more with --memory"
-        )));
-    }
-    Sparse::poisson(side).map_err(|_| too_large("the system gives".to_owned()))
+    let what = format!("a Poisson problem on {side} x {side} unknowns");
+    let entries = 5 * rows - 4 * side;
+    check_room(&what, rows, entries, capacity)?;
+    let wanted = tasks::bytes(rows as u64, entries as u64);
+    Sparse::poisson(side).map_err(|_| Error::TooLarge { what, wanted, available: None })
 }
 
-/// Solves a system on a runtime that was started before; matrix and runtime of the options are not looked at.
+/// Refuses a system that can't have room.
+fn check_room(what: &str, rows: usize, entries: usize, capacity: u64) -> Result<()> {
+    let wanted = tasks::bytes(rows as u64, entries as u64);
+    if wanted > capacity {
+        return Err(Error::TooLarge { what: what.to_owned(), wanted, available: Some(capacity) });
+    }
+    Ok(())
+}
+
+/// Solves a system on a runtime that was started before. The options' matrix is not looked at; of their runtime, only the mapper's name counts:
+/// where it is one that writes to standard error, nothing shows the progress.
 ///
 /// # Errors
 /// As [`run`].
@@ -164,7 +190,8 @@ pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Spar
     let processors = runtime.machine().processors_of(ProcessorKind::Cpu).count();
     let pieces = options.pieces.unwrap_or_else(|| processors.clamp(1, rows));
     if pieces > rows {
-        return Err(Error::Usage(format!("{pieces} pieces are more than the {rows} rows of {name}")));
+        let rows = counted(rows, "row", "rows");
+        return Err(Error::Usage(format!("{pieces} pieces are more than the {rows} of {name}")));
     }
     let max_iterations = options.max_iterations.unwrap_or_else(|| rows.saturating_mul(10).max(1000));
     // A little less than asked for, since the check of the answer adds up in another order.
@@ -172,8 +199,9 @@ pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Spar
 
     let solved = runtime.run(async |cx| {
         let system = System::load(cx, matrix, pieces).await?;
+        let progress = Progress::iterations(options.runtime.mapper);
         let started = Instant::now();
-        let outcome = system.iterate(cx, &Limits { target, max_iterations }).await?;
+        let outcome = system.iterate(cx, &Limits { target, max_iterations }, &progress).await?;
         let time = started.elapsed();
         Ok((outcome, time, system.solution(cx).await?))
     });
@@ -188,14 +216,14 @@ pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Spar
 /// Says what is wrong with an outcome, if anything is.
 fn check(outcome: &Outcome, residual: f64, tolerance: f64, name: &str) -> Result<()> {
     let iterations = outcome.iterations;
+    let (found, after) = (scientific(residual), counted(iterations, "iteration", "iterations"));
     Err(match outcome.end {
         End::Converged if residual <= tolerance => return Ok(()),
         End::Converged | End::Stagnated => Error::NoConvergence(format!(
-            "rounding keeps the relative residual at {residual:.1e} after {iterations} iterations on {name}; ask for a larger \
-             --tolerance than {tolerance:e}"
+            "rounding keeps the relative residual at {found} after {after} on {name}; ask for a larger --tolerance than {tolerance:e}"
         )),
         End::TooManyIterations => Error::NoConvergence(format!(
-            "the relative residual is {residual:.1e} after {iterations} iterations on {name}; allow more with --max-iterations"
+            "the relative residual is {found} after {after} on {name}; allow more with --max-iterations"
         )),
         End::Overflow => Error::NoConvergence(format!("numbers grew out of range in iteration {iterations} on {name}")),
         End::NotPositiveDefinite => {

@@ -11,6 +11,7 @@ use super::scalars::{Products, State, Step};
 use super::sparse::Sparse;
 use super::tasks::{Entry, Row, advance, load_entries, load_rows, multiply, start, turn};
 use crate::progress::Progress;
+use crate::report::scientific;
 
 /// When to stop.
 pub(super) struct Limits {
@@ -44,6 +45,10 @@ pub(super) enum End {
 /// A new start must have made the square of the residual's norm so many times smaller for another to be worthwhile.
 const WORTHWHILE: f64 = 4.0;
 
+/// The square of the factor by which the norm of a residual can fall before all of it is rounding: what is iterated goes on falling, but says
+/// nothing of b - A x any more.
+const DEEPEST: f64 = f64::EPSILON * f64::EPSILON;
+
 /// How many iterations are launched before the outcome of the first of them is looked at.
 const LOOKAHEAD: usize = 4;
 
@@ -75,8 +80,7 @@ impl System {
     }
 
     /// Iterates until r is small, then looks whether b - A x is; if not, rounding has come between them, and it starts again from there.
-    pub(super) async fn iterate(&self, cx: &Context, limits: &Limits) -> Result<Outcome> {
-        let progress = Progress::iterations();
+    pub(super) async fn iterate(&self, cx: &Context, limits: &Limits, progress: &Progress) -> Result<Outcome> {
         let mut iterations = 0;
         let mut residuals: Vec<f64> = Vec::new();
         let end = loop {
@@ -89,18 +93,20 @@ impl System {
                 break End::Stagnated;
             }
             residuals.push(residual);
-            if let Some(end) = self.descend(cx, start, limits, &mut iterations, &progress).await? {
+            if let Some(end) = self.descend(cx, start, limits, &mut iterations, progress).await? {
                 break end;
             }
         };
         Ok(Outcome { end, iterations, restarts: residuals.len().saturating_sub(1) })
     }
 
-    /// r = b - A x, and the first direction.
+    /// r = b - A x, and the first direction. The iteration from there has converged when r is small enough, or too small to mean anything.
     fn start(&self, cx: &Context, limits: &Limits) -> Future<State> {
         let products = cx.index_launch(self.pieces, start(&self.rows, &self.matrix, &self.needed));
         let target = limits.target;
-        products.fold(Products::default(), Products::and).map(move |products| State::start(target, products))
+        products
+            .fold(Products::default(), Products::and)
+            .map(move |products| State::start(target.max(products.residual * DEEPEST), products))
     }
 
     /// Iterates until r is small (`None`), or something else ends it. Looks at an iteration when [`LOOKAHEAD`] more have been launched.
@@ -124,7 +130,8 @@ impl System {
             let reached = next.await?;
             *iterations += 1;
             progress.set(*iterations, || {
-                format!("residual {:.1e}", (reached.residual / self.all.space().volume() as f64).sqrt())
+                let rows = self.all.space().volume() as f64;
+                format!("residual {}", scientific((reached.residual / rows).sqrt()))
             });
             if reached.has_ended() {
                 return Ok(match reached {

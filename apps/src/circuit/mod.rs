@@ -16,7 +16,7 @@ use maniple::prelude::*;
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive};
 use crate::progress::Progress;
-use crate::report::{Table, rate, seconds};
+use crate::report::{Table, rate, scientific, seconds};
 use crate::verify::is_within;
 use graph::Shape;
 use tasks::{Node, Wire, calc_new_currents, distribute_charge, make_piece, update_voltages};
@@ -41,25 +41,30 @@ Afterwards the circuit is simulated again on one thread, and the largest relativ
 /// What `maniple run circuit` gives as examples.
 pub const EXAMPLES: &str = "\
 Examples:
-  maniple run circuit                                     a small circuit on all cores
-  maniple run circuit --pieces 16 --steps 1000            more of it
-  maniple run circuit --nodes-per-piece 4 --wires-per-piece 8 --pieces 16 --steps 10000
-                                                          tiny tasks: what a task costs
-  maniple run circuit --mapper piecewise                  neighbours' data is copied
-  maniple run circuit --mapper log --steps 1              who decides what";
+  maniple run circuit                             a small circuit on all cores
+  maniple run circuit --pieces 16 --steps 1000    more of it
+  maniple run circuit --nodes-per-piece 4 --wires-per-piece 8 --steps 1000
+                                                  tiny tasks: what a task costs
+  maniple run circuit --mapper piecewise          neighbours' data is copied
+  maniple run circuit --mapper log --steps 1      who decides what";
+
+/// What helps where memory is too small.
+pub(crate) const ON_MEMORY: &str = "\
+give data more memory with --memory, or simulate less with --pieces, --nodes-per-piece and --wires-per-piece; the mapper `default` \
+needs least";
 
 /// What circuit to simulate, and how.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Pieces of the circuit: the tasks of a launch
+    /// Pieces of the circuit: the tasks of a launch, at most 1048576
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = piece_count, allow_hyphen_values = true)]
     pub pieces: usize,
 
-    /// Nodes in each piece
+    /// Nodes in each piece; in all at most 4294967295
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = positive, allow_hyphen_values = true)]
     pub nodes_per_piece: usize,
 
-    /// Wires that start in each piece
+    /// Wires that start in each piece; in all at most 4294967295
     #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = positive, allow_hyphen_values = true)]
     pub wires_per_piece: usize,
 
@@ -125,7 +130,8 @@ impl fmt::Display for Report {
             .line("tasks/s", format_args!("{:.0}", self.tasks_per_second()))
             .maybe(
                 "largest relative error",
-                self.largest_relative_error.map(|error| format!("{error:.1e} (at most {TOLERANCE:.0e} is right)")),
+                self.largest_relative_error
+                    .map(|error| format!("{} (at most {TOLERANCE:.0e} is right)", scientific(error))),
             );
         write!(f, "circuit\n{table}")
     }
@@ -140,13 +146,14 @@ pub fn run(options: &Options) -> AppResult<Report> {
     run_on(&options.runtime.start()?, options)
 }
 
-/// Simulates a circuit on a runtime that was started before; the options' own is not looked at.
+/// Simulates a circuit on a runtime that was started before; of the options' own, only the mapper's name counts: where it is one that writes to
+/// standard error, there is no progress bar.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
     let shape = shape_of(options)?;
-    let simulated = runtime.run(async |cx| simulate(cx, shape, options.steps, runtime).await)?;
+    let simulated = runtime.run(async |cx| simulate(cx, shape, options, runtime).await)?;
     let mut report = Report { shape, steps: options.steps, ..simulated.report };
     if !options.no_verify {
         let reference = reference::voltages(&shape, options.steps);
@@ -154,7 +161,8 @@ pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
         report.largest_relative_error = Some(error);
         if !is_within(error, TOLERANCE) {
             return Err(AppError::Verification(format!(
-                "the largest relative error of a voltage is {error:.1e}, more than {TOLERANCE:.0e}"
+                "the largest relative error of a voltage is {}, more than {TOLERANCE:.0e}",
+                scientific(error)
             )));
         }
     }
@@ -190,7 +198,8 @@ struct Pieces {
     ghost: Partition<Node>,
 }
 
-async fn simulate(cx: &Context, shape: Shape, steps: usize, runtime: &Runtime) -> Result<Simulated> {
+async fn simulate(cx: &Context, shape: Shape, options: &Options, runtime: &Runtime) -> Result<Simulated> {
+    let steps = options.steps;
     let nodes = cx.region::<Node>(shape.nodes())?;
     let wires = cx.region::<Wire>(shape.wires())?;
     let pieces = cx.colors(shape.pieces);
@@ -198,7 +207,7 @@ async fn simulate(cx: &Context, shape: Shape, steps: usize, runtime: &Runtime) -
         .await?;
     let of = partition(cx, &nodes, &wires, pieces).await?;
 
-    let progress = Progress::steps(steps);
+    let progress = Progress::steps(steps, options.runtime.mapper);
     let (started, before) = (Instant::now(), runtime.statistics().tasks);
     for _ in 0..steps {
         cx.index_launch(pieces, calc_new_currents(&of.wires, &of.private, &of.shared, &of.ghost));

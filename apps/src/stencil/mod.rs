@@ -19,7 +19,7 @@ use self::tasks::{Cell, add_stars, largest_error, make_slope, raise};
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{MOST_PIECES, RuntimeOptions, default_from_command_line, positive};
 use crate::progress::Progress;
-use crate::report::{Table, rate, seconds};
+use crate::report::{Table, amount, rate, scientific, seconds};
 use crate::verify::{is_within, worse};
 
 /// The largest relative error that rounding can explain. A tile that sees a neighbour's values a step late is off by more.
@@ -40,15 +40,19 @@ The input rises evenly to begin with, so the star's sum is known: after S steps 
 /// What `maniple run stencil` gives as examples.
 pub const EXAMPLES: &str = "\
 Examples:
-  maniple run stencil                                1000 x 1000 points
-  maniple run stencil --size 4000 --steps 100        larger than the caches
+  maniple run stencil                               1000 x 1000 points
+  maniple run stencil --size 4000 --steps 100       larger than the caches
   maniple run stencil --size 600x800 --tiles 3x4 --radius 4
-  maniple run stencil --tiles 4 --mapper piecewise   each tile in memory of its own: halos are copied";
+  maniple run stencil --tiles 4 --mapper piecewise  halos are copied";
+
+/// What helps where memory is too small.
+pub(crate) const ON_MEMORY: &str = "\
+give data more memory with --memory, or take a smaller grid with --size; the mapper `default` needs least, however many --tiles there are";
 
 /// What grid to work on, and how.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Points of the grid: N for a square, or ROWSxCOLUMNS
+    /// Points of the grid: N for a square, or ROWSxCOLUMNS; in all at most 281474976710656
     #[arg(long, value_name = "N|NxM", default_value = "1000", allow_hyphen_values = true)]
     pub size: Extents,
 
@@ -56,7 +60,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = positive, allow_hyphen_values = true)]
     pub steps: usize,
 
-    /// Tiles that the grid is cut into: PxQ, or P for PxP [default: one row of tiles for each processor, each as wide as the grid]
+    /// Tiles that the grid is cut into: PxQ, or P for PxP; in all at most 1048576 [default: one row of tiles for each processor, each as wide as the grid]
     #[arg(long, value_name = "PxQ", allow_hyphen_values = true)]
     pub tiles: Option<Extents>,
 
@@ -90,11 +94,11 @@ impl FromStr for Extents {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (rows, columns) = text.split_once(['x', 'X']).unwrap_or((text, text));
-        let number = |text: &str| text.parse().ok().filter(|&number| number >= 1);
-        match (number(rows), number(columns)) {
-            (Some(rows), Some(columns)) => Ok(Self { rows, columns }),
-            _ => Err("it must be a whole number of at least 1, or two such as 300x200".to_owned()),
-        }
+        let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => positive(text),
+            false => Err("it must be a whole number of at least 1, or two such as 300x200".to_owned()),
+        };
+        Ok(Self { rows: number(rows)?, columns: number(columns)? })
     }
 }
 
@@ -133,10 +137,10 @@ impl fmt::Display for Report {
             .line("steps", self.steps)
             .line("tasks run", self.tasks)
             .line("time", seconds(self.time))
-            .line("points/s", format_args!("{:.0} million", rate(points, self.time) / 1e6))
+            .line("points/s", amount(rate(points, self.time)))
             .line(
                 "largest relative error",
-                format_args!("{:.1e} (at most {TOLERANCE:.0e} is right)", self.largest_relative_error),
+                format_args!("{} (at most {TOLERANCE:.0e} is right)", scientific(self.largest_relative_error)),
             );
         write!(f, "stencil\n{table}")
     }
@@ -151,19 +155,21 @@ pub fn run(options: &Options) -> AppResult<Report> {
     run_on(&options.runtime.start()?, options)
 }
 
-/// Runs the stencil on a runtime that was started before; the options' own is not looked at.
+/// Runs the stencil on a runtime that was started before; of the options' own, only the mapper's name counts: where it is one that writes to
+/// standard error, there is no progress bar.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
     let grid = Grid::new(options, runtime.machine().processors_of(ProcessorKind::Cpu).count())?;
-    let report = runtime.run(async |cx| simulate(cx, &grid, options.steps, runtime).await)?;
+    let report = runtime.run(async |cx| simulate(cx, &grid, options, runtime).await)?;
     let error = report.largest_relative_error;
     if is_within(error, TOLERANCE) {
         return Ok(report);
     }
     Err(AppError::Verification(format!(
-        "the result differs from its closed form by {error:.1e} relative to it, more than {TOLERANCE:.0e}"
+        "the result differs from its closed form by {} relative to it, more than {TOLERANCE:.0e}",
+        scientific(error)
     )))
 }
 
@@ -223,14 +229,15 @@ impl Grid {
     }
 }
 
-async fn simulate(cx: &Context, grid: &Grid, steps: usize, runtime: &Runtime) -> Result<Report> {
+async fn simulate(cx: &Context, grid: &Grid, options: &Options, runtime: &Runtime) -> Result<Report> {
+    let steps = options.steps;
     let (inner, radius, colors) = (grid.inner(), grid.radius, grid.colors());
     let cells = cx.region_over::<Cell, 2>(grid.points())?;
     let tiles = cells.partition(colors).by(|color| grid.tile(color).into())?;
     let surroundings = cells.around(&tiles, [radius as i64; 2])?;
     cx.index_launch(colors, make_slope(&tiles)).await?;
 
-    let progress = Progress::steps(steps);
+    let progress = Progress::steps(steps, options.runtime.mapper);
     let (started, before) = (Instant::now(), runtime.statistics().tasks);
     let mut last = None;
     for _ in 0..steps {
@@ -261,6 +268,8 @@ mod tests {
         for text in ["", "0", "-3", "3x", "x3", "0x4", "3x-4", "3x4x5", "a"] {
             assert!(text.parse::<Extents>().is_err(), "{text}");
         }
+        let huge = "3x99999999999999999999".parse::<Extents>();
+        assert_eq!(huge, Err("it must be at most 18446744073709551615".to_owned()));
     }
 
     #[test]

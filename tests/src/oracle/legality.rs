@@ -2,7 +2,7 @@
 
 use super::{Context, Held, Trouble, World, known, points_of};
 use crate::program::{
-    Column, FieldNumber, Launch, Node, PartitionName, Passed, Pick, Place, RegionName, Right, Target, Use,
+    Column, FieldNumber, FieldsName, Launch, Node, PartitionName, Passed, Pick, Place, RegionName, Right, Target, Use,
 };
 
 fn refuse<T>(why: impl Into<String>) -> Result<T, Trouble> {
@@ -135,6 +135,13 @@ impl World {
         self.check_node_alive(node)
     }
 
+    pub(super) fn check_not_taken(&self, fields: FieldsName, field: FieldNumber) -> Result<(), Trouble> {
+        match self.taken.contains(&(fields, field)) {
+            true => meaningless(format!("field {field} of {fields:?} may be another by now")),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn check_node_alive(&self, node: Node) -> Result<(), Trouble> {
         match node {
             Node::Root(_) => Ok(()),
@@ -161,6 +168,8 @@ impl World {
     ) -> Result<(), Trouble> {
         let kinds = self.kinds(region)?;
         if fields.iter().any(|&field| kinds[field].is_none()) {
+            let space = self.regions[&region].fields;
+            fields.iter().try_for_each(|&field| self.check_not_taken(space, field))?;
             return refuse("the field was freed");
         }
         if context.created.contains(&region) {

@@ -124,6 +124,8 @@ pub struct World {
     pub limits: BTreeMap<FieldsName, usize>,
     /// The fields that ever existed.
     pub all_fields: BTreeMap<FieldsName, Vec<Kind>>,
+    /// Freed fields whose identifiers may have been given to others since: nobody can tell what using them means.
+    taken: BTreeSet<(FieldsName, FieldNumber)>,
     /// Regions.
     pub regions: BTreeMap<RegionName, RegionData>,
     /// Results.
@@ -253,8 +255,12 @@ impl World {
         if slots.iter().flatten().count() >= *known(self.limits.get(&fields), &fields)? {
             return Err(Trouble::Refused("the field space is full".into()));
         }
+        let kinds = self.all_fields.entry(fields).or_default();
+        let freed = slots.iter().zip(kinds.iter()).enumerate();
+        let alike = freed.filter(|(_, (slot, known))| slot.is_none() && **known == kind);
+        self.taken.extend(alike.map(|(field, _)| (fields, field)));
         slots.push(Some(kind));
-        self.all_fields.entry(fields).or_default().push(kind);
+        kinds.push(kind);
         let field = slots.len() - 1;
         for region in self.regions.values_mut().filter(|region| region.fields == fields && !region.destroyed) {
             let points = known(self.spaces.get(&region.space), &region.space)?;
@@ -264,6 +270,7 @@ impl World {
     }
 
     fn free_field(&mut self, fields: FieldsName, field: FieldNumber) -> Result<(), Trouble> {
+        self.check_not_taken(fields, field)?;
         let slot = known(self.fields.get_mut(&fields), &fields)?.get_mut(field);
         if known(slot, &field)?.take().is_none() {
             return Err(Trouble::Refused("freed before".into()));

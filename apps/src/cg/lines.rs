@@ -1,0 +1,209 @@
+//! The lines of a file of text, of which nothing is taken for granted.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use super::matrix_market::MatrixError;
+
+/// The longest line that is read, in bytes. The format's own limit is 1024; what has no line ends at all must not fill the memory.
+const LONGEST: usize = 64 << 10;
+
+/// The lines of a file, one at a time.
+pub(super) struct Lines<'a, R> {
+    file: &'a Path,
+    text: BufReader<R>,
+    /// The number of the last line read.
+    line: usize,
+    buffer: Vec<u8>,
+}
+
+impl<'a, R: Read> Lines<'a, R> {
+    pub(super) fn new(file: &'a Path, text: R) -> Self {
+        Self { file, text: BufReader::new(text), line: 0, buffer: Vec::new() }
+    }
+
+    /// The number of the last line read, from 1; 0 before.
+    pub(super) fn number(&self) -> usize {
+        self.line
+    }
+
+    /// The start of the next line whatever it is, at most [`LONGEST`] and one bytes; [`Lines::text`] is for looking at it once more.
+    pub(super) fn raw(&mut self) -> Result<Option<&[u8]>, MatrixError> {
+        self.buffer.clear();
+        let unreadable = |source| MatrixError::Unreadable { file: self.file.to_owned(), source };
+        let mut limited = (&mut self.text).take(LONGEST as u64 + 1);
+        if limited.read_until(b'\n', &mut self.buffer).map_err(unreadable)? == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        Ok(Some(&self.buffer))
+    }
+
+    /// The line that was read last.
+    pub(super) fn text(&self) -> Result<&str, MatrixError> {
+        if self.buffer.len() > LONGEST {
+            let start = shown(&self.buffer);
+            return Err(self.wrong(format!("the line that starts with '{start}' is longer than {LONGEST} bytes")));
+        }
+        std::str::from_utf8(&self.buffer).map(str::trim).map_err(|error| {
+            let found = shown(&self.buffer[error.valid_up_to()..]);
+            self.wrong(format!("'{found}' is not text"))
+        })
+    }
+
+    /// The next line that is neither empty nor a comment.
+    pub(super) fn next(&mut self) -> Result<Option<&str>, MatrixError> {
+        while self.raw()?.is_some() {
+            let line = self.text()?;
+            if !line.is_empty() && !line.starts_with('%') {
+                // The borrow checker can't see that the loop ends here: the line is taken again.
+                return self.text().map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Something is wrong with the line that was read last.
+    pub(super) fn wrong(&self, reason: String) -> MatrixError {
+        self.wrong_at(self.line.max(1), reason)
+    }
+
+    /// Something is wrong with a line.
+    pub(super) fn wrong_at(&self, line: usize, reason: String) -> MatrixError {
+        MatrixError::Line { file: self.file.to_owned(), line, reason }
+    }
+
+    /// Something is wrong with all of it.
+    pub(super) fn unsuitable(&self, reason: String) -> MatrixError {
+        MatrixError::Unsuitable { name: self.file.display().to_string(), reason }
+    }
+}
+
+/// How packed files start, and what packs them.
+const PACKED: [(&[u8], &str); 5] = [
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ", "xz"),
+    (b"PK\x03\x04", "zip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+];
+
+/// What a file is that starts like this, if it is a known thing other than lines of plain text, and what to do about it.
+pub(super) fn foreign(start: &[u8]) -> Option<String> {
+    if let Some((_, packer)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return Some(format!("the file is packed with {packer}; unpack it first"));
+    }
+    if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
+        return Some("the file is text in UTF-16; save it in UTF-8".to_owned());
+    }
+    if start.starts_with(b"\xef\xbb\xbf") {
+        return Some("the file starts with a byte order mark; save it without".to_owned());
+    }
+    let line_end = start.iter().position(|&byte| byte == b'\r')?;
+    let is_alone = start.get(line_end + 1).is_some_and(|&next| next != b'\n');
+    (is_alone && start.starts_with(b"%%"))
+        .then(|| "lines end with a carriage return alone, as on old Macs; end them with line feeds".to_owned())
+}
+
+/// How much of a line is fit for a message, in characters.
+const SHOWN: usize = 40;
+
+/// The start of a line; what can't be printed is escaped.
+pub(super) fn shown(line: impl AsRef<[u8]>) -> String {
+    let line = line.as_ref().trim_ascii_end();
+    let mut text = String::new();
+    for (count, piece) in line.utf8_chunks().flat_map(pieces).enumerate() {
+        if count == SHOWN {
+            text += "...";
+            break;
+        }
+        text += &piece;
+    }
+    text
+}
+
+/// The characters of a chunk and the bytes after it that are none, each as it is shown.
+fn pieces(chunk: std::str::Utf8Chunk<'_>) -> impl Iterator<Item = String> {
+    let character = |c: char| match c {
+        '\'' | '"' => c.to_string(),
+        _ => c.escape_debug().to_string(),
+    };
+    let byte = |byte: &u8| {
+        let mut text = String::new();
+        // A string takes everything.
+        let _ = write!(text, "\\x{byte:02x}");
+        text
+    };
+    chunk.valid().chars().map(character).chain(chunk.invalid().iter().map(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    fn lines(text: &[u8]) -> Lines<'static, &[u8]> {
+        Lines::new(Path::new("a.txt"), text)
+    }
+
+    #[test]
+    fn comments_and_empty_lines_are_left_out_and_counted() {
+        let mut lines = lines(b"% one\n\n  two \r\n%three\nfour");
+        for (line, number) in [("two", 3), ("four", 5)] {
+            assert_eq!(lines.next().unwrap(), Some(line));
+            assert_eq!(lines.number(), number);
+        }
+        assert_eq!(lines.next().unwrap(), None);
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused_before_it_fills_the_memory() {
+        let mut endless = Lines::new(Path::new("a.txt"), (&b"1 2\n"[..]).chain(io::repeat(b'7')));
+        assert_eq!(endless.next().unwrap(), Some("1 2"));
+        let start = "7".repeat(SHOWN);
+        let message = format!("a.txt:2: the line that starts with '{start}...' is longer than 65536 bytes");
+        assert_eq!(endless.next().unwrap_err().to_string(), message);
+        assert!(endless.buffer.capacity() < 4 * LONGEST, "{}", endless.buffer.capacity());
+    }
+
+    #[test]
+    fn the_longest_line_is_read_with_its_end_or_without() {
+        let longest = vec![b'7'; LONGEST - 1];
+        for end in [&b"\n"[..], b"7"] {
+            let text = [&longest, end].concat();
+            assert_eq!(lines(&text).next().unwrap().map(|line| line.len() >= LONGEST - 1), Some(true));
+        }
+        let text = [&longest[..], b"77"].concat();
+        assert!(lines(&text).next().is_err());
+    }
+
+    #[test]
+    fn what_is_not_text_is_shown_in_escapes() {
+        let message = lines(b"1 1 \xff\x00\n").next().unwrap_err().to_string();
+        assert_eq!(message, r"a.txt:1: '\xff\0' is not text");
+    }
+
+    #[test]
+    fn what_is_shown_is_short_and_printable() {
+        assert_eq!(shown("a 'b'\r\n"), "a 'b'");
+        assert_eq!(shown("a\tb\0"), r"a\tb\0");
+        assert_eq!(shown("\u{feff}é"), r"\u{feff}é");
+        assert_eq!(shown([0; 100]), format!("{}...", r"\0".repeat(SHOWN)));
+        assert_eq!(shown("x".repeat(SHOWN)), "x".repeat(SHOWN));
+    }
+
+    #[test]
+    fn known_files_that_are_not_lines_of_text_are_told() {
+        for (magic, packer) in PACKED {
+            assert_eq!(foreign(magic), Some(format!("the file is packed with {packer}; unpack it first")));
+        }
+        let told = |start: &[u8], what: &str| assert!(foreign(start).is_some_and(|told| told.contains(what)), "{what}");
+        told(b"\xff\xfe%\x00", "UTF-16");
+        told(b"\xef\xbb\xbf%%MatrixMarket", "byte order mark");
+        told(b"%%MatrixMarket matrix\r1 1 1\r", "carriage return");
+        for fine in [&b"%%MatrixMarket matrix\r\n"[..], b"%%MatrixMarket matrix\r", b"", b"1 1\n", b"\x00\r\x00"] {
+            assert_eq!(foreign(fine), None, "{fine:?}");
+        }
+    }
+}
