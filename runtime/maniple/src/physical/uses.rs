@@ -1,6 +1,6 @@
 //! Who uses an instance, and for which points.
 
-use maniple_realm::{After, Event, Realm};
+use maniple_realm::{After, Event, EventStatus, Realm};
 use maniple_region::{Shape, ShapeTable};
 use smallvec::SmallVec;
 
@@ -18,10 +18,21 @@ impl Uses {
 
     /// Adds a use. With a realm, forgets ended ones whenever the list has doubled.
     pub(crate) fn push(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
-        if let (Some(realm), true) = (realm, self.0.len() >= 8 && self.0.len().is_power_of_two()) {
+        if let (Some(realm), true) = (realm, self.has_doubled()) {
             self.0.retain(|(event, _)| !realm.has_triggered(*event));
         }
         self.0.push((event, cover));
+    }
+
+    /// If these are writers: forgets those that have ended well whenever the list has doubled. The values of those that failed stay spoilt.
+    pub(crate) fn forget_successes(&mut self, realm: Option<&Realm>) {
+        if let (Some(realm), true) = (realm, self.has_doubled()) {
+            self.0.retain(|(event, _)| !matches!(realm.status(*event), EventStatus::Triggered));
+        }
+    }
+
+    fn has_doubled(&self) -> bool {
+        self.0.len() >= 8 && self.0.len().is_power_of_two()
     }
 
     /// The events of uses that touch `cover`.
@@ -55,6 +66,7 @@ impl Uses {
 
     /// Adds a use. With a realm, it and an earlier one of the same points become one, which fails if either does.
     pub(crate) fn join(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
+        self.forget_successes(realm);
         let known = self.0.iter_mut().find(|(_, used)| *used == cover);
         match (realm, known) {
             (Some(realm), Some((known, _))) => *known = realm.merge(After::needs(&[*known, event])),
@@ -88,5 +100,34 @@ impl Makers {
             Self::OfAll(events) => Some(events),
             Self::OfParts(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use maniple_realm::Fault;
+
+    use super::*;
+
+    #[test]
+    fn writers_that_ended_well_are_forgotten_and_those_that_failed_are_not() {
+        let realm = Realm::builder().workers(1).build().expect("there is a worker");
+        let mut writers = Uses::default();
+        let mut failed = Vec::new();
+        for number in 0..1000 {
+            let event = realm.user_event();
+            writers.push(event.event(), Cover::Everything, None);
+            writers.forget_successes(Some(&realm));
+            if number % 100 == 50 {
+                realm.poison(event, Arc::new(Fault::new(std::fmt::Error)));
+                failed.push(event.event());
+            } else {
+                realm.trigger(event);
+            }
+        }
+        assert!(writers.0.len() < 50, "{} are left", writers.0.len());
+        assert!(failed.iter().all(|event| writers.events().any(|kept| kept == *event)));
     }
 }

@@ -118,6 +118,7 @@ impl Analysis<'_> {
             set.add_reader(from, event, movement.cover.clone(), realm);
         }
         let to = set.find_view(&movement.destination).expect("made when the movement was gathered");
+        set.views[to].writers.forget_successes(realm);
         set.add_writer(to, event, movement.cover.clone(), forest.shapes());
         if let Makers::OfParts(makers) = makers {
             // The copy does not fail with any of them, so whoever uses its values asks them too.
