@@ -50,6 +50,7 @@
 mod block_on;
 mod bulk;
 mod context;
+mod creation;
 mod dependent;
 mod error;
 mod fill;

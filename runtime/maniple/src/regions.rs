@@ -5,13 +5,9 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-use maniple_region::{
-    DEFAULT_MAX_FIELDS, FieldSpace, Fields, IndexSpaceNode, LogicalPartition, LogicalRegion, Partitioning, Projection,
-    RegionError, Target,
-};
+use maniple_region::{LogicalPartition, LogicalRegion, Partitioning, Projection, RegionError, Target};
 use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Rect, partition};
 
-use crate::context::Context;
 use crate::error::{Error, Result};
 
 /// A region whose fields are the members of `F`: rows are the points of an index space of `D` dimensions, columns the fields.
@@ -184,7 +180,7 @@ impl<F, const D: usize> Region<F, D> {
         self.partition_into(1.into(), vec![points.into()])?.piece(0)
     }
 
-    /// This region split as another one over the same index space is (see [`Context::region_like`]).
+    /// This region split as another one over the same index space is (see [`crate::Context::region_like`]).
     ///
     /// # Errors
     /// [`Error::Region`] if the partition splits another index space, or the region was destroyed.
@@ -465,129 +461,6 @@ impl<F, const D: usize> IntoTarget<F, D> for &Projected<F, D> {
 
 pub(crate) fn partition_error(error: partition::PartitionError) -> Error {
     Error::Partition(Arc::new(error))
-}
-
-/// The name of a type without its path and parameters.
-fn short_name<F>() -> &'static str {
-    let name = std::any::type_name::<F>();
-    let head = name.split('<').next().unwrap_or(name);
-    head.rsplit("::").next().unwrap_or(head)
-}
-
-impl Context {
-    /// The points 0 to `count` - 1, as the domain of launches and the colors of partitions.
-    #[must_use]
-    pub fn colors(&self, count: usize) -> Domain {
-        count.into()
-    }
-
-    /// A new region with the rows 0 to `rows` - 1 and the fields of `F`. The task may do everything with it.
-    ///
-    /// # Errors
-    /// [`Error::Region`] if `F` has more fields than a field space holds, or the rows are more than [`i64::MAX`].
-    pub fn region<F: Fields>(&self, rows: usize) -> Result<Region<F>> {
-        let end = i64::try_from(rows).map_err(|_| RegionError::TooManyRows { rows })?;
-        self.region_over(Rect::from(0..end))
-    }
-
-    /// A new region with any rows and the fields of `F`. The task may do everything with it.
-    ///
-    /// # Errors
-    /// [`Error::Region`] if `F` has more fields than a field space holds.
-    pub fn region_over<F: Fields, const D: usize>(&self, rows: impl Into<IndexSpace<D>>) -> Result<Region<F, D>> {
-        self.region_of_rows(&self.index_space(&rows.into().into()))
-    }
-
-    /// A new region over the rows of another and the fields of `F`: partitions of either's index space are good for both.
-    ///
-    /// # Errors
-    /// [`Error::Region`] if `F` has more fields than a field space holds, or the other region's index space was destroyed.
-    pub fn region_like<F: Fields, G, const D: usize>(&self, other: &Region<G, D>) -> Result<Region<F, D>> {
-        self.state.core.forest().check_own_region(&other.logical)?;
-        self.region_of_rows(other.logical.space())
-    }
-
-    fn region_of_rows<F: Fields, const D: usize>(&self, rows: &IndexSpaceNode) -> Result<Region<F, D>> {
-        let fields = self.field_space(DEFAULT_MAX_FIELDS);
-        for field in F::descriptors() {
-            fields.allocate(&field.name, field.ty)?;
-        }
-        let region = self.state.core.forest().region_of(short_name::<F>(), rows, &fields)?;
-        self.state.add_created(&region);
-        Ok(Region::from_logical(region))
-    }
-
-    /// A new index space.
-    #[must_use]
-    pub fn index_space(&self, points: &AnySpace) -> IndexSpaceNode {
-        self.state.core.forest().index_space(points)
-    }
-
-    /// A new field space without fields.
-    #[must_use]
-    pub fn field_space(&self, max_fields: usize) -> Arc<FieldSpace> {
-        self.state.core.forest().field_space(max_fields)
-    }
-
-    /// A new region over an index space and a field space. Its data is distinct from any other's. The task may do everything with it.
-    ///
-    /// # Errors
-    /// [`Error::Region`] if either space was destroyed.
-    pub fn logical_region(&self, rows: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion> {
-        let region = self.state.core.forest().region(rows, fields)?;
-        self.state.add_created(&region);
-        Ok(region)
-    }
-
-    /// Splits an index space: one piece for each color, in row-major order.
-    ///
-    /// # Errors
-    /// [`Error::Region`] if the pieces are not as many as the colors or stick out of the space, or the space was destroyed.
-    pub fn index_partition(
-        &self,
-        space: &IndexSpaceNode,
-        colors: impl Into<Domain>,
-        pieces: &[AnySpace],
-    ) -> Result<Arc<Partitioning>> {
-        Ok(self.state.core.forest().partition(space, colors.into().rect(), pieces)?)
-    }
-
-    /// Destroys a partition with everything below it: nothing can be launched on it any more. Operations launched before are not disturbed.
-    ///
-    /// # Errors
-    /// [`Error::Region`] if it was destroyed before.
-    pub fn destroy_partition(&self, partition: impl AsRef<Partitioning>) -> Result<()> {
-        Ok(partition.as_ref().destroy()?)
-    }
-
-    /// Destroys an index space with everything below it: nothing can be made of it or launched on it any more. Operations launched before
-    /// are not disturbed.
-    ///
-    /// # Errors
-    /// [`Error::Region`] if it was destroyed before, or is a piece of a partition.
-    pub fn destroy_index_space(&self, space: &IndexSpaceNode) -> Result<()> {
-        Ok(space.destroy()?)
-    }
-
-    /// Destroys a field space: no field can be added to it and no region made of it any more. Regions that exist keep working.
-    ///
-    /// # Errors
-    /// [`Error::Region`] if it was destroyed before.
-    pub fn destroy_field_space(&self, fields: &FieldSpace) -> Result<()> {
-        Ok(fields.destroy()?)
-    }
-
-    /// Destroys a region with everything below it. Operations launched before are not disturbed; its memory goes when they have ended.
-    ///
-    /// # Errors
-    /// [`Error::Region`] if it was destroyed before, or ended with an earlier run; [`Error::NotTheMaker`] if another task made it.
-    pub fn destroy_region(&self, region: impl AsRef<LogicalRegion>) -> Result<()> {
-        let region = region.as_ref();
-        self.state.check_created(region)?;
-        region.tree().destroy()?;
-        self.state.forget(region.tree().id());
-        Ok(())
-    }
 }
 
 impl<F, const D: usize> AsRef<LogicalRegion> for Region<F, D> {

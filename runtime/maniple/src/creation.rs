@@ -1,0 +1,135 @@
+//! Making regions and what they are made of, and destroying them.
+
+use std::sync::Arc;
+
+use maniple_region::{
+    DEFAULT_MAX_FIELDS, FieldSpace, Fields, IndexSpaceNode, LogicalRegion, Partitioning, RegionError,
+};
+use maniple_space::{AnySpace, IndexSpace, Rect};
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::regions::{Domain, Region};
+
+impl Context {
+    /// The points 0 to `count` - 1, as the domain of launches and the colors of partitions.
+    #[must_use]
+    pub fn colors(&self, count: usize) -> Domain {
+        count.into()
+    }
+
+    /// A new region with the rows 0 to `rows` - 1 and the fields of `F`. The task may do everything with it.
+    ///
+    /// # Errors
+    /// [`crate::Error::Region`] if `F` has more fields than a field space holds, or the rows are more than [`i64::MAX`].
+    pub fn region<F: Fields>(&self, rows: usize) -> Result<Region<F>> {
+        let end = i64::try_from(rows).map_err(|_| RegionError::TooManyRows { rows })?;
+        self.region_over(Rect::from(0..end))
+    }
+
+    /// A new region with any rows and the fields of `F`. The task may do everything with it.
+    ///
+    /// # Errors
+    /// [`crate::Error::Region`] if `F` has more fields than a field space holds.
+    pub fn region_over<F: Fields, const D: usize>(&self, rows: impl Into<IndexSpace<D>>) -> Result<Region<F, D>> {
+        self.region_of_rows(&self.index_space(&rows.into().into()))
+    }
+
+    /// A new region over the rows of another and the fields of `F`: partitions of either's index space are good for both.
+    ///
+    /// # Errors
+    /// [`crate::Error::Region`] if `F` has more fields than a field space holds, or the other region's index space was destroyed.
+    pub fn region_like<F: Fields, G, const D: usize>(&self, other: &Region<G, D>) -> Result<Region<F, D>> {
+        self.state.core.forest().check_own_region(other.logical())?;
+        self.region_of_rows(other.logical().space())
+    }
+
+    fn region_of_rows<F: Fields, const D: usize>(&self, rows: &IndexSpaceNode) -> Result<Region<F, D>> {
+        let fields = self.field_space(DEFAULT_MAX_FIELDS);
+        for field in F::descriptors() {
+            fields.allocate(&field.name, field.ty)?;
+        }
+        let region = self.state.core.forest().region_of(short_name::<F>(), rows, &fields)?;
+        self.state.add_created(&region);
+        Ok(Region::from_logical(region))
+    }
+
+    /// A new index space.
+    #[must_use]
+    pub fn index_space(&self, points: &AnySpace) -> IndexSpaceNode {
+        self.state.core.forest().index_space(points)
+    }
+
+    /// A new field space without fields.
+    #[must_use]
+    pub fn field_space(&self, max_fields: usize) -> Arc<FieldSpace> {
+        self.state.core.forest().field_space(max_fields)
+    }
+
+    /// A new region over an index space and a field space. Its data is distinct from any other's. The task may do everything with it.
+    ///
+    /// # Errors
+    /// [`crate::Error::Region`] if either space was destroyed.
+    pub fn logical_region(&self, rows: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion> {
+        let region = self.state.core.forest().region(rows, fields)?;
+        self.state.add_created(&region);
+        Ok(region)
+    }
+
+    /// Splits an index space: one piece for each color, in row-major order.
+    ///
+    /// # Errors
+    /// [`crate::Error::Region`] if the pieces are not as many as the colors or stick out of the space, or the space was destroyed.
+    pub fn index_partition(
+        &self,
+        space: &IndexSpaceNode,
+        colors: impl Into<Domain>,
+        pieces: &[AnySpace],
+    ) -> Result<Arc<Partitioning>> {
+        Ok(self.state.core.forest().partition(space, colors.into().rect(), pieces)?)
+    }
+
+    /// Destroys a partition with everything below it: nothing can be launched on it any more. Operations launched before are not disturbed.
+    ///
+    /// # Errors
+    /// [`crate::Error::Region`] if it was destroyed before.
+    pub fn destroy_partition(&self, partition: impl AsRef<Partitioning>) -> Result<()> {
+        Ok(partition.as_ref().destroy()?)
+    }
+
+    /// Destroys an index space with everything below it: nothing can be made of it or launched on it any more. Operations launched before
+    /// are not disturbed.
+    ///
+    /// # Errors
+    /// [`crate::Error::Region`] if it was destroyed before, or is a piece of a partition.
+    pub fn destroy_index_space(&self, space: &IndexSpaceNode) -> Result<()> {
+        Ok(space.destroy()?)
+    }
+
+    /// Destroys a field space: no field can be added to it and no region made of it any more. Regions that exist keep working.
+    ///
+    /// # Errors
+    /// [`crate::Error::Region`] if it was destroyed before.
+    pub fn destroy_field_space(&self, fields: &FieldSpace) -> Result<()> {
+        Ok(fields.destroy()?)
+    }
+
+    /// Destroys a region with everything below it. Operations launched before are not disturbed; its memory goes when they have ended.
+    ///
+    /// # Errors
+    /// [`crate::Error::Region`] if it was destroyed before, or ended with an earlier run; [`crate::Error::NotTheMaker`] if another task made it.
+    pub fn destroy_region(&self, region: impl AsRef<LogicalRegion>) -> Result<()> {
+        let region = region.as_ref();
+        self.state.check_created(region)?;
+        region.tree().destroy()?;
+        self.state.forget(region.tree().id());
+        Ok(())
+    }
+}
+
+/// The name of a type without its path and parameters.
+fn short_name<F>() -> &'static str {
+    let name = std::any::type_name::<F>();
+    let head = name.split('<').next().unwrap_or(name);
+    head.rsplit("::").next().unwrap_or(head)
+}
