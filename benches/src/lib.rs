@@ -6,7 +6,8 @@
 //! - `overhead`: events, empty tasks of the machine layer, and point tasks of a circuit with tiny pieces;
 //! - `launches`: whether a million launches grow memory;
 //! - `cg`: conjugate gradients against a plain loop on two threads over the same arrays;
-//! - `stencil`: a star stencil against rayon.
+//! - `stencil`: a star stencil against rayon;
+//! - `partitions`: images, preimages and partitions by field against reading and sorting.
 
 use std::time::Instant;
 
