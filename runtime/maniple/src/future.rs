@@ -11,6 +11,7 @@ use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault};
 use maniple_region::{FieldValue, ReductionOperator};
 use maniple_space::{AnyPoint, AnyRect};
 use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
@@ -60,15 +61,20 @@ impl Results {
         let _ = self.producer.set(Arc::downgrade(operation));
     }
 
-    /// The launches in flight that these results come from.
-    pub(crate) fn producers(&self) -> Vec<Arc<Operation>> {
-        if self.realm.has_triggered(self.completion) {
-            return Vec::new();
+    /// The launches in flight that results come from. Functions of functions may be many deep and meet again, so without recursion, and
+    /// each is asked once.
+    pub(crate) fn producers(of: &[Arc<Self>]) -> Vec<Arc<Operation>> {
+        let (mut open, mut seen, mut producers) = (of.to_vec(), FxHashSet::default(), Vec::new());
+        while let Some(results) = open.pop() {
+            if results.realm.has_triggered(results.completion) || !seen.insert(Arc::as_ptr(&results)) {
+                continue;
+            }
+            match results.producer.get() {
+                Some(producer) => producers.extend(producer.upgrade()),
+                None => open.extend_from_slice(&results.sources.lock()),
+            }
         }
-        match self.producer.get() {
-            Some(producer) => producer.upgrade().into_iter().collect(),
-            None => self.sources.lock().iter().flat_map(|source| source.producers()).collect(),
-        }
+        producers
     }
 
     /// Whether they are results of this realm's: others wait for its events in vain.

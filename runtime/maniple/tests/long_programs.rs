@@ -50,6 +50,40 @@ fn a_long_chain_of_functions_of_a_future() {
     assert_eq!(outcome.unwrap(), LENGTH);
 }
 
+#[task(leaf)]
+fn one_after(may_begin: Arc<AtomicBool>) -> i64 {
+    while !may_begin.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    1
+}
+
+#[test]
+fn a_task_takes_the_end_of_a_long_chain_of_functions_of_a_future_that_is_still_to_come() {
+    let outcome = runtime().run(async |cx| {
+        let may_begin = Arc::<AtomicBool>::default();
+        let first = cx.launch(one_after(may_begin.clone()));
+        let last = (1..LENGTH).fold(first, |last, _| last.map(|number| number + 1));
+        let outcome = cx.launch(next(last));
+        may_begin.store(true, Ordering::SeqCst);
+        outcome.await
+    });
+    assert_eq!(outcome.unwrap(), LENGTH + 1);
+}
+
+#[test]
+fn functions_of_futures_that_meet_again_and_again_are_looked_at_once() {
+    let outcome = runtime().run(async |cx| {
+        let may_begin = Arc::<AtomicBool>::default();
+        let first = cx.launch(one_after(may_begin.clone()));
+        let last = (0..60).fold(first, |last, _| last.zip_with(&last, |a, b| a + b));
+        let outcome = cx.launch(next(last));
+        may_begin.store(true, Ordering::SeqCst);
+        outcome.await
+    });
+    assert_eq!(outcome.unwrap(), (1 << 60) + 1);
+}
+
 #[derive(Fields)]
 struct Cell {
     count: i64,

@@ -158,3 +158,38 @@ fn a_partition_has_no_more_pieces_than_anybody_could_mean() {
     });
     outcome.unwrap();
 }
+
+#[test]
+fn destroyed_index_spaces_and_field_spaces_make_nothing_new_and_disturb_nothing_launched_before() {
+    let outcome = runtime().run(async |cx| {
+        let is_destroyed = |error: Error| matches!(error, Error::Region(RegionError::Destroyed { .. }));
+        let cells = cx.region::<Cell>(10)?;
+        let halves = cells.partition(2).equal()?;
+        let earlier = cx.index_launch(2, add(&halves));
+        let piece = halves.piece(1)?;
+        assert!(cx.destroy_index_space(piece.logical().space()).is_err(), "a piece goes with its partition");
+        let fields = cells.logical().fields().clone();
+        cx.destroy_field_space(&fields)?;
+        cx.launch(add(&cells)).await?;
+        assert!(is_destroyed(cx.destroy_field_space(&fields).unwrap_err()));
+        assert!(is_destroyed(cx.logical_region(cells.logical().space(), &fields).unwrap_err()));
+        assert!(is_destroyed(fields.allocate("more", maniple::FieldType::of::<i64>()).unwrap_err().into()));
+        assert_eq!(cx.map_read(&cells, Cell::value).await?.to_vec(), [2; 10]);
+
+        cx.destroy_index_space(cells.logical().space())?;
+        earlier.all().await?;
+        assert!(is_destroyed(cx.destroy_index_space(cells.logical().space()).unwrap_err()));
+        assert!(is_destroyed(cx.launch(add(&cells)).await.unwrap_err()));
+        assert!(is_destroyed(cx.index_launch(2, add(&halves)).all().await.unwrap_err()));
+        assert!(is_destroyed(cells.partition(3).equal().unwrap_err()));
+        Ok(())
+    });
+    outcome.unwrap();
+    let alone = runtime().run_task(alone());
+    assert_eq!(alone.unwrap(), 7);
+}
+
+#[task(leaf)]
+fn alone() -> i64 {
+    7
+}

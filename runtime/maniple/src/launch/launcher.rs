@@ -158,7 +158,7 @@ impl Context {
         }
         state.check_inline(&name, &bounds)?;
         let sharing = check(&name, &bounds, &domain, index_launch)?;
-        let producers: Vec<_> = launcher.sources.iter().flat_map(|source| source.producers()).collect();
+        let producers = Results::producers(&launcher.sources);
         let task = launcher.into_task(index_launch, domain, sharing);
         let mut results = None;
         let operation = state.submit_after(&bounds, &producers, |_, submission| {
