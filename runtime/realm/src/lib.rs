@@ -9,6 +9,7 @@
 //! Synchronisation:
 //! * [`event`]: handles to what has happened or will; merging; poison, by which failures travel.
 //! * [`operation`]: [`Work`] that waits for events and runs once; where ([`Target`]) and how urgently; async bodies.
+//! * [`graph`]: work that repeats, compiled once and run many times without events.
 //! * [`worker`]: the threads behind the processors: queues, stealing, sleeping, waiting by helping.
 //! * [`barrier`], [`reservation`]: phase barriers, and locks that are acquired by an event.
 //! * [`fault`], [`record`], [`clock`]: why something failed; what ran when; time.
@@ -63,6 +64,7 @@ pub mod barrier;
 pub mod clock;
 pub mod event;
 pub mod fault;
+pub mod graph;
 pub mod operation;
 mod realm;
 pub mod record;

@@ -14,6 +14,7 @@ use crate::event::slot::{Kind, Slot, Table};
 use crate::event::word::Phase;
 use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
 use crate::fault::{self, Abandoned, Fault};
+use crate::graph::registry::Registry;
 use crate::machine::{Machine, ProcessorId};
 use crate::memory::MemoryPool;
 use crate::record::Recorder;
@@ -30,6 +31,7 @@ pub(crate) struct Core {
     /// The faults of poisoned events, and those that have reached pending operations, by slot.
     pub(crate) faults: Mutex<HashMap<u32, Arc<Fault>>>,
     pub(crate) queues: Queues,
+    pub(crate) graphs: Registry,
     pub(crate) sleep: Sleep,
     pub(crate) helpers: Helpers,
     /// How many helps may nest on one stack.
@@ -74,6 +76,7 @@ impl Core {
             table: Table::new(),
             faults: Mutex::default(),
             queues: Queues::new(own),
+            graphs: Registry::default(),
             sleep: Sleep::new(processors.len()),
             helpers: Helpers::new(processors.len()),
             help_depth: setting.help_depth,

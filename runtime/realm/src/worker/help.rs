@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Local;
+use super::{Found, Local};
 use crate::event::{After, Event};
 use crate::fault::{Abandoned, Fault};
 use crate::operation::body::{Body, Call};
@@ -135,7 +135,7 @@ impl Local {
                 break false;
             }
             match self.find() {
-                Some(index) => self.run(index),
+                Some(found) => self.run(found),
                 None => self.rest(condition, on_any_end),
             }
         };
@@ -153,8 +153,8 @@ impl Local {
         }
         self.depth.set(depth + 1);
         while self.core().result(event).is_none() && !self.core().is_stopping() {
-            let Some(index) = self.find() else { break };
-            self.run(index);
+            let Some(found) = self.find() else { break };
+            self.run(found);
         }
         self.depth.set(depth);
         self.release_next();
@@ -164,18 +164,19 @@ impl Local {
     fn rest(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) {
         let core = self.core();
         core.sleep.begin_search();
-        if let Some(index) = self.search_while(condition) {
+        if let Some(found) = self.search_while(condition) {
             self.end_search();
-            self.run(index);
+            self.run(found);
             return;
         }
         if on_any_end {
             core.helpers.begin_rest(self.index);
         }
         core.sleep.fall_asleep(self.index);
-        if core.queues.has_work_for(self.index) || core.is_stopping() || !condition() || core.idle_found_work() {
+        if self.has_work() || core.is_stopping() || !condition() || core.idle_found_work() {
             core.sleep.cancel(self.index);
         } else {
+            self.forget_graphs();
             core.sleep.park(self.index);
         }
         if on_any_end {
@@ -184,7 +185,7 @@ impl Local {
         self.end_search();
     }
 
-    fn search_while(&self, condition: &mut dyn FnMut() -> bool) -> Option<u32> {
+    fn search_while(&self, condition: &mut dyn FnMut() -> bool) -> Option<Found> {
         if condition() { self.search() } else { None }
     }
 }

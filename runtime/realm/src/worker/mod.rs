@@ -4,10 +4,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::event::Event;
 use crate::event::slot::{Header, Slot, SlotCache};
+use crate::graph::active::{Active, Claimed};
+use crate::graph::registry::Known;
 use crate::machine::ProcessorId;
 use crate::operation::Class;
 use crate::operation::body::Finish;
@@ -18,6 +21,7 @@ use crate::worker::queue::{OwnDeques, Rank};
 
 mod help;
 pub(crate) mod helpers;
+mod nodes;
 pub(crate) mod queue;
 pub(crate) mod sleep;
 
@@ -61,6 +65,16 @@ pub(crate) struct Local {
     depth: Cell<u32>,
     tick: Cell<u32>,
     random: Cell<u32>,
+    /// The graphs to look at.
+    known: RefCell<Known>,
+    /// Nodes of graphs were run last: it is the operations' turn.
+    served: Cell<bool>,
+}
+
+/// What a worker has found to do.
+enum Found {
+    Operation(u32),
+    Node(Arc<Active>, Claimed),
 }
 
 thread_local! {
@@ -202,6 +216,8 @@ impl Local {
             depth: Cell::new(0),
             tick: Cell::new(0),
             random: Cell::new(index as u32 + 1),
+            known: RefCell::default(),
+            served: Cell::new(false),
         }
     }
 
@@ -212,8 +228,8 @@ impl Local {
     /// The thread's whole life: runs operations until the realm stops.
     pub(crate) fn work(self) {
         CURRENT.set(&self);
-        while let Some(index) = self.next_operation() {
-            self.run(index);
+        while let Some(found) = self.next_found() {
+            self.run(found);
         }
         self.release_next();
         CURRENT.set(ptr::null());
@@ -244,9 +260,18 @@ impl Local {
         }
     }
 
+    /// Finds something to do without waiting.
+    #[inline]
+    fn find(&self) -> Option<Found> {
+        if self.core().graphs.is_empty() {
+            return self.find_operation().map(Found::Operation);
+        }
+        self.find_among_graphs()
+    }
+
     /// Finds an operation without waiting.
     #[inline]
-    fn find(&self) -> Option<u32> {
+    fn find_operation(&self) -> Option<u32> {
         let tick = self.tick.get().wrapping_add(1);
         self.tick.set(tick);
         let others_turn = tick.is_multiple_of(OTHERS_EVERY);
@@ -262,27 +287,28 @@ impl Local {
         Some(next)
     }
 
-    /// Finds an operation, sleeping while there is none; `None` once the realm stops.
-    fn next_operation(&self) -> Option<u32> {
+    /// Finds something to do, sleeping while there is nothing; `None` once the realm stops.
+    fn next_found(&self) -> Option<Found> {
         let core = self.core();
         if core.is_stopping() {
             return None;
         }
-        if let Some(index) = self.find() {
-            return Some(index);
+        if let Some(found) = self.find() {
+            return Some(found);
         }
         core.sleep.begin_search();
         let found = loop {
             if core.is_stopping() {
                 break None;
             }
-            if let Some(index) = self.search() {
-                break Some(index);
+            if let Some(found) = self.search() {
+                break Some(found);
             }
             core.sleep.fall_asleep(self.index);
-            if core.queues.has_work_for(self.index) || core.is_stopping() || core.idle_found_work() {
+            if self.has_work() || core.is_stopping() || core.idle_found_work() {
                 core.sleep.cancel(self.index);
             } else {
+                self.forget_graphs();
                 core.sleep.park(self.index);
             }
         };
@@ -291,10 +317,10 @@ impl Local {
     }
 
     /// Looks for work for a few microseconds: what comes soon is cheaper to spin for than to sleep for.
-    fn search(&self) -> Option<u32> {
+    fn search(&self) -> Option<Found> {
         for round in 0..SEARCH_ROUNDS {
-            if let Some(index) = self.find() {
-                return Some(index);
+            if let Some(found) = self.find() {
+                return Some(found);
             }
             for _ in 0..round {
                 std::hint::spin_loop();
@@ -311,9 +337,22 @@ impl Local {
         }
     }
 
+    /// Whether there is anything that this worker could do.
+    fn has_work(&self) -> bool {
+        self.core().queues.has_work_for(self.index) || self.has_ready_node()
+    }
+
+    #[inline]
+    fn run(&self, found: Found) {
+        match found {
+            Found::Operation(index) => self.run_operation(index),
+            Found::Node(graph, claimed) => self.serve(&graph, claimed),
+        }
+    }
+
     /// Runs a ready operation and settles what follows from its end.
     #[inline]
-    fn run(&self, index: u32) {
+    fn run_operation(&self, index: u32) {
         let core = self.core();
         let slot = core.table.slot(index);
         let context = WorkerContext { local: self, event: slot.pending_event(index) };

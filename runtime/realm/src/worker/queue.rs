@@ -284,6 +284,17 @@ impl Queues {
         None
     }
 
+    /// Whether there is work of the runtime that this worker should do before anything else.
+    #[inline]
+    pub(crate) fn has_runtime_work_for(&self, worker: usize, own: &OwnDeques) -> bool {
+        const RUNTIME: usize = Class::Runtime as usize;
+        let handed = &self.workers[worker];
+        own.has_runtime_work()
+            || !self.shared[RUNTIME].is_empty()
+            || !handed.inboxes[RUNTIME].is_empty()
+            || !handed.pinned[RUNTIME].is_empty()
+    }
+
     /// Whether there is anything that this worker could run.
     pub(crate) fn has_work_for(&self, worker: usize) -> bool {
         self.has_work_for_anyone()

@@ -1,0 +1,370 @@
+//! A graph that runs: slots of counters, lanes with cursors, and what the end of a node sets off.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use super::compile::{Graph, JUNCTION};
+use super::words::{Gate, NodeWord, State};
+use super::{GraphWork, Place};
+use crate::fault::{self, Fault};
+use crate::realm::Core;
+use crate::worker::WorkerContext;
+
+/// A graph that runs.
+pub(crate) struct Active {
+    graph: Arc<Graph>,
+    work: Arc<dyn GraphWork>,
+    /// Run `r` uses slot `r & mask`.
+    slots: Box<[Slot]>,
+    mask: u64,
+    /// For each lane, the first node that may be unclaimed.
+    cursors: Box<[CachePadded<AtomicU64>]>,
+    faults: Mutex<Faults>,
+}
+
+/// Why nodes failed, and why stages did.
+#[derive(Default)]
+struct Faults {
+    of_nodes: FxHashMap<(u64, u32), Arc<Fault>>,
+    of_stages: FxHashMap<(u64, u32), Arc<Fault>>,
+}
+
+/// What one run at a time uses.
+struct Slot {
+    words: Box<[NodeWord]>,
+    gates: Box<[Gate]>,
+    /// Nodes that have not ended, by lane and stage: nobody else's line, in the usual course.
+    left_in_shift: Box<[CachePadded<AtomicU32>]>,
+    /// Lanes that have not ended their nodes of a stage.
+    left_in_stage: Box<[AtomicU32]>,
+    /// Stages that have not ended.
+    left: AtomicU32,
+    /// The run that the slot is armed for.
+    armed: AtomicU64,
+}
+
+/// A node that the caller has to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claimed {
+    run: u64,
+    /// Among the graph's nodes.
+    place: usize,
+    poisoned: bool,
+}
+
+/// A place in a lane.
+struct Cursor {
+    run: u64,
+    index: u32,
+    range: Range<u32>,
+}
+
+impl Cursor {
+    fn place(&self) -> usize {
+        (self.range.start + self.index) as usize
+    }
+}
+
+/// How far beyond a node that may not run yet a worker looks for one that may.
+const LOOK_AHEAD: usize = 8;
+
+/// So many claimed nodes in a row are stepped over at a time.
+const STEPS: usize = 64;
+
+/// A cursor: a run, and a node of the lane.
+fn pack(run: u64, index: u32) -> u64 {
+    run << 24 | u64::from(index)
+}
+
+fn unpack(cursor: u64) -> (u64, u32) {
+    (cursor >> 24, cursor as u32 & 0xFF_FFFF)
+}
+
+impl Active {
+    pub(super) fn new(graph: Arc<Graph>, work: Arc<dyn GraphWork>, depth: usize) -> Self {
+        let slots: Box<[Slot]> = (0..depth).map(|_| Slot::new(&graph)).collect();
+        for (run, slot) in slots.iter().enumerate() {
+            slot.arm(&graph, run as u64);
+        }
+        let cursors = graph.lanes.iter().map(|_| CachePadded::new(AtomicU64::new(0))).collect();
+        Self { graph, work, slots, mask: depth as u64 - 1, cursors, faults: Mutex::default() }
+    }
+
+    /// How many lanes there are: one a worker.
+    pub(crate) fn lanes(&self) -> usize {
+        self.graph.lanes.len()
+    }
+
+    fn slot(&self, run: u64) -> &Slot {
+        &self.slots[(run & self.mask) as usize]
+    }
+
+    pub(super) fn is_armed(&self, run: u64) -> bool {
+        self.slot(run).armed.load(Ordering::Acquire) == run
+    }
+
+    /// Opens a stage, spoilt if there is a fault.
+    pub(super) fn open(&self, core: &Core, run: u64, stage: u32, fault: Option<&Arc<Fault>>) {
+        if let Some(fault) = fault {
+            self.faults.lock().of_stages.insert((run, stage), Arc::clone(fault));
+        }
+        if self.graph.lanes_of_stage[stage as usize] == 0 {
+            self.stage_ended(run, stage);
+            return;
+        }
+        self.slot(run).gates[stage as usize].open(run as u32, fault.is_some());
+        // Against the fence of a worker that falls asleep: either it sees the open gate, or we see where its lane stands.
+        fence(Ordering::SeqCst);
+        for (lane, cursor) in self.cursors.iter().enumerate() {
+            let (at, index) = unpack(cursor.load(Ordering::Relaxed));
+            let range = &self.graph.lanes[lane];
+            if at == run && !range.is_empty() && self.graph.nodes[(range.start + index) as usize].stage == stage {
+                core.sleep.wake(lane);
+            }
+        }
+    }
+
+    /// Claims a node of a lane that is ready, if there is one near its cursor. A thief leaves pinned nodes alone.
+    #[inline]
+    pub(crate) fn claim(&self, lane: usize, is_thief: bool) -> Option<Claimed> {
+        let mut cursor = self.cursor(lane)?;
+        let mut ahead = 0;
+        for _ in 0..STEPS {
+            let (run, place) = (cursor.run, cursor.place());
+            let node = &self.graph.nodes[place];
+            let mut state = self.state(run, place);
+            if let State::Ready { poisoned } = state
+                && !(is_thief && node.pinned)
+            {
+                if self.slot(run).words[place].claim(run as u32, poisoned) {
+                    self.step(lane, &mut cursor, ahead == 0);
+                    return Some(Claimed { run, place, poisoned: poisoned || self.gate(run, node.stage).is_spoilt() });
+                }
+                state = State::Gone;
+            }
+            if state != State::Gone {
+                ahead += 1;
+                if ahead == LOOK_AHEAD {
+                    break;
+                }
+            }
+            self.step(lane, &mut cursor, ahead == 0);
+        }
+        None
+    }
+
+    /// Whether the first unclaimed node of a lane is ready. A worker that finds it is not may sleep: it is woken when it is.
+    pub(crate) fn has_ready(&self, lane: usize) -> bool {
+        let Some(mut cursor) = self.cursor(lane) else { return false };
+        loop {
+            // Against the fence in `open`: either it sees where the cursor stands, or we see the open gate.
+            fence(Ordering::SeqCst);
+            match self.state(cursor.run, cursor.place()) {
+                State::Gone => self.step(lane, &mut cursor, true),
+                state => return state != State::Early,
+            }
+        }
+    }
+
+    /// Whether the first unclaimed node of a lane only waits for others to end.
+    #[inline]
+    pub(crate) fn is_expecting(&self, lane: usize) -> bool {
+        let Some(cursor) = self.cursor(lane) else { return false };
+        let (run, place) = (cursor.run, cursor.place());
+        self.gate(run, self.graph.nodes[place].stage).is_open(run as u32)
+            && self.slot(run).words[place].is_to_come(run as u32)
+    }
+
+    #[inline]
+    fn cursor(&self, lane: usize) -> Option<Cursor> {
+        let range = self.graph.lanes[lane].clone();
+        let (run, index) = unpack(self.cursors[lane].load(Ordering::Relaxed));
+        (!range.is_empty()).then_some(Cursor { run, index, range })
+    }
+
+    /// Goes to the next node of the lane. If nothing unclaimed was passed, neither need others look at it again: whoever stores has seen for
+    /// himself that everything before is claimed, so it does not matter who stores last.
+    #[inline]
+    fn step(&self, lane: usize, cursor: &mut Cursor, store: bool) {
+        cursor.index += 1;
+        if cursor.index == cursor.range.len() as u32 {
+            (cursor.run, cursor.index) = (cursor.run + 1, 0);
+        }
+        if store {
+            self.cursors[lane].store(pack(cursor.run, cursor.index), Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn state(&self, run: u64, place: usize) -> State {
+        let gate = self.gate(run, self.graph.nodes[place].stage);
+        self.slot(run).words[place].state(run as u32, || gate.is_open(run as u32))
+    }
+
+    #[inline]
+    fn gate(&self, run: u64, stage: u32) -> &Gate {
+        &self.slot(run).gates[stage as usize]
+    }
+
+    /// Runs a claimed node and settles what follows from its end.
+    #[inline]
+    pub(crate) fn run(&self, core: &Core, worker: usize, claimed: Claimed, context: &WorkerContext<'_>) {
+        let node = &self.graph.nodes[claimed.place];
+        let place = Place { node: node.index, run: claimed.run };
+        let result = if claimed.poisoned {
+            self.tell(claimed, place, node.stage)
+        } else {
+            fault::catch(|| self.work.run(place, context)).flatten()
+        };
+        if let Err(fault) = result {
+            self.spread(claimed.run, claimed.place, &fault);
+        }
+        let mut readied = 0;
+        self.end(core, worker, claimed.run, claimed.place, &mut readied);
+        if readied > 1 {
+            core.sleep.announce();
+        }
+        self.count_ended(claimed.run, node.stage, node.shift as usize);
+    }
+
+    /// Counts down what comes after a node.
+    fn end(&self, core: &Core, worker: usize, run: u64, place: usize, readied: &mut u32) {
+        for (run, successors) in [(run, &self.graph.next), (run + 1, &self.graph.next_run)] {
+            let successors = successors.of(place);
+            if successors.is_empty() {
+                continue;
+            }
+            let slot = self.slot(run);
+            for successor in successors {
+                if slot.words[successor.place()].count_down() {
+                    self.ready(core, worker, run, successor.place(), readied);
+                }
+            }
+        }
+    }
+
+    /// All that comes before a node has ended.
+    #[inline]
+    fn ready(&self, core: &Core, worker: usize, run: u64, place: usize, readied: &mut u32) {
+        let node = &self.graph.nodes[place];
+        if node.lane == JUNCTION {
+            // Nobody else claims a junction.
+            if self.slot(run).words[place].state(run as u32, || true) == (State::Ready { poisoned: true }) {
+                let fault = self.faults.lock().of_nodes.get(&(run, place as u32)).cloned();
+                fault.iter().for_each(|fault| self.spread(run, place, fault));
+            }
+            self.end(core, worker, run, place, readied);
+        } else if node.lane as usize == worker {
+            *readied += 1;
+        } else if self.gate(run, node.stage).is_open(run as u32) {
+            core.sleep.wake(node.lane as usize);
+        }
+    }
+
+    /// Tells the work that a node can't run, and gives the reason.
+    #[cold]
+    fn tell(&self, claimed: Claimed, place: Place, stage: u32) -> Result<(), Arc<Fault>> {
+        let faults = self.faults.lock();
+        let key = (place.run, claimed.place as u32);
+        let known = faults.of_nodes.get(&key).or_else(|| faults.of_stages.get(&(place.run, stage))).cloned();
+        drop(faults);
+        let fault = known.expect("whoever poisons a node says why first");
+        self.work.poisoned(place, &fault);
+        Err(fault)
+    }
+
+    /// A node has failed: notes why, and spreads it to those that need it.
+    #[cold]
+    fn spread(&self, run: u64, place: usize, fault: &Arc<Fault>) {
+        let mut faults = self.faults.lock();
+        faults.of_nodes.entry((run, place as u32)).or_insert_with(|| Arc::clone(fault));
+        for (run, successors) in [(run, &self.graph.next), (run + 1, &self.graph.next_run)] {
+            for successor in successors.of(place).iter().filter(|successor| successor.needs()) {
+                let key = (run, successor.place() as u32);
+                faults.of_nodes.entry(key).or_insert_with(|| Arc::clone(fault));
+                self.slot(run).words[successor.place()].poison();
+            }
+        }
+    }
+
+    /// Counts an ended node; the last one ends its stage, the last stage the run.
+    #[inline]
+    fn count_ended(&self, run: u64, stage: u32, shift: usize) {
+        let slot = self.slot(run);
+        if slot.left_in_shift[shift].fetch_sub(1, Ordering::AcqRel) == 1
+            && slot.left_in_stage[stage as usize].fetch_sub(1, Ordering::AcqRel) == 1
+        {
+            self.stage_ended(run, stage);
+        }
+    }
+
+    fn stage_ended(&self, run: u64, stage: u32) {
+        self.work.stage_ended(run, stage);
+        if self.slot(run).left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.retire(run);
+        }
+    }
+
+    /// Makes the slot of a run that has ended ready for the run that uses it next.
+    fn retire(&self, run: u64) {
+        self.forget_faults(run);
+        self.slot(run).arm(&self.graph, run + self.slots.len() as u64);
+        self.work.run_ended(run);
+    }
+
+    /// Of old runs nobody asks any more.
+    fn forget_faults(&self, run: u64) {
+        let mut faults = self.faults.lock();
+        if !faults.of_nodes.is_empty() || !faults.of_stages.is_empty() {
+            let oldest = run.saturating_sub(self.slots.len() as u64);
+            faults.of_nodes.retain(|&(run, _), _| run >= oldest);
+            faults.of_stages.retain(|&(run, _), _| run >= oldest);
+        }
+    }
+
+    pub(super) fn faults(&self, run: u64) -> Vec<(Place, Arc<Fault>)> {
+        let recent = |at: u64| at == run || at + 1 == run;
+        let faults = self.faults.lock();
+        let of_nodes = faults.of_nodes.iter().filter(|((at, _), _)| recent(*at));
+        let found = of_nodes.filter_map(|(&(run, place), fault)| {
+            let node = self.graph.nodes[place as usize].index;
+            // What was spread to a node that has not run is no fault of it yet; of one that has, it is.
+            (node != JUNCTION).then(|| (Place { node, run }, Arc::clone(fault)))
+        });
+        found.collect()
+    }
+}
+
+impl Slot {
+    fn new(graph: &Graph) -> Self {
+        Self {
+            words: (0..graph.len()).map(|_| NodeWord::new()).collect(),
+            gates: graph.lanes_of_stage.iter().map(|_| Gate::new()).collect(),
+            left_in_shift: graph.nodes_of_shift.iter().map(|_| CachePadded::default()).collect(),
+            left_in_stage: graph.lanes_of_stage.iter().map(|_| AtomicU32::new(0)).collect(),
+            left: AtomicU32::new(0),
+            armed: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Everything as it must be before the run begins.
+    fn arm(&self, graph: &Graph, run: u64) {
+        for (left, &nodes) in self.left_in_shift.iter().zip(&graph.nodes_of_shift) {
+            left.store(nodes, Ordering::Relaxed);
+        }
+        for (left, &lanes) in self.left_in_stage.iter().zip(&graph.lanes_of_stage) {
+            left.store(lanes, Ordering::Relaxed);
+        }
+        self.left.store(graph.lanes_of_stage.len() as u32, Ordering::Relaxed);
+        let steady = usize::from(run > 0);
+        for (word, node) in self.words.iter().zip(&graph.nodes) {
+            word.arm(run as u32, node.predecessors[steady]);
+        }
+        self.armed.store(run, Ordering::Release);
+    }
+}

@@ -1,0 +1,136 @@
+//! Static graphs: work that repeats, compiled once and run many times, without events, queues or allocation.
+//!
+//! A [`GraphSpec`] lists nodes in an order in which they could run one after another, and says which come after which, within one run and
+//! from one run to the next. [`Graph::new`] compiles it: edges that others imply go, each node gets its place in the *lane* of the worker
+//! that is its home. [`Realm::start_graph`] makes it run: whoever drives the [`GraphRuns`] opens one *stage* after another, a group of nodes
+//! that belong together, and workers run the nodes of open stages as soon as what they come after has ended. Runs overlap: the next one's
+//! nodes start where the edges allow.
+//!
+//! How workers find nodes, and why none is forgotten or run twice, is told in the folder's `README.md`.
+
+use std::sync::Arc;
+
+use crate::fault::Fault;
+use crate::machine::ProcessorId;
+use crate::realm::Realm;
+use crate::worker::WorkerContext;
+
+pub(crate) mod active;
+mod compile;
+pub(crate) mod registry;
+mod words;
+
+use active::Active;
+pub use compile::Graph;
+
+/// What a [`Graph`] is compiled from.
+#[derive(Clone, Debug, Default)]
+pub struct GraphSpec {
+    /// How many stages there are. Stages may be empty.
+    pub stages: u32,
+    /// The nodes, each after all that it comes after; stages in ascending order.
+    pub nodes: Vec<NodeSpec>,
+}
+
+/// One node of a graph.
+#[derive(Clone, Debug)]
+pub struct NodeSpec {
+    /// The stage that it belongs to.
+    pub stage: u32,
+    /// The processor whose worker should run it.
+    pub home: ProcessorId,
+    /// No other worker may run it.
+    pub pinned: bool,
+    /// What comes before, in the same run: nodes earlier in the list.
+    pub after: Vec<Edge>,
+    /// What comes before, in the run before: any nodes.
+    pub after_previous: Vec<Edge>,
+}
+
+/// What a node comes after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Edge {
+    /// The earlier node, an index into [`GraphSpec::nodes`].
+    pub node: u32,
+    /// Whether its failure is this node's too; otherwise only the order counts.
+    pub needs: bool,
+}
+
+/// What the nodes of a graph do.
+///
+/// Methods are called on workers, for different nodes at the same time. They must not block. A panic in [`run`](Self::run) is the node's failure.
+pub trait GraphWork: Send + Sync + 'static {
+    /// Runs a node. An error spreads to the nodes that need this one.
+    fn run(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>>;
+
+    /// Called instead of [`run`](Self::run) when something that the node needs has failed.
+    fn poisoned(&self, place: Place, fault: &Arc<Fault>);
+
+    /// All nodes of a stage have ended.
+    fn stage_ended(&self, run: u64, stage: u32);
+
+    /// All nodes of a run have ended, and its slot is armed for a later run: see [`GraphRuns::is_armed`].
+    fn run_ended(&self, run: u64);
+}
+
+/// A node in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The node, an index into [`GraphSpec::nodes`].
+    pub node: u32,
+    /// The run, from 0.
+    pub run: u64,
+}
+
+/// A graph that runs: see [`Realm::start_graph`].
+///
+/// Runs are numbered from 0. The caller opens the stages of each run, in any order, and of the runs one after the other.
+pub struct GraphRuns {
+    realm: Realm,
+    active: Arc<Active>,
+}
+
+impl Realm {
+    /// Has the workers serve a graph, whose first run comes after nothing. At most `depth` runs are under way or armed for at a time; it
+    /// is rounded up to a power of two of at least 4.
+    ///
+    /// Workers look at the graph until the handle is dropped.
+    pub fn start_graph(&self, graph: &Arc<Graph>, work: Arc<dyn GraphWork>, depth: usize) -> GraphRuns {
+        let active = Arc::new(Active::new(Arc::clone(graph), work, depth.max(4).next_power_of_two()));
+        self.core().graphs.add(&active);
+        GraphRuns { realm: self.clone(), active }
+    }
+}
+
+impl GraphRuns {
+    /// Whether the stages of a run may be opened: the slots of it and of the next are armed. A run whose time has not come is armed when an
+    /// earlier one ends ([`GraphWork::run_ended`]).
+    #[must_use]
+    pub fn is_armed(&self, run: u64) -> bool {
+        self.active.is_armed(run) && self.active.is_armed(run + 1)
+    }
+
+    /// Lets the nodes of a stage run. Of a stage without nodes, that is its end.
+    pub fn open(&self, run: u64, stage: u32) {
+        debug_assert!(self.is_armed(run), "run {run} is opened before its slot is free");
+        self.active.open(self.realm.core(), run, stage, None);
+    }
+
+    /// Fails all nodes of a stage, and what needs them.
+    pub fn fail(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
+        debug_assert!(self.is_armed(run), "run {run} is opened before its slot is free");
+        self.active.open(self.realm.core(), run, stage, Some(fault));
+    }
+
+    /// The faults of nodes that failed, or that needed such, in a run and the one before it. To be asked when all open stages have ended.
+    #[must_use]
+    pub fn faults(&self, run: u64) -> Vec<(Place, Arc<Fault>)> {
+        self.active.faults(run)
+    }
+}
+
+impl Drop for GraphRuns {
+    fn drop(&mut self) {
+        self.realm.core().graphs.remove(&self.active);
+    }
+}

@@ -1,0 +1,69 @@
+//! The graphs that workers look at.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crossbeam_utils::CachePadded;
+use parking_lot::RwLock;
+
+use super::active::Active;
+
+/// All graphs that run. Workers keep copies of the list, which the version says are current.
+#[derive(Default)]
+pub(crate) struct Registry {
+    /// How many there are, so that looking costs a load while there are none.
+    count: CachePadded<AtomicUsize>,
+    version: AtomicU64,
+    graphs: RwLock<Vec<Arc<Active>>>,
+}
+
+/// A worker's copy of the list.
+#[derive(Default)]
+pub(crate) struct Known {
+    version: u64,
+    pub(crate) graphs: Vec<Arc<Active>>,
+}
+
+impl Registry {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    pub(crate) fn add(&self, graph: &Arc<Active>) {
+        let mut graphs = self.graphs.write();
+        graphs.push(Arc::clone(graph));
+        // Whoever sees work in the graph was woken after this, or will look before it sleeps.
+        self.count.store(graphs.len(), Ordering::SeqCst);
+        self.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn remove(&self, graph: &Arc<Active>) {
+        let mut graphs = self.graphs.write();
+        graphs.retain(|known| !Arc::ptr_eq(known, graph));
+        self.count.store(graphs.len(), Ordering::SeqCst);
+        self.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Brings a copy up to date.
+    #[inline]
+    pub(crate) fn refresh(&self, known: &mut Known) {
+        if known.version != self.version.load(Ordering::SeqCst) {
+            self.copy(known);
+        }
+    }
+
+    #[cold]
+    fn copy(&self, known: &mut Known) {
+        let graphs = self.graphs.read();
+        known.version = self.version.load(Ordering::SeqCst);
+        known.graphs.clone_from(&graphs);
+    }
+}
+
+impl Known {
+    /// Lets go of the graphs: a worker that sleeps must not keep what is gone.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+}

@@ -1,0 +1,229 @@
+//! What a graph promises: every node once a run, after what it comes after; failures go along the edges that need.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use maniple_realm::graph::{Edge, Graph, GraphRuns, GraphSpec, GraphWork, NodeSpec, Place};
+use maniple_realm::{Fault, Realm, UserEvent, WorkerContext};
+use parking_lot::Mutex;
+use proptest::prelude::*;
+
+/// What became of a node in a run, with the moments of its begin and end in the order of all such moments.
+#[derive(Clone, Debug, PartialEq)]
+enum Fate {
+    Ran { begin: u64, end: u64, on: u32 },
+    Failed { begin: u64, end: u64 },
+    Poisoned { at: u64, reason: String },
+}
+
+impl Fate {
+    fn begin(&self) -> u64 {
+        match *self {
+            Self::Ran { begin, .. } | Self::Failed { begin, .. } => begin,
+            Self::Poisoned { at, .. } => at,
+        }
+    }
+
+    fn end(&self) -> u64 {
+        match *self {
+            Self::Ran { end, .. } | Self::Failed { end, .. } => end,
+            Self::Poisoned { at, .. } => at,
+        }
+    }
+}
+
+struct Log {
+    moments: AtomicU64,
+    fates: Mutex<Vec<(Place, Fate)>>,
+    fails: Vec<Place>,
+    stages: Mutex<Vec<(u64, u32, u64)>>,
+    runs_left: AtomicU64,
+    armed: Mutex<Vec<u64>>,
+    realm: Realm,
+    done: UserEvent,
+}
+
+impl Log {
+    fn moment(&self) -> u64 {
+        self.moments.fetch_add(1, Ordering::SeqCst)
+    }
+}
+
+impl GraphWork for Log {
+    fn run(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        let begin = self.moment();
+        let end = self.moment();
+        if self.fails.contains(&place) {
+            self.fates.lock().push((place, Fate::Failed { begin, end }));
+            if place.node % 2 == 0 {
+                panic!("node {} of run {}", place.node, place.run);
+            }
+            return Err(Arc::new(Fault::new(format!("node {} of run {}", place.node, place.run))));
+        }
+        self.fates.lock().push((place, Fate::Ran { begin, end, on: context.processor().0 }));
+        Ok(())
+    }
+
+    fn poisoned(&self, place: Place, fault: &Arc<Fault>) {
+        let at = self.moment();
+        self.fates.lock().push((place, Fate::Poisoned { at, reason: fault.to_string() }));
+    }
+
+    fn stage_ended(&self, run: u64, stage: u32) {
+        let at = self.moment();
+        self.stages.lock().push((run, stage, at));
+    }
+
+    fn run_ended(&self, run: u64) {
+        self.armed.lock().push(run);
+        if self.runs_left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.realm.trigger(self.done);
+        }
+    }
+}
+
+/// Runs a graph so many times and gives the fates of its nodes.
+fn run(spec: &GraphSpec, workers: usize, runs: u64, fails: &[Place]) -> (Vec<(Place, Fate)>, Vec<(u64, u32, u64)>) {
+    let realm = Realm::builder().workers(workers).build().unwrap();
+    let graph = Arc::new(Graph::new(spec, realm.processors()));
+    let done = realm.user_event();
+    let log = Arc::new(Log {
+        moments: AtomicU64::new(0),
+        fates: Mutex::default(),
+        fails: fails.to_vec(),
+        stages: Mutex::default(),
+        runs_left: AtomicU64::new(runs),
+        armed: Mutex::default(),
+        realm: realm.clone(),
+        done,
+    });
+    let graph_runs: GraphRuns = realm.start_graph(&graph, Arc::clone(&log) as Arc<dyn GraphWork>, 4);
+    for number in 0..runs {
+        while !graph_runs.is_armed(number) {
+            std::thread::yield_now();
+        }
+        (0..spec.stages).for_each(|stage| graph_runs.open(number, stage));
+    }
+    realm.wait(done.event()).unwrap();
+    drop(graph_runs);
+    let fates = log.fates.lock().clone();
+    let stages = log.stages.lock().clone();
+    (fates, stages)
+}
+
+fn specs() -> impl Strategy<Value = GraphSpec> {
+    let edges = || proptest::collection::vec((0_u32..1000, any::<bool>()), 0..5);
+    let node = (0_u32..3, edges(), edges(), 0_u32..4, any::<bool>(), any::<bool>());
+    proptest::collection::vec(node, 1..30).prop_map(|lists| {
+        let count = lists.len() as u32;
+        let mut stage = 0;
+        let edge = |bound: u32| move |&(node, needs): &(u32, bool)| Edge { node: node % bound, needs };
+        let node = |(number, (step, after, previous, home, pinned, crowded)): (usize, &(u32, Vec<_>, Vec<_>, u32, bool, bool))| {
+            stage += step.saturating_sub(1);
+            let mut after: Vec<Edge> =
+                if number == 0 { Vec::new() } else { after.iter().map(edge(number as u32)).collect() };
+            if *crowded && number >= 6 {
+                // Many with the same many before: a junction.
+                after = (0..6).map(|node| Edge { node, needs: true }).collect();
+            }
+            NodeSpec {
+                stage,
+                home: maniple_realm::machine::ProcessorId(*home),
+                pinned: *pinned,
+                after,
+                after_previous: previous.iter().map(edge(count)).collect(),
+            }
+        };
+        let nodes: Vec<NodeSpec> = lists.iter().enumerate().map(node).collect();
+        GraphSpec { stages: stage + 1, nodes }
+    })
+}
+
+/// Which nodes fail or are poisoned, by a walk in program order.
+fn poisoned(spec: &GraphSpec, runs: u64, fails: &[Place]) -> Vec<Place> {
+    let mut spoilt: Vec<Place> = Vec::new();
+    for run in 0..runs {
+        for (node, what) in spec.nodes.iter().enumerate() {
+            let place = Place { node: node as u32, run };
+            let same = what.after.iter().map(|edge| (edge, run));
+            let previous = what.after_previous.iter().filter(|_| run > 0).map(|edge| (edge, run.wrapping_sub(1)));
+            let needs = same.chain(previous).any(|(edge, run)| edge.needs && spoilt.contains(&Place { node: edge.node, run }));
+            if needs || fails.contains(&place) {
+                spoilt.push(place);
+            }
+        }
+    }
+    spoilt
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn every_node_runs_once_a_run_after_what_it_comes_after(
+        spec in specs(), workers in 1_usize..5, failing in proptest::collection::vec((0_u32..30, 0_u64..12), 0..3)
+    ) {
+        const RUNS: u64 = 12;
+        let fails: Vec<Place> = failing.iter().map(|&(node, run)| Place { node, run }).collect();
+        let (fates, stages) = run(&spec, workers, RUNS, &fails);
+        prop_assert_eq!(fates.len(), spec.nodes.len() * RUNS as usize, "each node once a run");
+        let fate = |node: u32, run: u64| {
+            &fates.iter().find(|(place, _)| *place == Place { node, run }).expect("it ran").1
+        };
+        for (place, mine) in &fates {
+            let node = &spec.nodes[place.node as usize];
+            for edge in &node.after {
+                prop_assert!(fate(edge.node, place.run).end() < mine.begin());
+            }
+            for edge in node.after_previous.iter().filter(|_| place.run > 0) {
+                prop_assert!(fate(edge.node, place.run - 1).end() < mine.begin());
+            }
+            if let (Fate::Ran { on, .. }, true) = (mine, node.pinned && (node.home.0 as usize) < workers) {
+                prop_assert_eq!(*on, node.home.0, "pinned nodes stay at home");
+            }
+            let (_, _, end) = stages.iter().find(|&&(run, stage, _)| (run, stage) == (place.run, node.stage)).expect("it ended");
+            prop_assert!(mine.end() < *end, "a stage ends after its nodes");
+        }
+        prop_assert_eq!(stages.len() as u64, u64::from(spec.stages) * RUNS);
+        let mut bad: Vec<Place> =
+            fates.iter().filter(|(_, fate)| !matches!(fate, Fate::Ran { .. })).map(|(place, _)| *place).collect();
+        bad.sort_by_key(|place| (place.run, place.node));
+        prop_assert_eq!(bad, poisoned(&spec, RUNS, &fails));
+    }
+}
+
+#[test]
+fn a_stage_that_fails_fails_its_nodes_and_those_that_need_them() {
+    let realm = Realm::builder().workers(2).build().unwrap();
+    let node = |stage, after: &[u32]| NodeSpec {
+        stage,
+        home: maniple_realm::machine::ProcessorId(stage % 2),
+        pinned: false,
+        after: after.iter().map(|&node| Edge { node, needs: true }).collect(),
+        after_previous: Vec::new(),
+    };
+    let spec = GraphSpec { stages: 3, nodes: vec![node(0, &[]), node(1, &[]), node(2, &[1])] };
+    let graph = Arc::new(Graph::new(&spec, realm.processors()));
+    let done = realm.user_event();
+    let log = Arc::new(Log {
+        moments: AtomicU64::new(0),
+        fates: Mutex::default(),
+        fails: Vec::new(),
+        stages: Mutex::default(),
+        runs_left: AtomicU64::new(1),
+        armed: Mutex::default(),
+        realm: realm.clone(),
+        done,
+    });
+    let runs = realm.start_graph(&graph, Arc::clone(&log) as Arc<dyn GraphWork>, 4);
+    runs.open(0, 0);
+    runs.fail(0, 1, &Arc::new(Fault::new("no value for the stage".to_owned())));
+    runs.open(0, 2);
+    realm.wait(done.event()).unwrap();
+    let fates = log.fates.lock();
+    let is_poisoned = |node: u32| {
+        let fate = &fates.iter().find(|(place, _)| place.node == node).unwrap().1;
+        matches!(fate, Fate::Poisoned { reason, .. } if reason.contains("no value"))
+    };
+    assert_eq!([0, 1, 2].map(is_poisoned), [false, true, true]);
+}
