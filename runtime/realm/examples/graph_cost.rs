@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use maniple_realm::graph::{Edge, Graph, GraphSpec, GraphWork, NodeSpec, Place};
 use maniple_realm::machine::ProcessorId;
@@ -16,6 +17,7 @@ struct Nothing {
     left: AtomicU64,
     realm: Realm,
     done: UserEvent,
+    driver: Thread,
 }
 
 impl GraphWork for Nothing {
@@ -27,7 +29,10 @@ impl GraphWork for Nothing {
 
     fn stage_ended(&self, _: u64, _: u32) {}
 
-    fn run_ended(&self, _: u64) {
+    fn run_ended(&self, run: u64) {
+        if run.is_multiple_of(32) {
+            self.driver.unpark();
+        }
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.realm.trigger(self.done);
         }
@@ -57,12 +62,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let graph = Arc::new(Graph::new(&stencil(width, workers as u32), realm.processors()));
         let runs = 400_000 / u64::from(width);
         let done = realm.user_event();
-        let work = Arc::new(Nothing { left: AtomicU64::new(runs), realm: realm.clone(), done });
-        let driver = realm.start_graph(&graph, work, 64);
+        let work =
+            Arc::new(Nothing { left: AtomicU64::new(runs), realm: realm.clone(), done, driver: thread::current() });
+        let driver = realm.start_graph(&graph, work, 128);
         let started = Instant::now();
         for run in 0..runs {
             while !driver.is_armed(run) {
-                std::thread::yield_now();
+                thread::park_timeout(Duration::from_millis(1));
             }
             driver.open(run, 0);
             driver.open(run, 1);

@@ -118,7 +118,10 @@ fn specs() -> impl Strategy<Value = GraphSpec> {
         let count = lists.len() as u32;
         let mut stage = 0;
         let edge = |bound: u32| move |&(node, needs): &(u32, bool)| Edge { node: node % bound, needs };
-        let node = |(number, (step, after, previous, home, pinned, crowded)): (usize, &(u32, Vec<_>, Vec<_>, u32, bool, bool))| {
+        let node = |(number, (step, after, previous, home, pinned, crowded)): (
+            usize,
+            &(u32, Vec<_>, Vec<_>, u32, bool, bool),
+        )| {
             stage += step.saturating_sub(1);
             let mut after: Vec<Edge> =
                 if number == 0 { Vec::new() } else { after.iter().map(edge(number as u32)).collect() };
@@ -147,7 +150,8 @@ fn poisoned(spec: &GraphSpec, runs: u64, fails: &[Place]) -> Vec<Place> {
             let place = Place { node: node as u32, run };
             let same = what.after.iter().map(|edge| (edge, run));
             let previous = what.after_previous.iter().filter(|_| run > 0).map(|edge| (edge, run.wrapping_sub(1)));
-            let needs = same.chain(previous).any(|(edge, run)| edge.needs && spoilt.contains(&Place { node: edge.node, run }));
+            let needs =
+                same.chain(previous).any(|(edge, run)| edge.needs && spoilt.contains(&Place { node: edge.node, run }));
             if needs || fails.contains(&place) {
                 spoilt.push(place);
             }

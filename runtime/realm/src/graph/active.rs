@@ -8,7 +8,7 @@ use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::compile::{Graph, JUNCTION};
+use super::compile::{Graph, JUNCTION, Node};
 use super::words::{Gate, NodeWord, State};
 use super::{GraphWork, Place};
 use crate::fault::{self, Fault};
@@ -124,25 +124,29 @@ impl Active {
             let (at, index) = unpack(cursor.load(Ordering::Relaxed));
             let range = &self.graph.lanes[lane];
             if at == run && !range.is_empty() && self.graph.nodes[(range.start + index) as usize].stage == stage {
-                core.sleep.wake(lane);
+                wake_home(core, &self.graph.nodes[(range.start + index) as usize]);
             }
         }
     }
 
-    /// Claims a node of a lane that is ready, if there is one near its cursor. A thief leaves pinned nodes alone.
+    /// Claims a node of a lane that is ready, if there is one near its cursor. A thief leaves pinned nodes alone, and sees to it that their
+    /// worker is awake: maybe nobody thought so when they became ready.
     #[inline]
-    pub(crate) fn claim(&self, lane: usize, is_thief: bool) -> Option<Claimed> {
+    pub(crate) fn claim(&self, core: &Core, lane: usize, is_thief: bool) -> Option<Claimed> {
         let mut cursor = self.cursor(lane)?;
         let mut ahead = 0;
         for _ in 0..STEPS {
             let (run, place) = (cursor.run, cursor.place());
             let node = &self.graph.nodes[place];
             let mut state = self.state(run, place);
-            if let State::Ready { poisoned } = state
-                && !(is_thief && node.pinned)
+            if let State::Ready { .. } = state
+                && is_thief
+                && node.pinned
             {
+                wake_home(core, node);
+            } else if let State::Ready { poisoned } = state {
                 if self.slot(run).words[place].claim(run as u32, poisoned) {
-                    self.step(lane, &mut cursor, ahead == 0);
+                    self.step(lane, &mut cursor, ahead == 0, is_thief);
                     return Some(Claimed { run, place, poisoned: poisoned || self.gate(run, node.stage).is_spoilt() });
                 }
                 state = State::Gone;
@@ -153,20 +157,28 @@ impl Active {
                     break;
                 }
             }
-            self.step(lane, &mut cursor, ahead == 0);
+            self.step(lane, &mut cursor, ahead == 0, is_thief);
         }
         None
     }
 
-    /// Whether the first unclaimed node of a lane is ready. A worker that finds it is not may sleep: it is woken when it is.
-    pub(crate) fn has_ready(&self, lane: usize) -> bool {
+    /// Whether the first unclaimed node of a lane is ready, and the caller's to run: see [`claim`](Self::claim).
+    pub(crate) fn has_ready(&self, core: &Core, lane: usize, is_thief: bool) -> bool {
         let Some(mut cursor) = self.cursor(lane) else { return false };
         loop {
             // Against the fence in `open`: either it sees where the cursor stands, or we see the open gate.
             fence(Ordering::SeqCst);
             match self.state(cursor.run, cursor.place()) {
-                State::Gone => self.step(lane, &mut cursor, true),
-                state => return state != State::Early,
+                State::Gone => self.step(lane, &mut cursor, true, is_thief),
+                State::Early => return false,
+                State::Ready { .. } => {
+                    let node = &self.graph.nodes[cursor.place()];
+                    if is_thief && node.pinned {
+                        wake_home(core, node);
+                        return false;
+                    }
+                    return true;
+                }
             }
         }
     }
@@ -187,16 +199,22 @@ impl Active {
         (!range.is_empty()).then_some(Cursor { run, index, range })
     }
 
-    /// Goes to the next node of the lane. If nothing unclaimed was passed, neither need others look at it again: whoever stores has seen for
-    /// himself that everything before is claimed, so it does not matter who stores last.
+    /// Goes to the next node of the lane. If nothing unclaimed was passed, neither need others look at it again, and the lane's cursor moves too.
+    /// A thief moves it only from where he found it: were he to set it back when its worker has gone to sleep, [`open`](Self::open) would
+    /// not know what that waits for.
     #[inline]
-    fn step(&self, lane: usize, cursor: &mut Cursor, store: bool) {
+    fn step(&self, lane: usize, cursor: &mut Cursor, moves_lane: bool, is_thief: bool) {
+        let before = pack(cursor.run, cursor.index);
         cursor.index += 1;
         if cursor.index == cursor.range.len() as u32 {
             (cursor.run, cursor.index) = (cursor.run + 1, 0);
         }
-        if store {
-            self.cursors[lane].store(pack(cursor.run, cursor.index), Ordering::Relaxed);
+        let (lane, after) = (&self.cursors[lane], pack(cursor.run, cursor.index));
+        if moves_lane && is_thief {
+            // Relaxed: a cursor is where to begin looking; what is found there, the words tell.
+            let _ = lane.compare_exchange(before, after, Ordering::Relaxed, Ordering::Relaxed);
+        } else if moves_lane {
+            lane.store(after, Ordering::Relaxed);
         }
     }
 
@@ -262,7 +280,7 @@ impl Active {
         } else if node.lane as usize == worker {
             *readied += 1;
         } else if self.gate(run, node.stage).is_open(run as u32) {
-            core.sleep.wake(node.lane as usize);
+            wake_home(core, node);
         }
     }
 
@@ -340,6 +358,15 @@ impl Active {
     }
 }
 
+/// Wakes the worker whose node is ready. If that is only one more than there are cores, those who are awake will look at its lane before they
+/// sleep, but for what is pinned.
+fn wake_home(core: &Core, node: &Node) {
+    let home = node.lane as usize;
+    if core.sleep.is_asleep(home) && (node.pinned || core.has_idle_core()) {
+        core.sleep.wake(home);
+    }
+}
+
 impl Slot {
     fn new(graph: &Graph) -> Self {
         Self {
@@ -366,5 +393,24 @@ impl Slot {
             word.arm(run as u32, node.predecessors[steady]);
         }
         self.armed.store(run, Ordering::Release);
+    }
+}
+
+/// Where each lane stands, for looking into a program that does not go on.
+impl std::fmt::Debug for Active {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lanes = (0..self.lanes()).filter_map(|lane| {
+            let cursor = self.cursor(lane)?;
+            let (run, place) = (cursor.run, cursor.place());
+            let node = self.graph.nodes[place];
+            let gate = self.gate(run, node.stage).is_open(run as u32);
+            Some((lane, run, node, gate, self.slot(run).words[place].state(run as u32, || true)))
+        });
+        let slots: Vec<_> = self
+            .slots
+            .iter()
+            .map(|slot| (slot.armed.load(Ordering::Relaxed), slot.left.load(Ordering::Relaxed)))
+            .collect();
+        f.debug_struct("Active").field("lanes", &lanes.collect::<Vec<_>>()).field("slots", &slots).finish()
     }
 }

@@ -255,7 +255,10 @@ struct After {
 fn reduce(nodes: &[NodeSpec]) -> Vec<After> {
     let count = nodes.len();
     if count > MANY_NODES {
-        return nodes.iter().map(|node| After { same: merged(&node.after), previous: merged(&node.after_previous) }).collect();
+        return nodes
+            .iter()
+            .map(|node| After { same: merged(&node.after), previous: merged(&node.after_previous) })
+            .collect();
     }
     let mut ancestors = Ancestors::new(2 * count);
     for (number, node) in nodes.iter().enumerate() {

@@ -134,3 +134,9 @@ impl Drop for GraphRuns {
         self.realm.core().graphs.remove(&self.active);
     }
 }
+
+impl std::fmt::Debug for GraphRuns {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("GraphRuns").field(&self.active).finish()
+    }
+}

@@ -36,6 +36,8 @@ pub(crate) struct Core {
     pub(crate) helpers: Helpers,
     /// How many helps may nest on one stack.
     pub(crate) help_depth: u32,
+    /// How many threads the system runs at a time, if those are fewer than the workers.
+    fewer_cores: Option<usize>,
     pub(crate) machine: Machine,
     pub(crate) pools: Vec<Arc<MemoryPool>>,
     pub(crate) recorder: Option<Recorder>,
@@ -80,6 +82,10 @@ impl Core {
             sleep: Sleep::new(processors.len()),
             helpers: Helpers::new(processors.len()),
             help_depth: setting.help_depth,
+            fewer_cores: std::thread::available_parallelism()
+                .ok()
+                .map(usize::from)
+                .filter(|&cores| cores < processors.len()),
             pools: MemoryPool::for_machine(&setting.machine),
             machine: setting.machine,
             recorder: setting.record.then(|| Recorder::new(processors.len())),
@@ -91,6 +97,24 @@ impl Core {
             gate: RwLock::new(()),
             workers: processors.to_vec(),
         })
+    }
+
+    /// Whether more workers are awake than the system has cores for: some of them had better sleep, lest one that is at something the others
+    /// wait for is made to wait itself.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.fewer_cores.is_some_and(|cores| self.sleep.awake() > cores)
+    }
+
+    /// Whether there are more workers than the system has cores for.
+    #[inline]
+    pub(crate) fn has_fewer_cores(&self) -> bool {
+        self.fewer_cores.is_some()
+    }
+
+    /// Whether the system has a core for one more worker.
+    pub(crate) fn has_idle_core(&self) -> bool {
+        self.fewer_cores.is_none_or(|cores| self.sleep.awake() < cores)
     }
 
     /// So many workers' threads could not be started: they count as ended.

@@ -322,6 +322,9 @@ impl Local {
             if let Some(found) = self.find() {
                 return Some(found);
             }
+            if self.core().is_crowded() {
+                break;
+            }
             for _ in 0..round {
                 std::hint::spin_loop();
             }

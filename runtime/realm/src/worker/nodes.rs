@@ -13,13 +13,19 @@ const NODES_IN_A_ROW: usize = 64;
 /// So often a worker looks again at a node that only waits for others: what they are at takes little longer than to look elsewhere.
 const EXPECTING_ROUNDS: usize = 100;
 
+/// So often it looks again before it steals.
+const HOPEFUL_ROUNDS: usize = 10;
+
 impl Local {
     /// What to do next while there are graphs. Nodes take turns with operations.
     pub(super) fn find_among_graphs(&self) -> Option<Found> {
         let operation = || self.find_operation().map(Found::Operation);
-        let mine = || self.claim_node(|graph| graph.claim(self.index, false));
+        let mine = || self.claim_node(|graph| graph.claim(self.core(), self.index, false));
         let found = if self.served.replace(false) { operation().or_else(mine) } else { mine().or_else(operation) };
-        found.or_else(|| self.claim_node(|graph| self.steal_node(graph)))
+        if found.is_some() || self.core().is_crowded() {
+            return found;
+        }
+        self.claim_node(|graph| self.steal_node(graph))
     }
 
     fn claim_node(&self, mut claim: impl FnMut(&Active) -> Option<Claimed>) -> Option<Found> {
@@ -32,7 +38,10 @@ impl Local {
     fn steal_node(&self, graph: &Active) -> Option<Claimed> {
         let lanes = graph.lanes();
         let first = self.random() as usize % lanes;
-        (first..lanes).chain(0..first).filter(|&lane| lane != self.index).find_map(|lane| graph.claim(lane, true))
+        (first..lanes)
+            .chain(0..first)
+            .filter(|&lane| lane != self.index)
+            .find_map(|lane| graph.claim(self.core(), lane, true))
     }
 
     /// Runs a node, and those of this worker's that are ready after it or soon will be.
@@ -49,33 +58,47 @@ impl Local {
         core.after_run(self.index);
     }
 
-    /// This worker's next node, if it is ready or only waits for others; unless there is something better to do.
+    /// The next node to run, one of this worker's own if that is ready or only waits for others; unless there is something better to do.
     #[inline]
     fn expect_node(&self, graph: &Active) -> Option<Claimed> {
         let core = self.core();
-        for _ in 0..EXPECTING_ROUNDS {
-            if self.next.get() != 0 || core.queues.has_runtime_work_for(self.index, &self.deques) || core.is_stopping() {
+        for round in 0..EXPECTING_ROUNDS {
+            if self.next.get() != 0 || core.queues.has_runtime_work_for(self.index, &self.deques) || core.is_stopping()
+            {
                 return None;
             }
-            if let Some(claimed) = graph.claim(self.index, false) {
+            if let Some(claimed) = graph.claim(core, self.index, false) {
                 return Some(claimed);
             }
-            if !graph.is_expecting(self.index) {
+            if core.is_crowded() || !graph.is_expecting(self.index) {
                 return None;
+            }
+            // What this worker waits for may be a node that its own worker does not come to.
+            if core.has_fewer_cores() || round % HOPEFUL_ROUNDS == HOPEFUL_ROUNDS - 1 {
+                let stolen = self.steal_node(graph);
+                if stolen.is_some() {
+                    return stolen;
+                }
             }
             spin_loop();
         }
         None
     }
 
-    /// Whether the next node of this worker, in any graph, is ready.
+    /// Whether a node is ready that this worker should run before it sleeps: the next one of its own, in any graph, or of others if there may
+    /// be nobody else who looks before he sleeps.
     pub(super) fn has_ready_node(&self) -> bool {
         if self.core().graphs.is_empty() {
             return false;
         }
         let mut known = self.known.borrow_mut();
         self.core().graphs.refresh(&mut known);
-        known.graphs.iter().any(|graph| graph.has_ready(self.index))
+        let for_others = self.core().has_idle_core();
+        let has_ready = |graph: &Active| {
+            graph.has_ready(self.core(), self.index, false)
+                || (for_others && (0..graph.lanes()).any(|lane| graph.has_ready(self.core(), lane, true)))
+        };
+        known.graphs.iter().any(|graph| has_ready(graph))
     }
 
     /// Lets go of graphs before a sleep: they may be gone afterwards.

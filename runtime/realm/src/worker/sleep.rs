@@ -59,6 +59,18 @@ impl Sleep {
         self.asleep.iter().enumerate().all(is_full)
     }
 
+    /// How many workers are awake. One that has just set its bit to fall asleep is not among them.
+    pub(crate) fn awake(&self) -> usize {
+        let asleep = self.asleep.iter().map(|word| word.load(Ordering::SeqCst).count_ones() as usize);
+        self.parkers.len() - asleep.sum::<usize>()
+    }
+
+    /// Whether this worker is asleep, or about to be.
+    #[inline]
+    pub(crate) fn is_asleep(&self, worker: usize) -> bool {
+        self.asleep[worker / WORD].load(Ordering::SeqCst) & bit(worker) != 0
+    }
+
     /// Asleep, not parked, back to searching.
     pub(crate) fn cancel(&self, worker: usize) {
         if self.clear(worker) {
