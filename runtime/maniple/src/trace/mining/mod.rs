@@ -1,0 +1,5 @@
+//! What repeats in a stream of tokens.
+
+mod periods;
+mod repeats;
+mod suffix_array;
