@@ -22,6 +22,8 @@ pub(crate) struct Repeat {
     pub occurrences: usize,
     /// The most of these that follow each other without a gap. With more than 1, it is the body of a loop, and rotations of it would do as well.
     pub in_succession: usize,
+    /// Whether its first token is where the loop begins, as far as can be told: not if the stream begins within the loop.
+    pub anchored: bool,
 }
 
 /// Repeats of at least `shortest` tokens, the longest first, and of equal ones the one seen first. A power of a string of fewer tokens is
@@ -36,7 +38,7 @@ pub(crate) fn find_repeats(tokens: &[u64], shortest: usize) -> Vec<Repeat> {
     let array = SuffixArray::new(&text, letters);
     let chosen = choose(pieces(&array, shortest.max(1)), text.len());
     let mut patterns = patterns(&text, &chosen, shortest.max(1));
-    patterns.sort_unstable_by_key(|pattern| (Reverse(pattern.len()), pattern.start));
+    patterns.sort_unstable_by_key(|pattern| (Reverse(pattern.range.len()), pattern.range.start));
     occurrences(&array, tokens, &patterns)
 }
 
@@ -121,9 +123,15 @@ fn choose(mut pieces: Vec<Piece>, length: usize) -> Vec<Piece> {
     pieces
 }
 
-/// The distinct strings behind the chosen pieces, each as a stretch of the text: of a power its root, or the power of it that is long enough.
-/// If it repeats in a run, it stands for all its rotations, and is taken from the beginning of the first such run.
-fn patterns(text: &[u32], chosen: &[Piece], shortest: usize) -> Vec<Range<usize>> {
+/// A string to report, as a stretch of the text.
+struct Pattern {
+    range: Range<usize>,
+    anchored: bool,
+}
+
+/// The distinct strings behind the chosen pieces: of a power its root, or the power of it that is long enough. If it repeats in a run, it stands
+/// for all its rotations, and is taken from the beginning of the first such run; if that is cut off by the beginning of the text, of the next.
+fn patterns(text: &[u32], chosen: &[Piece], shortest: usize) -> Vec<Pattern> {
     let long_enough = |period: usize| period * shortest.div_ceil(period);
     let mut patterns = Vec::new();
     let mut alone = FxHashSet::default();
@@ -140,17 +148,20 @@ fn patterns(text: &[u32], chosen: &[Piece], shortest: usize) -> Vec<Range<usize>
         if run.len() >= 2 * long_enough(period) {
             runs.record(text, run, period);
         } else if alone.insert((piece.length, piece.string)) {
-            patterns.push(range.start..range.start + long_enough(period));
+            patterns.push(Pattern { range: range.start..range.start + long_enough(period), anchored: true });
         }
     }
-    patterns.extend(runs.first.into_iter().map(|(body, start)| start..start + long_enough(body.len())));
+    patterns.extend(runs.first.into_iter().map(|(body, start)| {
+        let range = start..start + long_enough(body.len());
+        Pattern { range, anchored: start > 0 }
+    }));
     patterns
 }
 
 /// Stretches that go on with one period, at least twice its length.
 #[derive(Default)]
 struct Runs {
-    /// Where the first of them starts that repeats a rotation of this string, which is the least of them.
+    /// Where the first of them starts that repeats a rotation of this string, which is the least of them. The beginning of the text comes last.
     first: FxHashMap<Box<[u32]>, usize>,
     /// Where those end that have this period and start: to go through each but once.
     ends: BTreeMap<(usize, usize), usize>,
@@ -172,17 +183,19 @@ impl Runs {
         }
         let body = &text[run.start..run.start + period];
         let first = self.first.entry(least_rotation(body).copied().collect()).or_insert(run.start);
-        *first = run.start.min(*first);
+        if run.start.wrapping_sub(1) < first.wrapping_sub(1) {
+            *first = run.start;
+        }
     }
 }
 
 /// Chooses occurrences for each pattern in turn, and keeps the patterns that have two.
-fn occurrences(array: &SuffixArray, tokens: &[u64], patterns: &[Range<usize>]) -> Vec<Repeat> {
+fn occurrences(array: &SuffixArray, tokens: &[u64], patterns: &[Pattern]) -> Vec<Repeat> {
     let mut taken = Taken::new(tokens.len());
     let mut starts = Vec::new();
-    let repeats = patterns.iter().filter_map(|pattern| {
-        let length = pattern.len();
-        let ranks = array.with_prefix_of(array.ranks[pattern.start] as usize, length);
+    let repeats = patterns.iter().filter_map(|Pattern { range, anchored }| {
+        let length = range.len();
+        let ranks = array.with_prefix_of(array.ranks[range.start] as usize, length);
         starts.clear();
         starts.extend(array.starts[ranks].iter().map(|&start| start as usize));
         starts.sort_unstable();
@@ -195,8 +208,8 @@ fn occurrences(array: &SuffixArray, tokens: &[u64], patterns: &[Range<usize>]) -
                 in_succession = in_succession.max(streak);
             }
         }
-        let tokens = || tokens[pattern.clone()].to_vec();
-        (occurrences > 1).then(|| Repeat { tokens: tokens(), occurrences, in_succession })
+        let tokens = || tokens[range.clone()].to_vec();
+        (occurrences > 1).then(|| Repeat { tokens: tokens(), occurrences, in_succession, anchored: *anchored })
     });
     repeats.collect()
 }
@@ -243,6 +256,13 @@ mod tests {
     #[test]
     fn a_loop_is_reported_from_where_it_begins() {
         assert_eq!(found("xyzabcdabcdabcdabcdabuvw", 2), [repeat("abcd", 4, 4)]);
+    }
+
+    #[test]
+    fn a_loop_that_the_stream_begins_in_is_reported_from_where_it_begins_again() {
+        let repeats = find_repeats(&tokens("cdabcdabcdxabcdabcdaby"), 4);
+        assert_eq!(repeats, [Repeat { tokens: tokens("abcd"), occurrences: 4, in_succession: 2, anchored: true }]);
+        assert!(!find_repeats(&tokens("cdabcdabcdabcd"), 4)[0].anchored);
     }
 
     #[test]
@@ -331,7 +351,8 @@ mod tests {
             let body: Vec<u64> = (0..period).collect();
             stream.extend(body.repeat(iterations));
             stream.extend((0..more % period).chain(200..200 + after));
-            let expected = Repeat { tokens: body, occurrences: iterations, in_succession: iterations };
+            let anchored = before > 0;
+            let expected = Repeat { tokens: body, occurrences: iterations, in_succession: iterations, anchored };
             prop_assert_eq!(find_repeats(&stream, 2), [expected]);
         }
 
@@ -360,16 +381,22 @@ mod tests {
     #[test]
     #[ignore = "prints times"]
     fn time_of_mining() {
-        let kinds: [(&str, fn(usize) -> u64); 4] = [
-            ("loop of 3", |index| index as u64 % 3),
-            ("loop of 1,000", |index| index as u64 % 1000),
+        type Token = fn(u64) -> u64;
+        let random: Token = |index| {
+            let mixed = (index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            (mixed >> 33) % 20
+        };
+        let kinds: [(&str, Token); 4] = [
+            ("loop of 3", |index| index % 3),
+            ("loop of 1,000", |index| index % 1000),
             ("all alike", |_| 0),
-            ("random, 50 tokens", |index| (index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23) * 3 % 50),
+            ("random, of 20 kinds", random),
         ];
         println!("{:<20}{:>12}{:>12}{:>12}", "stream", "tokens", "us", "ns a token");
         for (kind, token) in kinds {
             for length in [32, 64, 256, 1024, 5_000, 20_000, 100_000] {
-                let stream: Vec<u64> = (0..length).map(token).collect();
+                let stream: Vec<u64> = (0..length as u64).map(token).collect();
                 let rounds = 200_000 / length;
                 let start = std::time::Instant::now();
                 for _ in 0..rounds {
