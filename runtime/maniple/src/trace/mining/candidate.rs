@@ -63,7 +63,7 @@ impl Candidate {
             opening,
             confidence: 0,
             replayed: false,
-            restraint: Restraint::new(tokens.len() as u64, 0),
+            restraint: Restraint::new(tokens.len() as u64, 1),
         }
     }
 
@@ -149,12 +149,10 @@ impl Candidate {
         self.restraint.succeeded();
     }
 
-    /// It was begun, but given up after its first `at` tokens. Returns the weight of the failure.
-    pub(super) fn abandoned(&mut self, now: u64, opening: u64, at: usize) -> u32 {
-        let weight = if at * 2 < self.tokens.len() { 2 } else { 1 };
+    /// It was begun, but given up after its first `at` tokens.
+    pub(super) fn abandoned(&mut self, now: u64, opening: u64, at: usize) {
         self.confidence /= 2;
         self.opening = opening;
-        self.restraint.failed(now, weight);
-        weight
+        self.restraint.failed(now, if at * 2 < self.tokens.len() { 2 } else { 1 });
     }
 }

@@ -24,8 +24,8 @@ pub(crate) struct Limits {
     pub half_life: u64,
 }
 
-/// Failures that are free of consequences for other candidates, and the least wait in tokens after more, halved.
-const FREE_FAILURES: u32 = 8;
+/// Of all candidates together, failures without consequences for others, and the least wait in tokens after more, halved.
+const PATIENCE: u32 = 16;
 const LEAST_WAIT: u64 = 16;
 
 /// A set of candidates, and where in them a stream is. What it answers depends on nothing but the calls made before.
@@ -60,7 +60,7 @@ impl Candidates {
             serial: 0,
             under_way: None,
             in_loop: Vec::new(),
-            restraint: Restraint::new(LEAST_WAIT, FREE_FAILURES),
+            restraint: Restraint::new(LEAST_WAIT, PATIENCE),
             forgotten: Vec::new(),
             seen: Vec::new(),
         }
@@ -227,8 +227,8 @@ impl Candidates {
     pub(crate) fn abandoned(&mut self, at: usize) {
         let now = self.now;
         if let Some((candidate, openings)) = self.end_of_replay() {
-            let weight = candidate.abandoned(now, openings, at);
-            self.restraint.failed(now, weight);
+            candidate.abandoned(now, openings, at);
+            self.restraint.failed(now, 1);
         }
     }
 
