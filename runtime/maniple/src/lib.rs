@@ -68,6 +68,7 @@ mod regions;
 mod runtime;
 mod statistics;
 mod task_operation;
+mod trace;
 
 pub mod access;
 #[doc(hidden)]
