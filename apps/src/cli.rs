@@ -8,7 +8,7 @@ use maniple::Topology;
 
 use crate::error::{Error, Result};
 use crate::options::memory_warning;
-use crate::{cg, circuit, info, stencil, taskbench};
+use crate::{cg, circuit, info, metg, stencil, taskbench};
 
 const ABOUT: &str = "\
 Tasks over logical regions: programs that look sequential and run in parallel.
@@ -25,6 +25,7 @@ Examples:
   maniple run cg --matrix bcsstk13.mtx       solve a linear system from a file
   maniple run stencil --size 4000            lay a stencil on a grid
   maniple run taskbench -type fft -width 8   run a graph of tasks
+  maniple run metg                           what a task costs
   maniple info                               what the runtime found to run on
 
 Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense; a shell reports 128 and the \
@@ -66,6 +67,10 @@ enum Simulation {
     /// Run Task Bench: graphs of tasks that do nothing but depend on each other
     #[command(long_about = taskbench::ABOUT, after_help = taskbench::flags::help(), after_long_help = taskbench::long_help())]
     Taskbench(taskbench::Options),
+
+    /// Find the smallest tasks that are worth their cost, by Task Bench
+    #[command(long_about = metg::ABOUT, after_long_help = metg::EXAMPLES)]
+    Metg(metg::Options),
 }
 
 impl Command {
@@ -76,6 +81,7 @@ impl Command {
             Self::Run(Simulation::Cg(options)) => options.runtime.memory,
             Self::Run(Simulation::Stencil(options)) => options.runtime.memory,
             Self::Run(Simulation::Taskbench(options)) => options.runtime.memory,
+            Self::Run(Simulation::Metg(options)) => options.runtime.memory,
             Self::Info(options) => options.memory,
         }
     }
@@ -87,7 +93,7 @@ impl Command {
             Self::Run(Simulation::Cg(options)) => Some(cg::on_memory(options)),
             Self::Run(Simulation::Stencil(_)) => Some(stencil::ON_MEMORY),
             Self::Run(Simulation::Taskbench(_)) => Some(taskbench::ON_MEMORY),
-            Self::Info(_) => None,
+            Self::Run(Simulation::Metg(_)) | Self::Info(_) => None,
         }
     }
 }
@@ -122,6 +128,7 @@ fn run(command: &Command) -> Result<()> {
         Command::Run(Simulation::Cg(options)) => cg::run(options)?.to_string(),
         Command::Run(Simulation::Stencil(options)) => stencil::run(options)?.to_string(),
         Command::Run(Simulation::Taskbench(options)) => taskbench::run(options)?.to_string(),
+        Command::Run(Simulation::Metg(options)) => metg::run(options)?.to_string(),
         Command::Info(options) => info::run(options).to_string(),
     };
     match io::stdout().lock().write_all(report.as_bytes()) {

@@ -525,6 +525,33 @@ mod taskbench {
     }
 }
 
+mod metg {
+    use super::*;
+
+    #[test]
+    fn the_last_line_says_what_was_found() {
+        let report = prints("run metg --type no_comm --width 1 --cores 1 --reps 1 --budget 0 --verbose");
+        let mut lines = report.lines().rev();
+        let last = lines.next().unwrap_or_default();
+        let number =
+            last.strip_prefix("METG(50%) ").and_then(|rest| rest.strip_suffix(" us  (no_comm, width 1, 1 cores)"));
+        assert!(number.is_some_and(|number| number.parse::<f64>().is_ok_and(|found| found > 0.0)), "{report}");
+        assert!(lines.clone().count() > 1 && lines.all(|line| line.starts_with("iter ")), "{report}");
+    }
+
+    #[test]
+    fn values_that_make_no_sense_are_refused() {
+        fails("run metg --width 0", 2, "invalid value '0' for '--width <N>': it must be at least 1");
+        fails(
+            "run metg --type star",
+            2,
+            "invalid value 'star' for '--type <PATTERN>': there are the patterns trivial, ",
+        );
+        fails("run metg --budget -1", 2, "invalid value '-1' for '--budget <SECONDS>'");
+        fails("run metg --type spread", 2, "the pattern spread with width 2 and radix 3 has a period of at most 1");
+    }
+}
+
 mod around {
     use super::*;
 
@@ -572,7 +599,7 @@ mod around {
 
     #[test]
     fn examples_fit_into_80_columns() {
-        for command in ["", "run circuit", "run cg", "run stencil", "run taskbench", "info"] {
+        for command in ["", "run circuit", "run cg", "run stencil", "run taskbench", "run metg", "info"] {
             let help = prints(&format!("{command} --help"));
             let (_, examples) = help.split_once("Examples:\n").unwrap_or_default();
             for line in examples.lines().take_while(|line| !line.is_empty()) {
@@ -599,7 +626,7 @@ mod around {
 
     #[test]
     fn help_teaches_and_shows_examples() {
-        for command in ["", "run circuit", "run cg", "run stencil", "run taskbench", "info"] {
+        for command in ["", "run circuit", "run cg", "run stencil", "run taskbench", "run metg", "info"] {
             let help = prints(&format!("{command} --help"));
             assert!(help.contains("Examples:\n  maniple "), "{help}");
             assert!(help.contains("Usage: maniple"), "{help}");

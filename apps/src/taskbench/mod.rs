@@ -34,7 +34,7 @@ A graph has STEPS rows of WIDTH tasks. A task depends on some of the tasks of th
 and writes its own step and point for others to read. Every task checks every value that it reads: a task that ran too early, or was \
 given another's data, ends the program with an error.
 
-All rows are run twice; the second time is measured.
+All rows are run twice; the second time is measured. `maniple run metg` finds the smallest tasks that are still worth their cost.
 
 The flags are those of Task Bench and have one dash. They may be mixed with the options, and what they do not know they ignore.";
 
