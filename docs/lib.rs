@@ -42,6 +42,9 @@ pub mod mapper {}
 #[doc = include_str!("src/performance.md")]
 pub mod performance {}
 
+#[doc = include_str!("src/taskbench.md")]
+pub mod taskbench {}
+
 #[doc = include_str!("src/insides.md")]
 pub mod insides {}
 

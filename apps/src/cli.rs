@@ -8,7 +8,7 @@ use maniple::Topology;
 
 use crate::error::{Error, Result};
 use crate::options::memory_warning;
-use crate::{cg, circuit, info, stencil};
+use crate::{cg, circuit, info, metg, stencil, taskbench};
 
 const ABOUT: &str = "\
 Tasks over logical regions: programs that look sequential and run in parallel.
@@ -24,6 +24,8 @@ Examples:
   maniple run circuit                        simulate an electrical circuit
   maniple run cg --matrix bcsstk13.mtx       solve a linear system from a file
   maniple run stencil --size 4000            lay a stencil on a grid
+  maniple run taskbench -type fft -width 8   run a graph of tasks
+  maniple run metg                           what a task costs
   maniple info                               what the runtime found to run on
 
 Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense; a shell reports 128 and the \
@@ -39,7 +41,7 @@ struct CommandLine {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Run one of the simulations
+    /// Run a simulation or a benchmark
     #[command(subcommand)]
     Run(Simulation),
 
@@ -61,6 +63,14 @@ enum Simulation {
     /// Lay a star stencil on a grid
     #[command(long_about = stencil::ABOUT, after_long_help = stencil::EXAMPLES)]
     Stencil(stencil::Options),
+
+    /// Run Task Bench: graphs of tasks that do nothing but depend on each other
+    #[command(long_about = taskbench::ABOUT, after_help = taskbench::flags::help(), after_long_help = taskbench::long_help())]
+    Taskbench(taskbench::Options),
+
+    /// Find the smallest tasks that are worth their cost, by Task Bench
+    #[command(long_about = metg::ABOUT, after_long_help = metg::EXAMPLES)]
+    Metg(metg::Options),
 }
 
 impl Command {
@@ -70,6 +80,8 @@ impl Command {
             Self::Run(Simulation::Circuit(options)) => options.runtime.memory,
             Self::Run(Simulation::Cg(options)) => options.runtime.memory,
             Self::Run(Simulation::Stencil(options)) => options.runtime.memory,
+            Self::Run(Simulation::Taskbench(options)) => options.runtime.memory,
+            Self::Run(Simulation::Metg(options)) => options.runtime.memory,
             Self::Info(options) => options.memory,
         }
     }
@@ -80,7 +92,8 @@ impl Command {
             Self::Run(Simulation::Circuit(_)) => Some(circuit::ON_MEMORY),
             Self::Run(Simulation::Cg(options)) => Some(cg::on_memory(options)),
             Self::Run(Simulation::Stencil(_)) => Some(stencil::ON_MEMORY),
-            Self::Info(_) => None,
+            Self::Run(Simulation::Taskbench(_)) => Some(taskbench::ON_MEMORY),
+            Self::Run(Simulation::Metg(_)) | Self::Info(_) => None,
         }
     }
 }
@@ -88,7 +101,7 @@ impl Command {
 /// Runs the program that the command line asks for.
 #[must_use]
 pub fn main() -> ExitCode {
-    let command = CommandLine::parse().command;
+    let command = CommandLine::parse_from(taskbench::flags::apart(std::env::args_os())).command;
     let warning = command.memory().and_then(|wanted| memory_warning(wanted, Topology::detect().memory()));
     if let Some(warning) = warning {
         let _ = writeln!(io::stderr(), "warning: {warning}");
@@ -114,6 +127,8 @@ fn run(command: &Command) -> Result<()> {
         Command::Run(Simulation::Circuit(options)) => circuit::run(options)?.to_string(),
         Command::Run(Simulation::Cg(options)) => cg::run(options)?.to_string(),
         Command::Run(Simulation::Stencil(options)) => stencil::run(options)?.to_string(),
+        Command::Run(Simulation::Taskbench(options)) => taskbench::run(options)?.to_string(),
+        Command::Run(Simulation::Metg(options)) => metg::run(options)?.to_string(),
         Command::Info(options) => info::run(options).to_string(),
     };
     match io::stdout().lock().write_all(report.as_bytes()) {

@@ -1,12 +1,13 @@
 //! # The `maniple` program
 //!
-//! Three simulations written as a user of the runtime would write them, each checked against something simpler than itself, and a
-//! command line around them. In reading order:
+//! Three simulations and a benchmark written as a user of the runtime would write them, each checked against something simpler than itself,
+//! and a command line around them. In reading order:
 //!
 //! - [`circuit`]: an electrical circuit on a random graph. Partitions are computed from the data; neighbours' nodes are reduced to;
 //! - [`cg`]: conjugate gradients on a sparse matrix. Every scalar is a future; nothing waits within an iteration;
 //! - [`stencil`]: a star stencil on a grid. Tiles read a halo of their neighbours;
-//! - [`options`]: what all three accept: workers, mapper, memory; [`info`]: the machine as the runtime sees it;
+//! - [`taskbench`]: graphs of tasks that only depend on each other, to measure what a task costs; [`metg`]: how short tasks may be;
+//! - [`options`]: what all of them accept: workers, mapper, memory; [`info`]: the machine as the runtime sees it;
 //! - [`verify`]: what a wrong result is; [`error`]: what else can go wrong, and the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
 //!
@@ -21,15 +22,17 @@
 //! # Ok::<(), maniple_apps::error::Error>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod cg;
 pub mod circuit;
 pub mod cli;
 pub mod error;
 pub mod info;
+pub mod metg;
 pub mod options;
 pub mod progress;
 pub mod report;
 pub mod stencil;
+pub mod taskbench;
 pub mod verify;

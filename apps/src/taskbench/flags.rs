@@ -1,0 +1,389 @@
+//! Task Bench's own flags, which have one dash.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
+
+use super::graph::{Graph, Pattern, STAMP_BYTES};
+use super::kernel::KernelKind;
+use super::{Configuration, FIELDS};
+use crate::error::{Error, Result};
+use crate::options::MOST_PIECES;
+
+/// A flag: its name with the dash, what its value is called, and what it does.
+struct Flag(&'static str, Option<&'static str>, &'static str);
+
+/// The flags by what they are about.
+const FLAGS: [(&str, &[Flag]); 4] = [
+    (
+        "Task graph",
+        &[
+            Flag("-steps", Some("N"), "steps, each a row of tasks [4]"),
+            Flag("-width", Some("N"), "tasks of a step: at most 1048576 [4]"),
+            Flag("-type", Some("PATTERN"), "what tasks depend on [trivial]"),
+            Flag("-radix", Some("N"), "how many tasks (nearest, spread, random_nearest) [3]"),
+            Flag("-period", Some("N"), "after how many steps it repeats (spread, random_nearest) [3]"),
+            Flag("-fraction", Some("X"), "the share of dependences that are there (random_nearest) [0.25]"),
+            Flag("-and", None, "what follows is about one more graph, from the defaults on"),
+        ],
+    ),
+    (
+        "Tasks",
+        &[
+            Flag("-kernel", Some("KERNEL"), "what a task computes [empty]"),
+            Flag("-iter", Some("N"), "how often [0]"),
+            Flag("-output", Some("BYTES"), "what it writes, and tasks that depend on it read: at least 16 [16]"),
+            Flag("-scratch", Some("BYTES"), "what it has to work in: a multiple of 8 [0]"),
+            Flag("-sample", Some("N"), "parts of the scratch; an iteration takes one [16]"),
+            Flag("-imbalance", Some("X"), "how far iterations differ (load_imbalance): 0 to 2 [0]"),
+        ],
+    ),
+    (
+        "Report",
+        &[
+            Flag("-v", None, "also list the dependences"),
+            Flag("-vv", None, "also list them from the other side"),
+            Flag("-nodes", Some("N"), "estimate what so many machines would send each other"),
+        ],
+    ),
+    (
+        "Rarely needed",
+        &[
+            Flag("-fields", Some("N"), "fields that the steps write in turn: 2 to 512 [FIELDS]"),
+            Flag("-field", Some("N"), "accepted, since other implementations have it"),
+            Flag("-skip-graph-validation", None, "do not check that every task has run"),
+        ],
+    ),
+];
+
+/// The flags, patterns and kernels, for the help.
+#[must_use]
+pub fn help() -> String {
+    let mut text = String::new();
+    for (title, flags) in &FLAGS {
+        let rows = flags.iter().map(|Flag(name, value, about)| {
+            let name = value.map_or_else(|| (*name).to_owned(), |value| format!("{name} {value}"));
+            (name, about.replace("FIELDS", &FIELDS.to_string()))
+        });
+        section(&mut text, title, rows);
+    }
+    section(&mut text, "Patterns", Pattern::ALL.map(|pattern| (pattern.to_string(), pattern.about().to_owned())));
+    section(&mut text, "Kernels", KernelKind::ALL.map(|kind| (kind.to_string(), kind.about().to_owned())));
+    text
+}
+
+fn section(text: &mut String, title: &str, rows: impl IntoIterator<Item = (String, String)>) {
+    let _ = writeln!(text, "{title}:");
+    for (name, about) in rows {
+        let _ = writeln!(text, "  {name:<22}  {about}");
+    }
+    text.push('\n');
+}
+
+/// Whether a flag takes a value; `None` for what is no flag of Task Bench.
+fn takes_value(flag: &OsStr) -> Option<bool> {
+    let mut flags = FLAGS.iter().flat_map(|(_, flags)| *flags);
+    flags.find(|Flag(name, ..)| flag == *name).map(|Flag(_, value, _)| value.is_some())
+}
+
+/// Puts the flags of `maniple run taskbench` behind a `--`, and before it everything else that the command line has.
+///
+/// So both may be mixed, as in `-steps 10 --workers 2 -width 4`. Flags that nobody knows, and words that belong to none, go with the flags: Task
+/// Bench leaves them to the runtime that it is built on. Other commands are left as they are.
+#[must_use]
+pub fn apart(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let is_taskbench = |words: &[OsString]| words[0] == "run" && words[1] == "taskbench";
+    let Some(command) = arguments.windows(2).position(is_taskbench) else { return arguments };
+    let mut rest = arguments.split_off(command + 2).into_iter().peekable();
+    let mut flags = Vec::new();
+    while let Some(word) = rest.next() {
+        let bytes = word.as_encoded_bytes();
+        if bytes == b"--" {
+            flags.extend(rest);
+            break;
+        }
+        if bytes.starts_with(b"--") || bytes == b"-h" || bytes == b"-V" {
+            let has_value = !bytes.contains(&b'=');
+            arguments.push(word);
+            let is_value = |next: &OsString| has_value && !next.as_encoded_bytes().starts_with(b"-");
+            arguments.extend(rest.next_if(is_value));
+        } else {
+            let has_value = takes_value(&word).unwrap_or(false);
+            flags.push(word);
+            flags.extend(rest.next_if(|_| has_value));
+        }
+    }
+    arguments.push("--".into());
+    arguments.extend(flags);
+    arguments
+}
+
+/// Reads Task Bench's flags. What it does not know it ignores.
+///
+/// # Errors
+/// [`Error::Usage`] if a flag lacks its value or has one that makes no sense, also together with others.
+pub fn parse(flags: &[String]) -> Result<Configuration> {
+    let mut configuration = Configuration::default();
+    configuration.graphs.clear();
+    let mut next = Unfinished::new(0);
+    let mut words = flags.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-and" => {
+                configuration.graphs.push(next.finish()?);
+                next = Unfinished::new(configuration.graphs.len() as i64);
+            }
+            "-v" => configuration.verbosity += 1,
+            "-vv" => configuration.verbosity += 2,
+            "-skip-graph-validation" => configuration.validates = false,
+            flag if takes_value(flag.as_ref()) == Some(true) => {
+                let Some(value) = words.next() else {
+                    return Err(Error::Usage(format!("a value is required for '{flag}' but none was supplied")));
+                };
+                let read =
+                    configuration.set(flag, value).and_then(|known| if known { Ok(()) } else { next.set(flag, value) });
+                read.map_err(|reason| Error::Usage(format!("invalid value '{value}' for '{flag}': {reason}")))?;
+            }
+            _ => {}
+        }
+    }
+    configuration.graphs.push(next.finish()?);
+    Ok(configuration)
+}
+
+impl Configuration {
+    /// Reads a flag that is not about one graph. False if it is.
+    fn set(&mut self, flag: &str, value: &str) -> Result<bool, String> {
+        match flag {
+            "-nodes" => self.nodes = Some(whole(value, 1, MOST)?),
+            "-fields" => self.fields = whole(value, 2, 512)? as usize,
+            "-field" => _ = whole(value, 1, MOST)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// A graph whose flags are being read.
+struct Unfinished {
+    graph: Graph,
+    period: Option<i64>,
+}
+
+impl Unfinished {
+    fn new(index: i64) -> Self {
+        Self { graph: Graph::new(index), period: None }
+    }
+
+    fn set(&mut self, flag: &str, value: &str) -> Result<(), String> {
+        let graph = &mut self.graph;
+        match flag {
+            "-steps" => graph.steps = whole(value, 1, MOST)?,
+            "-width" => graph.width = whole(value, 1, MOST_PIECES as i64)?,
+            "-type" => graph.pattern = value.parse()?,
+            "-radix" => graph.radix = whole(value, 0, MOST_PIECES as i64)?,
+            "-period" => self.period = Some(whole(value, 0, MOST_PIECES as i64)?),
+            "-fraction" => graph.fraction = number(value, 1.0)?,
+            "-kernel" => graph.kernel.kind = value.parse()?,
+            "-iter" => graph.kernel.iterations = whole(value, 0, MOST)?,
+            "-output" => graph.output_bytes = whole(value, STAMP_BYTES, MOST_BYTES)?,
+            "-scratch" => graph.scratch_bytes = whole(value, 0, MOST_BYTES)?,
+            "-sample" => graph.kernel.samples = whole(value, 0, i64::from(i32::MAX))?,
+            "-imbalance" => graph.kernel.imbalance = number(value, 2.0)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The graph, if its flags make sense together.
+    fn finish(self) -> Result<Graph> {
+        let Self { mut graph, period } = self;
+        let (pattern, kernel) = (graph.pattern, &graph.kernel);
+        graph.period = period.unwrap_or(if pattern.has_period() { 3 } else { 0 });
+        let longest = (graph.width + graph.radix - 1) / graph.radix.max(1);
+        let problem = if pattern.has_period() && graph.period == 0 {
+            format!("the pattern {pattern} needs a period of at least 1: set it with -period")
+        } else if !pattern.has_period() && graph.period != 0 {
+            format!("the pattern {pattern} has no period that could be set: drop -period")
+        } else if pattern == Pattern::Spread && graph.radix == 0 {
+            format!("the pattern {pattern} needs a radix of at least 1: set it with -radix")
+        } else if pattern == Pattern::Spread && graph.period > longest {
+            format!(
+                "the pattern {pattern} with width {} and radix {} has a period of at most {longest}, not {}: set it with -period",
+                graph.width, graph.radix, graph.period
+            )
+        } else if kernel.kind.needs_scratch() && graph.scratch_bytes == 0 {
+            format!("the kernel {} needs memory to work in: set it with -scratch", kernel.kind)
+        } else if graph.scratch_bytes % 8 != 0 {
+            format!("a scratch of {} bytes is no multiple of 8: change -scratch", graph.scratch_bytes)
+        } else if kernel.kind.needs_samples() && kernel.samples == 0 {
+            format!("the kernel {} needs at least 1 sample: set it with -sample", kernel.kind)
+        } else {
+            return Ok(graph);
+        };
+        Err(Error::Usage(problem))
+    }
+}
+
+/// More than this of anything is surely a mistake.
+const MOST: i64 = 1 << 48;
+
+/// More bytes than this a task surely has no use for.
+const MOST_BYTES: i64 = 1 << 40;
+
+fn whole(text: &str, least: i64, most: i64) -> Result<i64, String> {
+    match text.parse::<i64>() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        Ok(number) if number < least => Err(format!("it must be at least {least}")),
+        Ok(_) => Err(format!("it must be at most {most}")),
+        Err(_) => Err(format!("it must be a whole number of at least {least} and at most {most}")),
+    }
+}
+
+fn number(text: &str, most: f64) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
+    number.ok_or_else(|| format!("it must be a number between 0 and {most}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(flags: &str) -> Result<Configuration> {
+        parse(&flags.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn problem(flags: &str) -> String {
+        parsed(flags).expect_err("they make no sense").to_string()
+    }
+
+    #[test]
+    fn without_flags_there_is_task_benchs_default_graph() {
+        let configuration = parsed("").expect("nothing is wrong");
+        assert_eq!(configuration, Configuration::default());
+        assert_eq!(configuration.graphs, [Graph::new(0)]);
+    }
+
+    #[test]
+    fn every_flag_is_understood() {
+        let text = "-steps 9 -width 8 -type spread -radix 2 -period 4 -fraction 0.5 -kernel memory_bound -iter 7 -output 48 -scratch 64 \
+                    -sample 3 -imbalance 1.5 -v -vv -nodes 2 -fields 5 -field 1 -skip-graph-validation";
+        let configuration = parsed(text).expect("nothing is wrong");
+        let graph = Graph {
+            steps: 9,
+            width: 8,
+            pattern: Pattern::Spread,
+            radix: 2,
+            period: 4,
+            fraction: 0.5,
+            kernel: super::super::kernel::Kernel {
+                kind: KernelKind::MemoryBound,
+                iterations: 7,
+                samples: 3,
+                imbalance: 1.5,
+            },
+            output_bytes: 48,
+            scratch_bytes: 64,
+            ..Graph::new(0)
+        };
+        let expected = Configuration { graphs: vec![graph], verbosity: 3, nodes: Some(2), fields: 5, validates: false };
+        assert_eq!(configuration, expected);
+    }
+
+    #[test]
+    fn flags_of_the_table_take_a_value_or_none_as_it_says() {
+        for Flag(name, value, _) in FLAGS.iter().flat_map(|(_, flags)| *flags) {
+            assert_eq!(takes_value(name.as_ref()), Some(value.is_some()));
+            let alone = parsed(name);
+            assert_eq!(alone.is_err(), value.is_some(), "{name}");
+            if value.is_some() {
+                let message = format!("a value is required for '{name}' but none was supplied");
+                assert_eq!(problem(name), message);
+                assert!(
+                    problem(&format!("{name} nonsense")).starts_with(&format!("invalid value 'nonsense' for '{name}'"))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn each_graph_starts_from_the_defaults() {
+        let configuration = parsed("-width 9 -type fft -and -steps 3 -and").expect("nothing is wrong");
+        let expected = [
+            Graph { width: 9, pattern: Pattern::Fft, ..Graph::new(0) },
+            Graph { steps: 3, ..Graph::new(1) },
+            Graph::new(2),
+        ];
+        assert_eq!(configuration.graphs, expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_ignored() {
+        let configuration = parsed("-ll:cpu 2 -steps 5 stray -wide 7").expect("nothing is wrong");
+        assert_eq!(configuration.graphs, [Graph { steps: 5, ..Graph::new(0) }]);
+    }
+
+    #[test]
+    fn only_patterns_with_a_period_have_one() {
+        let period = |flags| parsed(flags).map(|configuration| configuration.graphs[0].period).ok();
+        assert_eq!(period("-type random_nearest"), Some(3));
+        assert_eq!(period("-type random_nearest -period 5"), Some(5));
+        assert_eq!(period("-type fft"), Some(0));
+        assert_eq!(period("-type fft -period 0"), Some(0));
+        assert_eq!(problem("-type fft -period 2"), "the pattern fft has no period that could be set: drop -period");
+        let message = "the pattern spread needs a period of at least 1: set it with -period";
+        assert_eq!(problem("-type spread -period 0"), message);
+    }
+
+    #[test]
+    fn spread_must_not_wrap_around() {
+        assert!(parsed("-type spread -width 9").is_ok());
+        let message =
+            "the pattern spread with width 4 and radix 3 has a period of at most 2, not 3: set it with -period";
+        assert_eq!(problem("-type spread"), message);
+        assert!(problem("-type spread -radix 0").contains("a radix of at least 1"));
+    }
+
+    #[test]
+    fn kernels_have_the_memory_that_they_need() {
+        assert!(problem("-kernel memory_daxpy").contains("set it with -scratch"));
+        assert!(problem("-kernel compute_dgemm -scratch 100").contains("no multiple of 8"));
+        assert!(problem("-kernel memory_bound -scratch 64 -sample 0").contains("at least 1 sample"));
+        assert!(parsed("-kernel compute_bound -sample 0").is_ok());
+    }
+
+    #[test]
+    fn values_have_limits() {
+        for (flags, reason) in [
+            ("-steps 0", "it must be at least 1"),
+            ("-steps -1", "it must be at least 1"),
+            ("-width 1048577", "it must be at most 1048576"),
+            ("-output 15", "it must be at least 16"),
+            ("-output 1e3", "it must be a whole number of at least 16 and at most 1099511627776"),
+            ("-fraction 1.01", "it must be a number between 0 and 1"),
+            ("-fraction nan", "it must be a number between 0 and 1"),
+            ("-imbalance -0.1", "it must be a number between 0 and 2"),
+            ("-fields 1", "it must be at least 2"),
+            ("-type random_spread", "Task Bench lists it, but nobody implements it"),
+            ("-kernel io_bound", "Task Bench lists it, but nobody implements it"),
+        ] {
+            assert!(problem(flags).ends_with(reason), "{flags}: {}", problem(flags));
+        }
+    }
+
+    #[test]
+    fn options_and_flags_may_be_mixed() {
+        let apart = |words: &str| {
+            let words = apart(words.split_whitespace().map(OsString::from));
+            words.iter().map(|word| word.to_str().unwrap_or_default()).collect::<Vec<_>>().join(" ")
+        };
+        let mixed = "maniple run taskbench -steps 10 --workers 2 -width 4 --memory=1GiB -v --seed 3";
+        assert_eq!(apart(mixed), "maniple run taskbench --workers 2 --memory=1GiB --seed 3 -- -steps 10 -width 4 -v");
+        assert_eq!(apart("maniple run taskbench -steps -h"), "maniple run taskbench -- -steps -h", "a value");
+        assert_eq!(apart("maniple run taskbench -ll:cpu 4 -h"), "maniple run taskbench -h -- -ll:cpu 4");
+        assert_eq!(apart("maniple run taskbench --workers -steps 3"), "maniple run taskbench --workers -- -steps 3");
+        assert_eq!(apart("maniple run taskbench --seed 1 -- --workers"), "maniple run taskbench --seed 1 -- --workers");
+        assert_eq!(apart("maniple run circuit -steps"), "maniple run circuit -steps");
+        assert_eq!(apart("maniple"), "maniple");
+    }
+}

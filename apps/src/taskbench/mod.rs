@@ -1,0 +1,144 @@
+//! Task Bench (Slaughter et al. 2020): graphs of tasks that do nothing but depend on each other, to measure what a runtime costs.
+//!
+//! [`graph`], [`dependences`] and [`hash`]: which tasks there are and what each depends on; [`point`]: what a task reads and writes, and how a
+//! wrong value is noticed; [`kernel`], [`compute`] and [`scratch`]: what it computes; [`tasks`]: the graph as a region and launches; [`flags`] and
+//! [`report`]: what Task Bench is told, and what it prints; here: what is run, and how it is timed.
+
+pub mod compute;
+pub mod dependences;
+pub mod flags;
+pub mod graph;
+pub mod hash;
+pub mod kernel;
+pub mod point;
+pub mod report;
+pub mod scratch;
+pub mod tasks;
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use maniple::prelude::*;
+
+use self::graph::Graph;
+use self::report::{Report, Totals};
+use self::tasks::Tasks;
+use crate::error::{Error as AppError, Result as AppResult};
+use crate::options::{RuntimeOptions, default_from_command_line};
+
+/// What `maniple run taskbench` teaches.
+pub const ABOUT: &str = "\
+Run Task Bench: graphs of tasks that depend on each other in one of several patterns, to measure what a task costs.
+
+A graph has STEPS rows of WIDTH tasks. A task depends on some of the tasks of the row before, reads what they wrote, computes for a while, \
+and writes its own step and point for others to read. Every task checks every value that it reads: a task that ran too early, or was \
+given another's data, ends the program with an error.
+
+All rows are run twice; the second time is measured. `maniple run metg` finds the smallest tasks that are still worth their cost.
+
+The flags are those of Task Bench and have one dash. They may be mixed with the options, and what they do not know they ignore.";
+
+/// What `maniple run taskbench` gives as examples.
+pub const EXAMPLES: &str = "\
+Examples:
+  maniple run taskbench -type stencil_1d -steps 1000 -width 2
+  maniple run taskbench -type fft -width 16 -kernel compute_bound -iter 1000
+  maniple run taskbench -type nearest -radix 5 -and -type tree -width 8
+  maniple run taskbench -kernel memory_bound -scratch 65536 -iter 16 -width 4
+  maniple run taskbench --workers 1 -type dom -vv";
+
+/// The flags, and examples.
+#[must_use]
+pub fn long_help() -> String {
+    format!("{}{EXAMPLES}", flags::help())
+}
+
+/// What helps where memory is too small.
+pub(crate) const ON_MEMORY: &str = "\
+give data more memory with --memory, or take a smaller graph with -width, -output, -scratch or -fields";
+
+/// How many fields the steps write in turn: a step may write while the one before is still being read.
+pub const FIELDS: usize = 2;
+
+/// What graphs to run.
+#[derive(Args, Clone, Debug)]
+#[command(override_usage = "maniple run taskbench [OPTIONS] [FLAGS]...")]
+pub struct Options {
+    /// Task Bench's own flags, each with one dash.
+    #[arg(last = true, hide = true)]
+    pub flags: Vec<String>,
+
+    /// The runtime.
+    #[command(flatten)]
+    pub runtime: RuntimeOptions,
+}
+
+default_from_command_line!(Options);
+
+/// What Task Bench is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// The graphs, which run side by side.
+    pub graphs: Vec<Graph>,
+    /// How much is printed about the graphs: 1 for dependences, 2 also for reverse dependences.
+    pub verbosity: u32,
+    /// For how many machines transfers are estimated.
+    pub nodes: Option<i64>,
+    /// How many fields the steps write in turn: at least 2.
+    pub fields: usize,
+    /// Whether it is checked that every task has run.
+    pub validates: bool,
+}
+
+impl Default for Configuration {
+    /// Task Bench's default graph.
+    fn default() -> Self {
+        Self { graphs: vec![Graph::new(0)], verbosity: 0, nodes: None, fields: FIELDS, validates: true }
+    }
+}
+
+/// Runs the graphs that the flags describe.
+///
+/// # Errors
+/// [`AppError::Usage`] if the flags make no sense; else as [`run_on`].
+pub fn run(options: &Options) -> AppResult<Report> {
+    let configuration = flags::parse(&options.flags)?;
+    run_on(&options.runtime.start()?, configuration)
+}
+
+/// Runs graphs on a runtime that was started before.
+///
+/// # Errors
+/// [`AppError::Runtime`] if a task finds a wrong input or fails otherwise, for instance for want of memory; [`AppError::Verification`] if a task was left
+/// out.
+pub fn run_on(runtime: &Runtime, configuration: Configuration) -> AppResult<Report> {
+    let totals = Totals::of(&configuration);
+    let (elapsed, tasks) = runtime.run(async |cx| measure(cx, &configuration, runtime).await)?;
+    if configuration.validates && u128::from(tasks) != totals.tasks {
+        return Err(AppError::Verification(format!("the graphs have {} tasks, but {tasks} have run", totals.tasks)));
+    }
+    Ok(Report { configuration, totals, elapsed })
+}
+
+/// Runs all steps twice; of the second time, how long it took and how many tasks ran.
+async fn measure(cx: &Context, configuration: &Configuration, runtime: &Runtime) -> Result<(Duration, u64)> {
+    let graphs = configuration.graphs.iter();
+    let graphs: Vec<Tasks> = graphs.map(|graph| Tasks::new(cx, graph, configuration.fields)).collect::<Result<_>>()?;
+    graphs.iter().for_each(|graph| graph.prepare(cx));
+    launch_steps(cx, &graphs);
+    cx.execution_fence().await?;
+    let (started, before) = (Instant::now(), runtime.statistics().tasks);
+    launch_steps(cx, &graphs);
+    cx.execution_fence().await?;
+    Ok((started.elapsed(), runtime.statistics().tasks - before))
+}
+
+/// Launches the steps of all graphs, in turn.
+fn launch_steps(cx: &Context, graphs: &[Tasks]) {
+    let steps = graphs.iter().map(Tasks::steps).max().unwrap_or(0);
+    for step in 0..steps {
+        for graph in graphs.iter().filter(|graph| step < graph.steps()) {
+            graph.launch(cx, step);
+        }
+    }
+}
