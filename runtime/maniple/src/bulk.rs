@@ -4,11 +4,11 @@ use std::sync::{Arc, LazyLock};
 
 use maniple_realm::transfer::{self, Dangling, Transfer, TransferError};
 use maniple_realm::{After, Event, Fault};
-use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
+use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, Privilege, Ptr, Requirement};
 use maniple_space::{AnyRect, Rect};
 use smallvec::SmallVec;
 
-use crate::context::{Bound, Context, ContextState};
+use crate::context::{Bound, Context, ContextState, Renewed, Stream};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
 use crate::future::{Future, Results};
@@ -42,18 +42,25 @@ impl Mappable for FillOperation {
 
 impl ContextState {
     /// Makes fields zero everywhere in a region.
-    pub(crate) fn submit_zero(
-        self: &Arc<Self>,
-        region: &LogicalRegion,
-        fields: FieldMask,
-        state: &Arc<RegionState>,
-    ) -> Result<()> {
-        let requirement = Requirement::new(region.clone(), fields.clone(), Privilege::Discard);
-        let bound = Bound { requirement, parts: SmallVec::from_iter([(fields, Arc::clone(state))]) };
-        let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero };
+    pub(crate) fn submit_zero(self: &Arc<Self>, zero: Renewed) -> Result<()> {
+        let (bound, operation) = zeroing(zero);
         self.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation))?;
         Ok(())
     }
+
+    /// The same in a stream of the caller's. The operation is to be released.
+    pub(crate) fn zero_in(self: &Arc<Self>, stream: &mut Stream, zero: Renewed) -> Arc<Operation> {
+        let (bound, operation) = zeroing(zero);
+        let completion = self.core.realm().user_event();
+        self.submit_to(stream, std::slice::from_ref(&bound), (&[], completion), |_, _| Arc::new(operation))
+    }
+}
+
+fn zeroing(Renewed { region, fields, state }: Renewed) -> (Bound, FillOperation) {
+    let requirement = Requirement::new(region, fields.clone(), Privilege::Discard);
+    let bound = Bound { requirement, parts: SmallVec::from_iter([(fields, state)]) };
+    let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero };
+    (bound, operation)
 }
 
 /// A fence in flight.
@@ -127,7 +134,7 @@ impl Context {
         let requirement = one(region, field, Privilege::Discard)?;
         let bound = self.state.bind("fill", requirement)?;
         self.state.check_inline("fill", std::slice::from_ref(&bound))?;
-        let value = FillValue::Value(transfer::FillValue::of(value));
+        let value = FillValue::Value(Arc::new(transfer::FillValue::of(value)));
         let operation = FillOperation { bound: bound.clone(), value };
         self.state.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation))?;
         Ok(())

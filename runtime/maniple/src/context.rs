@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use maniple_mapper::TaskProfile;
 use maniple_realm::machine::{Machine, ProcessorId};
 use maniple_realm::{Event, UserEvent};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
@@ -21,6 +22,7 @@ use crate::logical::LogicalTree;
 use crate::operation::{Mappable, Operation};
 use crate::physical::state::{Instances, RegionState};
 use crate::runtime::RuntimeCore;
+use crate::trace::Tracing;
 
 /// What a running task launches from: regions are made here, tasks and other operations launched.
 ///
@@ -69,6 +71,17 @@ pub(crate) struct ContextState {
     /// Somebody waits for `in_flight` to fall to the number.
     waiter: Mutex<Option<(usize, UserEvent)>>,
     launched: Mutex<Launched>,
+    /// Locked for as long as a launch takes, before the stream.
+    pub(crate) tracing: Mutex<Tracing>,
+    /// The most operations in flight, if a replay wants fewer than the runtime allows.
+    replay_window: AtomicUsize,
+}
+
+/// Fields that took the ids of freed ones: they are to start as zero.
+pub(crate) struct Renewed {
+    pub(crate) region: LogicalRegion,
+    pub(crate) fields: FieldMask,
+    pub(crate) state: Arc<RegionState>,
 }
 
 /// The results of launches that may yet fail without anybody noticing.
@@ -160,6 +173,8 @@ impl ContextState {
             in_flight: AtomicUsize::new(0),
             waiter: Mutex::new(None),
             launched: Mutex::default(),
+            tracing: Mutex::default(),
+            replay_window: AtomicUsize::new(usize::MAX),
         })
     }
 
@@ -188,6 +203,7 @@ impl ContextState {
 
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
     pub(crate) fn forget(&self, tree: TreeId) {
+        self.forget_traces_of(tree);
         self.created.lock().remove(&tree);
         self.stream.lock().trees.remove(&tree);
     }
@@ -204,6 +220,21 @@ impl ContextState {
 
     /// Checks that the task may launch an operation with this requirement, and finds the state of its data (Bauer 2014, section 4.2).
     pub(crate) fn bind(self: &Arc<Self>, operation: &str, requirement: Requirement) -> Result<Bound> {
+        let mut renewed = Vec::new();
+        let bound = self.bind_and(operation, requirement, &mut |zero| renewed.push(zero))?;
+        for zero in renewed {
+            self.submit_zero(zero)?;
+        }
+        Ok(bound)
+    }
+
+    /// As [`bind`](Self::bind), for a caller who sees to it himself that renewed fields are zero first.
+    pub(crate) fn bind_and(
+        &self,
+        operation: &str,
+        requirement: Requirement,
+        renew: &mut dyn FnMut(Renewed),
+    ) -> Result<Bound> {
         let bound = requirement.target.bound();
         self.core.forest().check_own_region(&bound)?;
         bound.check_place()?;
@@ -221,7 +252,7 @@ impl ContextState {
                 known.ok_or_else(|| Error::no_reduction(operator, &bound, field))?;
             }
         }
-        if let Some(state) = self.find_created(&bound)? {
+        if let Some(state) = self.find_created(&bound, renew) {
             let parts = SmallVec::from_iter([(requirement.fields.clone(), state)]);
             return Ok(Bound { requirement, parts });
         }
@@ -241,13 +272,13 @@ impl ContextState {
     }
 
     /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.
-    fn find_created(self: &Arc<Self>, region: &LogicalRegion) -> Result<Option<Arc<RegionState>>> {
+    fn find_created(&self, region: &LogicalRegion, renew: &mut dyn FnMut(Renewed)) -> Option<Arc<RegionState>> {
         let mut created = self.created.lock();
-        let Some(known) = created.get_mut(&region.tree().id()) else { return Ok(None) };
+        let known = created.get_mut(&region.tree().id())?;
         let state = Arc::clone(&known.state);
         let fields = region.fields();
         if known.reuses == fields.reuses() {
-            return Ok(Some(state));
+            return Some(state);
         }
         known.reuses = fields.reuses();
         let generations = &mut known.generations;
@@ -258,9 +289,18 @@ impl ContextState {
         let renewed: FieldMask = fields.fields().iter().filter(is_new).collect();
         drop(created);
         if !renewed.is_empty() {
-            self.submit_zero(&region.root_region(), renewed, &state)?;
+            renew(Renewed { region: region.root_region(), fields: renewed, state: Arc::clone(&state) });
         }
-        Ok(Some(state))
+        Some(state)
+    }
+
+    /// Whether data of a requirement is in the state of the parent, where others than this task's operations may change it.
+    pub(crate) fn is_borrowed(&self, bound: &Bound) -> bool {
+        let is_lent = |state: &Arc<RegionState>| {
+            let held = self.held.iter().find(|held| Arc::ptr_eq(&held.state, state));
+            held.is_some_and(|held| held.home.is_none() || matches!(held.privilege, Privilege::Reduce(_)))
+        };
+        bound.parts.iter().any(|(_, state)| is_lent(state))
     }
 
     fn not_held(&self, operation: &str, requirement: &Requirement, missing: &FieldMask) -> Error {
@@ -285,6 +325,7 @@ impl ContextState {
         requirements: &[Bound],
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
+        self.leave_session();
         self.submit_after(requirements, &[], body)
     }
 
@@ -297,13 +338,25 @@ impl ContextState {
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
         let mut stream = self.enter()?;
-        let submission = Submission {
-            sequence: stream.sequence,
-            barrier: stream.barrier,
-            completion: self.core.realm().user_event(),
-        };
+        let completion = self.core.realm().user_event();
+        let operation = self.submit_to(&mut stream, requirements, (producers, completion), body);
+        drop(stream);
+        operation.release();
+        Ok(operation)
+    }
+
+    /// Gives an operation its place in a stream and finds what must be mapped before it. It is to be released.
+    pub(crate) fn submit_to(
+        self: &Arc<Self>,
+        stream: &mut Stream,
+        requirements: &[Bound],
+        (producers, completion): (&[Arc<Operation>], UserEvent),
+        body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
+    ) -> Arc<Operation> {
+        self.core.counters.launches.add(1);
+        let submission = Submission { sequence: stream.sequence, barrier: stream.barrier, completion };
         stream.sequence += 1;
-        let body = body(&mut stream, &submission);
+        let body = body(stream, &submission);
         let operation = Operation::new(self, submission.sequence, submission.completion, body);
         if let Some(fence) = &stream.fence {
             operation.map_after(fence);
@@ -321,25 +374,32 @@ impl ContextState {
             visits += tree.visits - before;
         }
         stream.remember(&operation, self.core.realm());
-        drop(stream);
         self.core.counters.logical_visits.add(visits);
-        operation.release();
-        Ok(operation)
+        operation
     }
 
     /// Counts one more operation, and locks the stream for it.
     fn enter(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
         self.throttle();
         // Counted first: who closes the stream and then waits for what was counted misses nobody.
-        self.in_flight.fetch_add(1, Ordering::SeqCst);
+        self.operation_begins();
         let stream = self.stream.lock();
         if stream.is_closed {
             drop(stream);
             self.operation_retired();
             return Err(self.ended());
         }
-        self.core.counters.launches.add(1);
         Ok(stream)
+    }
+
+    /// Counts one more operation in flight.
+    pub(crate) fn operation_begins(&self) {
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A replay wants no more operations than this in flight.
+    pub(crate) fn set_window(&self, operations: usize) {
+        self.replay_window.store(operations, Ordering::Relaxed);
     }
 
     fn ended(&self) -> Error {
@@ -353,6 +413,7 @@ impl ContextState {
 
     /// The body has ended with this result: nothing is launched any more. A result that keeps data mapped is dropped.
     pub(crate) fn close<T>(&self, result: Result<T>) -> Result<T> {
+        self.leave_session();
         self.stream.lock().is_closed = true;
         match result {
             Ok(_) if self.mappings_in_use() > 0 => Err(Error::StillMapped { task: self.task.clone() }),
@@ -372,7 +433,7 @@ impl ContextState {
         result
     }
 
-    fn mappings_in_use(&self) -> usize {
+    pub(crate) fn mappings_in_use(&self) -> usize {
         self.with_stream(|stream| stream.inline.in_use())
     }
 
@@ -384,7 +445,39 @@ impl ContextState {
         completion: UserEvent,
         body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
+        self.leave_session();
         let mut stream = self.enter()?;
+        self.core.counters.launches.add(1);
+        let operation = self.fence_in(&mut stream, executes, completion, body);
+        drop(stream);
+        operation.release();
+        Ok(operation)
+    }
+
+    /// Submits the operation that stands for a session, and leaves room for what is launched in it: in program order, that comes after the
+    /// number returned. The operation counts as in flight only when the session is closed.
+    pub(crate) fn submit_session(
+        self: &Arc<Self>,
+        completion: UserEvent,
+        body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
+    ) -> Result<u64> {
+        let mut stream = self.enter()?;
+        let operation = self.fence_in(&mut stream, true, completion, body);
+        let sequence = operation.sequence;
+        stream.sequence += ROOM_FOR_A_SESSION;
+        drop(stream);
+        self.operation_retired();
+        operation.release();
+        Ok(sequence)
+    }
+
+    fn fence_in(
+        self: &Arc<Self>,
+        stream: &mut Stream,
+        executes: bool,
+        completion: UserEvent,
+        body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
+    ) -> Arc<Operation> {
         let sequence = stream.sequence;
         stream.sequence += 1;
         let recent = std::mem::take(&mut stream.recent);
@@ -404,9 +497,7 @@ impl ContextState {
             stream.recent = recent;
         }
         stream.recent.push(Arc::clone(&operation));
-        drop(stream);
-        operation.release();
-        Ok(operation)
+        operation
     }
 
     pub(crate) fn with_stream<R>(&self, body: impl FnOnce(&mut Stream) -> R) -> R {
@@ -426,8 +517,8 @@ impl ContextState {
     /// Helps with other work while too many operations are in flight. If this thread has nothing to help with and must not sleep, because
     /// another task waits below this one on its stack, the limit gives way; so it does while the task has data mapped, which it could not
     /// release while it waits.
-    fn throttle(self: &Arc<Self>) {
-        let window = self.core.window;
+    pub(crate) fn throttle(self: &Arc<Self>) {
+        let window = self.core.window.min(self.replay_window.load(Ordering::Relaxed));
         if self.in_flight.load(Ordering::Relaxed) >= window && self.mappings_in_use() == 0 {
             let fewer = self.fewer_than(window - window / 4);
             self.core.realm().wait_if_safe(fewer);
@@ -475,6 +566,7 @@ impl ContextState {
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
         let launched = std::mem::take(&mut self.launched.lock().results);
         // Operations know their context, and its stream knows them: let go of them, or neither would ever be freed.
+        *self.tracing.lock() = Tracing::default();
         let closed = Stream { is_closed: true, ..Stream::default() };
         let stream = std::mem::replace(&mut *self.stream.lock(), closed);
         drop(stream);
@@ -492,6 +584,13 @@ impl ContextState {
         }
     }
 
+    /// Tells the mapper when and where a task ran.
+    pub(crate) fn report(&self, task: &str, profile: &TaskProfile) {
+        let seat = self.core.seat(self.processor);
+        // The task has run; what the mapper makes of the news can't change that.
+        let _ = seat.call(&self.core, "task_profiled", |mapper| mapper.task_profiled(task, profile));
+    }
+
     /// An operation may be mapped: tells the mapper of this task's processor.
     pub(crate) fn ready_to_map(self: &Arc<Self>, operation: &Arc<Operation>) {
         self.core.seat(self.processor).enqueue(&self.core, Arc::clone(operation));
@@ -505,7 +604,20 @@ pub(crate) struct Submission {
     pub(crate) completion: UserEvent,
 }
 
+/// Operations in one session have numbers between that of the session and the next one's.
+const ROOM_FOR_A_SESSION: u64 = 1 << 32;
+
 impl Stream {
+    /// Operations that may not have ended.
+    pub(crate) fn recent(&self) -> &[Arc<Operation>] {
+        &self.recent
+    }
+
+    /// The number of the next operation.
+    pub(crate) fn set_sequence(&mut self, sequence: u64) {
+        self.sequence = sequence;
+    }
+
     fn remember(&mut self, operation: &Arc<Operation>, realm: &maniple_realm::Realm) {
         self.recent.push(Arc::clone(operation));
         if self.recent.len() > self.sweep_at {

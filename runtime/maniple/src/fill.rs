@@ -1,5 +1,7 @@
 //! Values that fill a region without being stored.
 
+use std::sync::Arc;
+
 use maniple_realm::{Event, transfer};
 
 /// The value of every point of a field, stored nowhere: instances get it when somebody looks.
@@ -8,7 +10,7 @@ pub(crate) enum FillValue {
     /// All bytes zero: the value of every field that was never written.
     Zero,
     /// This value.
-    Value(transfer::FillValue),
+    Value(Arc<transfer::FillValue>),
     /// None: the operation that was to write could not be mapped. The event is poisoned with the reason.
     Lost(Event),
 }
@@ -18,7 +20,7 @@ impl FillValue {
     pub(crate) fn bytes(&self, size: usize) -> transfer::FillValue {
         match self {
             Self::Zero | Self::Lost(_) => transfer::FillValue::from_bytes(&vec![0; size]),
-            Self::Value(value) => value.clone(),
+            Self::Value(value) => (**value).clone(),
         }
     }
 

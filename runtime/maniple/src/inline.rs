@@ -22,6 +22,7 @@ use crate::physical::movement::Preconditions;
 use crate::regions::Region;
 use crate::runtime::{Chance, RuntimeCore};
 use crate::task::call::{PhysicalRegion, Placement};
+use crate::trace::Issuing;
 
 /// Mappings that a task holds.
 #[derive(Default)]
@@ -134,6 +135,7 @@ impl InlineOperation {
             order: (operation.sequence, 0),
             may_wait: self.context.depth == 0,
             reduces_twice: &[false],
+            issuing: Issuing::Live,
         };
         let chosen = placed.choose(&mut states, &[mapping])?;
         let mut after = Preconditions::all(&placed.prepare(&mut states, &chosen));

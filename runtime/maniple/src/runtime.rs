@@ -23,6 +23,7 @@ use crate::physical::movement::{Movement, Preconditions};
 use crate::physical::set::PendingReduction;
 use crate::physical::state::RegionState;
 use crate::statistics::{Counters, Statistics};
+use crate::trace::{Issuing, Recordings, Trace};
 
 /// Makes the mapper of one processor.
 type MapperFactory = Box<dyn Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send>;
@@ -35,6 +36,8 @@ pub struct RuntimeBuilder {
     mapper: MapperFactory,
     window: usize,
     record_graph: bool,
+    tracing: bool,
+    automatic_tracing: bool,
 }
 
 impl RuntimeBuilder {
@@ -70,6 +73,20 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn window(mut self, operations: usize) -> Self {
         self.window = operations.max(1);
+        self
+    }
+
+    /// Whether [`Context::trace`] and automatic tracing do anything. On by default; results are the same either way.
+    #[must_use]
+    pub fn tracing(mut self, trace: bool) -> Self {
+        self.tracing = trace;
+        self
+    }
+
+    /// Whether launches that repeat are found, recorded and replayed without [`Context::trace`]. On by default; results are the same either way.
+    #[must_use]
+    pub fn automatic_tracing(mut self, automatic: bool) -> Self {
+        self.automatic_tracing = automatic;
         self
     }
 
@@ -109,6 +126,10 @@ impl RuntimeBuilder {
             starving: Mutex::default(),
             counters: Counters::default(),
             recorder: self.record_graph.then(Recorder::default),
+            recordings: Recordings::default(),
+            tracing: self.tracing && !self.record_graph,
+            automatic_tracing: self.automatic_tracing,
+            traces: Mutex::default(),
         });
         let idle = Arc::downgrade(&core);
         core.realm.on_idle(move || idle.upgrade().is_some_and(|core| core.feed_one()));
@@ -143,6 +164,8 @@ impl Runtime {
             mapper: Box::new(|_, _| Box::new(DefaultMapper::new())),
             window: 1024,
             record_graph: false,
+            tracing: true,
+            automatic_tracing: true,
         }
     }
 
@@ -214,6 +237,11 @@ pub(crate) struct RuntimeCore {
     starving: Mutex<Starving>,
     pub(crate) counters: Counters,
     recorder: Option<Recorder>,
+    pub(crate) recordings: Recordings,
+    tracing: bool,
+    automatic_tracing: bool,
+    /// All traces, whose templates hold on to memory.
+    traces: Mutex<Vec<Weak<Mutex<Trace>>>>,
 }
 
 impl RuntimeCore {
@@ -239,9 +267,9 @@ impl RuntimeCore {
         &self.seats[processor.0 as usize]
     }
 
-    /// The realm, for forgetting ended uses; none while the graph is recorded, which wants to see them.
+    /// The realm, for forgetting ended uses; none while the graph or a trace is recorded, which wants to see them.
     pub(crate) fn pruning_realm(&self) -> Option<&Realm> {
-        self.recorder.is_none().then_some(&self.realm)
+        (self.recorder.is_none() && !self.recordings.are_under_way()).then_some(&self.realm)
     }
 
     pub(crate) fn memory_used(&self, memory: MemoryId) -> u64 {
@@ -255,6 +283,28 @@ impl RuntimeCore {
             states.retain(|state| state.strong_count() > 0);
         }
         states.push(Arc::downgrade(state));
+    }
+
+    pub(crate) fn is_tracing(&self) -> bool {
+        self.tracing
+    }
+
+    pub(crate) fn is_tracing_automatically(&self) -> bool {
+        self.tracing && self.automatic_tracing
+    }
+
+    /// Remembers a trace.
+    pub(crate) fn register_trace(&self, trace: &Arc<Mutex<Trace>>) {
+        let mut traces = self.traces.lock();
+        traces.retain(|trace| trace.strong_count() > 0);
+        traces.push(Arc::downgrade(trace));
+    }
+
+    /// Lets go of the instances that only recorded templates still hold. Whether there were any.
+    pub(crate) fn forget_templates(&self) -> bool {
+        let traces: Vec<_> = self.traces.lock().iter().filter_map(Weak::upgrade).collect();
+        let forget = |trace: &Arc<Mutex<Trace>>| trace.try_lock().is_some_and(|mut trace| trace.forget_templates());
+        traces.iter().fold(false, |any, trace| forget(trace) || any)
     }
 
     /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.
@@ -278,7 +328,7 @@ impl RuntimeCore {
     ) -> Arc<PhysicalInstance> {
         let id = InstanceId(self.next_instance.fetch_add(1, Ordering::Relaxed));
         self.counters.instances.add(1);
-        PhysicalInstance::new(id, self.realm.clone(), storage, region, fields, reduction)
+        PhysicalInstance::new(id, self.realm.clone(), storage, (region, fields), reduction, self.recordings.clone())
     }
 
     /// Has the machine carry out transfers after the preconditions.
@@ -332,9 +382,9 @@ impl RuntimeCore {
     pub(crate) fn refill(
         &self,
         buffer: &PhysicalInstance,
-        region: &LogicalRegion,
-        field: FieldId,
+        (region, field): (&LogicalRegion, FieldId),
         after: &Preconditions,
+        issuing: Issuing<'_>,
     ) -> Event {
         let InstanceKind::Reduction(operator) = buffer.storage().kind() else { return Event::NONE };
         let identity = match FillValue::identity_of(&operator) {
@@ -343,7 +393,10 @@ impl RuntimeCore {
         };
         let transfer = Transfer::fill(region.space().space().clone(), (buffer.storage(), field), identity);
         self.counters.fills.add(1);
-        self.transfer([transfer], after)
+        match transfer {
+            Ok(transfer) => issuing.refill(self, transfer, buffer.id(), after),
+            Err(error) => self.poisoned(Error::internal(error)),
+        }
     }
 
     pub(crate) fn note_copies<'a>(

@@ -26,6 +26,12 @@ pub struct Statistics {
     pub mapper_calls: u64,
     /// Times that a task could not be mapped for want of memory and was tried again.
     pub mapping_retries: u64,
+    /// Runs of traces that were recorded, to be replayed.
+    pub recordings: u64,
+    /// Runs of traces that were replayed.
+    pub replays: u64,
+    /// Replays that ended because other tasks were launched than recorded.
+    pub replays_given_up: u64,
 }
 
 /// A number that many threads add to. Adding is relaxed: it orders nothing.
@@ -61,4 +67,5 @@ macro_rules! counters {
 
 counters! {
     launches, tasks, logical_visits, copies, bytes_copied, fills, reductions, instances, mapper_calls, mapping_retries,
+    recordings, replays, replays_given_up,
 }

@@ -23,6 +23,7 @@ use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::runtime::Chance;
 use crate::task::call::Arguments;
 use crate::task::{Body, TaskDefinition, Value};
+use crate::trace::{Issuing, PointRecorder, Problem, RecordedPoint, Recording};
 
 /// How often a mapper is asked again about a point that found no room, before the point waits for other tasks to end.
 const MAPPING_ATTEMPTS: usize = 3;
@@ -55,6 +56,8 @@ pub(crate) struct TaskState {
     /// Points that have not been mapped; virtually mapped ones count until they end.
     unmapped: AtomicUsize,
     failed: AtomicBool,
+    /// The recording of a trace that the launch is part of, and its number there.
+    recorded: Option<(Arc<Recording>, u32)>,
 }
 
 impl TaskOperation {
@@ -62,11 +65,11 @@ impl TaskOperation {
         context: &Arc<ContextState>,
         launch: TaskLaunch,
         bounds: Vec<Bound>,
-        submission: &Submission,
+        (submission, results): (&Submission, &Arc<Results>),
+        recorded: Option<(Arc<Recording>, u32)>,
     ) -> Self {
         let points = launch.domain.volume() as usize;
-        let (realm, completion) = (context.core.realm(), submission.completion.event());
-        let results = Results::new(realm, launch.definition.name(), launch.domain, completion, launch.sources.clone());
+        let results = Arc::clone(results);
         Self(Arc::new(TaskState {
             launch,
             bounds,
@@ -77,11 +80,8 @@ impl TaskOperation {
             unfinished: AtomicUsize::new(points),
             unmapped: AtomicUsize::new(points),
             failed: AtomicBool::new(false),
+            recorded,
         }))
-    }
-
-    pub(crate) fn results(&self) -> &Arc<Results> {
-        &self.0.results
     }
 }
 
@@ -172,6 +172,9 @@ impl TaskState {
         let (mut full, mut failed) = (None, Vec::new());
         {
             let mut states = LockedStates::lock(&self.bounds);
+            if let Some((recording, _)) = &self.recorded {
+                recording.touch(&mut states, &self.bounds, self.context.core.realm());
+            }
             self.refine(&mut states);
             for (done, &point) in points.iter().enumerate() {
                 match self.map_point(operation, &mut states, point) {
@@ -251,6 +254,8 @@ impl TaskState {
         let mut attempt = 0;
         loop {
             let mapping = self.ask(states, &info, &regions).map_err(PointError::Fatal)?;
+            let recorder = self.recorded.as_ref();
+            let recorder = recorder.map(|(recording, stage)| PointRecorder::new(recording, *stage, mapping.processor));
             let placed = PointMapping {
                 core: &self.context.core,
                 bounds: &self.bounds,
@@ -259,6 +264,7 @@ impl TaskState {
                 order: (self.sequence, self.index(point) as u64),
                 may_wait: self.context.depth == 0,
                 reduces_twice: &self.launch.sharing.reduces_twice,
+                issuing: recorder.as_ref().map_or(Issuing::Live, Issuing::Recorded),
             };
             match placed.choose(states, &mapping.requirements) {
                 Ok(chosen) => {
@@ -266,6 +272,10 @@ impl TaskState {
                     return Ok(());
                 }
                 Err(PointError::Full(failure)) => {
+                    if let Some((recording, _)) = &self.recorded {
+                        // It holds on to memory.
+                        recording.fail(Problem::MemoryFull);
+                    }
                     self.tell_failure(&info, &failure);
                     attempt += 1;
                     if attempt == MAPPING_ATTEMPTS {
@@ -336,11 +346,28 @@ impl TaskState {
             regions: placed.physical_regions(chosen),
         };
         let place = (target, mapping.priority);
+        let recorded = self.recorded.is_some().then(|| RecordedPoint {
+            point,
+            index: task.index,
+            variant: task.variant,
+            profile: task.profile,
+            pinned: mapping.pinned,
+            regions: task.regions.clone(),
+            chosen: chosen.clone(),
+        });
         let event = match self.launch.definition.body(mapping.variant) {
             Body::Leaf(_) => LeafTask::issue(task, place, &start.and(&all_data)),
             Body::Context(_) => ContextTask::issue(task, place, start, &data),
         };
         self.context.core.note_task(event, || self.graph_node(point, placed, chosen), &all_data);
+        if let (Issuing::Recorded(recorder), Some(recorded)) = (placed.issuing, recorded) {
+            match self.launch.definition.body(mapping.variant) {
+                Body::Context(_) => recorder.recording.fail(Problem::LaunchesTasks),
+                Body::Leaf(_) => {
+                    recorder.recording.add_point(recorder, recorded, &all_data, event, self.context.core.realm());
+                }
+            }
+        }
         placed.commit(states, chosen, event);
         if !chosen.is_virtual() {
             self.point_mapped(operation);
@@ -358,11 +385,7 @@ impl TaskState {
 
     /// Tells the mapper when and where a task ran.
     pub(crate) fn report(&self, profile: &maniple_mapper::TaskProfile) {
-        let core = &self.context.core;
-        // The task has run; what the mapper makes of the news can't change that.
-        let _ = core
-            .seat(self.context.processor)
-            .call(core, "task_profiled", |mapper| mapper.task_profiled(self.name(), profile));
+        self.context.report(self.name(), profile);
     }
 
     fn point_mapped(&self, operation: &Operation) {
@@ -373,6 +396,9 @@ impl TaskState {
 
     /// What points that can't be mapped were to write is lost: whoever reads it fails too.
     fn lose(&self, states: &mut LockedStates<'_>, failed: &[(AnyPoint, Error)]) {
+        if let (Some((recording, _)), false) = (&self.recorded, failed.is_empty()) {
+            recording.fail(Problem::NotMapped);
+        }
         for (point, error) in failed {
             let event = self.context.core.poisoned(error.clone());
             let regions = self.regions_at(*point).ok();

@@ -216,6 +216,20 @@ pub struct LogicalPartition {
     partitioning: Arc<Partitioning>,
 }
 
+impl PartialEq for LogicalPartition {
+    fn eq(&self, other: &Self) -> bool {
+        self.tree.id() == other.tree.id() && self.partitioning.id() == other.partitioning.id()
+    }
+}
+
+impl Eq for LogicalPartition {}
+
+impl Hash for LogicalPartition {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.tree.id(), self.partitioning.id()).hash(state);
+    }
+}
+
 impl LogicalPartition {
     /// The tree that the partition belongs to.
     #[must_use]

@@ -1,6 +1,7 @@
 //! Requirements: what an operation wants to do with which data.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use maniple_space::{AnyPoint, AnyRect};
@@ -8,7 +9,7 @@ use maniple_space::{AnyPoint, AnyRect};
 use crate::{Coherence, FieldMask, LogicalPartition, LogicalRegion, Privilege, RegionError, RegionTree};
 
 /// What one operation wants of one region: fields, privilege, coherence (Bauer 2014, section 4.1).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Requirement {
     /// The data, or for an index launch what bounds the data of all points.
     pub target: Target,
@@ -35,7 +36,7 @@ impl Requirement {
 }
 
 /// The data of a requirement: of every point the same region, or for each point of a launch a region found by a projection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// One region. With a projection, an upper bound from which the projection picks each point's region.
     Region(LogicalRegion, Option<Projection>),
@@ -184,6 +185,31 @@ impl Projection {
     #[must_use]
     pub fn is_injective(&self) -> bool {
         matches!(self, Self::Identity)
+    }
+}
+
+/// Functions are equal if they are the same object.
+impl PartialEq for Projection {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Identity, Self::Identity) | (Self::Linearized, Self::Linearized) => true,
+            (Self::Color(mine), Self::Color(theirs)) => Arc::ptr_eq(mine, theirs),
+            (Self::Custom(mine), Self::Custom(theirs)) => Arc::ptr_eq(mine, theirs),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Projection {}
+
+impl Hash for Projection {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Identity => 0_usize.hash(state),
+            Self::Linearized => 1_usize.hash(state),
+            Self::Color(function) => Arc::as_ptr(function).cast::<()>().hash(state),
+            Self::Custom(function) => Arc::as_ptr(function).cast::<()>().hash(state),
+        }
     }
 }
 

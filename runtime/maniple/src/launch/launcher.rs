@@ -84,6 +84,27 @@ impl TaskLauncher {
         Launch { launcher: self, marker: PhantomData }
     }
 
+    pub(crate) fn definition(&self) -> &Arc<TaskDefinition> {
+        &self.definition
+    }
+
+    pub(crate) fn requirements(&self) -> &[Requirement] {
+        &self.requirements
+    }
+
+    pub(crate) fn sources(&self) -> &[Arc<Results>] {
+        &self.sources
+    }
+
+    pub(crate) fn tag_number(&self) -> u64 {
+        self.tag
+    }
+
+    /// What may differ from one run of a trace to the next.
+    pub(crate) fn into_arguments(self) -> (Arguments, Vec<Arc<Results>>) {
+        (self.arguments, self.sources)
+    }
+
     pub(crate) fn into_task(self, index_launch: bool, domain: AnyRect, sharing: Sharing) -> TaskLaunch {
         let Self { definition, arguments, sources, tag, .. } = self;
         TaskLaunch { definition, arguments, sources, tag, index_launch, domain, sharing }
@@ -136,10 +157,10 @@ impl Context {
         results
     }
 
-    fn try_submit_task(&self, launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Result<Arc<Results>> {
+    fn try_submit_task(&self, mut launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Result<Arc<Results>> {
         let state: &Arc<ContextState> = &self.state;
         let name = launcher.definition.name().to_owned();
-        if let Some(error) = launcher.error {
+        if let Some(error) = launcher.error.take() {
             return Err(error);
         }
         if launcher.definition.variants().is_empty() {
@@ -152,6 +173,14 @@ impl Context {
         if domain.volume() > MOST_POINTS {
             return Err(Error::launch(&name, format!("its domain {domain} has more than {MOST_POINTS} points")));
         }
+        state.trace_launch(launcher, domain, index_launch, |launcher| {
+            self.submit_untraced(launcher, domain, index_launch)
+        })
+    }
+
+    fn submit_untraced(&self, launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Result<Arc<Results>> {
+        let state: &Arc<ContextState> = &self.state;
+        let name = launcher.definition.name().to_owned();
         let mut bounds = Vec::with_capacity(launcher.requirements.len());
         for requirement in &launcher.requirements {
             bounds.push(state.bind(&name, requirement.clone())?);
@@ -162,9 +191,10 @@ impl Context {
         let task = launcher.into_task(index_launch, domain, sharing);
         let mut results = None;
         let operation = state.submit_after(&bounds, &producers, |_, submission| {
-            let operation = TaskOperation::new(state, task, bounds.clone(), submission);
-            results = Some(Arc::clone(operation.results()));
-            Arc::new(operation)
+            let (realm, completion) = (state.core.realm(), submission.completion.event());
+            let new = Results::new(realm, task.definition.name(), domain, completion, task.sources.clone());
+            results = Some(Arc::clone(&new));
+            Arc::new(TaskOperation::new(state, task, bounds.clone(), (submission, &new), None))
         })?;
         let results = results.expect("the operation was made");
         results.produced_by(&operation);

@@ -6,5 +6,5 @@
 mod check;
 mod launcher;
 
-pub(crate) use check::{Sharing, check_point};
+pub(crate) use check::{Sharing, check, check_point};
 pub use launcher::{Launch, TaskLauncher};

@@ -22,6 +22,7 @@ use crate::physical::set::Order;
 use crate::physical::state::{RegionData, RegionState};
 use crate::runtime::RuntimeCore;
 use crate::task::call::{PhysicalRegion, Placement};
+use crate::trace::Issuing;
 
 /// The region states of one operation, locked together.
 pub(crate) struct LockedStates<'l> {
@@ -57,12 +58,14 @@ pub(crate) struct PointMapping<'a> {
     pub(crate) may_wait: bool,
     /// For each requirement, whether another of the same launch may reduce to the same data.
     pub(crate) reduces_twice: &'a [bool],
+    pub(crate) issuing: Issuing<'a>,
 }
 
 /// For each requirement, what must happen before its data can be used.
 pub(crate) type DataPreconditions = SmallVec<[Preconditions; 4]>;
 
 /// Where an operation's data shall be.
+#[derive(Clone)]
 pub(crate) enum Chosen {
     /// Nowhere: what the task launches uses the data of its parent.
     ///
@@ -101,6 +104,7 @@ impl PointMapping<'_> {
                     must_buffer: self.reduces_twice[number] && self.reduces_again(number),
                     may_wait: self.may_wait,
                     taken: &taken,
+                    issuing: self.issuing,
                 };
                 match states.of(state).select(self.core, &request, choices) {
                     Ok(selection) => {
@@ -182,7 +186,8 @@ impl PointMapping<'_> {
                     homes: &selection.homes,
                     order: self.order,
                 };
-                visit(number, &mut Analysis::new(self.core, states.of(state), &mut rank), &access, selection);
+                let mut analysis = Analysis::new(self.core, states.of(state), &mut rank).issuing(self.issuing);
+                visit(number, &mut analysis, &access, selection);
             }
         }
     }

@@ -49,6 +49,17 @@ impl FieldGroup {
         self.sets.iter_mut().map(|(_, set)| set)
     }
 
+    /// The set that has just these points, if there is one.
+    pub(crate) fn find(&self, shape: &Shape) -> Option<SetId> {
+        let mut found = None;
+        self.index.query(&shape.space().bounds(), |id| {
+            if self.sets[id].shape == *shape {
+                found = Some(id);
+            }
+        });
+        found
+    }
+
     fn insert(&mut self, set: EquivalenceSet) -> SetId {
         let bounds = set.shape.space().bounds();
         let id = self.sets.insert(set);
@@ -113,12 +124,15 @@ impl FieldGroup {
         }
         self.lookups.clear();
         let mut views = SmallVec::new();
+        let mut mark = 0;
         for &id in sets {
-            views.append(&mut self.remove(id).views);
+            let mut set = self.remove(id);
+            mark = mark.max(set.mark);
+            views.append(&mut set.views);
         }
         // The caller has made one instance valid everywhere; views of it become one below, others are dropped there.
         let mut united = EquivalenceSet::new(shape.clone(), None);
-        united.views = views;
+        (united.views, united.mark) = (views, mark);
         self.insert(united)
     }
 

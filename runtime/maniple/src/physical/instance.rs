@@ -13,6 +13,8 @@ use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use crate::trace::Recordings;
+
 /// Memory that can hold some fields of a region, or contributions to them.
 ///
 /// It knows nothing of what it holds; the equivalence sets do. Who uses it is recorded there too, in views; what a set forgets it hands
@@ -28,6 +30,7 @@ pub(crate) struct PhysicalInstance {
     /// How many views and pending reductions refer to it: at zero, nothing in it will be needed again.
     holders: AtomicUsize,
     leftovers: Mutex<Leftovers>,
+    recordings: Recordings,
     /// The instance that this one stands for in the states of a task that got it from its parent.
     lender: Option<Arc<PhysicalInstance>>,
 }
@@ -44,12 +47,12 @@ impl PhysicalInstance {
         id: InstanceId,
         realm: Realm,
         (storage, ready): (Arc<Instance>, Event),
-        region: LogicalRegion,
-        fields: FieldMask,
+        (region, fields): (LogicalRegion, FieldMask),
         reduction: Option<OperatorId>,
+        recordings: Recordings,
     ) -> Arc<Self> {
-        let (holders, leftovers) = (AtomicUsize::new(0), Mutex::default());
-        Arc::new(Self { id, realm, storage, region, fields, reduction, ready, holders, leftovers, lender: None })
+        let (holders, leftovers, lender) = (AtomicUsize::new(0), Mutex::default(), None);
+        Arc::new(Self { id, realm, storage, region, fields, reduction, ready, holders, leftovers, recordings, lender })
     }
 
     /// The same instance for the use of a task's children. What the parent's other operations leave behind in it is not their business:
@@ -65,6 +68,7 @@ impl PhysicalInstance {
             ready: self.ready,
             holders: AtomicUsize::new(0),
             leftovers: Mutex::default(),
+            recordings: self.recordings.clone(),
             lender: Some(Arc::clone(self)),
         })
     }
@@ -118,7 +122,7 @@ impl PhysicalInstance {
     pub(crate) fn leave_behind(&self, events: impl IntoIterator<Item = Event>) {
         let mut leftovers = self.leftovers.lock();
         leftovers.events.extend(events);
-        if leftovers.events.len() > leftovers.sweep_at {
+        if leftovers.events.len() > leftovers.sweep_at && !self.recordings.are_under_way() {
             leftovers.events.retain(|&event| !self.realm.has_triggered(event));
             leftovers.sweep_at = 32.max(2 * leftovers.events.len());
         }

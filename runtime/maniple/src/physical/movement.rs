@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use maniple_mapper::InstanceId;
 use maniple_realm::Event;
 use maniple_realm::transfer::{Transfer, TransferError};
 use maniple_region::{FieldMask, Shape};
@@ -46,6 +47,15 @@ impl Movement {
             Source::Fill(_) => u64::MAX,
         };
         (source, self.destination.id().0)
+    }
+
+    /// The instances that it reads and writes.
+    pub(crate) fn instances(&self) -> impl Iterator<Item = InstanceId> {
+        let source = match &self.source {
+            Source::Instance(instance) => Some(instance.id()),
+            Source::Fill(_) => None,
+        };
+        source.into_iter().chain([self.destination.id()])
     }
 
     /// What the machine is asked to do: one transfer a field.

@@ -18,9 +18,10 @@ use super::set::View;
 use super::state::{Instances, RegionData};
 use crate::error::Error;
 use crate::runtime::RuntimeCore;
+use crate::trace::Issuing;
 
 /// The instances chosen for one requirement.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Selection {
     pub(crate) instances: Instances,
     /// A reduction that works on the values themselves.
@@ -45,6 +46,7 @@ pub(crate) struct Request<'a> {
     pub(crate) may_wait: bool,
     /// Buffers that other requirements of the same task have got.
     pub(crate) taken: &'a [Arc<PhysicalInstance>],
+    pub(crate) issuing: Issuing<'a>,
 }
 
 /// Why there is no selection.
@@ -128,6 +130,7 @@ impl RegionData {
         let region = self.extent(request.region, choice.extent);
         for columns in columns(&missing, &self.available_fields(), choice.columns) {
             let instance = self.create(core, (&region, request.may_wait), &columns, choice, None)?;
+            request.issuing.note_creation();
             selection.created.push(Arc::clone(&instance));
             instances.push((columns.intersection(&missing), instance));
         }
@@ -187,13 +190,14 @@ impl RegionData {
                 let mut after = Preconditions::default();
                 after.need(free.ready());
                 after.follows.extend(free.leftovers(core.pruning_realm()));
-                selection.ready.need(core.refill(&free, request.region, field, &after));
+                selection.ready.need(core.refill(&free, (request.region, field), &after, request.issuing));
                 free
             }
             (least, None) => {
                 let place = (request.region, request.may_wait);
                 match (self.create(core, place, &column, choice, Some(operator)), least) {
                     (Ok(buffer), _) => {
+                        request.issuing.note_creation();
                         selection.created.push(Arc::clone(&buffer));
                         buffer
                     }
@@ -272,6 +276,12 @@ impl RegionData {
         }
         while is_full(&result) && core.make_room(memory) {
             result = create();
+        }
+        // Templates of traces that are not being replayed hold on to instances.
+        while is_full(&result) && core.forget_templates() {
+            while is_full(&result) && (self.make_room(memory, core.realm()) || core.make_room(memory)) {
+                result = create();
+            }
         }
         let storage = result.map_err(CreateError::Machine)?;
         let instance = core.new_instance(storage, region.clone(), fields.clone(), operator);

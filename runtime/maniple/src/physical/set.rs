@@ -28,6 +28,8 @@ pub(crate) struct EquivalenceSet {
     pub(crate) fill: Option<FillValue>,
     pub(crate) views: SmallVec<[View; 2]>,
     pub(crate) pending: Vec<PendingReduction>,
+    /// The recording of a trace that has seen the set, or a set that this one was part of: see [`crate::trace`].
+    pub(crate) mark: u64,
 }
 
 /// What an instance means to a set.
@@ -56,7 +58,7 @@ pub(crate) struct PendingReduction {
 
 impl EquivalenceSet {
     pub(crate) fn new(shape: Shape, fill: Option<FillValue>) -> Self {
-        Self { shape, fill, views: SmallVec::new(), pending: Vec::new() }
+        Self { shape, fill, views: SmallVec::new(), pending: Vec::new(), mark: 0 }
     }
 
     /// The position of the view of an instance, if there is one.
@@ -188,7 +190,7 @@ impl EquivalenceSet {
     pub(crate) fn within(&self, part: &Shape, shapes: &ShapeTable) -> Self {
         let views = self.views.iter().filter_map(|view| view.within(part, shapes)).collect();
         let pending = self.pending.iter().filter_map(|pending| pending.within(part, shapes));
-        Self { shape: part.clone(), fill: self.fill.clone(), views, pending: pending.collect() }
+        Self { shape: part.clone(), fill: self.fill.clone(), views, pending: pending.collect(), mark: self.mark }
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct RegionData {
     pub(crate) sink: Option<Sink>,
     /// Why contributions on their way to the sink were never made.
     pub(crate) lost: Vec<Event>,
+    /// A trace is replayed that counts on what is known here.
+    pub(crate) in_replay: bool,
 }
 
 /// The instances of a task that holds only the privilege to reduce.
@@ -89,7 +91,9 @@ impl RegionState {
         table: InstanceTable,
         sink: Option<Sink>,
     ) -> Arc<Self> {
-        Arc::new(Self { data: Mutex::new(RegionData { root, fields, groups, table, sink, lost: Vec::new() }) })
+        Arc::new(Self {
+            data: Mutex::new(RegionData { root, fields, groups, table, sink, lost: Vec::new(), in_replay: false }),
+        })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, RegionData> {
@@ -133,6 +137,11 @@ impl RegionData {
         found
     }
 
+    /// The group that has just these fields, if there is one.
+    pub(crate) fn find_group(&self, fields: &FieldMask) -> Option<usize> {
+        self.groups.iter().position(|group| group.fields == *fields)
+    }
+
     /// The fields that the holder of the region may use.
     pub(crate) fn available_fields(&self) -> FieldMask {
         self.fields.clone().unwrap_or_else(|| self.root.fields().fields())
@@ -164,7 +173,9 @@ impl RegionData {
                 continue;
             }
             let set = group.unite(&inside, region.space().shape());
-            *group.set_mut(set) = EquivalenceSet::new(region.space().shape().clone(), Some(value.clone()));
+            let set = group.set_mut(set);
+            let filled = EquivalenceSet::new(region.space().shape().clone(), Some(value.clone()));
+            *set = EquivalenceSet { mark: set.mark, ..filled };
         }
     }
 
@@ -181,6 +192,9 @@ impl RegionData {
     /// Makes room in a memory as far as that loses no value: by forgetting instances that hold nothing, and if there are none, copies of what
     /// other instances hold too. Returns whether there was anything.
     pub(crate) fn make_room(&mut self, memory: MemoryId, realm: &Realm) -> bool {
+        if self.in_replay {
+            return false;
+        }
         if self.table.collect(Some(memory)) {
             return true;
         }

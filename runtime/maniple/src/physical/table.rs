@@ -95,6 +95,11 @@ impl InstanceTable {
         found
     }
 
+    /// All instances.
+    pub(crate) fn instances(&self) -> impl Iterator<Item = &Arc<PhysicalInstance>> {
+        self.by_place.values().flatten().map(|entry| &entry.instance)
+    }
+
     /// Forgets instances of a memory, or of all, that hold nothing any more and that nobody uses. Returns whether there were any.
     pub(crate) fn collect(&mut self, memory: Option<MemoryId>) -> bool {
         let mut any = false;

@@ -10,4 +10,4 @@ pub mod registry;
 
 pub use argument::{Argument, IntoArgument};
 pub use call::{ContextCall, LeafCall};
-pub use definition::{Body, BoxFuture, TaskDefinition, TaskOptions, Value};
+pub use definition::{Body, BoxFuture, LeafBody, TaskDefinition, TaskOptions, Value};

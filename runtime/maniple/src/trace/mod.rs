@@ -1,5 +1,32 @@
-//! Traces: stretches of launches that repeat.
+//! Traces: stretches of launches that repeat are analysed once and replayed (Lee et al., *Dynamic Tracing*, SC'18).
+//!
+//! The protocol, with its states and why each step is sound, is told in the folder's `README.md`. In reading order:
+//!
+//! - [`stream`]: where launches go; [`trace`]: a trace and the templates that were recorded of it; [`Context::trace`](crate::Context::trace);
+//! - [`session`]: a run of recordings and replays, as one operation of the context's stream;
+//! - [`issuing`], [`recording`]: what the analysis does is noted down as it happens;
+//! - [`content`]: what is known of a set, to compare what a template rests on with what is;
+//! - [`template`]: a recording compiled to a static graph;
+//! - [`replay`]: the graph at work; [`aftermath`]: what is known of the data afterwards;
+//! - [`automatic`]: launches outside of any trace are watched for repeats, which [`mining`] finds.
 
-// Until launches are traced, only its tests use it.
-#[allow(dead_code, unused_imports)]
+mod aftermath;
+mod automatic;
+mod content;
+mod issuing;
+mod launched;
 mod mining;
+mod problem;
+mod recording;
+mod replay;
+mod session;
+mod stream;
+mod template;
+#[allow(clippy::module_inception)]
+mod trace;
+
+pub(crate) use issuing::{Issuing, PointRecorder, Recordings};
+pub(crate) use problem::Problem;
+pub(crate) use recording::{RecordedPoint, Recording};
+pub(crate) use stream::Tracing;
+pub(crate) use trace::Trace;

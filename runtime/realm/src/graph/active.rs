@@ -345,16 +345,12 @@ impl Active {
         }
     }
 
-    pub(super) fn faults(&self, run: u64) -> Vec<(Place, Arc<Fault>)> {
-        let recent = |at: u64| at == run || at + 1 == run;
+    pub(super) fn faults(&self) -> Vec<(Place, Arc<Fault>)> {
         let faults = self.faults.lock();
-        let of_nodes = faults.of_nodes.iter().filter(|((at, _), _)| recent(*at));
-        let found = of_nodes.filter_map(|(&(run, place), fault)| {
-            let node = self.graph.nodes[place as usize].index;
-            // What was spread to a node that has not run is no fault of it yet; of one that has, it is.
-            (node != JUNCTION).then(|| (Place { node, run }, Arc::clone(fault)))
+        let found = faults.of_nodes.iter().map(|(&(run, place), fault)| {
+            (Place { node: self.graph.nodes[place as usize].index, run }, Arc::clone(fault))
         });
-        found.collect()
+        found.filter(|(place, _)| place.node != JUNCTION).collect()
     }
 }
 

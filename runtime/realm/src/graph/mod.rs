@@ -74,7 +74,7 @@ pub trait GraphWork: Send + Sync + 'static {
 }
 
 /// A node in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The node, an index into [`GraphSpec::nodes`].
     pub node: u32,
@@ -122,10 +122,11 @@ impl GraphRuns {
         self.active.open(self.realm.core(), run, stage, Some(fault));
     }
 
-    /// The faults of nodes that failed, or that needed such, in a run and the one before it. To be asked when all open stages have ended.
+    /// The faults of nodes that failed in the latest runs, and of those that need such, whether their stages were opened or not. To be asked
+    /// when all open stages have ended. Of runs that ended before as many as may be under way at a time, nothing is known any more.
     #[must_use]
-    pub fn faults(&self, run: u64) -> Vec<(Place, Arc<Fault>)> {
-        self.active.faults(run)
+    pub fn faults(&self) -> Vec<(Place, Arc<Fault>)> {
+        self.active.faults()
     }
 }
 

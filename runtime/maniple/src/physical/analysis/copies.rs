@@ -77,8 +77,11 @@ impl Analysis<'_> {
             let together = || group.iter().copied();
             let mut after = Preconditions::default();
             together().for_each(|movement| self.gather_movement(movement, &mut after));
-            let event = self.core.transfer(together().flat_map(Movement::transfers), &after);
-            self.core.note_copies(event, together(), &after);
+            let transfers = || together().flat_map(Movement::transfers);
+            let instances = || together().take(1).flat_map(Movement::instances).collect();
+            let event = self.issuing.transfer(self.core, transfers, instances, &after, |event| {
+                self.core.note_copies(event, together(), &after);
+            });
             together().for_each(|movement| self.commit_movement(movement, event));
         }
     }

@@ -23,6 +23,7 @@ use crate::physical::movement::Preconditions;
 use crate::physical::set::{EquivalenceSet, Order, PendingReduction, View};
 use crate::physical::state::{Instances, RegionData, Sink};
 use crate::runtime::RuntimeCore;
+use crate::trace::Issuing;
 
 /// One requirement of one operation with the instances chosen for it.
 pub(crate) struct Access<'a> {
@@ -71,11 +72,18 @@ pub(crate) struct Analysis<'a> {
     data: &'a mut RegionData,
     /// Ranks the instances that data could come from.
     rank: &'a mut Rank<'a>,
+    /// How the machine is told.
+    issuing: Issuing<'a>,
 }
 
 impl<'a> Analysis<'a> {
     pub(crate) fn new(core: &'a RuntimeCore, data: &'a mut RegionData, rank: &'a mut Rank<'a>) -> Self {
-        Self { core, data, rank }
+        Self { core, data, rank, issuing: Issuing::Live }
+    }
+
+    /// The same, for a trace.
+    pub(crate) fn issuing(self, issuing: Issuing<'a>) -> Self {
+        Self { issuing, ..self }
     }
 
     /// Brings the chosen instances up to date as far as the privilege wants it, and adds what the operation must wait for.

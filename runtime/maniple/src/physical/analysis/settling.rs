@@ -77,9 +77,11 @@ impl Analysis<'_> {
         set.views[view].writers.touching(cover, self.data.shapes(), &mut after.follows);
         set.views[view].readers.touching(cover, self.data.shapes(), &mut after.follows);
         together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
-        let transfers = self.core.reductions(together, &set.shape, fields, into);
-        let event = self.core.transfer(transfers, &after);
-        self.core.note_reductions(event, together, into, &after);
+        let transfers = || self.core.reductions(together, &set.shape, fields, into);
+        let instances = || together.iter().map(|reduction| reduction.buffer.id()).chain([into.id()]).collect();
+        let event = self.issuing.transfer(self.core, transfers, instances, &after, |event| {
+            self.core.note_reductions(event, together, into, &after);
+        });
         for reduction in together {
             reduction.buffer.leave_behind([event]);
         }

@@ -1,0 +1,71 @@
+//! What is known of the data after replays: the recorded launches are analysed once more, with nothing issued.
+
+use std::sync::Arc;
+
+use maniple_realm::graph::Place;
+use maniple_realm::{Event, Fault};
+use rustc_hash::FxHashMap;
+
+use super::issuing::{Ends, Issuing};
+use super::template::{Stage, Template};
+use crate::context::ContextState;
+use crate::error::Error;
+use crate::mapping::point::{LockedStates, PointMapping};
+
+/// How nodes ended that did not end well.
+pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;
+
+/// The first run in which something failed.
+pub(super) fn first_run(faults: &Faults) -> u64 {
+    faults.keys().map(|place| place.run).min().unwrap_or(0)
+}
+
+impl Template {
+    /// Brings the states to where the first `stages` launches of a run have left the data. Everything has ended.
+    pub(super) fn catch_up(
+        &self,
+        context: &Arc<ContextState>,
+        run: u64,
+        stages: usize,
+        sequence: u64,
+        faults: &Faults,
+    ) {
+        for (number, stage) in self.stages[..stages].iter().enumerate() {
+            let order = sequence + number as u64;
+            stage.catch_up(context, order, &|node| faults.get(&Place { node, run }));
+        }
+    }
+}
+
+impl Stage {
+    fn catch_up<'f>(&self, context: &Arc<ContextState>, sequence: u64, fault: &dyn Fn(u32) -> Option<&'f Arc<Fault>>) {
+        let core = &context.core;
+        let end = |node: u32| match fault(node) {
+            None => Event::NONE,
+            Some(fault) => core.poisoned(Error::of_fault(fault, self.kind.definition().name(), None)),
+        };
+        let mut states = LockedStates::lock(&self.bounds);
+        for (index, point) in self.points.iter().enumerate() {
+            let regions: Vec<_> = match (self.bounds.iter())
+                .map(|bound| bound.requirement.target.region_at(point.point, &self.kind.domain))
+                .collect()
+            {
+                Ok(regions) => regions,
+                Err(_) => return,
+            };
+            let ends = Ends::new(point.transfers.iter().map(|&node| end(node)).collect());
+            let placed = PointMapping {
+                core,
+                bounds: &self.bounds,
+                regions: &regions,
+                origin: context.processor,
+                order: (sequence, index as u64),
+                may_wait: false,
+                reduces_twice: &self.sharing.reduces_twice,
+                issuing: Issuing::Again(&ends),
+            };
+            placed.prepare(&mut states, &point.chosen);
+            placed.commit(&mut states, &point.chosen, end(point.task));
+        }
+    }
+}

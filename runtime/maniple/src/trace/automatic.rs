@@ -1,0 +1,138 @@
+//! Launches outside of any trace are watched for repeats, and traced when they come again.
+//!
+//! Nothing is held back: a trace that is foretold by its first launch begins at once. Should the launches turn out others after a while, those
+//! replayed were replayed rightly, and the rest is analysed.
+
+use std::sync::Arc;
+
+use maniple_realm::{Class, Realm, Spawn};
+use parking_lot::{Condvar, Mutex};
+
+use super::mining::{CandidateId, Finder, Job, JobId, Mined, Parameters};
+
+/// What is known of a context's launches outside of traces.
+pub(crate) struct Automatic {
+    finder: Finder,
+    jobs: Vec<(JobId, Arc<Pending>)>,
+    /// The candidate that is being replayed, and how many of its tokens have come.
+    current: Option<(CandidateId, usize)>,
+}
+
+/// A slice that is being mined.
+struct Pending {
+    state: Mutex<Progress>,
+    done: Condvar,
+}
+
+enum Progress {
+    Waiting(Job),
+    Running,
+    Done(Mined),
+    Taken,
+}
+
+impl Pending {
+    /// Mines the slice, unless somebody does.
+    fn run(&self) {
+        let job = {
+            let mut state = self.state.lock();
+            match std::mem::replace(&mut *state, Progress::Running) {
+                Progress::Waiting(job) => job,
+                other => {
+                    *state = other;
+                    return;
+                }
+            }
+        };
+        let mined = job.run();
+        *self.state.lock() = Progress::Done(mined);
+        self.done.notify_all();
+    }
+
+    /// What was found. Mines here if nobody has begun.
+    fn take(&self) -> Option<Mined> {
+        self.run();
+        let mut state = self.state.lock();
+        while matches!(*state, Progress::Running) {
+            self.done.wait(&mut state);
+        }
+        match std::mem::replace(&mut *state, Progress::Taken) {
+            Progress::Done(mined) => Some(mined),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Automatic {
+    fn default() -> Self {
+        Self { finder: Finder::new(Parameters::default()), jobs: Vec::new(), current: None }
+    }
+}
+
+impl Automatic {
+    /// The candidate under way, and the token of the launch that should come next.
+    pub(crate) fn expected(&self) -> Option<(CandidateId, u64)> {
+        let (id, at) = self.current?;
+        Some((id, *self.finder.tokens(id)?.get(at)?))
+    }
+
+    /// The candidate that begins with a token, if it is time for one.
+    pub(crate) fn begin(&mut self, token: u64) -> Option<(CandidateId, usize)> {
+        self.ingest();
+        let id = self.finder.starting_with(token)?;
+        let length = self.finder.tokens(id)?.len();
+        self.finder.begin(id);
+        self.current = Some((id, 0));
+        Some((id, length))
+    }
+
+    /// Takes in the launch that has come.
+    pub(crate) fn push(&mut self, token: u64, realm: &Realm) {
+        self.ingest();
+        self.mine(Some(token), realm);
+        if let Some((id, at)) = &mut self.current {
+            *at += 1;
+            if self.finder.tokens(*id).is_none_or(|tokens| tokens.len() == *at) {
+                self.current = None;
+                self.finder.completed();
+            }
+        }
+    }
+
+    /// Something has come that is no launch, and like nothing else.
+    pub(crate) fn interrupt(&mut self, realm: &Realm) {
+        self.abandon();
+        self.ingest();
+        self.mine(None, realm);
+    }
+
+    /// The launch that has come is not the one expected.
+    pub(crate) fn abandon(&mut self) {
+        if let Some((_, at)) = self.current.take() {
+            self.finder.abandoned(at);
+        }
+    }
+
+    /// Candidates that will not come again.
+    pub(crate) fn take_forgotten(&mut self) -> Vec<CandidateId> {
+        self.finder.take_forgotten()
+    }
+
+    fn ingest(&mut self) {
+        while let Some(due) = self.finder.due() {
+            let found = self.jobs.iter().position(|(id, _)| *id == due);
+            let (_, pending) = self.jobs.swap_remove(found.expect("every job was kept"));
+            let mined = pending.take().expect("it is taken once");
+            self.finder.ingest(mined);
+        }
+    }
+
+    fn mine(&mut self, token: Option<u64>, realm: &Realm) {
+        if let Some(job) = self.finder.push(token) {
+            let id = job.id();
+            let pending = Arc::new(Pending { state: Mutex::new(Progress::Waiting(job)), done: Condvar::new() });
+            self.jobs.push((id, Arc::clone(&pending)));
+            realm.spawn(Spawn { class: Class::Runtime, ..Spawn::ANYWHERE }, move || pending.run());
+        }
+    }
+}

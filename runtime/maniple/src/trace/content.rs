@@ -1,0 +1,91 @@
+//! What is known of an equivalence set, without who uses it: two sets of the same points with the same content are the same to whoever comes
+//! next.
+
+use std::sync::Arc;
+
+use maniple_mapper::InstanceId;
+use maniple_realm::transfer;
+use maniple_realm::{EventStatus, Realm};
+use maniple_region::{FieldMask, OperatorId, Shape};
+
+use crate::fill::FillValue;
+use crate::physical::cover::Cover;
+use crate::physical::set::EquivalenceSet;
+use crate::physical::state::RegionData;
+
+/// A set, found again by its fields and points.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Which of the template's region states it belongs to.
+    pub(super) state: usize,
+    pub(super) fields: FieldMask,
+    pub(super) shape: Shape,
+    pub(super) content: Content,
+}
+
+/// Where the current values of a set's points are.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Content {
+    fill: Fill,
+    /// In the order of their numbers.
+    valid: Vec<(InstanceId, Cover)>,
+    /// In program order.
+    pending: Vec<(OperatorId, InstanceId, Cover)>,
+}
+
+#[derive(Clone, Debug)]
+enum Fill {
+    None,
+    Zero,
+    /// Padding cannot be compared: only what came of one fill is the same.
+    Value(Arc<transfer::FillValue>),
+    Lost,
+}
+
+impl PartialEq for Fill {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::None, Self::None) | (Self::Zero, Self::Zero) => true,
+            (Self::Value(mine), Self::Value(theirs)) => Arc::ptr_eq(mine, theirs),
+            _ => false,
+        }
+    }
+}
+
+impl Content {
+    pub(super) fn of(set: &EquivalenceSet) -> Self {
+        let fill = match &set.fill {
+            None => Fill::None,
+            Some(FillValue::Zero) => Fill::Zero,
+            Some(FillValue::Value(value)) => Fill::Value(Arc::clone(value)),
+            Some(FillValue::Lost(_)) => Fill::Lost,
+        };
+        let views = set.views.iter().filter(|view| !view.valid.is_nothing());
+        let mut valid: Vec<_> = views.map(|view| (view.instance.id(), view.valid.clone())).collect();
+        valid.sort_unstable_by_key(|(instance, _)| *instance);
+        let pending = set.pending.iter();
+        let pending = pending.map(|pending| (pending.operator, pending.buffer.id(), pending.cover.clone())).collect();
+        Self { fill, valid, pending }
+    }
+}
+
+/// Whether values of a set, or contributions to it, were never made: the task that was to make them failed.
+pub(super) fn is_spoilt(set: &EquivalenceSet, realm: &Realm) -> bool {
+    let writers = set.views.iter().flat_map(|view| view.writers.events());
+    let contributors = set.pending.iter().flat_map(|pending| pending.writers.iter().copied());
+    let failed = |event| matches!(realm.status(event), EventStatus::Poisoned(_));
+    matches!(set.fill, Some(FillValue::Lost(_))) || writers.chain(contributors).any(failed)
+}
+
+impl Entry {
+    /// The set that the entry is about, if it still has the same points and fields.
+    pub(super) fn find<'a>(&self, data: &'a RegionData) -> Option<&'a EquivalenceSet> {
+        let group = data.group(data.find_group(&self.fields)?);
+        Some(group.set(group.find(&self.shape)?))
+    }
+
+    /// Whether the set is as it was.
+    pub(super) fn holds(&self, data: &RegionData, realm: &Realm) -> bool {
+        self.find(data).is_some_and(|set| Content::of(set) == self.content && !is_spoilt(set, realm))
+    }
+}

@@ -1,0 +1,80 @@
+//! Launches on their way into a trace.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use maniple_realm::UserEvent;
+use maniple_region::Requirement;
+use maniple_space::{AnyPoint, AnyRect};
+use rustc_hash::FxHasher;
+
+use crate::future::Results;
+use crate::launch::TaskLauncher;
+use crate::task::TaskDefinition;
+
+/// A launch that has its results, and is to be analysed or replayed.
+pub(crate) struct Staged {
+    pub(crate) launcher: TaskLauncher,
+    pub(crate) domain: AnyRect,
+    pub(crate) index_launch: bool,
+    pub(crate) results: Arc<Results>,
+    pub(crate) completion: UserEvent,
+}
+
+/// What two launches must have in common for one to be replayed as the other: all but arguments and futures.
+#[derive(Clone)]
+pub(super) struct StageKind {
+    definition: Arc<TaskDefinition>,
+    requirements: Vec<Requirement>,
+    pub(super) domain: AnyRect,
+    index_launch: bool,
+    tag: u64,
+    /// See [`token`].
+    pub(super) token: u64,
+}
+
+impl StageKind {
+    pub(super) fn of(launcher: &TaskLauncher, domain: AnyRect, index_launch: bool) -> Self {
+        Self {
+            definition: Arc::clone(launcher.definition()),
+            requirements: launcher.requirements().to_vec(),
+            domain,
+            index_launch,
+            tag: launcher.tag_number(),
+            token: token(launcher, domain, index_launch),
+        }
+    }
+
+    pub(super) fn definition(&self) -> &Arc<TaskDefinition> {
+        &self.definition
+    }
+
+    /// Whether a launch is one of these.
+    #[inline]
+    pub(super) fn is_same(&self, launcher: &TaskLauncher, domain: AnyRect, index_launch: bool) -> bool {
+        Arc::ptr_eq(&self.definition, launcher.definition())
+            && self.requirements == launcher.requirements()
+            && self.domain == domain
+            && self.index_launch == index_launch
+            && self.tag == launcher.tag_number()
+    }
+
+    /// A point as messages show it.
+    pub(super) fn shown_point(&self, point: AnyPoint) -> Option<AnyPoint> {
+        self.index_launch.then_some(point)
+    }
+
+    /// Whether it is about a region tree.
+    pub(super) fn uses(&self, tree: maniple_region::TreeId) -> bool {
+        self.requirements.iter().any(|requirement| requirement.target.tree().id() == tree)
+    }
+}
+
+/// A number that is the same for launches of one kind, and hardly ever for others.
+pub(super) fn token(launcher: &TaskLauncher, domain: AnyRect, index_launch: bool) -> u64 {
+    let mut hasher = FxHasher::default();
+    Arc::as_ptr(launcher.definition()).hash(&mut hasher);
+    launcher.requirements().hash(&mut hasher);
+    (domain, index_launch, launcher.tag_number()).hash(&mut hasher);
+    hasher.finish()
+}

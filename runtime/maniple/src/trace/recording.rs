@@ -1,0 +1,297 @@
+//! Recording: what the analysis of a stretch of launches did, in program order.
+//!
+//! Nothing is in flight when a recording begins, so whatever a recorded node waits for is another node of the recording, or has happened. What it
+//! would have to wait for if the same stretch had run just before is found by *markers*: events that have triggered already, which stand
+//! for all earlier uses of a set's instances. They are put into each set before the first recorded launch looks at it; a node that comes after
+//! a marker will, in a replay, come after what stands in the marker's place at the end of the run before.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use maniple_mapper::InstanceId;
+use maniple_realm::graph::Edge;
+use maniple_realm::machine::ProcessorId;
+use maniple_realm::transfer::Transfer;
+use maniple_realm::{Event, EventStatus, Realm};
+use maniple_space::AnyPoint;
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::content::{Content, Entry, is_spoilt};
+use super::issuing::PointRecorder;
+use super::launched::StageKind;
+use super::problem::Problem;
+use crate::context::Bound;
+use crate::launch::Sharing;
+use crate::mapping::point::{Chosen, LockedStates};
+use crate::physical::cover::Cover;
+use crate::physical::movement::Preconditions;
+use crate::physical::set::EquivalenceSet;
+use crate::physical::state::RegionState;
+use crate::task::call::PhysicalRegion;
+
+/// A recording under way. Launches are mapped one after the other.
+pub(crate) struct Recording {
+    /// Unlike any other's, to mark the sets that it has seen.
+    id: u64,
+    tape: Mutex<Tape>,
+}
+
+/// What has been recorded.
+#[derive(Default)]
+pub(super) struct Tape {
+    pub(super) stages: Vec<StageTape>,
+    pub(super) nodes: Vec<TapeNode>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) states: Vec<Arc<RegionState>>,
+    pub(super) by_event: FxHashMap<Event, u32>,
+    pub(super) slots: Vec<Slot>,
+    markers: FxHashMap<Event, u32>,
+    marked_instances: FxHashSet<InstanceId>,
+    pub(super) problem: Option<Problem>,
+}
+
+/// One launch.
+pub(super) struct StageTape {
+    pub(super) kind: StageKind,
+    pub(super) bounds: Vec<Bound>,
+    pub(super) sharing: Sharing,
+    pub(super) points: Vec<PointTape>,
+}
+
+/// One point of a launch: enough to do the analysis again.
+pub(super) struct PointTape {
+    pub(super) point: AnyPoint,
+    pub(super) chosen: Chosen,
+    /// The node of its task.
+    pub(super) task: u32,
+    /// The nodes of its copies, fills and applications of reductions, but not those of the refilling of buffers.
+    pub(super) transfers: Vec<u32>,
+}
+
+/// Something that the machine was told to do.
+pub(super) struct TapeNode {
+    pub(super) stage: u32,
+    pub(super) processor: ProcessorId,
+    pub(super) pinned: bool,
+    pub(super) after: Vec<Edge>,
+    /// Markers that it came after, and whether it needs what they stand for.
+    pub(super) after_slots: Vec<(u32, bool)>,
+    pub(super) instances: SmallVec<[InstanceId; 4]>,
+    pub(super) body: NodeTape,
+}
+
+pub(super) enum NodeTape {
+    /// A point of a launch.
+    Task(TaskTape),
+    Transfers(Vec<Transfer>),
+}
+
+pub(super) struct TaskTape {
+    pub(super) point: AnyPoint,
+    pub(super) index: usize,
+    pub(super) variant: usize,
+    pub(super) profile: bool,
+    pub(super) regions: SmallVec<[PhysicalRegion; 4]>,
+}
+
+/// What a marker stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Slot {
+    /// Writers or readers of an instance for the points of a set.
+    View { entry: usize, instance: InstanceId, role: Role },
+    /// Contributors to a buffer that is pending in a set.
+    Pending { entry: usize, buffer: InstanceId },
+    /// What sets have left behind in an instance.
+    Instance(InstanceId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Writers,
+    Readers,
+}
+
+/// A point that has been issued.
+pub(crate) struct RecordedPoint {
+    pub(crate) point: AnyPoint,
+    pub(crate) index: usize,
+    pub(crate) variant: usize,
+    pub(crate) profile: bool,
+    pub(crate) pinned: bool,
+    pub(crate) regions: SmallVec<[PhysicalRegion; 4]>,
+    pub(crate) chosen: Chosen,
+}
+
+impl Recording {
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        Self { id: NUMBER.fetch_add(1, Ordering::Relaxed), tape: Mutex::default() }
+    }
+
+    /// Another launch. Gives its number.
+    pub(super) fn add_stage(&self, kind: StageKind, bounds: Vec<Bound>, sharing: Sharing) -> u32 {
+        let mut tape = self.tape.lock();
+        tape.stages.push(StageTape { kind, bounds, sharing, points: Vec::new() });
+        tape.stages.len() as u32 - 1
+    }
+
+    /// The recording is of no use. Lets go of all that it holds.
+    pub(crate) fn fail(&self, problem: Problem) {
+        let mut tape = self.tape.lock();
+        let problem = tape.problem.unwrap_or(problem);
+        *tape = Tape { problem: Some(problem), stages: std::mem::take(&mut tape.stages), ..Tape::default() };
+        tape.stages.iter_mut().for_each(|stage| stage.points.clear());
+    }
+
+    pub(crate) fn note_creation(&self) {
+        self.fail(Problem::InstancesMade);
+    }
+
+    pub(super) fn take(&self) -> Tape {
+        std::mem::take(&mut *self.tape.lock())
+    }
+
+    /// A launch is about to look at its data: notes what is known of it, and marks it.
+    pub(crate) fn touch(&self, states: &mut LockedStates<'_>, bounds: &[Bound], realm: &Realm) {
+        let mut tape = self.tape.lock();
+        if tape.problem.is_some() {
+            return;
+        }
+        let mut spoilt = false;
+        for bound in bounds {
+            let region = bound.requirement.target.bound();
+            for (fields, state) in &bound.parts {
+                let number = tape.number_of(state);
+                let data = states.of(state);
+                for instance in data.table.instances() {
+                    if tape.marked_instances.insert(instance.id()) {
+                        instance.leave_behind([tape.marker(Slot::Instance(instance.id()), realm)]);
+                    }
+                }
+                let forest = Arc::clone(region.space().forest());
+                for group in data.groups_of(fields) {
+                    let group = data.group_mut(group);
+                    for (set, _) in group.touched(region.space(), forest.shapes()) {
+                        let fields = group.fields.clone();
+                        let set = group.set_mut(set);
+                        if set.mark != self.id {
+                            spoilt |= is_spoilt(set, realm);
+                            set.mark = self.id;
+                            let (shape, content) = (set.shape.clone(), Content::of(set));
+                            tape.entries.push(Entry { state: number, fields, shape, content });
+                            tape.put_markers(set, realm);
+                        }
+                    }
+                }
+            }
+        }
+        drop(tape);
+        if spoilt {
+            self.fail(Problem::Spoilt);
+        }
+    }
+
+    /// Notes a point that was issued, with its task's event.
+    pub(crate) fn add_point(
+        &self,
+        at: &PointRecorder<'_>,
+        point: RecordedPoint,
+        after: &Preconditions,
+        event: Event,
+        realm: &Realm,
+    ) {
+        let mut tape = self.tape.lock();
+        if tape.problem.is_some() {
+            return;
+        }
+        let RecordedPoint { point, index, variant, profile, pinned, regions, chosen } = point;
+        let instances = regions.iter().flat_map(PhysicalRegion::instance_ids).collect();
+        let body = NodeTape::Task(TaskTape { point, index, variant, profile, regions });
+        let task = tape.add_node(at, pinned, instances, body, (after, event), realm);
+        let transfers = at.transfers.take();
+        tape.stages[at.stage as usize].points.push(PointTape { point, chosen, task, transfers });
+    }
+
+    /// Notes transfers between these instances that were issued, with their event. Gives their node.
+    pub(super) fn add_transfers(
+        &self,
+        at: &PointRecorder<'_>,
+        (transfers, instances): (Vec<Transfer>, SmallVec<[InstanceId; 4]>),
+        after: &Preconditions,
+        event: Event,
+        realm: &Realm,
+    ) -> u32 {
+        let mut tape = self.tape.lock();
+        if tape.problem.is_some() {
+            return 0;
+        }
+        tape.add_node(at, false, instances, NodeTape::Transfers(transfers), (after, event), realm)
+    }
+}
+
+impl Tape {
+    fn number_of(&mut self, state: &Arc<RegionState>) -> usize {
+        let known = self.states.iter().position(|known| Arc::ptr_eq(known, state));
+        known.unwrap_or_else(|| {
+            self.states.push(Arc::clone(state));
+            self.states.len() - 1
+        })
+    }
+
+    /// A new event that has triggered.
+    fn marker(&mut self, slot: Slot, realm: &Realm) -> Event {
+        let marker = realm.user_event();
+        realm.trigger(marker);
+        self.markers.insert(marker.event(), self.slots.len() as u32);
+        self.slots.push(slot);
+        marker.event()
+    }
+
+    fn put_markers(&mut self, set: &mut EquivalenceSet, realm: &Realm) {
+        let entry = self.entries.len() - 1;
+        for view in &mut set.views {
+            let instance = view.instance.id();
+            for (uses, role) in [(&mut view.writers, Role::Writers), (&mut view.readers, Role::Readers)] {
+                uses.push(self.marker(Slot::View { entry, instance, role }, realm), Cover::Everything, None);
+            }
+        }
+        for pending in &mut set.pending {
+            let slot = Slot::Pending { entry, buffer: pending.buffer.id() };
+            pending.writers.push(self.marker(slot, realm));
+        }
+    }
+
+    fn add_node(
+        &mut self,
+        at: &PointRecorder<'_>,
+        pinned: bool,
+        instances: SmallVec<[InstanceId; 4]>,
+        body: NodeTape,
+        (after, event): (&Preconditions, Event),
+        realm: &Realm,
+    ) -> u32 {
+        let number = self.nodes.len() as u32;
+        let (mut edges, mut after_slots) = (Vec::new(), Vec::new());
+        let needs = after.needs.iter().map(|&event| (event, true));
+        for (event, needs) in needs.chain(after.follows.iter().map(|&event| (event, false))) {
+            if let Some(&node) = self.by_event.get(&event) {
+                edges.push(Edge { node, needs });
+            } else if let Some(&slot) = self.markers.get(&event) {
+                after_slots.push((slot, needs));
+            } else {
+                match realm.status(event) {
+                    EventStatus::Triggered => {}
+                    EventStatus::Poisoned(_) if !needs => {}
+                    EventStatus::Poisoned(_) => self.problem = self.problem.or(Some(Problem::Spoilt)),
+                    EventStatus::Pending => self.problem = self.problem.or(Some(Problem::OutsideDependence)),
+                }
+            }
+        }
+        self.by_event.insert(event, number);
+        let (stage, processor) = (at.stage, at.processor);
+        self.nodes.push(TapeNode { stage, processor, pinned, after: edges, after_slots, instances, body });
+        number
+    }
+}

@@ -1,0 +1,252 @@
+//! Replays: a template's graph at work, fed with the launches that arrive.
+
+use std::cell::{RefCell, UnsafeCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+
+use maniple_mapper::TaskProfile;
+use maniple_realm::graph::{GraphRuns, GraphWork, Place};
+use maniple_realm::{After, EventStatus, Fault, UserEvent, WorkerContext, fault};
+use smallvec::SmallVec;
+
+use super::launched::Staged;
+use super::session::Wake;
+use super::template::{Node, TaskNode, Template};
+use crate::context::ContextState;
+use crate::error::Error;
+use crate::future::Results;
+use crate::task::call::{Arguments, LeafCall};
+
+/// The runs of one template, one after the other.
+pub(super) struct Replay {
+    pub(super) template: Arc<Template>,
+    context: Arc<ContextState>,
+    /// Launches by run and stage: those of run `r` are in `slots[r & mask]`.
+    slots: Box<[Box<[LaunchSlot]>]>,
+    /// Launches that have been issued and not ended, and one more while others may come.
+    outstanding: AtomicUsize,
+    has_failed: AtomicBool,
+    /// A launch waits for a slot.
+    is_full: AtomicBool,
+    wake: Wake,
+}
+
+/// A launch that is being replayed.
+#[derive(Default)]
+struct LaunchSlot {
+    launched: UnsafeCell<Option<Launched>>,
+    has_failed: AtomicBool,
+}
+
+struct Launched {
+    arguments: Arguments,
+    results: Arc<Results>,
+    completion: UserEvent,
+}
+
+// SAFETY: a slot is written by whoever issues the launch, before the stage's gate is opened and after the slot's last run has ended; in between
+// workers only read it. Gate and end order the accesses.
+unsafe impl Sync for LaunchSlot {}
+
+impl Replay {
+    /// Starts the graph. So many runs may be under way at a time.
+    pub(super) fn start(
+        context: &Arc<ContextState>,
+        template: &Arc<Template>,
+        wake: Wake,
+    ) -> (Arc<Self>, Arc<GraphRuns>) {
+        let stages = template.stages.len();
+        let depth = (LAUNCHES_AHEAD / stages.max(1)).clamp(4, 256).next_power_of_two();
+        let slots = (0..depth).map(|_| (0..stages).map(|_| LaunchSlot::default()).collect()).collect();
+        let replay = Arc::new(Self {
+            template: Arc::clone(template),
+            context: Arc::clone(context),
+            slots,
+            outstanding: AtomicUsize::new(1),
+            has_failed: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
+            wake,
+        });
+        template.guard(true);
+        let realm = context.core.realm();
+        let runs = realm.start_graph(&template.graph, Arc::clone(&replay) as Arc<dyn GraphWork>, depth);
+        (replay, Arc::new(runs))
+    }
+
+    /// How many launches may be in flight without waiting for slots.
+    pub(super) fn window(&self) -> usize {
+        (self.slots.len() - 1) * self.template.stages.len()
+    }
+
+    /// Whether a run's launches may be issued. If not, the session is woken when that may have changed.
+    pub(super) fn has_slot(&self, runs: &GraphRuns, run: u64) -> bool {
+        if runs.is_armed(run) {
+            return true;
+        }
+        self.is_full.store(true, Ordering::Relaxed);
+        // Against the fence in `run_ended`: either we see the armed slot, or it sees that somebody waits.
+        fence(Ordering::SeqCst);
+        runs.is_armed(run)
+    }
+
+    /// Issues a launch, as a stage of a run that has a slot.
+    pub(super) fn issue(self: &Arc<Self>, runs: &Arc<GraphRuns>, run: u64, stage: usize, staged: Staged) {
+        let slot = self.slot(run, stage);
+        let (arguments, sources) = staged.launcher.into_arguments();
+        slot.has_failed.store(false, Ordering::Relaxed);
+        let launched = Launched { arguments, results: staged.results, completion: staged.completion };
+        // SAFETY: the slot's last run has ended, and the stage of this one is not open.
+        unsafe { *slot.launched.get() = Some(launched) };
+        self.outstanding.fetch_add(1, Ordering::Relaxed);
+        if sources.is_empty() {
+            runs.open(run, stage as u32);
+        } else {
+            self.open_after(runs, (run, stage as u32), &sources);
+        }
+    }
+
+    /// Opens a stage when the results that it takes are there.
+    fn open_after(&self, runs: &Arc<GraphRuns>, (run, stage): (u64, u32), sources: &[Arc<Results>]) {
+        let realm = self.context.core.realm();
+        let mut waiting: SmallVec<[_; 4]> = SmallVec::new();
+        for source in sources {
+            match realm.status(source.completion()) {
+                EventStatus::Triggered => {}
+                EventStatus::Pending => waiting.push(source.completion()),
+                EventStatus::Poisoned(fault) => return runs.fail(run, stage, &fault),
+            }
+        }
+        if waiting.is_empty() {
+            return runs.open(run, stage);
+        }
+        let runs = Arc::clone(runs);
+        realm.when(After::needs(&waiting), move |outcome| match outcome {
+            Ok(()) => runs.open(run, stage),
+            Err(fault) => runs.fail(run, stage, fault),
+        });
+    }
+
+    /// No more launches come. The session is woken when all have ended.
+    pub(super) fn settle(&self) {
+        self.launch_ended();
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
+    }
+
+    fn slot(&self, run: u64, stage: usize) -> &LaunchSlot {
+        &self.slots[run as usize & (self.slots.len() - 1)][stage]
+    }
+
+    /// The launch that a node belongs to.
+    fn launched(&self, run: u64, stage: u32) -> &Launched {
+        let launched = self.slot(run, stage as usize).launched.get();
+        // SAFETY: the stage is open, so the slot is not written.
+        unsafe { &*launched }.as_ref().expect("a stage is opened after its launch was put in place")
+    }
+
+    fn launch_ended(&self) {
+        if self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.wake.wake();
+        }
+    }
+
+    fn run_task(&self, run: u64, task: &TaskNode, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        let core = &self.context.core;
+        let stage = &self.template.stages[task.stage as usize];
+        let launched = self.launched(run, task.stage);
+        let name = stage.kind.definition().name();
+        let started = task.profile.then(|| core.now_ns());
+        let call = LeafCall {
+            task: name,
+            point: task.point,
+            domain: stage.kind.domain,
+            processor: context.processor(),
+            regions: &task.regions,
+            arguments: &launched.arguments,
+            taken: RefCell::default(),
+        };
+        let shown = stage.kind.shown_point(task.point);
+        let value = fault::catch(|| (task.body)(&call)).map_err(|fault| Error::of_fault(&fault, name, shown)).flatten();
+        let value = value.map_err(|error| error.of_task(name, shown));
+        if let Some(started) = started {
+            let profile = TaskProfile { processor: context.processor(), started, ended: core.now_ns() };
+            self.context.report(name, &profile);
+        }
+        match value {
+            Ok(value) => {
+                launched.results.set(task.index, Ok(value));
+                Ok(())
+            }
+            Err(error) => {
+                self.fail(run, task, error.clone());
+                Err(error.into())
+            }
+        }
+    }
+
+    #[cold]
+    fn fail(&self, run: u64, task: &TaskNode, error: Error) {
+        self.launched(run, task.stage).results.set(task.index, Err(error));
+        self.slot(run, task.stage as usize).has_failed.store(true, Ordering::Release);
+        self.has_failed.store(true, Ordering::Release);
+    }
+}
+
+impl GraphWork for Replay {
+    fn run(&self, Place { node, run }: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        match &self.template.nodes[node as usize] {
+            Node::Task(task) => self.run_task(run, task, context),
+            Node::Transfers(transfers) => {
+                for transfer in transfers {
+                    // SAFETY: as when it was recorded: the graph orders every use of the fields and points concerned before or after this one.
+                    let moved = unsafe { transfer.execute() };
+                    moved.map_err(|error| {
+                        self.has_failed.store(true, Ordering::Release);
+                        Arc::<Fault>::from(Error::internal(error))
+                    })?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn poisoned(&self, Place { node, run }: Place, fault: &Arc<Fault>) {
+        if let Node::Task(task) = &self.template.nodes[node as usize] {
+            let kind = &self.template.stages[task.stage as usize].kind;
+            let error = Error::of_fault(fault, kind.definition().name(), kind.shown_point(task.point));
+            self.fail(run, task, error);
+        }
+    }
+
+    fn stage_ended(&self, run: u64, stage: u32) {
+        let core = &self.context.core;
+        let Launched { results, completion, .. } = self.launched(run, stage);
+        core.counters.tasks.add(self.template.stages[stage as usize].kind.domain.volume());
+        match self.slot(run, stage as usize).has_failed.load(Ordering::Acquire).then(|| results.first_error()).flatten()
+        {
+            None => {
+                results.forget_sources();
+                core.realm().trigger(*completion);
+            }
+            Some(error) => {
+                // Nobody may be looking, and then the launching task fails.
+                self.context.watch(results);
+                core.realm().poison(*completion, error.clone());
+            }
+        }
+        self.context.operation_retired();
+        self.launch_ended();
+    }
+
+    fn run_ended(&self, _: u64) {
+        fence(Ordering::SeqCst);
+        if self.is_full.load(Ordering::Relaxed) && self.is_full.swap(false, Ordering::Relaxed) {
+            self.wake.wake();
+        }
+    }
+}
+
+/// How many launches are in flight at a time, unless runs have more.
+const LAUNCHES_AHEAD: usize = 512;

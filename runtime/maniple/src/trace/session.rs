@@ -1,0 +1,493 @@
+//! Sessions: a stretch of a context's stream in which traces are recorded and replayed.
+//!
+//! To the stream a session is one operation, a fence: it begins when everything before has ended, and what comes after waits for its end. Inside,
+//! it is a state machine. Whenever nothing is in flight it *decides*: if a template fits the state of the data, runs are replayed;
+//! otherwise one run is recorded, or just passed on to the analysis, in a stream of its own. Then it waits until all of that has ended, and
+//! decides anew.
+//!
+//! Launches that arrive while nothing is decided yet wait in line. The launching task never waits.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use maniple_realm::{After, Class, Fault, Spawn};
+use maniple_region::Requirement;
+use maniple_space::AnyRect;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::launched::{StageKind, Staged, token};
+use super::problem::Problem;
+use super::recording::Recording;
+use super::replay::Replay;
+use super::template::Template;
+use super::trace::Trace;
+use crate::context::{ContextState, Renewed, Stream};
+use crate::error::Error;
+use crate::future::Results;
+use crate::launch::{TaskLauncher, check};
+use crate::operation::Operation;
+use crate::task_operation::TaskOperation;
+use maniple_realm::graph::GraphRuns;
+
+/// A session in progress.
+pub(crate) struct Session {
+    this: Weak<Mutex<Session>>,
+    context: Arc<ContextState>,
+    trace: Arc<Mutex<Trace>>,
+    /// The operation that stands for the session in the stream.
+    operation: Option<Arc<Operation>>,
+    /// Whether runs have a length of their own, known from before: those of traces that were found.
+    run_length: Option<usize>,
+    phase: Phase,
+    /// What has arrived and is still to be looked at.
+    line: VecDeque<Arrival>,
+    /// How many launches the run has that arrives.
+    arrived: usize,
+    is_closed: bool,
+    /// What is analysed goes through this stream.
+    inner: Stream,
+    next_sequence: u64,
+}
+
+/// What arrives.
+enum Arrival {
+    Launch(Staged),
+    EndOfRun,
+}
+
+enum Phase {
+    /// Operations from before the session are in flight, or what the last phase has issued.
+    Waiting(Option<Ended>),
+    /// Nothing is in flight: the next launch decides.
+    Idle,
+    Recording(Arc<Recording>, Option<Arc<Operation>>),
+    /// The rest of a run is analysed, and no more.
+    Passing,
+    Replaying(Replaying),
+}
+
+struct Replaying {
+    replay: Arc<Replay>,
+    runs: Arc<GraphRuns>,
+    run: u64,
+    stage: usize,
+}
+
+/// What has to be done when nothing is in flight any more.
+enum Ended {
+    Recording(Arc<Recording>),
+    Replaying(Replaying),
+    Passing,
+}
+
+/// What has become of a launch.
+pub(crate) enum Taken {
+    /// It is in the session, with these results.
+    Yes(Arc<Results>),
+    /// It does not belong there.
+    No(TaskLauncher),
+}
+
+/// Wakes a session, on a worker.
+#[derive(Clone)]
+pub(super) struct Wake(Weak<Mutex<Session>>, Arc<ContextState>);
+
+impl Wake {
+    pub(super) fn wake(&self) {
+        let session = self.0.clone();
+        let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
+        self.1.core.realm().spawn(spawn, move || {
+            if let Some(session) = session.upgrade() {
+                session.lock().wake();
+            }
+        });
+    }
+}
+
+impl Session {
+    pub(crate) fn new(
+        context: &Arc<ContextState>,
+        trace: Arc<Mutex<Trace>>,
+        run_length: Option<usize>,
+    ) -> Arc<Mutex<Self>> {
+        Arc::new_cyclic(|this| {
+            Mutex::new(Self {
+                this: this.clone(),
+                context: Arc::clone(context),
+                trace,
+                operation: None,
+                run_length,
+                phase: Phase::Waiting(None),
+                line: VecDeque::new(),
+                arrived: 0,
+                is_closed: false,
+                inner: Stream::default(),
+                next_sequence: 0,
+            })
+        })
+    }
+
+    /// What is launched in the session comes after this number in program order.
+    pub(crate) fn number_from(&mut self, sequence: u64) {
+        self.next_sequence = sequence;
+    }
+
+    /// Everything before the session has been mapped: waits until it has ended.
+    pub(crate) fn begin(&mut self, operation: &Arc<Operation>, earlier: &[maniple_realm::Event]) {
+        self.operation = Some(Arc::clone(operation));
+        let wake = self.waker();
+        self.context.core.realm().when(After::follows(earlier), move |_| wake.wake());
+    }
+
+    /// Takes in the launch that comes next in program order. Of a trace that was found, only if it is the one that the trace has in this place.
+    pub(crate) fn take(
+        &mut self,
+        launcher: TaskLauncher,
+        domain: AnyRect,
+        index_launch: bool,
+        expected: Option<u64>,
+    ) -> Taken {
+        if self.is_closed || expected.is_some_and(|expected| self.token_of(&launcher, domain, index_launch) != expected)
+        {
+            return Taken::No(launcher);
+        }
+        let (results, completion) = self.new_results(&launcher, domain);
+        let staged = Staged { launcher, domain, index_launch, results: Arc::clone(&results), completion };
+        self.arrived += 1;
+        self.arrive(Arrival::Launch(staged));
+        if self.run_length == Some(self.arrived) {
+            self.end_run();
+        }
+        Taken::Yes(results)
+    }
+
+    /// What a launch is to those who look for repeats. Cheap for the one that a replay expects.
+    pub(crate) fn token_of(&mut self, launcher: &TaskLauncher, domain: AnyRect, index_launch: bool) -> u64 {
+        if let Phase::Replaying(replaying) = &mut self.phase
+            && self.line.is_empty()
+            && replaying.expects(launcher, domain, index_launch)
+        {
+            return replaying.replay.template.stages[replaying.stage].kind.token;
+        }
+        token(launcher, domain, index_launch)
+    }
+
+    /// The program has come to the end of a run.
+    pub(crate) fn end_run(&mut self) {
+        self.arrived = 0;
+        self.arrive(Arrival::EndOfRun);
+    }
+
+    /// Whether the next launch is the first one of a run.
+    pub(crate) fn is_between_runs(&self) -> bool {
+        self.arrived == 0
+    }
+
+    /// No more launches come. From now on it counts that the session has not ended.
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+        self.context.operation_begins();
+        match &self.phase {
+            Phase::Waiting(_) => {}
+            Phase::Idle => self.finish(),
+            Phase::Recording(..) | Phase::Passing | Phase::Replaying(_) if self.line.is_empty() => self.settle(),
+            Phase::Recording(..) | Phase::Passing | Phase::Replaying(_) => {}
+        }
+    }
+
+    fn waker(&self) -> Wake {
+        Wake(self.this.clone(), Arc::clone(&self.context))
+    }
+
+    fn new_results(&mut self, launcher: &TaskLauncher, domain: AnyRect) -> (Arc<Results>, maniple_realm::UserEvent) {
+        let realm = self.context.core.realm();
+        let completion = realm.user_event();
+        let sources = launcher.sources().to_vec();
+        (Results::new(realm, launcher.definition().name(), domain, completion.event(), sources), completion)
+    }
+
+    fn arrive(&mut self, arrival: Arrival) {
+        if matches!(self.phase, Phase::Waiting(_)) || !self.line.is_empty() {
+            self.line.push_back(arrival);
+            return;
+        }
+        self.line.push_back(arrival);
+        self.go_on();
+    }
+
+    /// Something that was waited for has happened.
+    fn wake(&mut self) {
+        if let Phase::Waiting(ended) = &mut self.phase {
+            let ended = ended.take();
+            self.phase = Phase::Idle;
+            match ended {
+                None | Some(Ended::Passing) => {}
+                Some(Ended::Recording(recording)) => self.conclude_recording(&recording),
+                Some(Ended::Replaying(replaying)) => self.conclude_replay(&replaying),
+            }
+        }
+        self.go_on();
+    }
+
+    /// Looks at what stands in line, as far as that is possible now.
+    fn go_on(&mut self) {
+        loop {
+            let Some(arrival) = self.line.pop_front() else {
+                if self.is_closed {
+                    match self.phase {
+                        Phase::Idle => self.finish(),
+                        Phase::Waiting(_) => {}
+                        _ => self.settle(),
+                    }
+                }
+                return;
+            };
+            match arrival {
+                Arrival::Launch(staged) => {
+                    if let Some(later) = self.launch(staged) {
+                        self.line.push_front(Arrival::Launch(later));
+                        return;
+                    }
+                }
+                Arrival::EndOfRun => self.run_ended(),
+            }
+            if matches!(self.phase, Phase::Waiting(_)) {
+                return;
+            }
+        }
+    }
+
+    /// Takes the launch that is first in line. Gives it back if it has to wait.
+    fn launch(&mut self, staged: Staged) -> Option<Staged> {
+        if let Phase::Idle = self.phase {
+            self.decide();
+        }
+        match &mut self.phase {
+            Phase::Waiting(_) | Phase::Idle => Some(staged),
+            Phase::Recording(..) | Phase::Passing => {
+                self.analyse(staged);
+                None
+            }
+            Phase::Replaying(replaying) => {
+                let expected = replaying.expects(&staged.launcher, staged.domain, staged.index_launch);
+                if !expected || replaying.has_to_end() {
+                    if !expected {
+                        tracing::debug!(problem = %Problem::DifferentLaunches, "a replay is given up");
+                        self.context.core.counters.replays_given_up.add(1);
+                    }
+                    self.settle();
+                    return Some(staged);
+                }
+                replaying.issue(staged)
+            }
+        }
+    }
+
+    /// The run that was looked at is complete.
+    fn run_ended(&mut self) {
+        match &self.phase {
+            Phase::Replaying(Replaying { stage: 0, replay, .. }) if replay.template.is_idempotent => {
+                self.context.core.counters.replays.add(1);
+            }
+            Phase::Replaying(Replaying { stage: 0, .. }) => {
+                self.context.core.counters.replays.add(1);
+                self.settle();
+            }
+            Phase::Waiting(_) | Phase::Idle => {}
+            Phase::Recording(..) | Phase::Passing | Phase::Replaying(_) => self.settle(),
+        }
+    }
+
+    /// Nothing is in flight: chooses what is done with the next run.
+    fn decide(&mut self) {
+        let realm = self.context.core.realm();
+        let mut trace = self.trace.lock();
+        if let Some(template) = trace.find(realm) {
+            drop(trace);
+            let (replay, runs) = Replay::start(&self.context, &template, self.waker());
+            self.context.set_window(replay.window());
+            self.phase = Phase::Replaying(Replaying { replay, runs, run: 0, stage: 0 });
+        } else if trace.wants_recording() {
+            drop(trace);
+            self.context.core.recordings.begin();
+            self.phase = Phase::Recording(Arc::new(Recording::new()), None);
+        } else {
+            drop(trace);
+            self.phase = Phase::Passing;
+        }
+    }
+
+    /// Nothing more is issued in this phase: waits for its end.
+    fn settle(&mut self) {
+        let realm = self.context.core.realm().clone();
+        let wake = self.waker();
+        match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Replaying(replaying) => {
+                let replay = Arc::clone(&replaying.replay);
+                self.phase = Phase::Waiting(Some(Ended::Replaying(replaying)));
+                replay.settle();
+            }
+            analysed => {
+                let ended = match analysed {
+                    Phase::Recording(recording, _) => Ended::Recording(recording),
+                    _ => Ended::Passing,
+                };
+                self.phase = Phase::Waiting(Some(ended));
+                let inner = std::mem::take(&mut self.inner);
+                let ends: SmallVec<[_; 8]> =
+                    inner.recent().iter().map(|operation| operation.completion.event()).collect();
+                realm.when(After::follows(&ends), move |_| wake.wake());
+            }
+        }
+    }
+
+    /// Sends a launch through the analysis.
+    fn analyse(&mut self, staged: Staged) {
+        let Staged { launcher, domain, index_launch, results, completion } = staged;
+        if let Err(error) = self.try_to_analyse(launcher, (domain, index_launch), &results, completion) {
+            if let Phase::Recording(recording, _) = &self.phase {
+                recording.fail(Problem::NotMapped);
+            }
+            let realm = self.context.core.realm();
+            self.context.watch(&results);
+            realm.poison(completion, Arc::<Fault>::from(error));
+            self.context.operation_retired();
+        }
+    }
+
+    fn try_to_analyse(
+        &mut self,
+        launcher: TaskLauncher,
+        (domain, index_launch): (AnyRect, bool),
+        results: &Arc<Results>,
+        completion: maniple_realm::UserEvent,
+    ) -> Result<(), Error> {
+        let context = Arc::clone(&self.context);
+        let name = launcher.definition().name().to_owned();
+        let mut renewed = Vec::new();
+        let mut bind =
+            |requirement: &Requirement| context.bind_and(&name, requirement.clone(), &mut |zero| renewed.push(zero));
+        let bounds = launcher.requirements().iter().map(&mut bind).collect::<Result<Vec<_>, _>>()?;
+        for zero in renewed {
+            self.zero(zero);
+        }
+        let sharing = check(&name, &bounds, &domain, index_launch)?;
+        let mut producers = Results::producers(launcher.sources());
+        let recorded = match &self.phase {
+            Phase::Recording(recording, previous) => {
+                // Launches are mapped one after the other, so that the recording is in program order.
+                producers.extend(previous.iter().cloned());
+                if bounds.iter().any(|bound| context.is_borrowed(bound)) {
+                    recording.fail(Problem::Borrowed);
+                }
+                let kind = StageKind::of(&launcher, domain, index_launch);
+                Some((Arc::clone(recording), recording.add_stage(kind, bounds.clone(), sharing.clone())))
+            }
+            _ => None,
+        };
+        let task = launcher.into_task(index_launch, domain, sharing);
+        self.next_sequence += 1;
+        self.inner.set_sequence(self.next_sequence);
+        let operation = context.submit_to(&mut self.inner, &bounds, (&producers, completion), |_, submission| {
+            Arc::new(TaskOperation::new(&context, task, bounds.clone(), (submission, results), recorded))
+        });
+        results.produced_by(&operation);
+        context.watch(results);
+        operation.release();
+        if let Phase::Recording(_, previous) = &mut self.phase {
+            *previous = Some(operation);
+        }
+        Ok(())
+    }
+
+    /// Fields that took the ids of freed ones start as zero.
+    fn zero(&mut self, zero: Renewed) {
+        if let Phase::Recording(recording, _) = &self.phase {
+            recording.fail(Problem::NotMapped);
+        }
+        self.next_sequence += 1;
+        self.inner.set_sequence(self.next_sequence);
+        self.context.operation_begins();
+        let operation = self.context.zero_in(&mut self.inner, zero);
+        operation.release();
+    }
+
+    /// Makes a template of what was recorded.
+    fn conclude_recording(&mut self, recording: &Recording) {
+        let core = &self.context.core;
+        let compiled = Template::compile(recording.take(), core.realm());
+        core.recordings.end();
+        match compiled {
+            Ok(template) => {
+                core.counters.recordings.add(1);
+                self.trace.lock().add(template);
+            }
+            Err(problem) => self.trace.lock().failed(problem),
+        }
+    }
+
+    /// What was replayed becomes known of the data.
+    fn conclude_replay(&mut self, replaying: &Replaying) {
+        let Replaying { replay, runs, run, stage } = replaying;
+        let template = &replay.template;
+        template.guard(false);
+        self.context.set_window(usize::MAX);
+        let sequence = self.next_sequence;
+        self.next_sequence += template.stages.len() as u64;
+        if !replay.has_failed() {
+            if !template.is_idempotent && *stage == 0 && *run > 0 {
+                template.catch_up(&self.context, 0, template.stages.len(), sequence, &FxHashMap::default());
+            }
+            if *stage > 0 {
+                template.catch_up(&self.context, *run, *stage, sequence, &FxHashMap::default());
+            }
+            return;
+        }
+        let faults = runs.faults().into_iter().collect();
+        let last = if *stage > 0 { *run + 1 } else { *run };
+        let first = super::aftermath::first_run(&faults).min(last);
+        for at in first..last {
+            let stages = if at == *run { *stage } else { template.stages.len() };
+            template.catch_up(&self.context, at, stages, sequence, &faults);
+        }
+    }
+
+    /// All is done: what comes after the session may begin.
+    fn finish(&mut self) {
+        if let Some(operation) = self.operation.take() {
+            operation.mark_mapped();
+            operation.retire(Ok(()));
+        }
+    }
+}
+
+impl Replaying {
+    /// Whether nothing more can be replayed without a look at the state of the data.
+    fn has_to_end(&self) -> bool {
+        let Self { replay, run, stage, .. } = self;
+        *stage == 0 && (replay.has_failed() || (*run > 0 && !replay.template.is_idempotent))
+    }
+
+    fn expects(&self, launcher: &TaskLauncher, domain: AnyRect, index_launch: bool) -> bool {
+        self.replay
+            .template
+            .stages
+            .get(self.stage)
+            .is_some_and(|stage| stage.kind.is_same(launcher, domain, index_launch))
+    }
+
+    /// Issues the launch that is expected. Gives it back if there is no slot for its run.
+    fn issue(&mut self, staged: Staged) -> Option<Staged> {
+        if self.stage == 0 && !self.replay.has_slot(&self.runs, self.run) {
+            return Some(staged);
+        }
+        self.replay.issue(&self.runs, self.run, self.stage, staged);
+        self.stage += 1;
+        if self.stage == self.replay.template.stages.len() {
+            (self.run, self.stage) = (self.run + 1, 0);
+        }
+        None
+    }
+}

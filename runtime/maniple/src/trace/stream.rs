@@ -1,0 +1,291 @@
+//! Where launches of a context go: into the session under way, a new one, or the stream.
+
+use std::sync::Arc;
+
+use maniple_realm::Event;
+use maniple_space::AnyRect;
+use parking_lot::Mutex;
+
+use super::automatic::Automatic;
+use super::launched::token;
+use super::mining::CandidateId;
+use super::session::{Session, Taken};
+use super::trace::{TraceBook, TraceId};
+use crate::context::{Context, ContextState};
+use crate::error::Result;
+use crate::future::Results;
+use crate::launch::TaskLauncher;
+use crate::operation::{Mappable, Operation};
+
+/// What a context knows of its traces.
+#[derive(Default)]
+pub(crate) struct Tracing {
+    book: TraceBook,
+    session: Option<(TraceId, Arc<Mutex<Session>>)>,
+    automatic: Automatic,
+}
+
+/// The operation that stands for a session in the stream.
+struct SessionOperation {
+    session: Arc<Mutex<Session>>,
+    earlier: Vec<Event>,
+}
+
+impl Mappable for SessionOperation {
+    fn name(&self) -> &str {
+        "trace"
+    }
+
+    fn map(&self, operation: &Arc<Operation>) {
+        self.session.lock().begin(operation, &self.earlier);
+    }
+}
+
+impl Context {
+    /// Marks launches that repeat: they are analysed and mapped the first time or two, and replayed from then on, at a fraction of the cost
+    /// (Lee et al., *Dynamic Tracing*, SC'18). `name` tells this stretch of the program from other ones of the same task.
+    ///
+    /// ```
+    /// use maniple::prelude::*;
+    ///
+    /// #[derive(Fields)]
+    /// struct Cell {
+    ///     value: f64,
+    /// }
+    ///
+    /// #[task(leaf)]
+    /// fn double(#[writes(value)] cells: Piece<Cell>) {
+    ///     cells.points().for_each(|point| cells.value[point] *= 2.0);
+    /// }
+    ///
+    /// let runtime = Runtime::builder().workers(2).build()?;
+    /// let sum = runtime.run(async |cx: &Context| {
+    ///     let cells = cx.region::<Cell>(4)?;
+    ///     let pieces = cells.partition(2).equal()?;
+    ///     cx.fill(&cells, Cell::value, 1.0)?;
+    ///     for _ in 0..10 {
+    ///         cx.trace("step", |cx| {
+    ///             cx.index_launch(2, double(&pieces));
+    ///         });
+    ///     }
+    ///     Ok(cx.map_read(&cells, Cell::value).await?.to_vec().iter().sum::<f64>())
+    /// })?;
+    /// assert_eq!(sum, 4096.0);
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    ///
+    /// Results are those of the program without the call, whatever is launched. Launches of the same tasks on the same data are replayed with the
+    /// mapper's answers of the recorded run; arguments and futures may differ. Launches that differ from those recorded are analysed as usual, which
+    /// [`Statistics::replays_given_up`](crate::Statistics::replays_given_up) counts. What is not replayed: tasks that launch tasks; fills, inline
+    /// mappings and fences, which end a replay; and whatever is launched where a task holds data mapped. A `trace` within another belongs to the
+    /// outer one.
+    ///
+    /// A stretch between the `trace` calls of a loop costs: the runs of a trace follow one another without a look at the state of the data only
+    /// if nothing is launched in between.
+    pub fn trace<R>(&self, name: &'static str, body: impl FnOnce(&Self) -> R) -> R {
+        self.state.begin_trace(name);
+        let end = EndOfTrace(&self.state);
+        let result = body(self);
+        drop(end);
+        result
+    }
+}
+
+/// Ends a run of a trace, even if the body panics.
+struct EndOfTrace<'a>(&'a Arc<ContextState>);
+
+impl Drop for EndOfTrace<'_> {
+    fn drop(&mut self) {
+        self.0.end_trace();
+    }
+}
+
+impl ContextState {
+    fn begin_trace(self: &Arc<Self>, name: &'static str) {
+        let mut tracing = self.tracing.lock();
+        tracing.book.depth += 1;
+        if tracing.book.depth > 1 {
+            return;
+        }
+        let id = TraceId::Named(name);
+        match &tracing.session {
+            Some((current, session)) if *current == id && session.lock().is_between_runs() => {}
+            _ => {
+                tracing.interrupt(self);
+                tracing.start(self, id, None);
+            }
+        }
+    }
+
+    fn end_trace(self: &Arc<Self>) {
+        let mut tracing = self.tracing.lock();
+        tracing.book.depth -= 1;
+        if tracing.book.depth == 0
+            && let Some((_, session)) = &tracing.session
+        {
+            session.lock().end_run();
+        }
+    }
+
+    /// Something that is no launch is about to enter the stream.
+    pub(crate) fn leave_session(&self) {
+        self.tracing.lock().interrupt(self);
+    }
+
+    /// A region was destroyed.
+    pub(crate) fn forget_traces_of(&self, tree: maniple_region::TreeId) {
+        let mut tracing = self.tracing.lock();
+        tracing.interrupt(self);
+        tracing.book.forget_tree(tree);
+    }
+
+    /// Takes a launch into a session, or hands it to `untraced`.
+    pub(crate) fn trace_launch(
+        self: &Arc<Self>,
+        launcher: TaskLauncher,
+        domain: AnyRect,
+        index_launch: bool,
+        untraced: impl FnOnce(TaskLauncher) -> Result<Arc<Results>>,
+    ) -> Result<Arc<Results>> {
+        if !self.core.is_tracing() {
+            return untraced(launcher);
+        }
+        self.throttle();
+        let mut tracing = self.tracing.lock();
+        // Counted before it may end.
+        self.operation_begins();
+        let taken = match tracing.book.depth {
+            0 => tracing.launch_outside(self, launcher, domain, index_launch),
+            _ => tracing.launch_inside(launcher, domain, index_launch),
+        };
+        match taken {
+            Taken::Yes(results) => Ok(results),
+            Taken::No(launcher) => {
+                self.operation_retired();
+                untraced(launcher)
+            }
+        }
+    }
+}
+
+impl Tracing {
+    /// Within a trace that the program has named.
+    fn launch_inside(&mut self, launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Taken {
+        let Some((_, session)) = &self.session else { return Taken::No(launcher) };
+        session.lock().take(launcher, domain, index_launch, None)
+    }
+
+    /// Where the program has said nothing.
+    fn launch_outside(
+        &mut self,
+        context: &Arc<ContextState>,
+        launcher: TaskLauncher,
+        domain: AnyRect,
+        index_launch: bool,
+    ) -> Taken {
+        if let Some((TraceId::Named(_), _)) = &self.session {
+            self.close();
+        }
+        if !context.core.is_tracing_automatically() {
+            return Taken::No(launcher);
+        }
+        if let (Some((_, session)), Some((_, expected))) = (&self.session, self.automatic.expected()) {
+            let taken = session.lock().take(launcher, domain, index_launch, Some(expected));
+            return match taken {
+                Taken::Yes(results) => {
+                    self.automatic.push(expected, context.core.realm());
+                    Taken::Yes(results)
+                }
+                Taken::No(launcher) => {
+                    self.automatic.abandon();
+                    self.close();
+                    self.launch_elsewhere(context, launcher, domain, index_launch)
+                }
+            };
+        }
+        self.launch_elsewhere(context, launcher, domain, index_launch)
+    }
+
+    /// No run is under way: maybe one begins.
+    fn launch_elsewhere(
+        &mut self,
+        context: &Arc<ContextState>,
+        launcher: TaskLauncher,
+        domain: AnyRect,
+        index_launch: bool,
+    ) -> Taken {
+        let token = match &self.session {
+            // Nearly always the same trace begins anew, and its first launch is known by comparing.
+            Some((_, session)) => session.lock().token_of(&launcher, domain, index_launch),
+            None => token(&launcher, domain, index_launch),
+        };
+        let begun = self.automatic.begin(token);
+        self.forget_candidates();
+        let Some((id, length)) = begun else {
+            self.close();
+            self.automatic.push(token, context.core.realm());
+            return Taken::No(launcher);
+        };
+        if !matches!(&self.session, Some((TraceId::Found(current), _)) if *current == id) {
+            self.close();
+            self.start(context, TraceId::Found(id), Some(length));
+        }
+        let taken = match &self.session {
+            Some((_, session)) => session.lock().take(launcher, domain, index_launch, Some(token)),
+            None => Taken::No(launcher),
+        };
+        match &taken {
+            Taken::Yes(_) => {
+                self.automatic.push(token, context.core.realm());
+            }
+            Taken::No(_) => {
+                self.automatic.abandon();
+                self.close();
+                self.automatic.push(token, context.core.realm());
+            }
+        }
+        taken
+    }
+
+    /// Begins a session, unless there is something that it could not go with.
+    fn start(&mut self, context: &Arc<ContextState>, id: TraceId, run_length: Option<usize>) {
+        if !context.core.is_tracing() || context.mappings_in_use() > 0 {
+            return;
+        }
+        let (trace, is_new) = self.book.get(id);
+        if is_new {
+            context.core.register_trace(&trace);
+        }
+        let session = Session::new(context, trace, run_length);
+        let completion = context.core.realm().user_event();
+        let operation = context.submit_session(completion, |earlier| {
+            Arc::new(SessionOperation { session: Arc::clone(&session), earlier })
+        });
+        if let Ok(sequence) = operation {
+            session.lock().number_from(sequence);
+            self.session = Some((id, session));
+        }
+    }
+
+    /// Ends the session under way, if there is one.
+    fn close(&mut self) {
+        if let Some((_, session)) = self.session.take() {
+            session.lock().close();
+        }
+    }
+
+    fn interrupt(&mut self, context: &ContextState) {
+        self.close();
+        if context.core.is_tracing_automatically() {
+            self.automatic.interrupt(context.core.realm());
+            self.forget_candidates();
+        }
+    }
+
+    fn forget_candidates(&mut self) {
+        for id in self.automatic.take_forgotten() {
+            let id: CandidateId = id;
+            self.book.forget(TraceId::Found(id));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Traces of a context, and the templates that were recorded of them.
+
+use std::sync::Arc;
+
+use maniple_region::TreeId;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use super::mining::CandidateId;
+use super::problem::Problem;
+use super::template::Template;
+use maniple_realm::Realm;
+
+/// Names a trace within its context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum TraceId {
+    /// One that the program has named.
+    Named(&'static str),
+    /// One that was found in the stream of launches.
+    Found(CandidateId),
+}
+
+/// A stretch of launches that repeats.
+#[derive(Default)]
+pub(crate) struct Trace {
+    /// What was recorded: a template for each state that the data was found in. The one used last comes last.
+    templates: Vec<Arc<Template>>,
+    /// Recordings in a row that were of no use.
+    failures: u32,
+    /// So many runs are not recorded.
+    rest: u32,
+}
+
+/// So many templates are kept of a trace.
+const MOST_TEMPLATES: usize = 16;
+
+/// After so many recordings in a row that were of no use, fewer and fewer are made.
+const PATIENCE: u32 = 4;
+
+impl Trace {
+    /// The template whose launches would find everything as it is.
+    pub(super) fn find(&mut self, realm: &Realm) -> Option<Arc<Template>> {
+        let found = self.templates.iter().rposition(|template| template.holds(realm))?;
+        let template = self.templates.remove(found);
+        self.templates.push(Arc::clone(&template));
+        Some(template)
+    }
+
+    /// Whether the next run is to be recorded.
+    pub(super) fn wants_recording(&mut self) -> bool {
+        if self.rest > 0 {
+            self.rest -= 1;
+            return false;
+        }
+        true
+    }
+
+    pub(super) fn add(&mut self, template: Template) {
+        if self.templates.len() == MOST_TEMPLATES {
+            self.templates.remove(0);
+        }
+        self.templates.push(Arc::new(template));
+        self.failures = 0;
+    }
+
+    /// A recording was of no use. The time until the next one grows, to a limit.
+    pub(super) fn failed(&mut self, problem: Problem) {
+        self.failures += 1;
+        if self.failures > PATIENCE {
+            self.rest = 1 << (self.failures - PATIENCE).min(10);
+        }
+        tracing::debug!(%problem, failures = self.failures, "a recording of a trace is of no use");
+    }
+
+    /// Lets go of all templates that are not being replayed. Whether there were any.
+    pub(crate) fn forget_templates(&mut self) -> bool {
+        let before = self.templates.len();
+        self.templates.retain(|template| Arc::strong_count(template) > 1);
+        self.templates.len() < before
+    }
+
+    fn forget_tree(&mut self, tree: TreeId) {
+        let uses = |template: &Arc<Template>| template.stages.iter().any(|stage| stage.kind.uses(tree));
+        self.templates.retain(|template| !uses(template));
+    }
+}
+
+/// All traces of a context.
+#[derive(Default)]
+pub(crate) struct TraceBook {
+    traces: FxHashMap<TraceId, Arc<Mutex<Trace>>>,
+    /// How many `trace` calls the program is inside of.
+    pub(crate) depth: usize,
+}
+
+impl TraceBook {
+    /// A trace, and whether it is new.
+    pub(crate) fn get(&mut self, id: TraceId) -> (Arc<Mutex<Trace>>, bool) {
+        let mut is_new = false;
+        let trace = self.traces.entry(id).or_insert_with(|| {
+            is_new = true;
+            Arc::default()
+        });
+        (Arc::clone(trace), is_new)
+    }
+
+    pub(crate) fn forget(&mut self, id: TraceId) {
+        self.traces.remove(&id);
+    }
+
+    /// A region was destroyed.
+    pub(crate) fn forget_tree(&mut self, tree: TreeId) {
+        self.traces.values().for_each(|trace| trace.lock().forget_tree(tree));
+    }
+}
