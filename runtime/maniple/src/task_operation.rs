@@ -51,7 +51,7 @@ pub(crate) struct TaskState {
     sequence: u64,
     /// The execution fence before the launch.
     barrier: Event,
-    /// Points that have not ended.
+    /// Points that have not ended; and one more, in a recording, until all have been mapped: it is complete then.
     unfinished: AtomicUsize,
     /// Points that have not been mapped; virtually mapped ones count until they end.
     unmapped: AtomicUsize,
@@ -77,7 +77,7 @@ impl TaskOperation {
             results,
             sequence: submission.sequence,
             barrier: submission.barrier,
-            unfinished: AtomicUsize::new(points),
+            unfinished: AtomicUsize::new(points + usize::from(recorded.is_some())),
             unmapped: AtomicUsize::new(points),
             failed: AtomicBool::new(false),
             recorded,
@@ -391,6 +391,9 @@ impl TaskState {
     fn point_mapped(&self, operation: &Operation) {
         if self.unmapped.fetch_sub(1, Ordering::AcqRel) == 1 {
             operation.mark_mapped();
+            if self.recorded.is_some() {
+                self.finish_one(operation);
+            }
         }
     }
 
@@ -431,6 +434,10 @@ impl TaskState {
             self.failed.store(true, Ordering::Release);
         }
         self.results.set(index, value);
+        self.finish_one(operation);
+    }
+
+    fn finish_one(&self, operation: &Operation) {
         if self.unfinished.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
