@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::context::{Bound, Context, ContextState, Renewed, Stream};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
-use crate::future::{Future, Results};
+use crate::future::{Future, Origin, Results, Sources};
 use crate::launch::{Launch, TaskLauncher};
 use crate::operation::{Mappable, Operation};
 use crate::physical::state::RegionState;
@@ -91,7 +91,7 @@ impl ContextState {
     fn fence(self: &Arc<Self>, kind: Fence) -> Future<()> {
         let (realm, one) = (self.core.realm(), AnyRect::from(Rect::<1>::from(0..1)));
         let completion = realm.user_event();
-        let results = Results::new(realm, kind.name(), one, completion.event(), Vec::new());
+        let results = Results::new(realm, Origin::BuiltIn(kind.name()), one, completion.event(), Sources::new());
         let operation = self.submit_fence(kind == Fence::Execution, completion, |earlier| {
             let after = if kind == Fence::Execution { earlier } else { Vec::new() };
             Arc::new(FenceOperation { kind, context: Arc::clone(self), after, results: Arc::clone(&results) })

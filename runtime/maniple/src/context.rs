@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::{Machine, ProcessorId};
@@ -70,6 +70,7 @@ pub(crate) struct ContextState {
     in_flight: AtomicUsize,
     /// Somebody waits for `in_flight` to fall to the number.
     waiter: Mutex<Option<(usize, UserEvent)>>,
+    has_waiter: AtomicBool,
     launched: Mutex<Launched>,
     /// Locked for as long as a launch takes, before the stream.
     pub(crate) tracing: Mutex<Tracing>,
@@ -172,6 +173,7 @@ impl ContextState {
             stream: Mutex::default(),
             in_flight: AtomicUsize::new(0),
             waiter: Mutex::new(None),
+            has_waiter: AtomicBool::new(false),
             launched: Mutex::default(),
             tracing: Mutex::default(),
             replay_window: AtomicUsize::new(usize::MAX),
@@ -543,6 +545,7 @@ impl ContextState {
         }
         let event = self.core.realm().user_event();
         *waiter = Some((limit, event));
+        self.has_waiter.store(true, Ordering::SeqCst);
         drop(waiter);
         // The last operation may have ended before we were seen waiting.
         self.wake_waiter();
@@ -555,8 +558,12 @@ impl ContextState {
     }
 
     fn wake_waiter(&self) {
+        if !self.has_waiter.load(Ordering::SeqCst) {
+            return;
+        }
         let mut waiter = self.waiter.lock();
         if let Some((_, event)) = waiter.take_if(|(limit, _)| self.in_flight.load(Ordering::SeqCst) < *limit) {
+            self.has_waiter.store(false, Ordering::SeqCst);
             drop(waiter);
             self.core.realm().trigger(event);
         }

@@ -15,21 +15,41 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
+use crate::once::Once;
 use crate::operation::Operation;
-use crate::task::Value;
+use crate::task::{TaskDefinition, Value};
+
+/// Results that others are computed from.
+pub(crate) type Sources = SmallVec<[Arc<Results>; 2]>;
+
+/// What results are the results of.
+#[derive(Clone)]
+pub(crate) enum Origin {
+    Task(Arc<TaskDefinition>),
+    BuiltIn(&'static str),
+}
+
+impl Origin {
+    fn name(&self) -> &str {
+        match self {
+            Self::Task(definition) => definition.name(),
+            Self::BuiltIn(name) => name,
+        }
+    }
+}
 
 /// The results of the points of one launch. A single launch has one point.
 pub(crate) struct Results {
     realm: Realm,
-    name: String,
+    origin: Origin,
     domain: AnyRect,
     completion: Event,
-    values: Box<[OnceLock<Result<Value>>]>,
+    values: Box<[Once<Result<Value>>]>,
     /// Somebody has looked at how the launch ended, so its failure is not lost.
     observed: AtomicBool,
     /// Results that these were computed from: whoever sees these fail has seen those fail. Forgotten when these are there, so that a chain
     /// of futures is not kept by its end.
-    sources: Mutex<Vec<Arc<Results>>>,
+    sources: Mutex<Sources>,
     /// The launch that gives them, unless they are a function of others.
     producer: OnceLock<Weak<Operation>>,
 }
@@ -37,23 +57,38 @@ pub(crate) struct Results {
 impl Results {
     pub(crate) fn new(
         realm: &Realm,
-        name: &str,
+        origin: Origin,
         domain: AnyRect,
         completion: Event,
-        sources: Vec<Arc<Self>>,
+        sources: Sources,
     ) -> Arc<Self> {
         let points = domain.volume() as usize;
-        let values = (0..points).map(|_| OnceLock::new()).collect();
+        let values = (0..points).map(|_| Once::new()).collect();
         let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
-        let (realm, name, producer) = (realm.clone(), name.to_owned(), OnceLock::new());
-        Arc::new(Self { realm, name, domain, completion, values, observed, sources, producer })
+        let (realm, producer) = (realm.clone(), OnceLock::new());
+        Arc::new(Self { realm, origin, domain, completion, values, observed, sources, producer })
+    }
+
+    /// Makes results that nobody looks at any more those of another launch of the same task over the same points.
+    pub(crate) fn renew(&mut self, completion: Event, sources: &[Arc<Self>]) {
+        self.completion = completion;
+        self.values.iter_mut().for_each(Once::clear);
+        *self.observed.get_mut() = false;
+        self.producer.take();
+        let mine = self.sources.get_mut();
+        mine.clear();
+        mine.extend(sources.iter().cloned());
+    }
+
+    fn name(&self) -> &str {
+        self.origin.name()
     }
 
     /// The results of a launch that failed before it began.
-    pub(crate) fn failed(realm: &Realm, name: &str, domain: AnyRect, error: &Error) -> Arc<Self> {
+    pub(crate) fn failed(realm: &Realm, origin: Origin, domain: AnyRect, error: &Error) -> Arc<Self> {
         let completion = realm.user_event();
         realm.poison(completion, Arc::<Fault>::from(error.clone()));
-        Self::new(realm, name, domain, completion.event(), Vec::new())
+        Self::new(realm, origin, domain, completion.event(), Sources::new())
     }
 
     pub(crate) fn produced_by(&self, operation: &Arc<Operation>) {
@@ -87,7 +122,7 @@ impl Results {
     }
 
     pub(crate) fn set(&self, index: usize, value: Result<Value>) {
-        let first = self.values[index].set(value).is_ok();
+        let first = self.values[index].set(value);
         debug_assert!(first, "a point has one result");
     }
 
@@ -127,7 +162,7 @@ impl Results {
     /// recursion.
     fn observe(&self) {
         let look = |results: &Self| match results.observed.swap(true, Ordering::AcqRel) {
-            true => Vec::new(),
+            true => Sources::new(),
             false => results.sources.lock().clone(),
         };
         let mut sources = look(self);
@@ -137,22 +172,22 @@ impl Results {
     }
 
     fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
-        match self.values.get(index).and_then(OnceLock::get) {
+        match self.values.get(index).and_then(Once::get) {
             Some(Ok(value)) => match value.downcast_ref::<T>() {
                 Some(value) => Ok(value.clone()),
-                None => Err(Error::launch(&self.name, format!("its result is not a {}", std::any::type_name::<T>()))),
+                None => Err(Error::launch(self.name(), format!("its result is not a {}", std::any::type_name::<T>()))),
             },
             Some(Err(error)) => Err(error.clone()),
             None => Err(self
                 .failure()
-                .unwrap_or_else(|| Error::launch(&self.name, "its result was asked for before its end"))),
+                .unwrap_or_else(|| Error::launch(self.name(), "its result was asked for before its end"))),
         }
     }
 
     /// Why the launch as a whole failed.
     fn failure(&self) -> Option<Error> {
         let status = self.realm.status(self.completion);
-        status.fault().map(|fault| Error::of_fault(fault, &self.name, None))
+        status.fault().map(|fault| Error::of_fault(fault, self.name(), None))
     }
 
     async fn end(&self) {
@@ -198,7 +233,7 @@ impl Drop for Results {
 
 impl fmt::Debug for Results {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "results of {} over {}", self.name, self.domain)
+        write!(f, "results of {} over {}", self.name(), self.domain)
     }
 }
 
@@ -246,13 +281,13 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
     pub fn wait(&self) -> Result<T> {
         if !self.is_ready() && self.results.realm.current_processor().is_some() {
             return Err(Error::launch(
-                &self.results.name,
+                self.results.name(),
                 "a task waits for its result by `wait`, which would block a worker: use `.await`",
             ));
         }
         let outcome = self.results.realm.wait(self.results.completion);
         if !self.is_ready() {
-            outcome.map_err(|fault| Error::of_fault(&fault, &self.results.name, None))?;
+            outcome.map_err(|fault| Error::of_fault(&fault, self.results.name(), None))?;
         }
         self.results.seen(self.index)
     }
@@ -260,7 +295,7 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
     /// A future of a function of the result, computed where the result comes in. The function must be short.
     pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl FnOnce(T) -> U + Send + 'static) -> Future<U> {
         let source = self.clone();
-        compute("map", vec![Arc::clone(&self.results)], move || source.value().map(function))
+        compute("map", Sources::from_iter([Arc::clone(&self.results)]), move || source.value().map(function))
     }
 
     /// A future of a function of this result and another, of the same runtime.
@@ -271,10 +306,13 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
     {
         if !other.results.is_of(&self.results.realm) {
             let error = Error::launch("zip_with", "it takes results of two runtimes; `.await` one and pass the value");
-            return Future::new(Results::failed(&self.results.realm, "zip_with", one_point(), &error), 0);
+            return Future::new(
+                Results::failed(&self.results.realm, Origin::BuiltIn("zip_with"), one_point(), &error),
+                0,
+            );
         }
         let (left, right) = (self.clone(), other.clone());
-        let sources = vec![Arc::clone(&self.results), Arc::clone(&other.results)];
+        let sources = Sources::from_iter([Arc::clone(&self.results), Arc::clone(&other.results)]);
         compute("zip_with", sources, move || Ok(function(left.value()?, right.value()?)))
     }
 }
@@ -286,7 +324,7 @@ fn one_point() -> AnyRect {
 /// Runs a short function once its sources are there, on the thread that brings the last, and gives its result as a future.
 fn compute<T: Clone + Send + Sync + 'static>(
     name: &'static str,
-    sources: Vec<Arc<Results>>,
+    sources: Sources,
     function: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Future<T> {
     let events: SmallVec<[Event; 2]> = sources.iter().map(|source| source.completion).collect();
@@ -309,10 +347,10 @@ struct Promise {
 }
 
 impl Promise {
-    fn new(name: &str, domain: AnyRect, sources: Vec<Arc<Results>>) -> Self {
+    fn new(name: &'static str, domain: AnyRect, sources: Sources) -> Self {
         let realm = sources[0].realm.clone();
         let done = realm.user_event();
-        Self { results: Results::new(&realm, name, domain, done.event(), sources), done }
+        Self { results: Results::new(&realm, Origin::BuiltIn(name), domain, done.event(), sources), done }
     }
 
     /// Here they are, one for each point, and why all of them together are a failure even if none is.
@@ -390,7 +428,7 @@ impl<T> FutureMap<T> {
     fn index(&self, point: AnyPoint) -> Result<usize> {
         let domain = self.results.domain;
         if point.dim() != domain.dim() || !domain.contains(point) {
-            return Err(Error::launch(&self.results.name, format!("its domain {domain} has no point {point}")));
+            return Err(Error::launch(self.results.name(), format!("its domain {domain} has no point {point}")));
         }
         Ok(domain.linear(point) as usize)
     }
@@ -416,7 +454,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
     pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl Fn(T) -> U + Send + 'static) -> FutureMap<U> {
         const NAME: &str = "map";
         let source = Arc::clone(&self.results);
-        let promise = Promise::new(NAME, source.domain, vec![Arc::clone(&source)]);
+        let promise = Promise::new(NAME, source.domain, Sources::from_iter([Arc::clone(&source)]));
         let map = FutureMap::new(Arc::clone(&promise.results));
         source.realm.clone().when(After::follows(&[source.completion]), move |_| {
             let values = source.domain.points().enumerate().map(|(index, point)| {
@@ -449,7 +487,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         function: impl Fn(U, T) -> U + Send + 'static,
     ) -> Future<U> {
         let results = Arc::clone(&self.results);
-        compute("fold", vec![Arc::clone(&self.results)], move || {
+        compute("fold", Sources::from_iter([Arc::clone(&self.results)]), move || {
             (0..results.values.len()).try_fold(start, |folded, index| Ok(function(folded, results.get(index)?)))
         })
     }

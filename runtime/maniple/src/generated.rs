@@ -15,8 +15,7 @@ use crate::launch::{Launch, TaskLauncher};
 
 /// A launch being put together.
 pub struct Builder {
-    /// There, but while it is being changed.
-    launcher: Option<TaskLauncher>,
+    launcher: TaskLauncher,
     target: Option<Target>,
 }
 
@@ -30,33 +29,27 @@ impl Builder {
     pub fn requirement(&mut self, privilege: Privilege, fields: &[FieldId]) {
         if let Some(target) = &self.target {
             let requirement = Requirement::new(target.clone(), fields.iter().copied().collect(), privilege);
-            self.update(|launcher| launcher.requirement(requirement));
+            self.launcher.add_requirement(requirement);
         }
     }
 
     /// All arguments.
     pub fn arguments<A: Any + Send + Sync>(&mut self, arguments: A) {
-        self.update(|launcher| launcher.arguments(arguments));
+        self.launcher.set_arguments(arguments);
     }
 
     /// Has the launch wait for an argument.
     pub fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: Argument<T>) -> Argument<T> {
-        self.update(|launcher| launcher.after(&argument));
+        self.launcher.wait_for(&argument);
         argument
-    }
-
-    fn update(&mut self, change: impl FnOnce(TaskLauncher) -> TaskLauncher) {
-        self.launcher = self.launcher.take().map(change);
     }
 }
 
 /// Puts a launch together.
 pub fn launch<T>(handle: &'static TaskHandle, build: impl FnOnce(&mut Builder)) -> Launch<T> {
-    let launcher = TaskLauncher::new(handle.definition());
-    let mut builder = Builder { launcher: Some(launcher), target: None };
+    let mut builder = Builder { launcher: TaskLauncher::new(handle.definition()), target: None };
     build(&mut builder);
-    let launcher = builder.launcher.unwrap_or_else(|| TaskLauncher::new(handle.definition()));
-    launcher.typed()
+    builder.launcher.typed()
 }
 
 /// The point of a call, in the dimension that the task declares.

@@ -61,6 +61,7 @@ mod launch;
 mod logical;
 mod mapped;
 mod mapping;
+mod once;
 mod operation;
 mod physical;
 mod point_task;

@@ -200,7 +200,7 @@ async fn run_in_context(mut task: PointTask, ready: &[Event]) -> Result<Value> {
         point: task.point,
         domain: task.state.launch.domain,
         regions,
-        arguments: Arc::clone(&task.state.launch.arguments),
+        arguments: task.state.launch.arguments.clone(),
     };
     // A panic in the body must not skip what comes after it.
     let value = match fault::catch(|| body(call)) {
@@ -224,7 +224,7 @@ async fn run_in_context(mut task: PointTask, ready: &[Event]) -> Result<Value> {
 
 /// What a task holds through one requirement.
 fn held(physical: &PhysicalRegion, ready: Event) -> SmallVec<[HeldRegion; 1]> {
-    let PhysicalRegion { region, fields, privilege, place } = physical;
+    let PhysicalRegion { region, fields, privilege, place, .. } = physical;
     let one = |fields: &maniple_region::FieldMask, state, home| HeldRegion {
         region: region.clone(),
         fields: fields.clone(),

@@ -11,7 +11,7 @@ use maniple_space::{AnyPoint, AnyRect};
 
 use crate::context::{Bound, ContextState, Submission};
 use crate::error::{Error, Result};
-use crate::future::Results;
+use crate::future::{Results, Sources};
 use crate::graph::NodeKind;
 use crate::launch::{Sharing, check_point};
 use crate::mapping::answer::{check_mapping, check_slices};
@@ -21,7 +21,7 @@ use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::runtime::Chance;
-use crate::task::call::Arguments;
+use crate::task::arguments::Arguments;
 use crate::task::{Body, TaskDefinition, Value};
 use crate::trace::{Issuing, PointRecorder, Problem, RecordedPoint, Recording};
 
@@ -32,7 +32,7 @@ const MAPPING_ATTEMPTS: usize = 3;
 pub(crate) struct TaskLaunch {
     pub(crate) definition: Arc<TaskDefinition>,
     pub(crate) arguments: Arguments,
-    pub(crate) sources: Vec<Arc<Results>>,
+    pub(crate) sources: Sources,
     pub(crate) tag: u64,
     pub(crate) index_launch: bool,
     pub(crate) domain: AnyRect,

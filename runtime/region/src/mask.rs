@@ -1,6 +1,7 @@
 //! Sets of fields as bit masks.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use crate::FieldId;
 
@@ -8,11 +9,30 @@ use crate::FieldId;
 ///
 /// Sets of the first 64 fields are one word; higher fields spill to the heap. All operations take time proportional to the number of words in
 /// use.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Eq, Default)]
 pub struct FieldMask {
     low: u64,
     // Words 1, 2, ...; no trailing zero word, so that equal sets are equal values.
     high: Vec<u64>,
+}
+
+impl PartialEq for FieldMask {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        // Nearly always both are one word.
+        self.low == other.low
+            && self.high.len() == other.high.len()
+            && (self.high.is_empty() || self.high == other.high)
+    }
+}
+
+impl Hash for FieldMask {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.low.hash(state);
+        if !self.high.is_empty() {
+            self.high.hash(state);
+        }
+    }
 }
 
 impl FieldMask {

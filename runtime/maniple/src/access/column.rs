@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use maniple_realm::instance::Instance;
 use maniple_realm::layout::{FieldAddress, FieldId};
+use maniple_region::FieldType;
 use maniple_space::{AnySpace, DimensionMismatch, IndexSpace, Membership, Point, Rect};
 
 /// The values of type `T` of a field at the points of a region.
@@ -18,6 +19,29 @@ pub(crate) struct Column<'a, T, const D: usize> {
     members: &'a Membership<D>,
     space: &'a IndexSpace<D>,
     marker: PhantomData<&'a T>,
+}
+
+/// Where one field of one instance lies, found out once for many accesses.
+#[derive(Clone, Debug)]
+pub(crate) struct ColumnPlace {
+    pub(crate) field: FieldId,
+    /// The type that the field is declared with.
+    pub(crate) ty: FieldType,
+    base: NonNull<u8>,
+    address: FieldAddress,
+}
+
+// SAFETY: it is an address; who makes a column of it vouches for what is there.
+unsafe impl Send for ColumnPlace {}
+// SAFETY: as above.
+unsafe impl Sync for ColumnPlace {}
+
+impl ColumnPlace {
+    /// None if the instance does not store the field.
+    pub(crate) fn new(instance: &Instance, field: FieldId, ty: FieldType) -> Option<Self> {
+        let (&address, base) = (instance.layout().field(field)?, instance.base()?);
+        Some(Self { field, ty, base, address })
+    }
 }
 
 /// Why there is no column.
@@ -39,6 +63,18 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
         let (Some(&address), Some(base)) = (layout.field(field), instance.base()) else {
             return Err(ColumnError::NotStored);
         };
+        let contiguous = address.contiguous_along(D - 1);
+        Ok(Self { base, address, contiguous, members: space.membership(), space, marker: PhantomData })
+    }
+
+    /// The same from what was found out before.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new), with the instance that the place was made from.
+    #[inline]
+    pub(crate) unsafe fn at(place: &ColumnPlace, space: &'a AnySpace) -> Result<Self, ColumnError> {
+        let space: &IndexSpace<D> = space.typed().map_err(ColumnError::Dimension)?;
+        let ColumnPlace { base, address, .. } = *place;
         let contiguous = address.contiguous_along(D - 1);
         Ok(Self { base, address, contiguous, members: space.membership(), space, marker: PhantomData })
     }

@@ -18,4 +18,4 @@ pub use reduce::Reduce;
 pub use span::{Span, SpanMut};
 pub use write::Write;
 
-pub(crate) use column::{Column, ColumnError};
+pub(crate) use column::{Column, ColumnError, ColumnPlace};

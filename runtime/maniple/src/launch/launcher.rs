@@ -4,15 +4,17 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use maniple_realm::Realm;
 use maniple_region::Requirement;
 use maniple_space::{AnyRect, Rect};
 
 use super::check::{Sharing, check};
+use super::requirements::Requirements;
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
-use crate::future::{Future, FutureMap, Results};
+use crate::future::{Future, FutureMap, Origin, Results, Sources};
 use crate::regions::Domain;
-use crate::task::call::Arguments;
+use crate::task::arguments::Arguments;
 use crate::task::{Argument, TaskDefinition};
 use crate::task_operation::{TaskLaunch, TaskOperation};
 
@@ -22,9 +24,9 @@ use crate::task_operation::{TaskLaunch, TaskOperation};
 #[derive(Clone)]
 pub struct TaskLauncher {
     definition: Arc<TaskDefinition>,
-    requirements: Vec<Requirement>,
+    requirements: Requirements,
     arguments: Arguments,
-    sources: Vec<Arc<Results>>,
+    sources: Sources,
     tag: u64,
     error: Option<Error>,
 }
@@ -35,9 +37,9 @@ impl TaskLauncher {
     pub fn new(definition: &Arc<TaskDefinition>) -> Self {
         Self {
             definition: Arc::clone(definition),
-            requirements: Vec::new(),
-            arguments: Arc::new(()),
-            sources: Vec::new(),
+            requirements: Requirements::new(),
+            arguments: Arguments::none(),
+            sources: Sources::new(),
             tag: 0,
             error: None,
         }
@@ -46,7 +48,7 @@ impl TaskLauncher {
     /// Adds a requirement.
     #[must_use]
     pub fn requirement(mut self, requirement: Requirement) -> Self {
-        self.requirements.push(requirement);
+        self.add_requirement(requirement);
         self
     }
 
@@ -54,14 +56,14 @@ impl TaskLauncher {
     /// them.
     #[must_use]
     pub fn arguments<A: Any + Send + Sync>(mut self, arguments: A) -> Self {
-        self.arguments = Arc::new(arguments);
+        self.set_arguments(arguments);
         self
     }
 
     /// Has the task wait for a future that its arguments hold.
     #[must_use]
     pub fn after<T: Clone + Send + Sync + 'static>(mut self, argument: &Argument<T>) -> Self {
-        self.sources.extend(argument.source().cloned());
+        self.wait_for(argument);
         self
     }
 
@@ -100,9 +102,31 @@ impl TaskLauncher {
         self.tag
     }
 
-    /// What may differ from one run of a trace to the next.
-    pub(crate) fn into_arguments(self) -> (Arguments, Vec<Arc<Results>>) {
-        (self.arguments, self.sources)
+    pub(crate) fn add_requirement(&mut self, requirement: Requirement) {
+        self.requirements.push(requirement);
+    }
+
+    pub(crate) fn set_arguments<A: Any + Send + Sync>(&mut self, arguments: A) {
+        std::mem::replace(&mut self.arguments, Arguments::new(arguments)).recycle();
+    }
+
+    pub(crate) fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: &Argument<T>) {
+        self.sources.extend(argument.source().cloned());
+    }
+
+    pub(crate) fn arguments_mut(&mut self) -> &mut Arguments {
+        &mut self.arguments
+    }
+
+    /// Leaves its memory to the next launch of this thread.
+    pub(crate) fn recycle(self) {
+        self.arguments.recycle();
+    }
+
+    /// The launcher, for one who has been lent it; what is left has the task alone.
+    pub(crate) fn take(&mut self) -> Self {
+        let definition = Arc::clone(&self.definition);
+        std::mem::replace(self, Self::new(&definition))
     }
 
     pub(crate) fn into_task(self, index_launch: bool, domain: AnyRect, sharing: Sharing) -> TaskLaunch {
@@ -147,34 +171,24 @@ impl Context {
         FutureMap::new(self.submit_task(task.launcher, domain.into().rect(), true))
     }
 
-    fn submit_task(&self, launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Arc<Results> {
-        let name = launcher.definition.name().to_owned();
-        let results = self.try_submit_task(launcher, domain, index_launch).unwrap_or_else(|error| {
-            let domain = if domain.volume() <= MOST_POINTS { domain } else { AnyRect::from(Rect::<1>::EMPTY) };
-            Results::failed(self.state.core.realm(), &name, domain, &error)
-        });
-        self.state.watch(&results);
-        results
-    }
-
-    fn try_submit_task(&self, mut launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Result<Arc<Results>> {
+    fn submit_task(&self, mut launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Arc<Results> {
         let state: &Arc<ContextState> = &self.state;
-        let name = launcher.definition.name().to_owned();
-        if let Some(error) = launcher.error.take() {
-            return Err(error);
-        }
-        if launcher.definition.variants().is_empty() {
-            return Err(Error::launch(&name, "the task has no implementation; add a variant"));
-        }
-        if launcher.sources.iter().any(|source| !source.is_of(state.core.realm())) {
-            let problem = "it takes a result of another runtime; `.await` that and pass the value";
-            return Err(Error::launch(&name, problem));
-        }
-        if domain.volume() > MOST_POINTS {
-            return Err(Error::launch(&name, format!("its domain {domain} has more than {MOST_POINTS} points")));
-        }
-        state.trace_launch(launcher, domain, index_launch, |launcher| {
-            self.submit_untraced(launcher, domain, index_launch)
+        let refused = match launcher.error.take() {
+            None => check_launch(&launcher, &domain, state.core.realm()).err(),
+            error => error,
+        };
+        let submitted = match refused {
+            Some(error) => Err((error, Arc::clone(&launcher.definition))),
+            None => state.trace_launch(launcher, domain, index_launch, |launcher| {
+                let definition = Arc::clone(&launcher.definition);
+                self.submit_untraced(launcher, domain, index_launch).map_err(|error| (error, definition))
+            }),
+        };
+        submitted.unwrap_or_else(|(error, definition)| {
+            let domain = if domain.volume() <= MOST_POINTS { domain } else { AnyRect::from(Rect::<1>::EMPTY) };
+            let results = Results::failed(state.core.realm(), Origin::Task(definition), domain, &error);
+            state.watch(&results);
+            results
         })
     }
 
@@ -182,7 +196,7 @@ impl Context {
         let state: &Arc<ContextState> = &self.state;
         let name = launcher.definition.name().to_owned();
         let mut bounds = Vec::with_capacity(launcher.requirements.len());
-        for requirement in &launcher.requirements {
+        for requirement in launcher.requirements.iter() {
             bounds.push(state.bind(&name, requirement.clone())?);
         }
         state.check_inline(&name, &bounds)?;
@@ -192,14 +206,37 @@ impl Context {
         let mut results = None;
         let operation = state.submit_after(&bounds, &producers, |_, submission| {
             let (realm, completion) = (state.core.realm(), submission.completion.event());
-            let new = Results::new(realm, task.definition.name(), domain, completion, task.sources.clone());
+            let new = Results::new(
+                realm,
+                Origin::Task(Arc::clone(&task.definition)),
+                domain,
+                completion,
+                task.sources.clone(),
+            );
             results = Some(Arc::clone(&new));
             Arc::new(TaskOperation::new(state, task, bounds.clone(), (submission, &new), None))
         })?;
         let results = results.expect("the operation was made");
         results.produced_by(&operation);
+        state.watch(&results);
         Ok(results)
     }
+}
+
+/// Refuses what no context would launch.
+fn check_launch(launcher: &TaskLauncher, domain: &AnyRect, realm: &Realm) -> Result<()> {
+    let name = launcher.definition.name();
+    if launcher.definition.variants().is_empty() {
+        return Err(Error::launch(name, "the task has no implementation; add a variant"));
+    }
+    if launcher.sources.iter().any(|source| !source.is_of(realm)) {
+        let problem = "it takes a result of another runtime; `.await` that and pass the value";
+        return Err(Error::launch(name, problem));
+    }
+    if domain.volume() > MOST_POINTS {
+        return Err(Error::launch(name, format!("its domain {domain} has more than {MOST_POINTS} points")));
+    }
+    Ok(())
 }
 
 /// More points than this in one launch are surely a mistake.

@@ -5,6 +5,7 @@
 
 mod check;
 mod launcher;
+mod requirements;
 
 pub(crate) use check::{Sharing, check, check_point};
 pub use launcher::{Launch, TaskLauncher};

@@ -198,6 +198,7 @@ impl PointMapping<'_> {
             region: self.regions[number].clone(),
             fields: bound.requirement.fields.clone(),
             privilege: bound.requirement.privilege,
+            columns: SmallVec::new(),
             place: match chosen {
                 Chosen::Virtual => Placement::Virtual(bound.parts.clone()),
                 Chosen::Instances(chosen) => Placement::Instances(

@@ -1,6 +1,5 @@
 //! What a task's body sees of its call.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -13,15 +12,13 @@ use maniple_region::{
 use maniple_space::{AnyPoint, AnyRect};
 use smallvec::SmallVec;
 
-use crate::access::{Column, ColumnError, PieceInfo, Read, Reduce, Write};
+use crate::access::{Column, ColumnError, ColumnPlace, PieceInfo, Read, Reduce, Write};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::state::{Instances, RegionState};
 use crate::regions::Region;
-
-/// The arguments of a launch, shared by its points.
-pub(crate) type Arguments = Arc<dyn Any + Send + Sync>;
+use crate::task::arguments::Arguments;
 
 /// One requirement of one task with its data.
 #[derive(Clone)]
@@ -30,6 +27,8 @@ pub(crate) struct PhysicalRegion {
     pub(crate) fields: FieldMask,
     pub(crate) privilege: Privilege,
     pub(crate) place: Placement,
+    /// Where the fields are, if that was found out for many calls: see [`PhysicalRegion::locate`].
+    pub(crate) columns: SmallVec<[ColumnPlace; 1]>,
 }
 
 /// Where a requirement's data is.
@@ -41,6 +40,13 @@ pub(crate) enum Placement {
 }
 
 impl PhysicalRegion {
+    /// Finds out where the fields are, for a task that is called again and again with this data.
+    pub(crate) fn locate(&mut self) {
+        let fields = self.region.fields();
+        let place = |field| ColumnPlace::new(self.instance(field)?.storage(), field, fields.type_of(field).ok()?);
+        self.columns = self.fields.iter().filter_map(place).collect();
+    }
+
     /// Hands the instances to the task's children.
     pub(crate) fn lend(&mut self) {
         if let Placement::Instances(instances) = &mut self.place {
@@ -111,7 +117,7 @@ impl<'a> LeafCall<'a> {
     /// # Errors
     /// [`Error::Launch`] if they are of another type.
     pub fn arguments<A: 'static>(&self) -> Result<&'a A> {
-        let found = (**self.arguments).downcast_ref();
+        let found = self.arguments.get();
         found.ok_or_else(|| wrong_arguments::<A>(self.task))
     }
 
@@ -226,6 +232,13 @@ impl<'a> LeafCall<'a> {
         field: FieldId,
     ) -> Result<Column<'a, Stored, D>> {
         let physical = self.requirement(requirement)?;
+        if let Some(place) = physical.columns.iter().find(|place| place.field == field)
+            && place.ty == FieldType::of::<T>()
+        {
+            // SAFETY: as below. The place is that of the requirement's field in the requirement's instance.
+            let column = unsafe { Column::at(place, physical.region.space().space()) };
+            return column.map_err(|error| self.refused(requirement, field, &error));
+        }
         if !physical.fields.contains(field) {
             return Err(self.denied(requirement, field, "the requirement does not have it; declare it".into()));
         }
@@ -242,10 +255,15 @@ impl<'a> LeafCall<'a> {
         // requirements that interfere were refused at the launch and a field is taken for writing once a call. The instance outlives
         // the call, which owns it.
         let column = unsafe { Column::new(instance.storage(), field, physical.region.space().space()) };
-        column.map_err(|error| match error {
+        column.map_err(|error| self.refused(requirement, field, &error))
+    }
+
+    #[cold]
+    fn refused(&self, requirement: usize, field: FieldId, error: &ColumnError) -> Error {
+        match error {
             ColumnError::Dimension(error) => self.denied(requirement, field, error.to_string()),
-            ColumnError::NotStored => not_mapped(),
-        })
+            ColumnError::NotStored => self.denied(requirement, field, "it is not mapped to memory".into()),
+        }
     }
 
     fn denied(&self, requirement: usize, field: FieldId, problem: String) -> Error {
@@ -293,7 +311,7 @@ impl ContextCall {
     /// # Errors
     /// [`Error::Launch`] if they are of another type.
     pub fn arguments<A: 'static>(&self) -> Result<&A> {
-        let found = (*self.arguments).downcast_ref();
+        let found = self.arguments.get();
         found.ok_or_else(|| wrong_arguments::<A>(self.context.task()))
     }
 

@@ -4,6 +4,7 @@
 //! - [`call`]: what a body sees of the call; [`argument`]: values and futures passed to tasks.
 
 pub mod argument;
+pub(crate) mod arguments;
 pub mod call;
 pub mod definition;
 pub mod registry;

@@ -70,10 +70,10 @@ impl Default for Automatic {
 }
 
 impl Automatic {
-    /// The candidate under way, and the token of the launch that should come next.
-    pub(crate) fn expected(&self) -> Option<(CandidateId, u64)> {
+    /// The token of the launch that comes next, if a candidate is under way.
+    pub(crate) fn expected(&self) -> Option<u64> {
         let (id, at) = self.current?;
-        Some((id, *self.finder.tokens(id)?.get(at)?))
+        self.finder.tokens(id)?.get(at).copied()
     }
 
     /// The candidate that begins with a token, if it is time for one.

@@ -21,6 +21,13 @@ pub(crate) struct Staged {
     pub(crate) completion: UserEvent,
 }
 
+/// A launch that arrives, lent by who launches it.
+pub(crate) struct Launching<'a> {
+    pub(crate) launcher: &'a mut TaskLauncher,
+    pub(crate) domain: AnyRect,
+    pub(crate) index_launch: bool,
+}
+
 /// What two launches must have in common for one to be replayed as the other: all but arguments and futures.
 #[derive(Clone)]
 pub(super) struct StageKind {
@@ -53,7 +60,7 @@ impl StageKind {
     #[inline]
     pub(super) fn is_same(&self, launcher: &TaskLauncher, domain: AnyRect, index_launch: bool) -> bool {
         Arc::ptr_eq(&self.definition, launcher.definition())
-            && self.requirements == launcher.requirements()
+            && *self.requirements == *launcher.requirements()
             && self.domain == domain
             && self.index_launch == index_launch
             && self.tag == launcher.tag_number()
@@ -70,8 +77,15 @@ impl StageKind {
     }
 }
 
+impl Launching<'_> {
+    /// A number that is the same for launches of one kind, and hardly ever for others.
+    pub(super) fn token(&self) -> u64 {
+        token(self.launcher, self.domain, self.index_launch)
+    }
+}
+
 /// A number that is the same for launches of one kind, and hardly ever for others.
-pub(super) fn token(launcher: &TaskLauncher, domain: AnyRect, index_launch: bool) -> u64 {
+fn token(launcher: &TaskLauncher, domain: AnyRect, index_launch: bool) -> u64 {
     let mut hasher = FxHasher::default();
     Arc::as_ptr(launcher.definition()).hash(&mut hasher);
     launcher.requirements().hash(&mut hasher);

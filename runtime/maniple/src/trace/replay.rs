@@ -14,8 +14,10 @@ use super::session::Wake;
 use super::template::{Node, TaskNode, Template};
 use crate::context::ContextState;
 use crate::error::Error;
-use crate::future::Results;
-use crate::task::call::{Arguments, LeafCall};
+use crate::future::{Origin, Results};
+use crate::launch::TaskLauncher;
+use crate::task::arguments::Arguments;
+use crate::task::call::LeafCall;
 
 /// The runs of one template, one after the other.
 pub(super) struct Replay {
@@ -89,19 +91,62 @@ impl Replay {
         runs.is_armed(run)
     }
 
-    /// Issues a launch, as a stage of a run that has a slot.
-    pub(super) fn issue(self: &Arc<Self>, runs: &Arc<GraphRuns>, run: u64, stage: usize, staged: Staged) {
-        let slot = self.slot(run, stage);
-        let (arguments, sources) = staged.launcher.into_arguments();
-        slot.has_failed.store(false, Ordering::Relaxed);
-        let launched = Launched { arguments, results: staged.results, completion: staged.completion };
+    /// Issues a launch, as a stage of a run that has a slot. Memory of the launch that had the slot before is used again where nobody looks.
+    pub(super) fn launch(
+        &self,
+        runs: &Arc<GraphRuns>,
+        run: u64,
+        stage: usize,
+        launcher: &mut TaskLauncher,
+    ) -> Arc<Results> {
+        let (realm, slot) = (self.context.core.realm(), self.slot(run, stage));
+        let completion = realm.user_event();
+        let new = || {
+            let (origin, sources) =
+                (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
+            let domain = self.template.stages[stage].kind.domain;
+            Results::new(realm, origin, domain, completion.event(), sources.collect())
+        };
         // SAFETY: the slot's last run has ended, and the stage of this one is not open.
-        unsafe { *slot.launched.get() = Some(launched) };
+        let results = match unsafe { &mut *slot.launched.get() } {
+            Some(old) => {
+                match Arc::get_mut(&mut old.results) {
+                    Some(results) => results.renew(completion.event(), launcher.sources()),
+                    None => old.results = new(),
+                }
+                old.completion = completion;
+                // What was there goes with the launcher, or to the next one.
+                std::mem::swap(&mut old.arguments, launcher.arguments_mut());
+                Arc::clone(&old.results)
+            }
+            empty @ None => {
+                let results = new();
+                let arguments = std::mem::replace(launcher.arguments_mut(), Arguments::none());
+                *empty = Some(Launched { arguments, results: Arc::clone(&results), completion });
+                results
+            }
+        };
+        self.open(runs, (run, stage), launcher.sources());
+        results
+    }
+
+    /// As [`launch`](Self::launch), for a launch that has its results already.
+    pub(super) fn launch_staged(&self, runs: &Arc<GraphRuns>, run: u64, stage: usize, mut staged: Staged) {
+        let arguments = std::mem::replace(staged.launcher.arguments_mut(), Arguments::none());
+        let launched = Launched { arguments, results: staged.results, completion: staged.completion };
+        // SAFETY: as in `launch`.
+        unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
+        self.open(runs, (run, stage), staged.launcher.sources());
+    }
+
+    fn open(&self, runs: &Arc<GraphRuns>, (run, stage): (u64, usize), sources: &[Arc<Results>]) {
+        self.context.core.counters.launches.add(1);
+        self.slot(run, stage).has_failed.store(false, Ordering::Relaxed);
         self.outstanding.fetch_add(1, Ordering::Relaxed);
         if sources.is_empty() {
             runs.open(run, stage as u32);
         } else {
-            self.open_after(runs, (run, stage as u32), &sources);
+            self.open_after(runs, (run, stage as u32), sources);
         }
     }
 

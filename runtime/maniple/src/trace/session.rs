@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::launched::{StageKind, Staged, token};
+use super::launched::{Launching, StageKind, Staged};
 use super::problem::Problem;
 use super::recording::Recording;
 use super::replay::Replay;
@@ -25,7 +25,7 @@ use super::template::Template;
 use super::trace::Trace;
 use crate::context::{ContextState, Renewed, Stream};
 use crate::error::Error;
-use crate::future::Results;
+use crate::future::{Origin, Results};
 use crate::launch::{TaskLauncher, check};
 use crate::operation::Operation;
 use crate::task_operation::TaskOperation;
@@ -82,12 +82,15 @@ enum Ended {
     Passing,
 }
 
-/// What has become of a launch.
-pub(crate) enum Taken {
-    /// It is in the session, with these results.
-    Yes(Arc<Results>),
-    /// It does not belong there.
-    No(TaskLauncher),
+/// What is known of a launch that arrives.
+#[derive(Clone, Copy)]
+pub(crate) enum Check {
+    /// It is the program's word that it belongs here.
+    None,
+    /// It must have this token to be the one that comes next.
+    Token(u64),
+    /// It is the one that the replay expects.
+    Done,
 }
 
 /// Wakes a session, on a worker.
@@ -141,37 +144,59 @@ impl Session {
         self.context.core.realm().when(After::follows(earlier), move |_| wake.wake());
     }
 
-    /// Takes in the launch that comes next in program order. Of a trace that was found, only if it is the one that the trace has in this place.
-    pub(crate) fn take(
-        &mut self,
-        launcher: TaskLauncher,
-        domain: AnyRect,
-        index_launch: bool,
-        expected: Option<u64>,
-    ) -> Taken {
-        if self.is_closed || expected.is_some_and(|expected| self.token_of(&launcher, domain, index_launch) != expected)
-        {
-            return Taken::No(launcher);
+    /// Takes in the launch that comes next in program order, if it is the one to come next.
+    pub(crate) fn take(&mut self, launching: &mut Launching<'_>, check: Check) -> Option<Arc<Results>> {
+        if self.is_closed {
+            return None;
         }
-        let (results, completion) = self.new_results(&launcher, domain);
-        let staged = Staged { launcher, domain, index_launch, results: Arc::clone(&results), completion };
+        let is_expected = match &mut self.phase {
+            Phase::Replaying(replaying) if self.line.is_empty() => match check {
+                Check::Done => true,
+                Check::None | Check::Token(_) => {
+                    replaying.expects(launching.launcher, launching.domain, launching.index_launch)
+                }
+            },
+            _ => false,
+        };
+        if let (Check::Token(token), false) = (check, is_expected)
+            && launching.token() != token
+        {
+            return None;
+        }
         self.arrived += 1;
-        self.arrive(Arrival::Launch(staged));
+        let results = match &mut self.phase {
+            Phase::Replaying(replaying) if is_expected && replaying.can_issue() => replaying.issue(launching),
+            _ => self.line_up(launching),
+        };
         if self.run_length == Some(self.arrived) {
             self.end_run();
         }
-        Taken::Yes(results)
+        Some(results)
     }
 
-    /// What a launch is to those who look for repeats. Cheap for the one that a replay expects.
-    pub(crate) fn token_of(&mut self, launcher: &TaskLauncher, domain: AnyRect, index_launch: bool) -> u64 {
-        if let Phase::Replaying(replaying) = &mut self.phase
-            && self.line.is_empty()
-            && replaying.expects(launcher, domain, index_launch)
-        {
-            return replaying.replay.template.stages[replaying.stage].kind.token;
-        }
-        token(launcher, domain, index_launch)
+    fn line_up(&mut self, launching: &mut Launching<'_>) -> Arc<Results> {
+        let realm = self.context.core.realm();
+        let completion = realm.user_event();
+        let launcher = launching.launcher.take();
+        let (origin, sources) = (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
+        let results = Results::new(realm, origin, launching.domain, completion.event(), sources.collect());
+        let &mut Launching { domain, index_launch, .. } = launching;
+        self.arrive(Arrival::Launch(Staged {
+            launcher,
+            domain,
+            index_launch,
+            results: Arc::clone(&results),
+            completion,
+        }));
+        results
+    }
+
+    /// The token of a launch, if it is the one that a replay expects.
+    pub(crate) fn token_of_expected(&mut self, launching: &Launching<'_>) -> Option<u64> {
+        let Phase::Replaying(replaying) = &mut self.phase else { return None };
+        let is_expected =
+            self.line.is_empty() && replaying.expects(launching.launcher, launching.domain, launching.index_launch);
+        is_expected.then(|| replaying.replay.template.stages[replaying.stage].kind.token)
     }
 
     /// The program has come to the end of a run.
@@ -199,13 +224,6 @@ impl Session {
 
     fn waker(&self) -> Wake {
         Wake(self.this.clone(), Arc::clone(&self.context))
-    }
-
-    fn new_results(&mut self, launcher: &TaskLauncher, domain: AnyRect) -> (Arc<Results>, maniple_realm::UserEvent) {
-        let realm = self.context.core.realm();
-        let completion = realm.user_event();
-        let sources = launcher.sources().to_vec();
-        (Results::new(realm, launcher.definition().name(), domain, completion.event(), sources), completion)
     }
 
     fn arrive(&mut self, arrival: Arrival) {
@@ -280,7 +298,11 @@ impl Session {
                     self.settle();
                     return Some(staged);
                 }
-                replaying.issue(staged)
+                if !replaying.has_slot() {
+                    return Some(staged);
+                }
+                replaying.issue_staged(staged);
+                None
             }
         }
     }
@@ -478,16 +500,31 @@ impl Replaying {
             .is_some_and(|stage| stage.kind.is_same(launcher, domain, index_launch))
     }
 
-    /// Issues the launch that is expected. Gives it back if there is no slot for its run.
-    fn issue(&mut self, staged: Staged) -> Option<Staged> {
-        if self.stage == 0 && !self.replay.has_slot(&self.runs, self.run) {
-            return Some(staged);
-        }
-        self.replay.issue(&self.runs, self.run, self.stage, staged);
+    /// Whether there is a slot for the launch that is expected. If not, the session is woken when there may be one.
+    fn has_slot(&self) -> bool {
+        self.stage > 0 || self.replay.has_slot(&self.runs, self.run)
+    }
+
+    fn can_issue(&self) -> bool {
+        !self.has_to_end() && self.has_slot()
+    }
+
+    /// Issues the launch that is expected.
+    fn issue(&mut self, launching: &mut Launching<'_>) -> Arc<Results> {
+        let results = self.replay.launch(&self.runs, self.run, self.stage, launching.launcher);
+        self.step();
+        results
+    }
+
+    fn issue_staged(&mut self, staged: Staged) {
+        self.replay.launch_staged(&self.runs, self.run, self.stage, staged);
+        self.step();
+    }
+
+    fn step(&mut self) {
         self.stage += 1;
         if self.stage == self.replay.template.stages.len() {
             (self.run, self.stage) = (self.run + 1, 0);
         }
-        None
     }
 }

@@ -7,9 +7,8 @@ use maniple_space::AnyRect;
 use parking_lot::Mutex;
 
 use super::automatic::Automatic;
-use super::launched::token;
-use super::mining::CandidateId;
-use super::session::{Session, Taken};
+use super::launched::Launching;
+use super::session::{Check, Session};
 use super::trace::{TraceBook, TraceId};
 use crate::context::{Context, ContextState};
 use crate::error::Result;
@@ -140,13 +139,13 @@ impl ContextState {
     }
 
     /// Takes a launch into a session, or hands it to `untraced`.
-    pub(crate) fn trace_launch(
+    pub(crate) fn trace_launch<E>(
         self: &Arc<Self>,
-        launcher: TaskLauncher,
+        mut launcher: TaskLauncher,
         domain: AnyRect,
         index_launch: bool,
-        untraced: impl FnOnce(TaskLauncher) -> Result<Arc<Results>>,
-    ) -> Result<Arc<Results>> {
+        untraced: impl FnOnce(TaskLauncher) -> Result<Arc<Results>, E>,
+    ) -> Result<Arc<Results>, E> {
         if !self.core.is_tracing() {
             return untraced(launcher);
         }
@@ -154,13 +153,17 @@ impl ContextState {
         let mut tracing = self.tracing.lock();
         // Counted before it may end.
         self.operation_begins();
+        let mut launching = Launching { launcher: &mut launcher, domain, index_launch };
         let taken = match tracing.book.depth {
-            0 => tracing.launch_outside(self, launcher, domain, index_launch),
-            _ => tracing.launch_inside(launcher, domain, index_launch),
+            0 => tracing.launch_outside(self, &mut launching),
+            _ => tracing.launch_inside(&mut launching),
         };
         match taken {
-            Taken::Yes(results) => Ok(results),
-            Taken::No(launcher) => {
+            Some(results) => {
+                launcher.recycle();
+                Ok(results)
+            }
+            None => {
                 self.operation_retired();
                 untraced(launcher)
             }
@@ -170,81 +173,65 @@ impl ContextState {
 
 impl Tracing {
     /// Within a trace that the program has named.
-    fn launch_inside(&mut self, launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Taken {
-        let Some((_, session)) = &self.session else { return Taken::No(launcher) };
-        session.lock().take(launcher, domain, index_launch, None)
+    fn launch_inside(&mut self, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
+        let (_, session) = self.session.as_ref()?;
+        session.lock().take(launching, Check::None)
     }
 
     /// Where the program has said nothing.
-    fn launch_outside(
-        &mut self,
-        context: &Arc<ContextState>,
-        launcher: TaskLauncher,
-        domain: AnyRect,
-        index_launch: bool,
-    ) -> Taken {
+    fn launch_outside(&mut self, context: &Arc<ContextState>, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
         if let Some((TraceId::Named(_), _)) = &self.session {
             self.close();
         }
         if !context.core.is_tracing_automatically() {
-            return Taken::No(launcher);
+            return None;
         }
-        if let (Some((_, session)), Some((_, expected))) = (&self.session, self.automatic.expected()) {
-            let taken = session.lock().take(launcher, domain, index_launch, Some(expected));
-            return match taken {
-                Taken::Yes(results) => {
-                    self.automatic.push(expected, context.core.realm());
-                    Taken::Yes(results)
-                }
-                Taken::No(launcher) => {
-                    self.automatic.abandon();
-                    self.close();
-                    self.launch_elsewhere(context, launcher, domain, index_launch)
-                }
-            };
+        let realm = context.core.realm();
+        if let (Some((_, session)), Some(expected)) = (&self.session, self.automatic.expected()) {
+            if let Some(results) = session.lock().take(launching, Check::Token(expected)) {
+                self.automatic.push(expected, realm);
+                return Some(results);
+            }
+            self.automatic.abandon();
+            self.close();
         }
-        self.launch_elsewhere(context, launcher, domain, index_launch)
+        self.launch_between_runs(context, launching)
     }
 
     /// No run is under way: maybe one begins.
-    fn launch_elsewhere(
+    fn launch_between_runs(
         &mut self,
         context: &Arc<ContextState>,
-        launcher: TaskLauncher,
-        domain: AnyRect,
-        index_launch: bool,
-    ) -> Taken {
-        let token = match &self.session {
-            // Nearly always the same trace begins anew, and its first launch is known by comparing.
-            Some((_, session)) => session.lock().token_of(&launcher, domain, index_launch),
-            None => token(&launcher, domain, index_launch),
+        launching: &mut Launching<'_>,
+    ) -> Option<Arc<Results>> {
+        let realm = context.core.realm();
+        // Nearly always the same trace begins anew, and its first launch is known by comparing.
+        let known = self.session.as_ref().and_then(|(_, session)| session.lock().token_of_expected(launching));
+        let (token, check) = match known {
+            Some(token) => (token, Check::Done),
+            None => {
+                let token = launching.token();
+                (token, Check::Token(token))
+            }
         };
         let begun = self.automatic.begin(token);
         self.forget_candidates();
-        let Some((id, length)) = begun else {
-            self.close();
-            self.automatic.push(token, context.core.realm());
-            return Taken::No(launcher);
-        };
-        if !matches!(&self.session, Some((TraceId::Found(current), _)) if *current == id) {
-            self.close();
-            self.start(context, TraceId::Found(id), Some(length));
-        }
-        let taken = match &self.session {
-            Some((_, session)) => session.lock().take(launcher, domain, index_launch, Some(token)),
-            None => Taken::No(launcher),
-        };
-        match &taken {
-            Taken::Yes(_) => {
-                self.automatic.push(token, context.core.realm());
-            }
-            Taken::No(_) => {
-                self.automatic.abandon();
+        let mut results = None;
+        if let Some((id, length)) = begun {
+            if !matches!(&self.session, Some((TraceId::Found(current), _)) if *current == id) {
                 self.close();
-                self.automatic.push(token, context.core.realm());
+                self.start(context, TraceId::Found(id), Some(length));
+            }
+            results = self.session.as_ref().and_then(|(_, session)| session.lock().take(launching, check));
+            if results.is_none() {
+                self.automatic.abandon();
             }
         }
-        taken
+        if results.is_none() {
+            self.close();
+        }
+        self.automatic.push(token, realm);
+        results
     }
 
     /// Begins a session, unless there is something that it could not go with.
@@ -284,7 +271,6 @@ impl Tracing {
 
     fn forget_candidates(&mut self) {
         for id in self.automatic.take_forgotten() {
-            let id: CandidateId = id;
             self.book.forget(TraceId::Found(id));
         }
     }

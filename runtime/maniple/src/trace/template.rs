@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::content::Entry;
 use super::launched::StageKind;
 use super::problem::Problem;
-use super::recording::{NodeTape, PointTape, Role, Slot, Tape};
+use super::recording::{NodeTape, PointTape, Role, Slot, Tape, TaskTape};
 use crate::context::Bound;
 use crate::launch::Sharing;
 use crate::physical::state::{RegionData, RegionState};
@@ -88,8 +88,9 @@ impl Template {
                         return Err(Problem::LaunchesTasks);
                     };
                     let body = Arc::clone(body);
-                    let (stage, point, index) = (node.stage, task.point, task.index);
-                    Node::Task(TaskNode { stage, point, index, body, profile: task.profile, regions: task.regions })
+                    let TaskTape { point, index, profile, mut regions, .. } = task;
+                    regions.iter_mut().for_each(PhysicalRegion::locate);
+                    Node::Task(TaskNode { stage: node.stage, point, index, body, profile, regions })
                 }
             })
         });

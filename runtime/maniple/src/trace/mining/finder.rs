@@ -104,6 +104,7 @@ impl Job {
 }
 
 impl Mined {
+    #[cfg(test)]
     pub(crate) fn id(&self) -> JobId {
         self.id
     }

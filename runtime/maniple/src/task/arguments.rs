@@ -1,0 +1,68 @@
+//! The arguments of a launch, and the memory that they are kept in.
+//!
+//! A loop launches the same tasks with arguments of the same types over and over. Those of plain types, which own nothing, leave their memory to
+//! the next launch of this thread.
+
+use std::any::{Any, TypeId};
+use std::cell::RefCell;
+use std::mem::needs_drop;
+use std::sync::Arc;
+
+/// The arguments of a launch, shared by its points.
+#[derive(Clone)]
+pub(crate) struct Arguments {
+    values: Arc<dyn Any + Send + Sync>,
+    /// Dropping the values does nothing, so it matters to nobody when that happens.
+    is_plain: bool,
+}
+
+/// So much memory is kept for later by a thread.
+const MOST_SPARE: usize = 64;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Arc<dyn Any + Send + Sync>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Arguments {
+    /// Of a launch that has none.
+    pub(crate) fn none() -> Self {
+        Self::new(())
+    }
+
+    pub(crate) fn new<A: Any + Send + Sync>(values: A) -> Self {
+        let is_plain = !needs_drop::<A>();
+        if is_plain && let Some(mut spare) = take_spare(TypeId::of::<A>()) {
+            if let Some(place) = Arc::get_mut(&mut spare).and_then(|place| place.downcast_mut::<A>()) {
+                *place = values;
+                return Self { values: spare, is_plain };
+            }
+        }
+        Self { values: Arc::new(values), is_plain }
+    }
+
+    pub(crate) fn get<A: 'static>(&self) -> Option<&A> {
+        (*self.values).downcast_ref()
+    }
+
+    /// Leaves the memory to a later launch, if nobody looks at the values any more.
+    pub(crate) fn recycle(mut self) {
+        if self.is_plain && Arc::get_mut(&mut self.values).is_some() {
+            // The thread may be ending, and have no place for it.
+            let _ = SPARE.try_with(|spare| {
+                let mut spare = spare.borrow_mut();
+                if spare.len() < MOST_SPARE {
+                    spare.push(self.values);
+                }
+            });
+        }
+    }
+}
+
+fn take_spare(ty: TypeId) -> Option<Arc<dyn Any + Send + Sync>> {
+    let taken = SPARE.try_with(|spare| {
+        let mut spare = spare.borrow_mut();
+        let found = spare.iter().rposition(|values| (**values).type_id() == ty)?;
+        Some(spare.swap_remove(found))
+    });
+    taken.ok().flatten()
+}
