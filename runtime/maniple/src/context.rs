@@ -553,8 +553,20 @@ impl ContextState {
     }
 
     pub(crate) fn operation_retired(&self) {
-        self.in_flight.fetch_sub(1, Ordering::SeqCst);
+        self.operations_retired(1);
+    }
+
+    pub(crate) fn operations_retired(&self, operations: usize) {
+        self.in_flight.fetch_sub(operations, Ordering::SeqCst);
         self.wake_waiter();
+    }
+
+    /// Triggers an event that was promised to whoever waits for a launch.
+    pub(crate) fn keep(&self, promised: UserEvent, failure: Option<&Error>) {
+        match failure {
+            None => self.core.realm().trigger(promised),
+            Some(error) => self.core.realm().poison(promised, error.clone()),
+        }
     }
 
     fn wake_waiter(&self) {

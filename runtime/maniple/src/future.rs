@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
+use crate::completion::Completion;
 use crate::error::{Error, Result};
 use crate::once::Once;
 use crate::operation::Operation;
@@ -43,7 +44,7 @@ pub(crate) struct Results {
     realm: Realm,
     origin: Origin,
     domain: AnyRect,
-    completion: Event,
+    completion: Completion,
     values: Box<[Once<Result<Value>>]>,
     /// Somebody has looked at how the launch ended, so its failure is not lost.
     observed: AtomicBool,
@@ -59,9 +60,10 @@ impl Results {
         realm: &Realm,
         origin: Origin,
         domain: AnyRect,
-        completion: Event,
+        completion: impl Into<Completion>,
         sources: Sources,
     ) -> Arc<Self> {
+        let completion = completion.into();
         let points = domain.volume() as usize;
         let values = (0..points).map(|_| Once::new()).collect();
         let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
@@ -69,9 +71,10 @@ impl Results {
         Arc::new(Self { realm, origin, domain, completion, values, observed, sources, producer })
     }
 
-    /// Makes results that nobody looks at any more those of another launch of the same task over the same points.
-    pub(crate) fn renew(&mut self, completion: Event, sources: &[Arc<Self>]) {
-        self.completion = completion;
+    /// Makes results that nobody looks at any more those of another launch of the same task over the same points, which ends when somebody
+    /// [says so](Self::end).
+    pub(crate) fn renew(&mut self, sources: &[Arc<Self>]) {
+        self.completion = Completion::on_demand();
         self.values.iter_mut().for_each(Once::clear);
         *self.observed.get_mut() = false;
         self.producer.take();
@@ -101,7 +104,7 @@ impl Results {
     pub(crate) fn producers(of: &[Arc<Self>]) -> Vec<Arc<Operation>> {
         let (mut open, mut seen, mut producers) = (of.to_vec(), FxHashSet::default(), Vec::new());
         while let Some(results) = open.pop() {
-            if results.realm.has_triggered(results.completion) || !seen.insert(Arc::as_ptr(&results)) {
+            if results.has_ended() || !seen.insert(Arc::as_ptr(&results)) {
                 continue;
             }
             match results.producer.get() {
@@ -117,8 +120,18 @@ impl Results {
         self.realm.is_same(realm)
     }
 
+    /// Triggers when all results are there, poisoned if one is a failure.
     pub(crate) fn completion(&self) -> Event {
-        self.completion
+        self.completion.event(&self.realm)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.completion.has_ended(&self.realm)
+    }
+
+    /// All results are there: the launch has ended.
+    pub(crate) fn end(&self, failure: Option<&Error>) {
+        self.completion.end(&self.realm, failure.map(|error| Arc::<Fault>::from(error.clone())));
     }
 
     pub(crate) fn set(&self, index: usize, value: Result<Value>) {
@@ -145,7 +158,7 @@ impl Results {
 
     /// The launch has ended well: nobody needs to hear of it.
     pub(crate) fn is_settled(&self) -> bool {
-        self.realm.has_triggered(self.completion) && self.error().is_none()
+        self.has_ended() && self.error().is_none()
     }
 
     pub(crate) fn is_observed(&self) -> bool {
@@ -186,11 +199,11 @@ impl Results {
 
     /// Why the launch as a whole failed.
     fn failure(&self) -> Option<Error> {
-        let status = self.realm.status(self.completion);
+        let status = self.realm.status(self.completion());
         status.fault().map(|fault| Error::of_fault(fault, self.name(), None))
     }
 
-    async fn end(&self) {
+    async fn seen_to_end(&self) {
         self.completed().await;
         // What they came from may have failed and they not, as a launch of no points: that has not been seen.
         if self.error().is_some() {
@@ -215,7 +228,7 @@ impl Results {
 
     async fn completed(&self) {
         // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
-        let _ = self.realm.event_future(self.completion).await;
+        let _ = self.realm.event_future(self.completion()).await;
     }
 }
 
@@ -254,7 +267,7 @@ impl<T> Future<T> {
     /// Triggers when the result is there, poisoned if the task failed.
     #[must_use]
     pub fn event(&self) -> Event {
-        self.results.completion
+        self.results.completion()
     }
 
     pub(crate) fn results(&self) -> &Arc<Results> {
@@ -264,7 +277,7 @@ impl<T> Future<T> {
     /// Whether the result is there, or the task has failed.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.results.realm.has_triggered(self.results.completion)
+        self.results.has_ended()
     }
 }
 
@@ -285,7 +298,7 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
                 "a task waits for its result by `wait`, which would block a worker: use `.await`",
             ));
         }
-        let outcome = self.results.realm.wait(self.results.completion);
+        let outcome = self.results.realm.wait(self.results.completion());
         if !self.is_ready() {
             outcome.map_err(|fault| Error::of_fault(&fault, self.results.name(), None))?;
         }
@@ -327,7 +340,7 @@ fn compute<T: Clone + Send + Sync + 'static>(
     sources: Sources,
     function: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Future<T> {
-    let events: SmallVec<[Event; 2]> = sources.iter().map(|source| source.completion).collect();
+    let events: SmallVec<[Event; 2]> = sources.iter().map(|source| source.completion()).collect();
     let promise = Promise::new(name, one_point(), sources);
     let results = Arc::clone(&promise.results);
     results.realm.when(After::needs(&events), move |outcome| {
@@ -410,7 +423,7 @@ impl<T> FutureMap<T> {
     /// Triggers when all results are there, poisoned if any point failed.
     #[must_use]
     pub fn event(&self) -> Event {
-        self.results.completion
+        self.results.completion()
     }
 
     pub(crate) fn results(&self) -> &Arc<Results> {
@@ -444,7 +457,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
     /// # Errors
     /// The first failure in the order of points.
     pub async fn all(&self) -> Result<Vec<T>> {
-        self.results.end().await;
+        self.results.seen_to_end().await;
         (0..self.results.values.len()).map(|index| self.results.get(index)).collect()
     }
 
@@ -456,7 +469,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         let source = Arc::clone(&self.results);
         let promise = Promise::new(NAME, source.domain, Sources::from_iter([Arc::clone(&source)]));
         let map = FutureMap::new(Arc::clone(&promise.results));
-        source.realm.clone().when(After::follows(&[source.completion]), move |_| {
+        source.realm.clone().when(After::follows(&[source.completion()]), move |_| {
             let values = source.domain.points().enumerate().map(|(index, point)| {
                 let value = source.get(index)?;
                 let mapped = fault::catch(|| function(value));
@@ -512,7 +525,7 @@ impl<T: Clone + Send + Sync + 'static> IntoFuture for FutureMap<T> {
     /// Waits for all points, whatever they return.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            self.results.end().await;
+            self.results.seen_to_end().await;
             match self.results.error() {
                 Some(error) => Err(error),
                 None => Ok(()),

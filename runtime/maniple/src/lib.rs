@@ -49,6 +49,7 @@
 
 mod block_on;
 mod bulk;
+mod completion;
 mod context;
 mod creation;
 mod dependent;

@@ -196,8 +196,8 @@ proptest! {
     }
 }
 
-#[test]
-fn a_stage_that_fails_fails_its_nodes_and_those_that_need_them() {
+/// A graph of three stages of a node each, the third after the second, and its log.
+fn three_stages() -> (Realm, Arc<Log>, GraphRuns) {
     let realm = Realm::builder().workers(2).build().unwrap();
     let node = |stage, after: &[u32]| NodeSpec {
         stage,
@@ -220,10 +220,27 @@ fn a_stage_that_fails_fails_its_nodes_and_those_that_need_them() {
         done,
     });
     let runs = realm.start_graph(&graph, Arc::clone(&log) as Arc<dyn GraphWork>, 4);
+    (realm, log, runs)
+}
+
+#[test]
+fn a_stage_that_is_skipped_ends_without_running() {
+    let (realm, log, runs) = three_stages();
+    runs.open(0, 0);
+    runs.skip(0, 1);
+    runs.skip(0, 2);
+    realm.wait(log.done.event()).unwrap();
+    assert_eq!(log.fates.lock().iter().map(|(place, _)| place.node).collect::<Vec<_>>(), [0]);
+    assert_eq!(log.stages.lock().iter().map(|(_, stage, _)| *stage).collect::<Vec<_>>(), [0]);
+}
+
+#[test]
+fn a_stage_that_fails_fails_its_nodes_and_those_that_need_them() {
+    let (realm, log, runs) = three_stages();
     runs.open(0, 0);
     runs.fail(0, 1, &Arc::new(Fault::new("no value for the stage".to_owned())));
     runs.open(0, 2);
-    realm.wait(done.event()).unwrap();
+    realm.wait(log.done.event()).unwrap();
     let fates = log.fates.lock();
     let is_poisoned = |node: u32| {
         let fate = &fates.iter().find(|(place, _)| place.node == node).unwrap().1;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use maniple_mapper::InstanceId;
 use maniple_realm::transfer;
-use maniple_realm::{EventStatus, Realm};
+use maniple_realm::{Event, EventStatus, Realm};
 use maniple_region::{FieldMask, OperatorId, Shape};
 
 use crate::fill::FillValue;
@@ -69,12 +69,43 @@ impl Content {
     }
 }
 
-/// Whether values of a set, or contributions to it, were never made: the task that was to make them failed.
-pub(super) fn is_spoilt(set: &EquivalenceSet, realm: &Realm) -> bool {
-    let writers = set.views.iter().flat_map(|view| view.writers.events());
-    let contributors = set.pending.iter().flat_map(|pending| pending.writers.iter().copied());
-    let failed = |event| matches!(realm.status(event), EventStatus::Poisoned(_));
-    matches!(set.fill, Some(FillValue::Lost(_))) || writers.chain(contributors).any(failed)
+/// How it stands with those who made a set's values, or contributed to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Makers {
+    /// All have ended well.
+    Done,
+    /// This one is about to end: of its operation it is known already that it has, but not how.
+    Ending(Event),
+    /// One has failed, or never ran.
+    Failed,
+}
+
+impl Makers {
+    pub(super) fn of(set: &EquivalenceSet, realm: &Realm) -> Self {
+        if let Some(FillValue::Lost(_)) = set.fill {
+            return Self::Failed;
+        }
+        let writers = set.views.iter().flat_map(|view| view.writers.events());
+        let contributors = set.pending.iter().flat_map(|pending| pending.writers.iter().copied());
+        let mut makers = Self::Done;
+        for event in writers.chain(contributors) {
+            match realm.status(event) {
+                EventStatus::Triggered => {}
+                EventStatus::Pending => makers = Self::Ending(event),
+                EventStatus::Poisoned(_) => return Self::Failed,
+            }
+        }
+        makers
+    }
+}
+
+/// Whether a template may be replayed now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    Yes,
+    No,
+    /// That is known after this event.
+    After(Event),
 }
 
 impl Entry {
@@ -85,7 +116,14 @@ impl Entry {
     }
 
     /// Whether the set is as it was.
-    pub(super) fn holds(&self, data: &RegionData, realm: &Realm) -> bool {
-        self.find(data).is_some_and(|set| Content::of(set) == self.content && !is_spoilt(set, realm))
+    pub(super) fn fits(&self, data: &RegionData, realm: &Realm) -> Fit {
+        match self.find(data) {
+            Some(set) if Content::of(set) == self.content => match Makers::of(set, realm) {
+                Makers::Done => Fit::Yes,
+                Makers::Ending(event) => Fit::After(event),
+                Makers::Failed => Fit::No,
+            },
+            _ => Fit::No,
+        }
     }
 }

@@ -15,8 +15,6 @@ pub(crate) enum Problem {
     Spoilt,
     #[error("it uses data that belongs to the parent task's own regions")]
     Borrowed,
-    #[error("it waits for something outside of it")]
-    OutsideDependence,
     #[error("its launches differ from those recorded")]
     DifferentLaunches,
 }

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::content::{Content, Entry, is_spoilt};
+use super::content::{Content, Entry, Makers};
 use super::issuing::PointRecorder;
 use super::launched::StageKind;
 use super::problem::Problem;
@@ -49,6 +49,8 @@ pub(super) struct Tape {
     pub(super) slots: Vec<Slot>,
     markers: FxHashMap<Event, u32>,
     marked_instances: FxHashSet<InstanceId>,
+    /// Events of before the recording that may have been about to come, and must not have brought a failure.
+    pub(super) outside: Vec<Event>,
     pub(super) problem: Option<Problem>,
 }
 
@@ -177,7 +179,11 @@ impl Recording {
                         let fields = group.fields.clone();
                         let set = group.set_mut(set);
                         if set.mark != self.id {
-                            spoilt |= is_spoilt(set, realm);
+                            match Makers::of(set, realm) {
+                                Makers::Done => {}
+                                Makers::Ending(event) => tape.outside.push(event),
+                                Makers::Failed => spoilt = true,
+                            }
                             set.mark = self.id;
                             let (shape, content) = (set.shape.clone(), Content::of(set));
                             tape.entries.push(Entry { state: number, fields, shape, content });
@@ -285,7 +291,9 @@ impl Tape {
                     EventStatus::Triggered => {}
                     EventStatus::Poisoned(_) if !needs => {}
                     EventStatus::Poisoned(_) => self.problem = self.problem.or(Some(Problem::Spoilt)),
-                    EventStatus::Pending => self.problem = self.problem.or(Some(Problem::OutsideDependence)),
+                    // Nothing of before is in flight, so it is about to come.
+                    EventStatus::Pending if needs => self.outside.push(event),
+                    EventStatus::Pending => {}
                 }
             }
         }

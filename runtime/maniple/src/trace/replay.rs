@@ -2,7 +2,7 @@
 
 use std::cell::{RefCell, UnsafeCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::graph::{GraphRuns, GraphWork, Place};
@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use super::launched::Staged;
 use super::session::Wake;
 use super::template::{Node, TaskNode, Template};
+use crate::completion::Completion;
 use crate::context::ContextState;
 use crate::error::Error;
 use crate::future::{Origin, Results};
@@ -25,8 +26,14 @@ pub(super) struct Replay {
     context: Arc<ContextState>,
     /// Launches by run and stage: those of run `r` are in `slots[r & mask]`.
     slots: Box<[Box<[LaunchSlot]>]>,
-    /// Launches that have been issued and not ended, and one more while others may come.
+    /// Runs that have begun and not ended, and one more while others may come.
     outstanding: AtomicUsize,
+    /// The run that is not completed, and how many launches it has.
+    partial: (AtomicU64, AtomicUsize),
+    /// Launches count as ended when their run has; for a task that may have but few in flight, when they have.
+    ends_by_run: bool,
+    /// The points of all launches before each stage.
+    points: Box<[u64]>,
     has_failed: AtomicBool,
     /// A launch waits for a slot.
     is_full: AtomicBool,
@@ -43,7 +50,8 @@ struct LaunchSlot {
 struct Launched {
     arguments: Arguments,
     results: Arc<Results>,
-    completion: UserEvent,
+    /// The end that was promised before it was known that the launch would be replayed.
+    promised: Option<UserEvent>,
 }
 
 // SAFETY: a slot is written by whoever issues the launch, before the stage's gate is opened and after the slot's last run has ended; in between
@@ -59,12 +67,21 @@ impl Replay {
     ) -> (Arc<Self>, Arc<GraphRuns>) {
         let stages = template.stages.len();
         let depth = (LAUNCHES_AHEAD / stages.max(1)).clamp(4, 256).next_power_of_two();
+        let points = template
+            .stages
+            .iter()
+            .scan(0, |sum, stage| Some(std::mem::replace(sum, *sum + stage.kind.domain.volume())));
+        let all = template.stages.iter().map(|stage| stage.kind.domain.volume()).sum();
+        let points = points.chain([all]).collect();
         let slots = (0..depth).map(|_| (0..stages).map(|_| LaunchSlot::default()).collect()).collect();
         let replay = Arc::new(Self {
             template: Arc::clone(template),
             context: Arc::clone(context),
             slots,
             outstanding: AtomicUsize::new(1),
+            partial: (AtomicU64::new(u64::MAX), AtomicUsize::new(0)),
+            ends_by_run: context.core.window >= 2 * stages,
+            points,
             has_failed: AtomicBool::new(false),
             is_full: AtomicBool::new(false),
             wake,
@@ -99,22 +116,21 @@ impl Replay {
         stage: usize,
         launcher: &mut TaskLauncher,
     ) -> Arc<Results> {
-        let (realm, slot) = (self.context.core.realm(), self.slot(run, stage));
-        let completion = realm.user_event();
+        let slot = self.slot(run, stage);
         let new = || {
             let (origin, sources) =
                 (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
             let domain = self.template.stages[stage].kind.domain;
-            Results::new(realm, origin, domain, completion.event(), sources.collect())
+            Results::new(self.context.core.realm(), origin, domain, Completion::on_demand(), sources.collect())
         };
         // SAFETY: the slot's last run has ended, and the stage of this one is not open.
         let results = match unsafe { &mut *slot.launched.get() } {
             Some(old) => {
                 match Arc::get_mut(&mut old.results) {
-                    Some(results) => results.renew(completion.event(), launcher.sources()),
+                    Some(results) => results.renew(launcher.sources()),
                     None => old.results = new(),
                 }
-                old.completion = completion;
+                old.promised = None;
                 // What was there goes with the launcher, or to the next one.
                 std::mem::swap(&mut old.arguments, launcher.arguments_mut());
                 Arc::clone(&old.results)
@@ -122,7 +138,7 @@ impl Replay {
             empty @ None => {
                 let results = new();
                 let arguments = std::mem::replace(launcher.arguments_mut(), Arguments::none());
-                *empty = Some(Launched { arguments, results: Arc::clone(&results), completion });
+                *empty = Some(Launched { arguments, results: Arc::clone(&results), promised: None });
                 results
             }
         };
@@ -133,16 +149,17 @@ impl Replay {
     /// As [`launch`](Self::launch), for a launch that has its results already.
     pub(super) fn launch_staged(&self, runs: &Arc<GraphRuns>, run: u64, stage: usize, mut staged: Staged) {
         let arguments = std::mem::replace(staged.launcher.arguments_mut(), Arguments::none());
-        let launched = Launched { arguments, results: staged.results, completion: staged.completion };
+        let launched = Launched { arguments, results: staged.results, promised: Some(staged.completion) };
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
         self.open(runs, (run, stage), staged.launcher.sources());
     }
 
     fn open(&self, runs: &Arc<GraphRuns>, (run, stage): (u64, usize), sources: &[Arc<Results>]) {
-        self.context.core.counters.launches.add(1);
         self.slot(run, stage).has_failed.store(false, Ordering::Relaxed);
-        self.outstanding.fetch_add(1, Ordering::Relaxed);
+        if stage == 0 {
+            self.outstanding.fetch_add(1, Ordering::Relaxed);
+        }
         if sources.is_empty() {
             runs.open(run, stage as u32);
         } else {
@@ -171,9 +188,14 @@ impl Replay {
         });
     }
 
-    /// No more launches come. The session is woken when all have ended.
-    pub(super) fn settle(&self) {
-        self.launch_ended();
+    /// No more launches come: the last run ends after so many. The session is woken when all have ended.
+    pub(super) fn settle(&self, runs: &GraphRuns, run: u64, stages: usize) {
+        if stages > 0 {
+            self.partial.1.store(stages, Ordering::Relaxed);
+            self.partial.0.store(run, Ordering::Release);
+            (stages..self.template.stages.len()).for_each(|stage| runs.skip(run, stage as u32));
+        }
+        self.run_is_over();
     }
 
     pub(super) fn has_failed(&self) -> bool {
@@ -191,7 +213,7 @@ impl Replay {
         unsafe { &*launched }.as_ref().expect("a stage is opened after its launch was put in place")
     }
 
-    fn launch_ended(&self) {
+    fn run_is_over(&self) {
         if self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.wake.wake();
         }
@@ -266,30 +288,37 @@ impl GraphWork for Replay {
     }
 
     fn stage_ended(&self, run: u64, stage: u32) {
-        let core = &self.context.core;
-        let Launched { results, completion, .. } = self.launched(run, stage);
-        core.counters.tasks.add(self.template.stages[stage as usize].kind.domain.volume());
-        match self.slot(run, stage as usize).has_failed.load(Ordering::Acquire).then(|| results.first_error()).flatten()
-        {
-            None => {
-                results.forget_sources();
-                core.realm().trigger(*completion);
-            }
-            Some(error) => {
-                // Nobody may be looking, and then the launching task fails.
-                self.context.watch(results);
-                core.realm().poison(*completion, error.clone());
-            }
+        let Launched { results, promised, .. } = self.launched(run, stage);
+        let has_failed = self.slot(run, stage as usize).has_failed.load(Ordering::Acquire);
+        let failure = has_failed.then(|| results.first_error()).flatten();
+        if failure.is_some() {
+            // Nobody may be looking, and then the launching task fails.
+            self.context.watch(results);
         }
-        self.context.operation_retired();
-        self.launch_ended();
+        results.forget_sources();
+        match promised {
+            None => results.end(failure),
+            Some(promised) => self.context.keep(*promised, failure),
+        }
+        if !self.ends_by_run {
+            self.context.operations_retired(1);
+        }
     }
 
-    fn run_ended(&self, _: u64) {
+    fn run_ended(&self, run: u64) {
+        let is_partial = self.partial.0.load(Ordering::Acquire) == run;
+        let launches = if is_partial { self.partial.1.load(Ordering::Relaxed) } else { self.template.stages.len() };
+        let counters = &self.context.core.counters;
+        counters.launches.add(launches as u64);
+        counters.tasks.add(self.points[launches]);
+        if self.ends_by_run {
+            self.context.operations_retired(launches);
+        }
         fence(Ordering::SeqCst);
         if self.is_full.load(Ordering::Relaxed) && self.is_full.swap(false, Ordering::Relaxed) {
             self.wake.wake();
         }
+        self.run_is_over();
     }
 }
 

@@ -283,6 +283,7 @@ impl Session {
             self.decide();
         }
         match &mut self.phase {
+            // The decision waits.
             Phase::Waiting(_) | Phase::Idle => Some(staged),
             Phase::Recording(..) | Phase::Passing => {
                 self.analyse(staged);
@@ -326,7 +327,17 @@ impl Session {
     fn decide(&mut self) {
         let realm = self.context.core.realm();
         let mut trace = self.trace.lock();
-        if let Some(template) = trace.find(realm) {
+        let found = match trace.find(realm) {
+            Ok(found) => found,
+            Err(event) => {
+                drop(trace);
+                let wake = self.waker();
+                self.phase = Phase::Waiting(None);
+                realm.when(After::follows(&[event]), move |_| wake.wake());
+                return;
+            }
+        };
+        if let Some(template) = found {
             drop(trace);
             let (replay, runs) = Replay::start(&self.context, &template, self.waker());
             self.context.set_window(replay.window());
@@ -347,9 +358,10 @@ impl Session {
         let wake = self.waker();
         match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Replaying(replaying) => {
-                let replay = Arc::clone(&replaying.replay);
+                let Replaying { replay, runs, run, stage } = &replaying;
+                let (replay, runs, run, stage) = (Arc::clone(replay), Arc::clone(runs), *run, *stage);
                 self.phase = Phase::Waiting(Some(Ended::Replaying(replaying)));
-                replay.settle();
+                replay.settle(&runs, run, stage);
             }
             analysed => {
                 let ended = match analysed {

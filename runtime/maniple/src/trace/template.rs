@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use maniple_mapper::InstanceId;
-use maniple_realm::Realm;
 use maniple_realm::graph::{Edge, Graph, GraphSpec, NodeSpec};
 use maniple_realm::transfer::Transfer;
+use maniple_realm::{EventStatus, Realm};
 use maniple_space::AnyPoint;
 use smallvec::SmallVec;
 
-use super::content::Entry;
+use super::content::{Entry, Fit};
 use super::launched::StageKind;
 use super::problem::Problem;
 use super::recording::{NodeTape, PointTape, Role, Slot, Tape, TaskTape};
@@ -61,9 +61,13 @@ impl Template {
         if let Some(problem) = tape.problem {
             return Err(problem);
         }
+        if tape.outside.iter().any(|&event| matches!(realm.status(event), EventStatus::Poisoned(_))) {
+            return Err(Problem::Spoilt);
+        }
         let is_idempotent = {
             let locked: Vec<_> = tape.states.iter().map(|state| state.lock()).collect();
-            tape.entries.iter().all(|entry| entry.holds(&locked[entry.state], realm))
+            // What may be about to end is looked at before each replay.
+            tape.entries.iter().all(|entry| entry.fits(&locked[entry.state], realm) != Fit::No)
         };
         let after_previous = if is_idempotent { edges_between_runs(&tape) } else { vec![Vec::new(); tape.nodes.len()] };
         let nodes = tape.nodes.iter().zip(after_previous);
@@ -99,9 +103,10 @@ impl Template {
     }
 
     /// Whether everything is as the recorded launches found it.
-    pub(super) fn holds(&self, realm: &Realm) -> bool {
+    pub(super) fn fits(&self, realm: &Realm) -> Fit {
         let locked: Vec<_> = self.states.iter().map(|state| state.lock()).collect();
-        self.before.iter().all(|entry| entry.holds(&locked[entry.state], realm))
+        let fits = self.before.iter().map(|entry| entry.fits(&locked[entry.state], realm));
+        fits.fold(Fit::Yes, |all, one| if all == Fit::No || one == Fit::Yes { all } else { one })
     }
 
     /// Says whether replays count on what is known of the data.

@@ -6,10 +6,11 @@ use maniple_region::TreeId;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use super::content::Fit;
 use super::mining::CandidateId;
 use super::problem::Problem;
 use super::template::Template;
-use maniple_realm::Realm;
+use maniple_realm::{Event, Realm};
 
 /// Names a trace within its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,12 +39,23 @@ const MOST_TEMPLATES: usize = 16;
 const PATIENCE: u32 = 4;
 
 impl Trace {
-    /// The template whose launches would find everything as it is.
-    pub(super) fn find(&mut self, realm: &Realm) -> Option<Arc<Template>> {
-        let found = self.templates.iter().rposition(|template| template.holds(realm))?;
-        let template = self.templates.remove(found);
-        self.templates.push(Arc::clone(&template));
-        Some(template)
+    /// The template whose launches would find everything as it is, if there is one.
+    ///
+    /// # Errors
+    /// An event after which that is known.
+    pub(super) fn find(&mut self, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
+        for place in (0..self.templates.len()).rev() {
+            match self.templates[place].fits(realm) {
+                Fit::No => {}
+                Fit::After(event) => return Err(event),
+                Fit::Yes => {
+                    let template = self.templates.remove(place);
+                    self.templates.push(Arc::clone(&template));
+                    return Ok(Some(template));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Whether the next run is to be recorded.

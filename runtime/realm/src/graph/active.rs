@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::compile::{Graph, JUNCTION, Node};
-use super::words::{Gate, NodeWord, State};
+use super::words::{Gate, Manner, NodeWord, State};
 use super::{GraphWork, Place};
 use crate::fault::{self, Fault};
 use crate::realm::Core;
@@ -55,6 +55,7 @@ pub(crate) struct Claimed {
     /// Among the graph's nodes.
     place: usize,
     poisoned: bool,
+    manner: Manner,
 }
 
 /// A place in a lane.
@@ -108,16 +109,18 @@ impl Active {
         self.slot(run).armed.load(Ordering::Acquire) == run
     }
 
-    /// Opens a stage, spoilt if there is a fault.
-    pub(super) fn open(&self, core: &Core, run: u64, stage: u32, fault: Option<&Arc<Fault>>) {
-        if let Some(fault) = fault {
-            self.faults.lock().of_stages.insert((run, stage), Arc::clone(fault));
-        }
+    /// Says why a stage fails that is about to be opened as spoilt.
+    pub(super) fn blame_stage(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
+        self.faults.lock().of_stages.insert((run, stage), Arc::clone(fault));
+    }
+
+    /// Opens a stage.
+    pub(super) fn open(&self, core: &Core, run: u64, stage: u32, manner: Manner) {
+        self.slot(run).gates[stage as usize].open(run as u32, manner);
         if self.graph.lanes_of_stage[stage as usize] == 0 {
             self.stage_ended(run, stage);
             return;
         }
-        self.slot(run).gates[stage as usize].open(run as u32, fault.is_some());
         // Against the fence of a worker that falls asleep: either it sees the open gate, or we see where its lane stands.
         fence(Ordering::SeqCst);
         for (lane, cursor) in self.cursors.iter().enumerate() {
@@ -147,7 +150,7 @@ impl Active {
             } else if let State::Ready { poisoned } = state {
                 if self.slot(run).words[place].claim(run as u32, poisoned) {
                     self.step(lane, &mut cursor, ahead == 0, is_thief);
-                    return Some(Claimed { run, place, poisoned: poisoned || self.gate(run, node.stage).is_spoilt() });
+                    return Some(Claimed { run, place, poisoned, manner: self.gate(run, node.stage).manner() });
                 }
                 state = State::Gone;
             }
@@ -234,10 +237,10 @@ impl Active {
     pub(crate) fn run(&self, core: &Core, worker: usize, claimed: Claimed, context: &WorkerContext<'_>) {
         let node = &self.graph.nodes[claimed.place];
         let place = Place { node: node.index, run: claimed.run };
-        let result = if claimed.poisoned {
-            self.tell(claimed, place, node.stage)
-        } else {
-            fault::catch(|| self.work.run(place, context)).flatten()
+        let result = match claimed.manner {
+            Manner::Run if !claimed.poisoned => fault::catch(|| self.work.run(place, context)).flatten(),
+            Manner::Run | Manner::Spoilt => self.tell(claimed, place, node.stage),
+            Manner::Skip => Ok(()),
         };
         if let Err(fault) = result {
             self.spread(claimed.run, claimed.place, &fault);
@@ -322,7 +325,9 @@ impl Active {
     }
 
     fn stage_ended(&self, run: u64, stage: u32) {
-        self.work.stage_ended(run, stage);
+        if self.gate(run, stage).manner() != Manner::Skip {
+            self.work.stage_ended(run, stage);
+        }
         if self.slot(run).left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.retire(run);
         }

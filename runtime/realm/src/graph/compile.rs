@@ -117,6 +117,12 @@ impl Graph {
                 }
             }
         }
+        for lists in [&mut next, &mut next_run] {
+            for (place, list) in lists.iter_mut().enumerate() {
+                // Whom other workers wait for comes first.
+                list.sort_by_key(|successor| self.nodes[successor.place()].lane == self.nodes[place].lane);
+            }
+        }
         self.next = Successors::pack(&next);
         self.next_run = Successors::pack(&next_run);
     }

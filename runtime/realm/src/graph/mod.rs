@@ -22,6 +22,7 @@ mod words;
 
 use active::Active;
 pub use compile::Graph;
+use words::Manner;
 
 /// What a [`Graph`] is compiled from.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +67,7 @@ pub trait GraphWork: Send + Sync + 'static {
     /// Called instead of [`run`](Self::run) when something that the node needs has failed.
     fn poisoned(&self, place: Place, fault: &Arc<Fault>);
 
-    /// All nodes of a stage have ended.
+    /// All nodes of a stage have ended, and were not passed over.
     fn stage_ended(&self, run: u64, stage: u32);
 
     /// All nodes of a run have ended, and its slot is armed for a later run: see [`GraphRuns::is_armed`].
@@ -113,13 +114,21 @@ impl GraphRuns {
     /// Lets the nodes of a stage run. Of a stage without nodes, that is its end.
     pub fn open(&self, run: u64, stage: u32) {
         debug_assert!(self.is_armed(run), "run {run} is opened before its slot is free");
-        self.active.open(self.realm.core(), run, stage, None);
+        self.active.open(self.realm.core(), run, stage, Manner::Run);
+    }
+
+    /// Passes over the nodes of a stage: they end, in their order, without being run, and [`GraphWork::stage_ended`] is not called. So a run
+    /// that will not be completed ends.
+    pub fn skip(&self, run: u64, stage: u32) {
+        debug_assert!(self.is_armed(run), "run {run} is opened before its slot is free");
+        self.active.open(self.realm.core(), run, stage, Manner::Skip);
     }
 
     /// Fails all nodes of a stage, and what needs them.
     pub fn fail(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
         debug_assert!(self.is_armed(run), "run {run} is opened before its slot is free");
-        self.active.open(self.realm.core(), run, stage, Some(fault));
+        self.active.blame_stage(run, stage, fault);
+        self.active.open(self.realm.core(), run, stage, Manner::Spoilt);
     }
 
     /// The faults of nodes that failed in the latest runs, and of those that need such, whether their stages were opened or not. To be asked

@@ -85,25 +85,42 @@ impl NodeWord {
 /// The word of one stage in one slot: the run in which its nodes may start.
 pub(crate) struct Gate(AtomicU64);
 
-const SPOILT: u64 = 1;
+const MANNER: u64 = 3;
+
+/// What becomes of the nodes of an open stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Manner {
+    /// They run.
+    Run = 0,
+    /// What all of them need has failed.
+    Spoilt = 1,
+    /// They are passed over.
+    Skip = 2,
+}
 
 impl Gate {
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Lets the stage's nodes start; `spoilt`, if what all of them need has failed.
-    pub(crate) fn open(&self, run: u32, spoilt: bool) {
-        self.0.store((u64::from(run) + 1) << 1 | u64::from(spoilt), Ordering::SeqCst);
+    /// Lets the stage's nodes start.
+    pub(crate) fn open(&self, run: u32, manner: Manner) {
+        self.0.store((u64::from(run) + 1) << 2 | manner as u64, Ordering::SeqCst);
     }
 
     #[inline]
     pub(crate) fn is_open(&self, run: u32) -> bool {
-        self.0.load(Ordering::SeqCst) >> 1 == u64::from(run) + 1
+        self.0.load(Ordering::SeqCst) >> 2 == u64::from(run) + 1
     }
 
+    /// How the gate was opened last.
     #[inline]
-    pub(crate) fn is_spoilt(&self) -> bool {
-        self.0.load(Ordering::Relaxed) & SPOILT != 0
+    pub(crate) fn manner(&self) -> Manner {
+        match self.0.load(Ordering::Relaxed) & MANNER {
+            0 => Manner::Run,
+            1 => Manner::Spoilt,
+            _ => Manner::Skip,
+        }
     }
 }
