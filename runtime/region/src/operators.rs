@@ -52,21 +52,20 @@ pub trait ReductionOperator<T: FieldValue>: Send + Sync + 'static {
 #[derive(Clone, Copy)]
 pub struct OperatorId {
     type_id: TypeId,
-    name: &'static str,
+    path: &'static str,
 }
 
 impl OperatorId {
     /// The identity of the operator `Op`.
     #[must_use]
     pub fn of<Op: 'static>() -> Self {
-        let path = std::any::type_name::<Op>();
-        Self { type_id: TypeId::of::<Op>(), name: path.rsplit("::").next().unwrap_or(path) }
+        Self { type_id: TypeId::of::<Op>(), path: std::any::type_name::<Op>() }
     }
 
     /// The operator's type name without its path.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.name
+        self.path.rsplit("::").next().unwrap_or(self.path)
     }
 
     /// The type-erased reduction of this operator on fields of type `ty`, if that pair is known: every built-in pair is, others from the
@@ -94,13 +93,13 @@ impl Hash for OperatorId {
 
 impl fmt::Debug for OperatorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+        f.write_str(self.name())
     }
 }
 
 impl fmt::Display for OperatorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+        f.write_str(self.name())
     }
 }
 

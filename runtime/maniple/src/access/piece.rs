@@ -1,5 +1,7 @@
 //! The region behind a task's parameter.
 
+use std::marker::PhantomData;
+
 use maniple_region::LogicalRegion;
 use maniple_space::{IndexSpace, Point, Rect};
 
@@ -7,19 +9,20 @@ use crate::regions::Region;
 
 /// The part of a region that a task got for one of its parameters: which points it has.
 pub struct PieceInfo<'a, F, const D: usize = 1> {
-    region: Region<F, D>,
+    region: &'a LogicalRegion,
     space: &'a IndexSpace<D>,
+    marker: PhantomData<fn() -> F>,
 }
 
 impl<'a, F: 'static, const D: usize> PieceInfo<'a, F, D> {
     pub(crate) fn new(region: &'a LogicalRegion, space: &'a IndexSpace<D>) -> Self {
-        Self { region: Region::from_logical(region.clone()), space }
+        Self { region, space, marker: PhantomData }
     }
 
     /// The region.
     #[must_use]
-    pub fn region(&self) -> &Region<F, D> {
-        &self.region
+    pub fn region(&self) -> Region<F, D> {
+        Region::from_logical(self.region.clone())
     }
 
     /// The points.
