@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::operation::Operation;
+use crate::recorder::Recorder;
 use crate::task::Value;
 
 /// The results of the points of one launch. A single launch has one point.
@@ -32,6 +33,8 @@ pub(crate) struct Results {
     sources: Mutex<Vec<Arc<Results>>>,
     /// The launch that gives them, unless they are a function of others.
     producer: OnceLock<Weak<Operation>>,
+    /// Where it is recorded what the completion comes after, while a record is kept.
+    recorder: OnceLock<Arc<Recorder>>,
 }
 
 impl Results {
@@ -45,8 +48,8 @@ impl Results {
         let points = domain.volume() as usize;
         let values = (0..points).map(|_| OnceLock::new()).collect();
         let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
-        let (realm, name, producer) = (realm.clone(), name.to_owned(), OnceLock::new());
-        Arc::new(Self { realm, name, domain, completion, values, observed, sources, producer })
+        let (realm, name, producer, recorder) = (realm.clone(), name.to_owned(), OnceLock::new(), OnceLock::new());
+        Arc::new(Self { realm, name, domain, completion, values, observed, sources, producer, recorder })
     }
 
     /// The results of a launch that failed before it began.
@@ -59,6 +62,13 @@ impl Results {
     pub(crate) fn produced_by(&self, operation: &Arc<Operation>) {
         // Set once, by whoever launches the operation.
         let _ = self.producer.set(Arc::downgrade(operation));
+        self.recorded_by(operation.context.core.recorder.as_ref());
+    }
+
+    fn recorded_by(&self, recorder: Option<&Arc<Recorder>>) {
+        if let Some(recorder) = recorder {
+            let _ = self.recorder.set(Arc::clone(recorder));
+        }
     }
 
     /// The launches in flight that results come from. Functions of functions may be many deep and meet again, so without recursion, and
@@ -312,7 +322,13 @@ impl Promise {
     fn new(name: &str, domain: AnyRect, sources: Vec<Arc<Results>>) -> Self {
         let realm = sources[0].realm.clone();
         let done = realm.user_event();
-        Self { results: Results::new(&realm, name, domain, done.event(), sources), done }
+        let recorder = sources.iter().find_map(|source| source.recorder.get()).cloned();
+        if let Some(recorder) = &recorder {
+            recorder.joins(done.event(), sources.iter().map(|source| source.completion));
+        }
+        let results = Results::new(&realm, name, domain, done.event(), sources);
+        results.recorded_by(recorder.as_ref());
+        Self { results, done }
     }
 
     /// Here they are, one for each point, and why all of them together are a failure even if none is.

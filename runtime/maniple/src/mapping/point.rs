@@ -8,6 +8,7 @@ use std::sync::Arc;
 use maniple_mapper::{InstanceChoice, MappingFailure, RequirementMapping};
 use maniple_realm::Event;
 use maniple_realm::machine::ProcessorId;
+use maniple_record::Place;
 use maniple_region::LogicalRegion;
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
@@ -53,6 +54,8 @@ pub(crate) struct PointMapping<'a> {
     /// The processor of the parent, whose mapper ranks sources.
     pub(crate) origin: ProcessorId,
     pub(crate) order: Order,
+    /// Where the operation stands in program order, while a record is kept.
+    pub(crate) place: Option<Place>,
     /// The operation may wait for memory that others will free.
     pub(crate) may_wait: bool,
     /// For each requirement, whether another of the same launch may reduce to the same data.
@@ -101,6 +104,7 @@ impl PointMapping<'_> {
                     must_buffer: self.reduces_twice[number] && self.reduces_again(number),
                     may_wait: self.may_wait,
                     taken: &taken,
+                    issuer: self.place,
                 };
                 match states.of(state).select(self.core, &request, choices) {
                     Ok(selection) => {
@@ -182,7 +186,8 @@ impl PointMapping<'_> {
                     homes: &selection.homes,
                     order: self.order,
                 };
-                visit(number, &mut Analysis::new(self.core, states.of(state), &mut rank), &access, selection);
+                let mut analysis = Analysis::new(self.core, states.of(state), &mut rank, self.place);
+                visit(number, &mut analysis, &access, selection);
             }
         }
     }

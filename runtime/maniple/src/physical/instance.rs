@@ -32,23 +32,29 @@ pub(crate) struct PhysicalInstance {
     lender: Option<Arc<PhysicalInstance>>,
 }
 
-#[derive(Default)]
 struct Leftovers {
     events: Vec<Event>,
     /// Ended uses are dropped when the list is this long.
     sweep_at: usize,
 }
 
+impl Leftovers {
+    /// Ended uses are kept for ever while a record is kept, which wants to see them.
+    fn new(keeps_uses: bool) -> Self {
+        Self { events: Vec::new(), sweep_at: if keeps_uses { usize::MAX } else { 0 } }
+    }
+}
+
 impl PhysicalInstance {
     pub(crate) fn new(
         id: InstanceId,
-        realm: Realm,
+        (realm, keeps_uses): (Realm, bool),
         (storage, ready): (Arc<Instance>, Event),
         region: LogicalRegion,
         fields: FieldMask,
         reduction: Option<OperatorId>,
     ) -> Arc<Self> {
-        let (holders, leftovers) = (AtomicUsize::new(0), Mutex::default());
+        let (holders, leftovers) = (AtomicUsize::new(0), Mutex::new(Leftovers::new(keeps_uses)));
         Arc::new(Self { id, realm, storage, region, fields, reduction, ready, holders, leftovers, lender: None })
     }
 
@@ -64,7 +70,7 @@ impl PhysicalInstance {
             reduction: self.reduction,
             ready: self.ready,
             holders: AtomicUsize::new(0),
-            leftovers: Mutex::default(),
+            leftovers: Mutex::new(Leftovers::new(self.leftovers.lock().sweep_at == usize::MAX)),
             lender: Some(Arc::clone(self)),
         })
     }

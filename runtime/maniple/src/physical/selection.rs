@@ -8,6 +8,7 @@ use maniple_realm::instance::{Instance, InstanceError, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec};
 use maniple_realm::machine::MemoryId;
 use maniple_realm::memory::OutOfMemory;
+use maniple_record::Place;
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
@@ -45,6 +46,8 @@ pub(crate) struct Request<'a> {
     pub(crate) may_wait: bool,
     /// Buffers that other requirements of the same task have got.
     pub(crate) taken: &'a [Arc<PhysicalInstance>],
+    /// On whose behalf, for the record.
+    pub(crate) issuer: Option<Place>,
 }
 
 /// Why there is no selection.
@@ -187,7 +190,7 @@ impl RegionData {
                 let mut after = Preconditions::default();
                 after.need(free.ready());
                 after.follows.extend(free.leftovers(core.pruning_realm()));
-                selection.ready.need(core.refill(&free, request.region, field, &after));
+                selection.ready.need(core.refill(&free, request.region, field, (&after, request.issuer)));
                 free
             }
             (least, None) => {

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use maniple_mapper::InstanceId;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::transfer::InstanceField;
 use maniple_region::{
@@ -45,14 +44,6 @@ impl PhysicalRegion {
     pub(crate) fn lend(&mut self) {
         if let Placement::Instances(instances) = &mut self.place {
             instances.iter_mut().for_each(|(_, instance)| *instance = instance.lend());
-        }
-    }
-
-    /// The instances, for the record.
-    pub(crate) fn instance_ids(&self) -> Vec<InstanceId> {
-        match &self.place {
-            Placement::Instances(instances) => instances.iter().map(|(_, instance)| instance.id()).collect(),
-            Placement::Virtual(_) => Vec::new(),
         }
     }
 

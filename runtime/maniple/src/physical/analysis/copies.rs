@@ -78,7 +78,7 @@ impl Analysis<'_> {
             let mut after = Preconditions::default();
             together().for_each(|movement| self.gather_movement(movement, &mut after));
             let event = self.core.transfer(together().flat_map(Movement::transfers), &after);
-            self.core.note_copies(event, together(), &after);
+            self.core.note_copies(event, together(), (&after, self.issuer));
             together().for_each(|movement| self.commit_movement(movement, event));
         }
     }

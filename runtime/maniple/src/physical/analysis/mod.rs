@@ -13,6 +13,7 @@ mod settling;
 use std::sync::Arc;
 
 use maniple_realm::{Event, Realm};
+use maniple_record::Place;
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, ShapeTable};
 use smallvec::SmallVec;
 
@@ -71,11 +72,18 @@ pub(crate) struct Analysis<'a> {
     data: &'a mut RegionData,
     /// Ranks the instances that data could come from.
     rank: &'a mut Rank<'a>,
+    /// On whose behalf, for the record.
+    issuer: Option<Place>,
 }
 
 impl<'a> Analysis<'a> {
-    pub(crate) fn new(core: &'a RuntimeCore, data: &'a mut RegionData, rank: &'a mut Rank<'a>) -> Self {
-        Self { core, data, rank }
+    pub(crate) fn new(
+        core: &'a RuntimeCore,
+        data: &'a mut RegionData,
+        rank: &'a mut Rank<'a>,
+        issuer: Option<Place>,
+    ) -> Self {
+        Self { core, data, rank, issuer }
     }
 
     /// Brings the chosen instances up to date as far as the privilege wants it, and adds what the operation must wait for.

@@ -79,7 +79,7 @@ impl Analysis<'_> {
         together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
         let transfers = self.core.reductions(together, &set.shape, fields, into);
         let event = self.core.transfer(transfers, &after);
-        self.core.note_reductions(event, together, into, &after);
+        self.core.note_reductions(event, together, (&set.shape, fields, into), (&after, self.issuer));
         for reduction in together {
             reduction.buffer.leave_behind([event]);
         }
