@@ -101,6 +101,11 @@ impl PhysicalInstance {
         self.reduction
     }
 
+    /// Whether it belongs to the task's parent.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lender.is_some()
+    }
+
     /// Whether it can hold values of all these points.
     pub(crate) fn can_hold(&self, points: &Shape) -> bool {
         let bounds = self.storage.layout().bounds();
