@@ -9,7 +9,7 @@
 //! once it has triggered. So while a record is kept, events that stand for several others get a handle of their own
 //! ([`RuntimeCore::merged`]), and nobody forgets ended uses ([`RuntimeCore::pruning_realm`]).
 
-use maniple_realm::{After, Event};
+use maniple_realm::{After, Event, Realm};
 use maniple_record::{
     Because, Contribution, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Part, Place,
     Record, Task, Usage,
@@ -111,6 +111,13 @@ impl Recorder {
         number
     }
 
+    /// An event that comes after all of some others, with a handle of its own.
+    pub(crate) fn merged(&self, realm: &Realm, after: After<'_>) -> Event {
+        let own = own_handle(realm, realm.merge(after));
+        self.joins(own, after.needs.iter().chain(after.follows).copied());
+        own
+    }
+
     /// Says what the end of a task that launches comes after, besides what it launched.
     pub(crate) fn ends_after(&self, task: OperationNumber, events: impl IntoIterator<Item = Event>) {
         let after = self.numbers_of(events);
@@ -135,6 +142,8 @@ impl Recorder {
         for (join, ends) in std::mem::take(&mut recording.unfinished) {
             let mut after = Vec::new();
             ends.into_iter().for_each(|end| recording.resolve(end, &mut after));
+            after.sort_unstable();
+            after.dedup();
             recording.come_before(join, after);
         }
         let record = &recording.record;
@@ -207,6 +216,13 @@ impl Recording {
     }
 }
 
+/// An event that triggers with another one, and that nobody else has.
+fn own_handle(realm: &Realm, event: Event) -> Event {
+    let own = realm.user_event();
+    realm.trigger_after(own, &event);
+    own.event()
+}
+
 fn launches(kind: &Kind) -> bool {
     matches!(kind, Kind::TopLevel | Kind::Task(Task { is_leaf: false, .. }))
 }
@@ -215,14 +231,9 @@ fn launches(kind: &Kind) -> bool {
 impl RuntimeCore {
     /// Events that come after all of some others, and fail if a needed one does. While a record is kept, with a handle of its own.
     pub(crate) fn merged(&self, after: After<'_>) -> Event {
-        let merged = self.realm().merge(after);
         match &self.recorder {
-            None => merged,
-            Some(recorder) => {
-                let own = self.own_handle(merged);
-                recorder.joins(own, after.needs.iter().chain(after.follows).copied());
-                own
-            }
+            None => self.realm().merge(after),
+            Some(recorder) => recorder.merged(self.realm(), after),
         }
     }
 
@@ -231,9 +242,7 @@ impl RuntimeCore {
         if self.recorder.is_none() {
             return event;
         }
-        let own = self.realm().user_event();
-        self.realm().trigger_after(own, &event);
-        own.event()
+        own_handle(self.realm(), event)
     }
 
     /// Records an operation that comes after events, and after the beginning of the task that issues it.

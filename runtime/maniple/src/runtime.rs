@@ -281,8 +281,8 @@ impl RuntimeCore {
     ) -> Arc<PhysicalInstance> {
         let id = InstanceId(self.next_instance.fetch_add(1, Ordering::Relaxed));
         self.counters.instances.add(1);
-        let keeps_uses = self.recorder.is_some();
-        let instance = PhysicalInstance::new(id, (self.realm.clone(), keeps_uses), storage, region, fields, reduction);
+        let records = (self.realm.clone(), self.recorder.clone());
+        let instance = PhysicalInstance::new(id, records, storage, region, fields, reduction);
         if let Some(recorder) = &self.recorder {
             recorder.instance(&instance);
         }

@@ -13,6 +13,8 @@ use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use crate::recorder::Recorder;
+
 /// Memory that can hold some fields of a region, or contributions to them.
 ///
 /// It knows nothing of what it holds; the equivalence sets do. Who uses it is recorded there too, in views; what a set forgets it hands
@@ -20,6 +22,8 @@ use smallvec::SmallVec;
 pub(crate) struct PhysicalInstance {
     id: InstanceId,
     realm: Realm,
+    /// Where its uses are recorded, while a record is kept. Then those that have ended are not forgotten.
+    recorder: Option<Arc<Recorder>>,
     storage: Arc<Instance>,
     region: LogicalRegion,
     fields: FieldMask,
@@ -32,30 +36,36 @@ pub(crate) struct PhysicalInstance {
     lender: Option<Arc<PhysicalInstance>>,
 }
 
+#[derive(Default)]
 struct Leftovers {
     events: Vec<Event>,
     /// Ended uses are dropped when the list is this long.
     sweep_at: usize,
 }
 
-impl Leftovers {
-    /// Ended uses are kept for ever while a record is kept, which wants to see them.
-    fn new(keeps_uses: bool) -> Self {
-        Self { events: Vec::new(), sweep_at: if keeps_uses { usize::MAX } else { 0 } }
-    }
-}
-
 impl PhysicalInstance {
     pub(crate) fn new(
         id: InstanceId,
-        (realm, keeps_uses): (Realm, bool),
+        (realm, recorder): (Realm, Option<Arc<Recorder>>),
         (storage, ready): (Arc<Instance>, Event),
         region: LogicalRegion,
         fields: FieldMask,
         reduction: Option<OperatorId>,
     ) -> Arc<Self> {
-        let (holders, leftovers) = (AtomicUsize::new(0), Mutex::new(Leftovers::new(keeps_uses)));
-        Arc::new(Self { id, realm, storage, region, fields, reduction, ready, holders, leftovers, lender: None })
+        let (holders, leftovers) = (AtomicUsize::new(0), Mutex::default());
+        Arc::new(Self {
+            id,
+            realm,
+            recorder,
+            storage,
+            region,
+            fields,
+            reduction,
+            ready,
+            holders,
+            leftovers,
+            lender: None,
+        })
     }
 
     /// The same instance for the use of a task's children. What the parent's other operations leave behind in it is not their business:
@@ -64,13 +74,14 @@ impl PhysicalInstance {
         Arc::new(Self {
             id: self.id,
             realm: self.realm.clone(),
+            recorder: self.recorder.clone(),
             storage: Arc::clone(&self.storage),
             region: self.region.clone(),
             fields: self.fields.clone(),
             reduction: self.reduction,
             ready: self.ready,
             holders: AtomicUsize::new(0),
-            leftovers: Mutex::new(Leftovers::new(self.leftovers.lock().sweep_at == usize::MAX)),
+            leftovers: Mutex::default(),
             lender: Some(Arc::clone(self)),
         })
     }
@@ -129,23 +140,27 @@ impl PhysicalInstance {
     pub(crate) fn leave_behind(&self, events: impl IntoIterator<Item = Event>) {
         let mut leftovers = self.leftovers.lock();
         leftovers.events.extend(events);
-        if leftovers.events.len() > leftovers.sweep_at {
+        if leftovers.events.len() > leftovers.sweep_at && self.recorder.is_none() {
             leftovers.events.retain(|&event| !self.realm.has_triggered(event));
             leftovers.sweep_at = 32.max(2 * leftovers.events.len());
         }
     }
 
-    /// The uses left behind that have not ended, as one event, so that a program that runs far ahead gathers no long lists. Without a realm to
-    /// forget with, as they are.
-    pub(crate) fn leftovers(&self, realm: Option<&Realm>) -> SmallVec<[Event; 2]> {
+    /// The uses left behind that have not ended, as one event, so that a program that runs far ahead gathers no long lists. While a record is kept, also
+    /// those that have ended.
+    pub(crate) fn leftovers(&self) -> SmallVec<[Event; 2]> {
         let mut leftovers = self.leftovers.lock();
-        if let Some(realm) = realm {
-            leftovers.events.retain(|&event| !realm.has_triggered(event));
-            if leftovers.events.len() > 1 {
-                let all = realm.merge(After::follows(&leftovers.events));
-                leftovers.events.clear();
-                leftovers.events.push(all);
-            }
+        if self.recorder.is_none() {
+            leftovers.events.retain(|&event| !self.realm.has_triggered(event));
+        }
+        if leftovers.events.len() > 1 {
+            let all = After::follows(&leftovers.events);
+            let merged = match &self.recorder {
+                None => self.realm.merge(all),
+                Some(recorder) => recorder.merged(&self.realm, all),
+            };
+            leftovers.events.clear();
+            leftovers.events.push(merged);
         }
         leftovers.events.iter().copied().collect()
     }

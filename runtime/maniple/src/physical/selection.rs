@@ -189,7 +189,7 @@ impl RegionData {
             (_, Some(free)) => {
                 let mut after = Preconditions::default();
                 after.need(free.ready());
-                after.follows.extend(free.leftovers(core.pruning_realm()));
+                after.follows.extend(free.leftovers());
                 selection.ready.need(core.refill(&free, request.region, field, (&after, request.issuer)));
                 free
             }

@@ -329,7 +329,7 @@ impl<'a> Analysis<'a> {
             return view;
         }
         let mut view = View::new(Held::new(instance));
-        for event in instance.leftovers(realm) {
+        for event in instance.leftovers() {
             after.follow(event);
             // What comes next may use the instance for some of the points only: later uses of the others must follow too.
             view.readers.push(event, Cover::Everything, realm);
