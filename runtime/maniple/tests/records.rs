@@ -154,13 +154,26 @@ fn launches_name_the_earlier_ones_that_they_depend_on_although_those_have_ended(
     assert_eq!(after(2), [(1, Because::Data(0))]);
 }
 
+const SMALL: MemoryId = MemoryId(0);
+const LARGE: MemoryId = MemoryId(1);
+
+/// A runtime that records, with a small memory of so many bytes and a large one.
+fn runtime_with(capacity: u64, mapper: impl Mapper + Clone + 'static) -> Runtime {
+    let mut machine = Machine::builder();
+    let near = Affinity { bandwidth_mb_s: 1000, latency_ns: 100 };
+    let processor = machine.processor(ProcessorKind::Cpu);
+    for capacity in [capacity, 1 << 20] {
+        let memory = machine.memory(MemoryKind::System, capacity);
+        machine.sees(processor, memory, near);
+    }
+    let builder = Runtime::builder().machine(machine.build().unwrap()).mapper(mapper);
+    builder.record_operations(true).build().unwrap()
+}
+
 /// A small memory in which everything is made, unless the tag says otherwise: 1 for a new instance in the large memory, 2 for one in the small memory if
 /// there is room.
 #[derive(Clone)]
 struct Crowded;
-
-const SMALL: MemoryId = MemoryId(0);
-const LARGE: MemoryId = MemoryId(1);
 
 impl Mapper for Crowded {
     fn map_requirement(
@@ -179,6 +192,51 @@ impl Mapper for Crowded {
     }
 }
 
+#[task(leaf)]
+fn add_sum(#[reduces(Sum, value)] total: Piece<Cell>, #[reads(value)] cells: Piece<Cell>) {
+    let sum: i64 = cells.points().map(|point| cells.value[point]).sum();
+    total.points().for_each(|point| total.value.fold(point, sum));
+}
+
+/// Wants what `add_sum` reads in the small memory, and only when it was asked a third time in the large one, where everything else is.
+#[derive(Clone, Default)]
+struct Hopeful {
+    asked: usize,
+}
+
+impl Mapper for Hopeful {
+    fn map_requirement(
+        &mut self,
+        task: &TaskInfo<'_>,
+        requirement: usize,
+        _: (ProcessorId, usize),
+        _: &dyn MappingContext,
+    ) -> RequirementMapping {
+        let hopes = (task.name, requirement) == ("add_sum", 1) && {
+            self.asked += 1;
+            !self.asked.is_multiple_of(3)
+        };
+        InstanceChoice::in_memory(if hopes { SMALL } else { LARGE }).into()
+    }
+}
+
+#[test]
+fn a_buffer_that_was_emptied_in_vain_is_not_emptied_behind_the_back_of_those_who_use_it_next() {
+    let runtime = runtime_with(8, Hopeful::default());
+    let totals = runtime.run(async |cx| {
+        let (total, cells) = (cx.region::<Cell>(2)?, cx.region::<Cell>(10)?);
+        cx.launch(write(&cells));
+        for _ in 0..3 {
+            // Both times that the mapper is hopeful, the buffer has been chosen and emptied before anybody sees that there is no room.
+            cx.launch(add_sum(&total, &cells));
+            cx.launch(sum(&total)).await?;
+        }
+        cx.launch(sum(&total)).await
+    });
+    assert_eq!(totals.unwrap(), 3 * 2 * 45);
+    check(&runtime.take_record()).unwrap();
+}
+
 /// Makes a copy elsewhere, wants more of the small memory than there is, and comes back to what it was given.
 #[task]
 async fn look_around(cx: &Context, #[reads(value)] cells: Region<Cell>) -> Result<i64> {
@@ -191,15 +249,7 @@ async fn look_around(cx: &Context, #[reads(value)] cells: Region<Cell>) -> Resul
 
 #[test]
 fn a_task_that_may_only_read_never_writes_into_what_it_was_lent() {
-    let mut machine = Machine::builder();
-    let near = Affinity { bandwidth_mb_s: 1000, latency_ns: 100 };
-    let processor = machine.processor(ProcessorKind::Cpu);
-    for capacity in [80, 1 << 20] {
-        let memory = machine.memory(MemoryKind::System, capacity);
-        machine.sees(processor, memory, near);
-    }
-    let builder = Runtime::builder().machine(machine.build().unwrap()).mapper(Crowded);
-    let runtime = builder.record_operations(true).build().unwrap();
+    let runtime = runtime_with(80, Crowded);
     let total = runtime.run(async |cx| {
         let cells = cx.region::<Cell>(10)?;
         cx.launch(write(&cells));

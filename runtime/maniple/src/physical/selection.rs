@@ -190,7 +190,10 @@ impl RegionData {
                 let mut after = Preconditions::default();
                 after.need(free.ready());
                 after.follows.extend(free.leftovers());
-                selection.ready.need(core.refill(&free, request.region, field, (&after, request.issuer)));
+                let emptied = core.refill(&free, request.region, field, (&after, request.issuer));
+                selection.ready.need(emptied);
+                // Should the selection be taken back, whoever uses the buffer or its memory next must still come after this.
+                free.leave_behind([emptied]);
                 free
             }
             (least, None) => {
