@@ -9,7 +9,8 @@
 //! - `record`: the data: [`Launch`], [`Operation`] and its [`Kind`], where it stands in program order ([`Place`]), what it does with which data
 //!   ([`Usage`]); `names`: what operations are called in messages;
 //! - `check`: [`check()`] proves from a record that all interfering operations were ordered and every task saw the right values, or says what is
-//!   wrong: a [`Violation`].
+//!   wrong: a [`Violation`];
+//! - `picture`: a [`Graph`] of the operations or of the launches, as DOT or SVG.
 //!
 //! A runtime keeps a record if it is built with `RuntimeBuilder::record_operations`. Here is one made by hand, of two tasks of which the second reads what the
 //! first has written, without having been made to wait for it:
@@ -60,10 +61,12 @@
 
 mod check;
 mod names;
+mod picture;
 mod record;
 
 pub use check::{Data, Proof, Violation, check};
 pub use names::OperationName;
+pub use picture::{Class, Edge, Graph, Node, TooLarge};
 pub use record::{
     Because, Contribution, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Part, Place,
     Record, Task, Usage, Value,

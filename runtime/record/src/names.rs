@@ -25,12 +25,12 @@ impl Record {
     }
 
     /// The names of the fields of some parts of an instance.
-    fn names_of(&self, instance: InstanceId, parts: &mut dyn Iterator<Item = &Part>) -> String {
+    pub(crate) fn names_of(&self, instance: InstanceId, parts: &mut dyn Iterator<Item = &Part>) -> String {
         let fields = parts.fold(FieldMask::new(), |all, part| all.union(&part.fields));
         self.instances.get(&instance).map_or_else(String::new, |known| known.region.fields().names_of(&fields))
     }
 
-    fn describe(&self, kind: &Kind) -> String {
+    pub(crate) fn describe(&self, kind: &Kind) -> String {
         match kind {
             Kind::TopLevel => "the top-level task".to_owned(),
             Kind::Task(task) => format!("task `{task}`"),

@@ -1,11 +1,14 @@
 //! Records made by hand.
 
+#![allow(dead_code)] // each test program uses some of it
+
 use maniple_mapper::InstanceId;
 use maniple_record::{
-    Contribution, Instance, Kind, LaunchNumber, Operation, OperationNumber, Part, Place, Record, Task, Usage, Value,
+    Because, Contribution, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Part, Place,
+    Record, Task, Usage, Value,
 };
 use maniple_region::operators::{Max, Sum};
-use maniple_region::{FieldId, FieldMask, FieldType, Forest, LogicalRegion, OperatorId, Privilege};
+use maniple_region::{FieldId, FieldMask, FieldType, Forest, LogicalRegion, OperatorId, Privilege, Requirement};
 use maniple_space::{AnyRect, AnySpace, Rect};
 
 /// A record in the making, about one region of ten rows with the fields `charge` and `voltage`, and its two halves.
@@ -139,6 +142,22 @@ impl Story {
     pub fn fill_region(&mut self) -> OperationNumber {
         let (place, region, fields) = (self.place(), self.whole.clone(), self.charge.clone());
         self.push(Kind::FillRegion { place, region, fields }, [])
+    }
+
+    /// Notes the launch of what was pushed last, over so many points, after earlier launches.
+    pub fn launch(&mut self, name: &str, points: u64, after: &[(u64, Because)]) {
+        let usages = match &self.record.operations[self.record.operations.len() - 1].kind {
+            Kind::Task(task) => task.usages.clone(),
+            _ => Vec::new(),
+        };
+        let requirement = |usage: Usage| Requirement::new(usage.region, usage.fields, usage.privilege);
+        self.record.launches.push(Launch {
+            parent: self.parent,
+            name: name.to_owned(),
+            points,
+            requirements: usages.into_iter().map(requirement).collect(),
+            after: after.iter().map(|&(on, because)| Dependence { on: LaunchNumber(on), because }).collect(),
+        });
     }
 
     /// Applies all of a buffer of the whole region.
