@@ -6,7 +6,8 @@
 //! - [`circuit`]: an electrical circuit on a random graph. Partitions are computed from the data; neighbours' nodes are reduced to;
 //! - [`cg`]: conjugate gradients on a sparse matrix. Every scalar is a future; nothing waits within an iteration;
 //! - [`stencil`]: a star stencil on a grid. Tiles read a halo of their neighbours;
-//! - [`options`]: what all three accept: workers, mapper, memory; [`info`]: the machine as the runtime sees it;
+//! - [`options`]: what all three accept: workers, mapper, memory; [`recording`]: checking and drawing what a run did; [`info`]: the machine as the
+//!   runtime sees it;
 //! - [`verify`]: what a wrong result is; [`error`]: what else can go wrong, and the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
 //!
@@ -30,6 +31,7 @@ pub mod error;
 pub mod info;
 pub mod options;
 pub mod progress;
+pub mod recording;
 pub mod report;
 pub mod stencil;
 pub mod verify;
