@@ -1,6 +1,9 @@
 //! What can go wrong, and the exit codes.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+use maniple::record::Violation;
 
 use crate::cg::matrix_market::MatrixError;
 use crate::report::{bytes, bytes_apart};
@@ -37,6 +40,17 @@ pub enum Error {
     /// The runtime could not run the program.
     #[error(transparent)]
     Runtime(Box<maniple::Error>),
+    /// The record of the run does not prove that it was right.
+    #[error("the run is not proven right: {0}")]
+    Check(#[from] Box<Violation>),
+    /// A graph that can't be written.
+    #[error("cannot draw {}: {problem}", .file.display())]
+    Graph {
+        /// Where it was to go.
+        file: PathBuf,
+        /// What is in the way.
+        problem: String,
+    },
     /// The answer can't be printed.
     #[error("cannot write the report: {0}")]
     Output(#[from] std::io::Error),

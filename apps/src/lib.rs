@@ -7,7 +7,8 @@
 //! - [`cg`]: conjugate gradients on a sparse matrix. Every scalar is a future; nothing waits within an iteration;
 //! - [`stencil`]: a star stencil on a grid. Tiles read a halo of their neighbours;
 //! - [`taskbench`]: graphs of tasks that only depend on each other, to measure what a task costs; [`metg`]: how short tasks may be;
-//! - [`options`]: what all of them accept: workers, mapper, memory; [`info`]: the machine as the runtime sees it;
+//! - [`options`]: what all of them accept: workers, mapper, memory; [`recording`]: checking and drawing what a run did; [`info`]: the machine as the
+//!   runtime sees it;
 //! - [`verify`]: what a wrong result is; [`error`]: what else can go wrong, and the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
 //!
@@ -32,6 +33,7 @@ pub mod info;
 pub mod metg;
 pub mod options;
 pub mod progress;
+pub mod recording;
 pub mod report;
 pub mod stencil;
 pub mod taskbench;

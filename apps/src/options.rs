@@ -10,6 +10,7 @@ use maniple::mapper::{DefaultMapper, LoggingMapper, Mapper, RandomMapper};
 use maniple::{Machine, Runtime, Topology, topology};
 
 use crate::error::Result;
+use crate::recording::RecordOptions;
 use crate::report::bytes_apart;
 
 /// What `--workers` is.
@@ -46,6 +47,10 @@ pub struct RuntimeOptions {
     /// What all random choices follow from: a whole number
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
+
+    /// What to do with a record of the run.
+    #[command(flatten)]
+    pub record: RecordOptions,
 }
 
 /// This machine, with so many workers and so much memory if that is said.
@@ -87,6 +92,18 @@ impl RuntimeOptions {
         self.machine().memories().iter().map(|memory| memory.capacity).sum()
     }
 
+    /// Starts the runtime, runs a program on it, and does with the record of the run what is asked for.
+    ///
+    /// # Errors
+    /// The program's; else those of [`RuntimeOptions::start`] and [`RecordOptions::conclude`].
+    pub fn run<T>(&self, program: impl FnOnce(&Runtime) -> Result<T>) -> Result<T> {
+        let runtime = self.start()?;
+        let outcome = program(&runtime);
+        let concluded = self.record.conclude(&runtime);
+        let outcome = outcome?;
+        concluded.map(|()| outcome)
+    }
+
     /// Starts the runtime.
     ///
     /// # Errors
@@ -107,6 +124,7 @@ impl RuntimeOptions {
             }
         };
         let builder = Runtime::builder().machine(self.machine()).window(self.window);
+        let builder = builder.record_operations(self.record.is_wanted());
         Ok(builder.mapper_for(move |_, processor| mapper(processor.0)).build()?)
     }
 }

@@ -363,6 +363,86 @@ mod stencil {
     }
 }
 
+mod records {
+    use super::*;
+
+    /// What `maniple` wrote into a file when told to, and what it said about that.
+    fn drawn(arguments: &str, name: &str) -> (String, String) {
+        let path = file(name, "");
+        let run = maniple(&format!("{arguments} --graph {}", path.display()));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        (std::fs::read_to_string(path).expect("it was written"), run.stderr)
+    }
+
+    const TINY_CIRCUIT: &str = "run circuit --pieces 3 --nodes-per-piece 20 --wires-per-piece 60 --steps 2";
+
+    #[test]
+    fn every_simulation_is_proven_right_whatever_the_mapper() {
+        for mapper in ["default", "piecewise", "random:5"] {
+            for program in [TINY_CIRCUIT, "run cg --poisson 8 --pieces 3", "run stencil --size 20 --tiles 3 --steps 4"]
+            {
+                let run = maniple(&format!("{program} --mapper {mapper} --workers 2 --check"));
+                assert_eq!(run.code, Some(0), "{}", run.stderr);
+                let proof = run.stderr.strip_prefix("check: ").unwrap_or_else(|| panic!("no proof: {}", run.stderr));
+                let numbers: Vec<u64> = proof.split(' ').filter_map(|word| word.parse().ok()).collect();
+                assert!(numbers.len() == 3 && numbers.iter().all(|&number| number > 10), "{proof}");
+            }
+        }
+    }
+
+    #[test]
+    fn tasks_are_drawn_for_a_browser() {
+        let (svg, said) = drawn(TINY_CIRCUIT, "tasks.svg");
+        assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n"), "{svg}");
+        for step in 0..2 {
+            for task in ["calc_new_currents", "distribute_charge", "update_voltages"] {
+                assert_eq!(svg.matches(&format!(">{task}(2)</text>")).count(), 2, "{task} in step {step}");
+            }
+        }
+        assert!(said.starts_with("graph: ") && said.ends_with("tasks.svg\n"), "{said}");
+    }
+
+    #[test]
+    fn launches_are_drawn_for_graphviz_with_what_makes_them_wait() {
+        let (dot, _) = drawn(&format!("{TINY_CIRCUIT} --graph-of launches"), "launches.dot");
+        assert!(dot.starts_with("digraph \"launches\" {\n") && dot.ends_with("}\n"), "{dot}");
+        assert_eq!(dot.matches("label=\"distribute_charge\\n3 points\"").count(), 2, "{dot}");
+        assert!(dot.contains("[label=\"current of Wire region "), "{dot}");
+    }
+
+    #[test]
+    fn lines_that_others_imply_are_drawn_if_that_is_wanted() {
+        let lines = |dot: &str| dot.matches(" -> ").count();
+        let (some, all) =
+            (drawn(TINY_CIRCUIT, "some.dot").0, drawn(&format!("{TINY_CIRCUIT} --graph-all"), "all.dot").0);
+        assert!(lines(&all) > lines(&some));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let picture = "invalid value 'picture.png' for '--graph <FILE>': its name must end in .svg or .dot, which says what to write";
+        fails("run circuit --graph picture.png", 2, picture);
+        fails("run circuit --graph-of weather --graph a.svg", 2, "invalid value 'weather' for '--graph-of <WHAT>'");
+        for option in ["--graph-of launches", "--graph-all"] {
+            fails(
+                &format!("run cg {option}"),
+                2,
+                "the following required arguments were not provided:\n  --graph <FILE>",
+            );
+        }
+        fails("info --graph a.svg", 2, "unexpected argument '--graph' found");
+    }
+
+    #[test]
+    fn a_graph_that_cannot_be_drawn_is_an_error_that_says_why() {
+        let small = "run stencil --size 10 --steps 1";
+        fails(&format!("{small} --graph no/such/folder.svg"), 1, "cannot draw no/such/folder.svg: No such file");
+        let large = file("large.svg", "").display().to_string();
+        let message = format!("cannot draw {large}: the graph has ");
+        fails(&format!("run stencil --size 100 --tiles 10 --steps 20 --graph {large}"), 1, &message);
+    }
+}
+
 mod taskbench {
     use super::*;
 

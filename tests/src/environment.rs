@@ -70,11 +70,11 @@ impl Environment {
         }
     }
 
-    /// Starts a runtime, with or without a record of the tasks and copies that it issues, and a trace of what mappers decide.
+    /// Starts a runtime, with or without a record of what it does, and a trace of what mappers decide.
     ///
     /// # Errors
     /// As [`maniple::RuntimeBuilder::build`].
-    pub fn start(&self, graph: bool, trace: bool) -> Result<Runtime, Error> {
+    pub fn start(&self, record: bool, trace: bool) -> Result<Runtime, Error> {
         let (kind, seed) = (self.mapper, self.seed);
         let factory = move |_: &Machine, processor: ProcessorId| -> Box<dyn Mapper> {
             let seed = seed.wrapping_add(processor.0.into());
@@ -89,7 +89,7 @@ impl Environment {
             }
         };
         let builder = Runtime::builder().machine(self.machine.clone()).workers(self.workers).window(self.window);
-        builder.mapper_for(factory).record_graph(graph).build()
+        builder.mapper_for(factory).record_operations(record).build()
     }
 }
 

@@ -11,14 +11,15 @@
 //! - [`execute`]: a program carried out through the public interface of the runtime, compared with the oracle on the way and at the end; also
 //!   the mistakes on purpose that show that the comparison is no formality;
 //! - [`trial`]: one seed of one family of programs: program, environment, run and outcome; [`watch`]: the same for programs that may hang;
-//! - [`shrink`]: a smaller program that still fails.
+//! - [`shrink`]: a smaller program that still fails;
+//! - [`naive`]: a second opinion on the records of runs, for the checker of records; [`mutation`]: records made wrong on purpose.
 //!
 //! Two programs use it: `tests/random_programs.rs` runs a fixed set of seeds, `src/bin/torture.rs` as many as one likes, and replays
 //! failures.
 //!
 //! The other tests of this crate do without: `tests/rules.rs` (the programming model, a rule a test), `tests/misuse.rs` (errors that name task,
 //! region and field), `tests/golden_circuit.rs` and `tests/golden_sources.rs` (which tasks wait for which, and what is copied),
-//! `tests/compile_fail.rs` (what must not compile).
+//! `tests/compile_fail.rs` (what must not compile), `tests/checker.rs` (whether the checker of records notices what is wrong).
 //!
 //! ```
 //! use maniple_tests::trial::{Family, Trial};
@@ -33,6 +34,8 @@ pub mod census;
 pub mod environment;
 pub mod execute;
 pub mod generate;
+pub mod mutation;
+pub mod naive;
 pub mod oracle;
 pub mod program;
 pub mod shrink;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use maniple::{AnySpace, Field, GraphNode, Rect, Region, Runtime, Statistics};
+use maniple::record::{Record, check};
+use maniple::{AnySpace, Field, Rect, Region, Runtime, Statistics};
 
 use crate::environment::{Environment, Room};
 use crate::execute::{Counts, Mistake, Run, Tally, Tolerance, run_program};
@@ -88,8 +89,8 @@ pub struct Trial {
     pub mistake: Mistake,
     /// Whether to print each statement and task as it begins and ends, and what mappers decide.
     pub trace: bool,
-    /// Whether to record the tasks and copies that are issued.
-    pub graph: bool,
+    /// Whether to record what is launched and issued, and to check the record.
+    pub check: bool,
 }
 
 /// What has come of a trial.
@@ -101,8 +102,8 @@ pub struct Outcome {
     pub counts: Counts,
     /// What the runtime has done.
     pub statistics: Statistics,
-    /// What was issued to the machine, if [`Trial::graph`] is set.
-    pub graph: Vec<GraphNode>,
+    /// What was launched and issued, if [`Trial::check`] is set.
+    pub record: Record,
 }
 
 impl Outcome {
@@ -121,7 +122,7 @@ impl Trial {
     /// The trial of a seed.
     #[must_use]
     pub fn new(family: Family, seed: u64) -> Self {
-        Self { family, seed, mistake: Mistake::None, trace: false, graph: false }
+        Self { family, seed, mistake: Mistake::None, trace: false, check: false }
     }
 
     /// The seed's own program.
@@ -150,7 +151,7 @@ impl Trial {
             Ok(expected) => expected,
             Err(why) => return Outcome::deviation(format!("no meaning: {why}")),
         };
-        let runtime = match self.environment().start(self.graph, self.trace) {
+        let runtime = match self.environment().start(self.check, self.trace) {
             Ok(runtime) => runtime,
             Err(error) => return Outcome::deviation(format!("cannot start: {error}")),
         };
@@ -170,7 +171,11 @@ impl Trial {
             }
         }
         let (counts, statistics) = (run.tally.read(), runtime.statistics());
-        Outcome { deviations, counts, statistics, graph: runtime.take_graph() }
+        let record = runtime.take_record();
+        if self.check {
+            deviations.extend(check(&record).err().map(|violation| format!("the record is no proof: {violation}")));
+        }
+        Outcome { deviations, counts, statistics, record }
     }
 }
 

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maniple::mapper::DefaultMapper;
 use maniple::prelude::*;
-use maniple::{GraphNode, NodeKind, space::AnySpace};
+use maniple::record::{Kind, LaunchNumber, OperationNumber, Record, check};
+use maniple::space::AnySpace;
 
 #[derive(Fields)]
 struct Node {
@@ -73,10 +74,10 @@ fn right(piece: i64) -> i64 {
     (piece + 1) % PIECES
 }
 
-/// Runs the circuit; gives the graph of each step and the final voltages.
-fn circuit(mapper: DefaultMapper) -> (Vec<Vec<GraphNode>>, Vec<i64>) {
-    let runtime = Runtime::builder().workers(2).mapper(mapper).record_graph(true).build().unwrap();
-    runtime
+/// Runs the circuit; gives what was recorded and the final voltages.
+fn circuit(mapper: DefaultMapper) -> (Steps, Vec<i64>) {
+    let runtime = Runtime::builder().workers(2).mapper(mapper).record_operations(true).build().unwrap();
+    let voltages = runtime
         .run(async |cx| {
             let pieces = cx.colors(PIECES as usize);
             let nodes = cx.region::<Node>(4 * PIECES as usize)?;
@@ -94,50 +95,74 @@ fn circuit(mapper: DefaultMapper) -> (Vec<Vec<GraphNode>>, Vec<i64>) {
                 IndexSpace::from_rects([of(left(piece), 3..4), of(right(piece), 2..3)])
             })?;
             let wires_of = wires.partition(pieces).equal()?;
-            let mut steps = Vec::new();
             for _ in 0..STEPS {
                 cx.index_launch(pieces, calc_new_currents(&wires_of, &private, &shared, &ghost));
                 cx.index_launch(pieces, distribute_charge(&wires_of, &private, &shared, &ghost));
-                cx.index_launch(pieces, update_voltages(&private, &shared)).await?;
-                steps.push(runtime.take_graph());
+                cx.index_launch(pieces, update_voltages(&private, &shared));
             }
             let voltages = cx.map_read(&nodes, Node::voltage).await?;
             let voltages = voltages.values();
-            Ok((steps, nodes.space().points().map(|point| voltages[point]).collect()))
+            Ok(nodes.space().points().map(|point| voltages[point]).collect())
         })
-        .unwrap()
+        .unwrap();
+    (Steps::of(runtime.take_record()), voltages)
+}
+
+/// A record, divided into steps.
+struct Steps {
+    record: Record,
+    /// The first launch of each, and the first behind the last.
+    first: Vec<LaunchNumber>,
+}
+
+impl Steps {
+    fn of(record: Record) -> Self {
+        check(&record).unwrap();
+        let begins_step = |name: &str| ["calc_new_currents", "inline mapping"].contains(&name);
+        let launches = record.numbered_launches().filter(|(_, launch)| begins_step(&launch.name));
+        let first = launches.map(|(number, _)| number).collect();
+        Self { record, first }
+    }
+
+    /// The step that an operation is part of, if it is of any.
+    fn of_operation(&self, number: OperationNumber) -> Option<usize> {
+        let launch = self.record.operation(number)?.kind.launch()?;
+        self.first.partition_point(|first| *first <= launch).checked_sub(1)
+    }
+
+    /// The operations of a step.
+    fn operations(&self, step: usize) -> impl Iterator<Item = (OperationNumber, &Kind)> {
+        let of_step = move |(number, _): &(OperationNumber, _)| self.of_operation(*number) == Some(step);
+        self.record.numbered().filter(of_step).map(|(number, operation)| (number, &operation.kind))
+    }
 }
 
 type Name = (&'static str, i64);
 
-fn name(node: &GraphNode) -> Option<Name> {
-    let NodeKind::Task { name, point, .. } = &node.kind else { return None };
+fn name(kind: &Kind) -> Option<Name> {
+    let Kind::Task(task) = kind else { return None };
     let tasks = ["calc_new_currents", "distribute_charge", "update_voltages"];
-    let name = tasks.into_iter().find(|task| task == name)?;
-    Some((name, point.coords()[0]))
+    let name = tasks.into_iter().find(|name| *name == task.name)?;
+    Some((name, task.point?.coords()[0]))
 }
 
 /// For each task of a step, the tasks of that step and the one before that it comes after, with only copies, fills and applications of buffers
 /// in between.
-fn predecessors(before: &[GraphNode], step: &[GraphNode]) -> BTreeMap<Name, BTreeSet<(bool, Name)>> {
-    let nodes: BTreeMap<u64, (bool, &GraphNode)> = (before.iter().map(|node| (false, node)))
-        .chain(step.iter().map(|node| (true, node)))
-        .map(|(same_step, node)| (node.event.to_bits(), (same_step, node)))
-        .collect();
+fn predecessors(steps: &Steps, step: usize) -> BTreeMap<Name, BTreeSet<(bool, Name)>> {
     let mut found = BTreeMap::new();
-    for task in step {
-        let Some(task_name) = name(task) else { continue };
-        let mut tasks = BTreeSet::new();
-        let mut open: Vec<u64> = task.after.iter().map(|event| event.to_bits()).collect();
-        let mut seen = BTreeSet::new();
-        while let Some(event) = open.pop() {
-            let Some((same_step, node)) = nodes.get(&event).filter(|_| seen.insert(event)) else { continue };
-            match name(node) {
-                Some(earlier) => drop(tasks.insert((*same_step, earlier))),
-                None => open.extend(node.after.iter().map(|event| event.to_bits())),
+    for (number, kind) in steps.operations(step) {
+        let Some(task) = name(kind) else { continue };
+        let (mut tasks, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        let mut open = steps.record.operation(number).unwrap().after.clone();
+        while let Some(earlier) = open.pop() {
+            let Some(operation) = steps.record.operation(earlier).filter(|_| seen.insert(earlier)) else { continue };
+            match (name(&operation.kind), steps.of_operation(earlier)) {
+                (Some(name), Some(of)) if of + 1 >= step => drop(tasks.insert((of == step, name))),
+                (Some(_), _) => {}
+                (None, _) => open.extend_from_slice(&operation.after),
             }
         }
-        found.insert(task_name, tasks);
+        found.insert(task, tasks);
     }
     found
 }
@@ -145,7 +170,7 @@ fn predecessors(before: &[GraphNode], step: &[GraphNode]) -> BTreeMap<Name, BTre
 #[test]
 fn tasks_wait_for_those_whose_data_they_need() {
     let (steps, _) = circuit(DefaultMapper::piecewise());
-    let found = predecessors(&steps[STEPS - 2], &steps[STEPS - 1]);
+    let found = predecessors(&steps, STEPS - 1);
     for piece in 0..PIECES {
         let near = [left(piece), piece, right(piece)];
 
@@ -172,7 +197,7 @@ fn tasks_wait_for_those_whose_data_they_need() {
 #[test]
 fn in_one_instance_writers_wait_for_the_neighbours_who_read_it() {
     let (steps, _) = circuit(DefaultMapper::new());
-    let found = predecessors(&steps[STEPS - 2], &steps[STEPS - 1]);
+    let found = predecessors(&steps, STEPS - 1);
     for piece in 0..PIECES {
         let near = [left(piece), piece, right(piece)];
         let expected = near.map(|other| ("distribute_charge", other)).into_iter();
@@ -188,12 +213,13 @@ fn in_step(found: &BTreeMap<Name, BTreeSet<(bool, Name)>>, task: Name) -> BTreeS
 #[test]
 fn a_step_copies_each_ghost_once_and_nothing_else() {
     let (steps, _) = circuit(DefaultMapper::piecewise());
-    let step = &steps[STEPS - 1];
-    let copies = step.iter().filter_map(|node| match &node.kind {
-        NodeKind::Copy { parts, .. } => Some(parts),
-        _ => None,
-    });
-    let mut moved: Vec<(String, AnySpace)> = copies.flatten().cloned().collect();
+    let mut moved: Vec<(String, AnySpace)> = Vec::new();
+    for (_, kind) in steps.operations(STEPS - 1) {
+        if let Kind::Copy { to, parts, .. } = kind {
+            let fields = steps.record.instances[to].region.fields();
+            moved.extend(parts.iter().map(|part| (fields.names_of(&part.fields), part.points.clone())));
+        }
+    }
     moved.sort_by_key(|(_, points)| points.bounds().lo());
     // Each shared node is a ghost of one neighbour.
     let ghosts = (0..PIECES).flat_map(|piece| [4 * piece + 2, 4 * piece + 3]);
@@ -203,10 +229,10 @@ fn a_step_copies_each_ghost_once_and_nothing_else() {
 
     // Every private piece gets one buffer applied, every shared one its own and those of both neighbours.
     let mut buffers: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
-    for node in step {
-        if let NodeKind::Reduction { from, to } = &node.kind {
+    for (_, kind) in steps.operations(STEPS - 1) {
+        if let Kind::Apply { to, contributions, .. } = kind {
             let applied = buffers.entry(to.0).or_default();
-            from.iter().for_each(|buffer| assert!(applied.insert(buffer.0), "applied twice: {node:?}"));
+            contributions.iter().for_each(|one| assert!(applied.insert(one.buffer.0), "applied twice: {kind:?}"));
         }
     }
     let mut applied: Vec<_> = buffers.values().map(BTreeSet::len).collect();
@@ -217,9 +243,7 @@ fn a_step_copies_each_ghost_once_and_nothing_else() {
 #[test]
 fn with_one_instance_for_all_nothing_is_copied() {
     let (steps, _) = circuit(DefaultMapper::new());
-    for step in &steps {
-        assert!(!step.iter().any(|node| matches!(node.kind, NodeKind::Copy { .. })));
-    }
+    assert!(!steps.record.operations.iter().any(|operation| matches!(operation.kind, Kind::Copy { .. })));
 }
 
 #[test]

@@ -46,7 +46,10 @@ Examples:
   maniple run circuit --nodes-per-piece 4 --wires-per-piece 8 --steps 1000
                                                   tiny tasks: what a task costs
   maniple run circuit --mapper piecewise          neighbours' data is copied
-  maniple run circuit --mapper log --steps 1      who decides what";
+  maniple run circuit --mapper log --steps 1      who decides what
+  maniple run circuit --pieces 4 --steps 2 --graph circuit.svg
+                                                  what waits for what, drawn
+  maniple run circuit --mapper random --check     prove that it was right";
 
 /// What helps where memory is too small.
 pub(crate) const ON_MEMORY: &str = "\
@@ -143,7 +146,7 @@ impl fmt::Display for Report {
 /// [`AppError::Usage`] if the circuit is too large to be numbered, [`AppError::Verification`] if the voltages are wrong,
 /// [`AppError::Runtime`] if a task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Report> {
-    run_on(&options.runtime.start()?, options)
+    options.runtime.run(|runtime| run_on(runtime, options))
 }
 
 /// Simulates a circuit on a runtime that was started before; of the options' own, only the mapper's name counts: where it is one that writes to

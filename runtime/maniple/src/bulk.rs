@@ -4,7 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use maniple_realm::transfer::{self, Dangling, Transfer, TransferError};
 use maniple_realm::{After, Event, Fault};
-use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, Privilege, Ptr, Requirement};
+use maniple_record::{Kind, OperationNumber};
+use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
 use maniple_space::{AnyRect, Rect};
 use smallvec::SmallVec;
 
@@ -14,7 +15,7 @@ use crate::fill::FillValue;
 use crate::future::{Future, Origin, Results, Sources};
 use crate::launch::{Launch, TaskLauncher};
 use crate::operation::{Mappable, Operation};
-use crate::physical::state::RegionState;
+use crate::physical::movement::Preconditions;
 use crate::regions::Region;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
@@ -32,12 +33,19 @@ impl Mappable for FillOperation {
     fn map(&self, operation: &Arc<Operation>) {
         let region = self.bound.requirement.target.bound();
         for (fields, state) in &self.bound.parts {
-            let state: &Arc<RegionState> = state;
-            state.lock().fill(&region, fields, &self.value);
+            let mut state = state.lock();
+            let number = record_fill(operation, &region, fields);
+            state.fill(&region, fields, &self.value.recorded_as(number));
         }
         operation.mark_mapped();
         operation.retire(Ok(()));
     }
+}
+
+fn record_fill(operation: &Operation, region: &LogicalRegion, fields: &FieldMask) -> Option<OperationNumber> {
+    let place = operation.place(0)?;
+    let fill = || Kind::FillRegion { place, region: region.clone(), fields: fields.clone() };
+    operation.context.core.record(Some(place.parent), &Preconditions::default(), fill)
 }
 
 impl ContextState {
@@ -59,7 +67,7 @@ impl ContextState {
 fn zeroing(Renewed { region, fields, state }: Renewed) -> (Bound, FillOperation) {
     let requirement = Requirement::new(region, fields.clone(), Privilege::Discard);
     let bound = Bound { requirement, parts: SmallVec::from_iter([(fields, state)]) };
-    let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero };
+    let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero(None) };
     (bound, operation)
 }
 
@@ -110,6 +118,11 @@ impl Mappable for FenceOperation {
     }
 
     fn map(&self, operation: &Arc<Operation>) {
+        if let (Some(place), Fence::Execution) = (operation.place(0), self.kind) {
+            let after = Preconditions { follows: self.after.iter().copied().collect(), ..Preconditions::default() };
+            let fence = || Kind::Fence { place };
+            self.context.core.record_ended(Some(place.parent), &after, operation.completion.event(), fence);
+        }
         operation.mark_mapped();
         let (operation, results) = (Arc::clone(operation), Arc::clone(&self.results));
         self.context.core.realm().when(After::follows(&self.after), move |_| {
@@ -134,7 +147,7 @@ impl Context {
         let requirement = one(region, field, Privilege::Discard)?;
         let bound = self.state.bind("fill", requirement)?;
         self.state.check_inline("fill", std::slice::from_ref(&bound))?;
-        let value = FillValue::Value(Arc::new(transfer::FillValue::of(value)));
+        let value = FillValue::Value(Arc::new(transfer::FillValue::of(value)), None);
         let operation = FillOperation { bound: bound.clone(), value };
         self.state.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation))?;
         Ok(())

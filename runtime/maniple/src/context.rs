@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::{Machine, ProcessorId};
 use maniple_realm::{Event, UserEvent};
+use maniple_record::{Because, Kind, OperationNumber};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
 use parking_lot::{Mutex, MutexGuard};
@@ -20,6 +21,7 @@ use crate::future::Results;
 use crate::inline::InlineUses;
 use crate::logical::LogicalTree;
 use crate::operation::{Mappable, Operation};
+use crate::physical::movement::Preconditions;
 use crate::physical::state::{Instances, RegionState};
 use crate::runtime::RuntimeCore;
 use crate::trace::Tracing;
@@ -64,6 +66,8 @@ pub(crate) struct ContextState {
     pub(crate) point: Option<AnyPoint>,
     pub(crate) processor: ProcessorId,
     pub(crate) depth: usize,
+    /// The number of the task's beginning, while a record is kept.
+    pub(crate) recorded: Option<OperationNumber>,
     held: Vec<HeldRegion>,
     created: Mutex<FxHashMap<TreeId, Created>>,
     stream: Mutex<Stream>,
@@ -140,7 +144,8 @@ impl Context {
     /// Runs a function as the top-level task of a runtime, on this thread.
     pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
         let first = core.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id);
-        let context = Self { state: ContextState::new(core, "top level", None, first, 0, Vec::new()) };
+        let recorded = core.record(None, &Preconditions::default(), || Kind::TopLevel);
+        let context = Self { state: ContextState::new(core, ("top level", None, recorded), first, 0, Vec::new()) };
         match catch_unwind(AssertUnwindSafe(|| block_on(body(&context)))) {
             Ok(result) => context.state.end(result),
             Err(panic) => {
@@ -156,8 +161,7 @@ impl Context {
 impl ContextState {
     pub(crate) fn new(
         core: &Arc<RuntimeCore>,
-        task: &str,
-        point: Option<AnyPoint>,
+        (task, point, recorded): (&str, Option<AnyPoint>, Option<OperationNumber>),
         processor: ProcessorId,
         depth: usize,
         held: Vec<HeldRegion>,
@@ -168,6 +172,7 @@ impl ContextState {
             point,
             processor,
             depth,
+            recorded,
             held,
             created: Mutex::default(),
             stream: Mutex::default(),
@@ -359,20 +364,25 @@ impl ContextState {
         let submission = Submission { sequence: stream.sequence, barrier: stream.barrier, completion };
         stream.sequence += 1;
         let body = body(stream, &submission);
-        let operation = Operation::new(self, submission.sequence, submission.completion, body);
+        let recorded = self.core.record_launch(self.recorded, &*body, requirements, submission.completion.event());
+        let operation = Operation::new(self, submission.sequence, (submission.completion, recorded), body);
+        let map_after = |earlier: &Arc<Operation>, because: Because| {
+            operation.map_after(earlier);
+            self.core.record_dependence(recorded, earlier.recorded, because);
+        };
         if let Some(fence) = &stream.fence {
-            operation.map_after(fence);
+            map_after(fence, Because::Fence);
         }
-        producers.iter().for_each(|producer| operation.map_after(producer));
+        producers.iter().for_each(|producer| map_after(producer, Because::Future));
         if operation.is_held {
             // Nothing launched before may find its instances in use by what this task holds, and wait for that.
-            stream.recent.iter().for_each(|earlier| operation.map_after(earlier));
+            stream.recent.iter().for_each(|earlier| map_after(earlier, Because::Held));
         }
         let mut visits = 0;
-        for bound in requirements {
+        for (number, bound) in requirements.iter().enumerate() {
             let tree = stream.trees.entry(bound.requirement.target.tree().id()).or_default();
             let before = tree.visits;
-            tree.analyze(&operation, &bound.requirement, &mut |earlier: &Arc<Operation>| operation.map_after(earlier));
+            tree.analyze(&operation, &bound.requirement, &mut |earlier| map_after(earlier, Because::Data(number)));
             visits += tree.visits - before;
         }
         stream.remember(&operation, self.core.realm());
@@ -485,10 +495,12 @@ impl ContextState {
         let recent = std::mem::take(&mut stream.recent);
         let waited_for = recent.iter().filter(|earlier| !earlier.is_held);
         let ends = waited_for.map(|earlier| earlier.completion.event()).chain([stream.barrier]);
-        let operation = Operation::new(self, sequence, completion, body(ends.collect()));
-        recent.iter().for_each(|earlier| operation.map_after(earlier));
-        if let Some(fence) = stream.fence.replace(Arc::clone(&operation)) {
-            operation.map_after(&fence);
+        let body = body(ends.collect());
+        let recorded = self.core.record_launch(self.recorded, &*body, &[], completion.event());
+        let operation = Operation::new(self, sequence, (completion, recorded), body);
+        for earlier in recent.iter().chain(stream.fence.replace(Arc::clone(&operation)).as_ref()) {
+            operation.map_after(earlier);
+            self.core.record_dependence(recorded, earlier.recorded, Because::Fence);
         }
         // Later operations are mapped after the fence, and it after all earlier ones: nobody needs to look behind it.
         stream.trees.clear();
@@ -639,7 +651,8 @@ impl Stream {
 
     fn remember(&mut self, operation: &Arc<Operation>, realm: &maniple_realm::Realm) {
         self.recent.push(Arc::clone(operation));
-        if self.recent.len() > self.sweep_at {
+        // The record shows also what a fence need not wait for any more.
+        if self.recent.len() > self.sweep_at && operation.recorded.is_none() {
             self.recent.retain(|operation| !realm.has_triggered(operation.completion.event()));
             self.sweep_at = 64.max(2 * self.recent.len());
         }

@@ -18,6 +18,7 @@ use crate::completion::Completion;
 use crate::error::{Error, Result};
 use crate::once::Once;
 use crate::operation::Operation;
+use crate::recorder::Recorder;
 use crate::task::{TaskDefinition, Value};
 
 /// Results that others are computed from.
@@ -53,6 +54,8 @@ pub(crate) struct Results {
     sources: Mutex<Sources>,
     /// The launch that gives them, unless they are a function of others.
     producer: OnceLock<Weak<Operation>>,
+    /// Where it is recorded what the completion comes after, while a record is kept.
+    recorder: OnceLock<Arc<Recorder>>,
 }
 
 impl Results {
@@ -67,8 +70,8 @@ impl Results {
         let points = domain.volume() as usize;
         let values = (0..points).map(|_| Once::new()).collect();
         let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
-        let (realm, producer) = (realm.clone(), OnceLock::new());
-        Arc::new(Self { realm, origin, domain, completion, values, observed, sources, producer })
+        let (realm, producer, recorder) = (realm.clone(), OnceLock::new(), OnceLock::new());
+        Arc::new(Self { realm, origin, domain, completion, values, observed, sources, producer, recorder })
     }
 
     /// Makes results that nobody looks at any more those of another launch of the same task over the same points, which ends when somebody
@@ -97,6 +100,13 @@ impl Results {
     pub(crate) fn produced_by(&self, operation: &Arc<Operation>) {
         // Set once, by whoever launches the operation.
         let _ = self.producer.set(Arc::downgrade(operation));
+        self.recorded_by(operation.context.core.recorder.as_ref());
+    }
+
+    fn recorded_by(&self, recorder: Option<&Arc<Recorder>>) {
+        if let Some(recorder) = recorder {
+            let _ = self.recorder.set(Arc::clone(recorder));
+        }
     }
 
     /// The launches in flight that results come from. Functions of functions may be many deep and meet again, so without recursion, and
@@ -363,7 +373,13 @@ impl Promise {
     fn new(name: &'static str, domain: AnyRect, sources: Sources) -> Self {
         let realm = sources[0].realm.clone();
         let done = realm.user_event();
-        Self { results: Results::new(&realm, Origin::BuiltIn(name), domain, done.event(), sources), done }
+        let recorder = sources.iter().find_map(|source| source.recorder.get()).cloned();
+        if let Some(recorder) = &recorder {
+            recorder.joins(done.event(), sources.iter().map(|source| source.completion()));
+        }
+        let results = Results::new(&realm, Origin::BuiltIn(name), domain, done.event(), sources);
+        results.recorded_by(recorder.as_ref());
+        Self { results, done }
     }
 
     /// Here they are, one for each point, and why all of them together are a failure even if none is.

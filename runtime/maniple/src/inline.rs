@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 
 use maniple_mapper::{RequirementInfo, RequirementMapping};
 use maniple_realm::{After, Event, Fault, UserEvent};
+use maniple_record::Kind;
 use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement};
 use parking_lot::Mutex;
 
@@ -19,6 +20,7 @@ use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{LockedStates, PointError, PointMapping};
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
+use crate::recorder;
 use crate::regions::Region;
 use crate::runtime::{Chance, RuntimeCore};
 use crate::task::call::{PhysicalRegion, Placement};
@@ -133,6 +135,7 @@ impl InlineOperation {
             regions: std::slice::from_ref(&self.region),
             origin: self.context.processor,
             order: (operation.sequence, 0),
+            place: operation.place(0),
             may_wait: self.context.depth == 0,
             reduces_twice: &[false],
             issuing: Issuing::Live,
@@ -142,9 +145,14 @@ impl InlineOperation {
         after.follow(self.barrier);
         let ready = core.realm().merge(after.after());
         // The use ends with the mapping's release, and not before the data was there.
-        let used = core.realm().merge(After { needs: &[ready], follows: &[self.released] });
+        let used = core.own_handle(core.realm().merge(After { needs: &[ready], follows: &[self.released] }));
+        let physical = placed.physical_regions(&chosen).pop();
+        if let (Some(place), Some(physical)) = (placed.place, &physical) {
+            let mapping = || Kind::Mapping { place, usage: recorder::usage(physical) };
+            core.record_ended(Some(place.parent), &after, used, mapping);
+        }
         placed.commit(&mut states, &chosen, used);
-        *self.place.lock() = placed.physical_regions(&chosen).pop();
+        *self.place.lock() = physical;
         drop(states);
         core.realm().trigger_after(self.mapped, &ready);
         let operation = Arc::clone(operation);

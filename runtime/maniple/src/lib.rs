@@ -56,7 +56,6 @@ mod dependent;
 mod error;
 mod fill;
 mod future;
-mod graph;
 mod inline;
 mod launch;
 mod logical;
@@ -66,6 +65,7 @@ mod once;
 mod operation;
 mod physical;
 mod point_task;
+mod recorder;
 mod regions;
 mod runtime;
 mod statistics;
@@ -82,7 +82,6 @@ pub use context::Context;
 pub use dependent::Color;
 pub use error::{Error, Result};
 pub use future::{Future, FutureMap};
-pub use graph::{GraphNode, NodeKind};
 pub use launch::{Launch, TaskLauncher};
 pub use mapped::{ReadMapping, WriteMapping};
 pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
@@ -99,10 +98,12 @@ pub use maniple_mapper as mapper;
 pub use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
 pub use maniple_realm::machine::{self, Machine, MemoryId, ProcessorId, ProcessorKind};
 pub use maniple_realm::topology::{self, Topology};
+pub use maniple_record as record;
 pub use maniple_region::{
     Coherence, CustomProjection, Field, FieldDescriptor, FieldId, FieldMask, FieldNamed, FieldSpace, FieldType,
     FieldValue, Fields, IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Partitioning, Privilege,
-    Projection, Ptr, ReductionOperator, RegionError, Requirement, Target, UpperBound, operators, register_reduction,
+    Projection, Ptr, ReductionOperator, RegionError, Requirement, Target, TreeId, UpperBound, operators,
+    register_reduction,
 };
 pub use maniple_space as space;
 pub use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Point, Rect};

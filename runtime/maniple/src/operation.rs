@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use maniple_realm::UserEvent;
+use maniple_record::{LaunchNumber, Place};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -41,6 +42,8 @@ pub(crate) struct Operation {
     pub(crate) sequence: u64,
     pub(crate) context: Arc<ContextState>,
     pub(crate) completion: UserEvent,
+    /// Its number, while a record is kept.
+    pub(crate) recorded: Option<LaunchNumber>,
     /// See [`Mappable::is_held`].
     pub(crate) is_held: bool,
     /// What is to be mapped; gone once it has been, so that an operation which is only remembered holds no data.
@@ -56,19 +59,25 @@ impl Operation {
     pub(crate) fn new(
         context: &Arc<ContextState>,
         sequence: u64,
-        completion: UserEvent,
+        (completion, recorded): (UserEvent, Option<LaunchNumber>),
         body: Arc<dyn Mappable>,
     ) -> Arc<Self> {
         Arc::new(Self {
             sequence,
             context: Arc::clone(context),
             completion,
+            recorded,
             is_held: body.is_held(),
             body: Mutex::new(Some(body)),
             waiting: AtomicUsize::new(1),
             has_retired: AtomicBool::new(false),
             dependents: Mutex::new(Some(SmallVec::new())),
         })
+    }
+
+    /// Where a point stands in program order, while a record is kept.
+    pub(crate) fn place(&self, index: u64) -> Option<Place> {
+        Some(Place { parent: self.context.recorded?, launch: self.recorded?, index })
     }
 
     /// What is to be mapped, unless it has been.
@@ -130,7 +139,8 @@ impl Operation {
 
 impl LogicalUser for Arc<Operation> {
     fn has_mapped(&self) -> bool {
-        self.dependents.lock().is_none()
+        // The record tells also who has had to wait for nobody.
+        self.recorded.is_none() && self.dependents.lock().is_none()
     }
 
     fn is_same(&self, other: &Self) -> bool {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::{After, Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
+use maniple_record::{LaunchNumber, OperationNumber, Place};
 use maniple_region::{LogicalRegion, Privilege};
 use maniple_space::AnyPoint;
 use smallvec::SmallVec;
@@ -16,6 +17,7 @@ use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
 use crate::physical::movement::Preconditions;
 use crate::physical::state::{Instances, RegionState, Sink};
+use crate::recorder;
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
 use crate::task::{Body, Value};
 use crate::task_operation::TaskState;
@@ -30,6 +32,8 @@ pub(crate) struct PointTask {
     pub(crate) processor: ProcessorId,
     pub(crate) profile: bool,
     pub(crate) is_virtual: bool,
+    /// The number of its beginning, while a record is kept.
+    pub(crate) recorded: Option<OperationNumber>,
     pub(crate) regions: SmallVec<[PhysicalRegion; 4]>,
 }
 
@@ -109,12 +113,13 @@ impl ContextTask {
         let inner = task.state.launch.definition.variants()[task.variant].is_inner;
         // An inner task does not look at its data: it starts at once, and those that it launches wait instead, each for what it uses.
         let (start, ready): (_, SmallVec<[Event; 4]>) = match inner {
-            true => (start, data.iter().map(|after| realm.merge(after.after())).collect()),
+            true => (start, data.iter().map(|after| core.merged(after.after())).collect()),
             false => (start.and(&Preconditions::all(data)), data.iter().map(|_| Event::NONE).collect()),
         };
         let (state, operation, index, point) =
             (Arc::clone(&task.state), Arc::clone(&task.operation), task.index, task.point);
         let is_virtual = task.is_virtual;
+        core.record_end_after(task.recorded, &ready);
         let borrowed: Vec<PhysicalRegion> =
             task.regions.iter().filter(|region| region.is_borrowed()).cloned().collect();
         let slot = Arc::new(parking_lot::Mutex::new(None));
@@ -141,7 +146,7 @@ impl ContextTask {
                     // This thread may have states locked, so elsewhere.
                     let (core, spawn) = (Arc::clone(&ended), Spawn { class: Class::Runtime, ..Spawn::ANYWHERE });
                     ended.realm().spawn(spawn, move || {
-                        lose(&core, &borrowed, error);
+                        lose(&core, operation.place(index as u64), &borrowed, error);
                         finish(&core, (&state, &operation, index), done, value, is_virtual);
                     });
                 }
@@ -153,8 +158,9 @@ impl ContextTask {
 }
 
 /// What a task that failed should have changed in its parent's state is lost: nobody can tell how far it came.
-fn lose(core: &crate::runtime::RuntimeCore, borrowed: &[PhysicalRegion], error: Error) {
+fn lose(core: &crate::runtime::RuntimeCore, place: Option<Place>, borrowed: &[PhysicalRegion], error: Error) {
     let event = core.poisoned(error);
+    core.record_loss(place, borrowed.iter().map(recorder::usage).collect());
     for PhysicalRegion { region, place, .. } in borrowed {
         if let Placement::Virtual(parts) = place {
             parts.iter().for_each(|(fields, state)| state.lock().lose(region, fields, event));
@@ -193,7 +199,7 @@ async fn run_in_context(mut task: PointTask, ready: &[Event]) -> Result<Value> {
         core.register(&state.state);
     }
     let shown = task.state.launch.index_launch.then_some(task.point);
-    let context = ContextState::new(&core, &name, shown, task.processor, parent.depth + 1, held);
+    let context = ContextState::new(&core, (&name, shown, task.recorded), task.processor, parent.depth + 1, held);
     let regions: Arc<[LogicalRegion]> = task.regions.iter().map(|physical| physical.region.clone()).collect();
     let call = ContextCall {
         context: Context { state: Arc::clone(&context) },
@@ -212,7 +218,7 @@ async fn run_in_context(mut task: PointTask, ready: &[Event]) -> Result<Value> {
     let _ = core.realm().event_future(context.drained()).await;
     let value = context.conclude(value);
     // Even of a task that failed: what it did launch and change is brought home.
-    let home = bring_home(&context);
+    let home = bring_home(&context, task.operation.recorded);
     let moved = core.realm().event_future(home).await;
     parent.adopt(context.take_created());
     match (value, moved) {
@@ -246,8 +252,9 @@ fn held(physical: &PhysicalRegion, ready: Event) -> SmallVec<[HeldRegion; 1]> {
 }
 
 /// Puts current values of everything that a task may have changed into the instances that it was mapped to (Bauer 2014, section 5.2.4).
-fn bring_home(context: &ContextState) -> Event {
+fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
     let core = &context.core;
+    let issuer = context.recorded.zip(launch).map(|(parent, launch)| Place { parent, launch, index: 0 });
     let seat = core.seat(context.processor);
     let mut rank = |sources: &[_], destination: &_| seat.rank(core, sources, destination);
     let mut after = Preconditions::default();
@@ -265,15 +272,16 @@ fn bring_home(context: &ContextState) -> Event {
                     homes: &Instances::new(),
                     order: (u64::MAX, 0),
                 };
-                Analysis::new(core, &mut data, &mut rank).prepare(&access, &mut after);
+                Analysis::new(core, &mut data, &mut rank, issuer).prepare(&access, &mut after);
             }
             Privilege::Reduce(_) => {
                 if let Some(sink) = data.sink.clone() {
-                    Analysis::new(core, &mut data, &mut rank).drain_into(&sink, &mut after);
+                    Analysis::new(core, &mut data, &mut rank, issuer).drain_into(&sink, &mut after);
                 }
             }
         }
     }
+    core.record_end_after(context.recorded, &after.needs);
     core.realm().merge(After::needs(&after.needs))
 }
 

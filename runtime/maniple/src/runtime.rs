@@ -10,18 +10,19 @@ use maniple_realm::instance::{Instance, InstanceKind};
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
 use maniple_realm::transfer::{FillValue, ReductionMode, Transfer, TransferError};
 use maniple_realm::{Class, Event, Fault, Realm, Spawn};
+use maniple_record::{Kind, Part, Place, Record};
 use maniple_region::{FieldId, FieldMask, Forest, LogicalRegion, OperatorId, Shape};
 use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::graph::{GraphNode, NodeKind, Recorder};
 use crate::launch::Launch;
 use crate::mapping::MapperSeat;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::{Movement, Preconditions};
 use crate::physical::set::PendingReduction;
 use crate::physical::state::RegionState;
+use crate::recorder::{self, Recorder};
 use crate::statistics::{Counters, Statistics};
 use crate::trace::{Issuing, Recordings, Trace};
 
@@ -35,7 +36,7 @@ pub struct RuntimeBuilder {
     machine: Option<Machine>,
     mapper: MapperFactory,
     window: usize,
-    record_graph: bool,
+    records: bool,
     tracing: bool,
     automatic_tracing: bool,
 }
@@ -90,11 +91,11 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Whether to keep a record of every task and copy with what it waited for, for [`Runtime::take_graph`]. Costs time and memory;
-    /// off by default.
+    /// Whether to keep a record of every launch, task and copy with what it waited for, for [`Runtime::take_record`]. Costs time and memory, which
+    /// grows with every task; off by default.
     #[must_use]
-    pub fn record_graph(mut self, record: bool) -> Self {
-        self.record_graph = record;
+    pub fn record_operations(mut self, record: bool) -> Self {
+        self.records = record;
         self
     }
 
@@ -125,9 +126,9 @@ impl RuntimeBuilder {
             has_starving: AtomicBool::new(false),
             starving: Mutex::default(),
             counters: Counters::default(),
-            recorder: self.record_graph.then(Recorder::default),
+            recorder: self.records.then(Arc::default),
             recordings: Recordings::default(),
-            tracing: self.tracing && !self.record_graph,
+            tracing: self.tracing && !self.records,
             automatic_tracing: self.automatic_tracing,
             traces: Mutex::default(),
         });
@@ -163,7 +164,7 @@ impl Runtime {
             machine: None,
             mapper: Box::new(|_, _| Box::new(DefaultMapper::new())),
             window: 1024,
-            record_graph: false,
+            records: false,
             tracing: true,
             automatic_tracing: true,
         }
@@ -206,11 +207,13 @@ impl Runtime {
         self.core.counters.read()
     }
 
-    /// The tasks and copies that have been issued since the last call, in the order of issue; empty unless
-    /// [`RuntimeBuilder::record_graph`] was set.
+    /// What has been launched and issued since the last call, with what came after what: to be [checked](maniple_record::check()), drawn, or
+    /// looked through. Empty unless [`RuntimeBuilder::record_operations`] was set.
+    ///
+    /// Take it while nothing runs; else it lacks what ends later, and the next one what began before.
     #[must_use]
-    pub fn take_graph(&self) -> Vec<GraphNode> {
-        self.core.recorder.as_ref().map_or_else(Vec::new, Recorder::take)
+    pub fn take_record(&self) -> Record {
+        self.core.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())
     }
 
     /// Bytes of instances in a memory.
@@ -236,7 +239,7 @@ pub(crate) struct RuntimeCore {
     has_starving: AtomicBool,
     starving: Mutex<Starving>,
     pub(crate) counters: Counters,
-    recorder: Option<Recorder>,
+    pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) recordings: Recordings,
     tracing: bool,
     automatic_tracing: bool,
@@ -267,7 +270,7 @@ impl RuntimeCore {
         &self.seats[processor.0 as usize]
     }
 
-    /// The realm, for forgetting ended uses; none while the graph or a trace is recorded, which wants to see them.
+    /// The realm, for forgetting ended uses; none while a record is kept, or a trace recorded, which want to see them.
     pub(crate) fn pruning_realm(&self) -> Option<&Realm> {
         (self.recorder.is_none() && !self.recordings.are_under_way()).then_some(&self.realm)
     }
@@ -328,7 +331,13 @@ impl RuntimeCore {
     ) -> Arc<PhysicalInstance> {
         let id = InstanceId(self.next_instance.fetch_add(1, Ordering::Relaxed));
         self.counters.instances.add(1);
-        PhysicalInstance::new(id, self.realm.clone(), storage, (region, fields), reduction, self.recordings.clone())
+        let records = (self.realm.clone(), self.recorder.clone());
+        let instance =
+            PhysicalInstance::new(id, records, storage, (region, fields), reduction, self.recordings.clone());
+        if let Some(recorder) = &self.recorder {
+            recorder.instance(&instance);
+        }
+        instance
     }
 
     /// Has the machine carry out transfers after the preconditions.
@@ -338,7 +347,7 @@ impl RuntimeCore {
         after: &Preconditions,
     ) -> Event {
         match transfers.into_iter().collect::<Result<Vec<_>, _>>() {
-            Ok(transfers) if transfers.is_empty() => self.realm.merge(after.after()),
+            Ok(transfers) if transfers.is_empty() => self.own_handle(self.realm.merge(after.after())),
             Ok(transfers) => {
                 let spawn = Spawn { class: Class::Runtime, ..Spawn::after(after.after()) };
                 // SAFETY: the physical analysis orders every use of the fields and points concerned before or after this one by the
@@ -384,7 +393,7 @@ impl RuntimeCore {
         buffer: &PhysicalInstance,
         (region, field): (&LogicalRegion, FieldId),
         after: &Preconditions,
-        issuing: Issuing<'_>,
+        (issuing, issuer): (Issuing<'_>, Option<Place>),
     ) -> Event {
         let InstanceKind::Reduction(operator) = buffer.storage().kind() else { return Event::NONE };
         let identity = match FillValue::identity_of(&operator) {
@@ -393,17 +402,23 @@ impl RuntimeCore {
         };
         let transfer = Transfer::fill(region.space().space().clone(), (buffer.storage(), field), identity);
         self.counters.fills.add(1);
-        match transfer {
+        let event = match transfer {
             Ok(transfer) => issuing.refill(self, transfer, buffer.id(), after),
             Err(error) => self.poisoned(Error::internal(error)),
-        }
+        };
+        self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Refill {
+            cause: issuer.map(|place| place.launch),
+            buffer: buffer.id(),
+            part: Part { fields: FieldMask::of(field), points: region.space().space().clone() },
+        });
+        event
     }
 
     pub(crate) fn note_copies<'a>(
         &self,
         event: Event,
         movements: impl Iterator<Item = &'a Movement>,
-        after: &Preconditions,
+        (after, issuer): (&Preconditions, Option<Place>),
     ) {
         let movements: Vec<_> = movements.collect();
         let bytes = movements.iter().map(|movement| movement.bytes()).sum();
@@ -413,28 +428,24 @@ impl RuntimeCore {
         } else {
             self.counters.fills.add(1);
         }
-        if let Some(recorder) = &self.recorder {
-            recorder.push(event, NodeKind::of_movements(&movements), after);
-        }
+        self.record_ended(issuer.map(|place| place.parent), after, event, || {
+            recorder::movements(&movements, issuer.map(|place| place.launch))
+        });
     }
 
     pub(crate) fn note_reductions(
         &self,
         event: Event,
         pending: &[PendingReduction],
-        into: &PhysicalInstance,
-        after: &Preconditions,
+        (whole, fields, into): (&Shape, &FieldMask, &PhysicalInstance),
+        (after, issuer): (&Preconditions, Option<Place>),
     ) {
         self.counters.reductions.add(pending.len() as u64);
-        if let Some(recorder) = &self.recorder {
-            recorder.push(event, NodeKind::of_reductions(pending, into), after);
-        }
-    }
-
-    pub(crate) fn note_task(&self, event: Event, kind: impl FnOnce() -> NodeKind, after: &Preconditions) {
-        if let Some(recorder) = &self.recorder {
-            recorder.push(event, kind(), after);
-        }
+        self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Apply {
+            cause: issuer.map(|place| place.launch),
+            to: into.id(),
+            contributions: recorder::contributions(pending, whole, fields),
+        });
     }
 
     /// A leaf task has ended and given its instances back: who waits for room may try again.

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use maniple_mapper::{MappingFailure, RequirementInfo, TaskInfo, TaskMapping};
 use maniple_realm::{Class, Event, Spawn, Target, fault};
+use maniple_record::{Kind, OperationNumber, Task, Usage};
 use maniple_region::{LogicalRegion, Privilege, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
 
 use crate::context::{Bound, ContextState, Submission};
 use crate::error::{Error, Result};
 use crate::future::{Results, Sources};
-use crate::graph::NodeKind;
 use crate::launch::{Sharing, check_point};
 use crate::mapping::answer::{check_mapping, check_slices};
 use crate::mapping::lookup::Lookup;
@@ -20,6 +20,7 @@ use crate::mapping::point::{Chosen, LockedStates, PointError, PointMapping};
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
+use crate::recorder;
 use crate::runtime::Chance;
 use crate::task::arguments::Arguments;
 use crate::task::{Body, TaskDefinition, Value};
@@ -111,7 +112,7 @@ impl Mappable for TaskOperation {
             }
             Err(error) => {
                 let points: Vec<_> = state.launch.domain.points().map(|point| (point, error.clone())).collect();
-                state.lose(&mut LockedStates::lock(&state.bounds), &points);
+                state.lose(operation, &mut LockedStates::lock(&state.bounds), &points);
                 state.fail_points(operation, points);
             }
         }
@@ -186,7 +187,7 @@ impl TaskState {
                     }
                 }
             }
-            self.lose(&mut states, &failed);
+            self.lose(operation, &mut states, &failed);
         }
         self.fail_points(operation, failed);
         if let Some((done, failure)) = full {
@@ -228,7 +229,7 @@ impl TaskState {
         let regions = self.regions_at(first).unwrap_or_default();
         let error = Error::no_room((self.name(), self.shown_point(first)), &self.bounds, &regions, failure);
         let failed = vec![(first, error)];
-        self.lose(&mut LockedStates::lock(&self.bounds), &failed);
+        self.lose(operation, &mut LockedStates::lock(&self.bounds), &failed);
         self.fail_points(operation, failed);
         if !rest.is_empty() {
             self.map_slice(operation, rest, Chance::Last);
@@ -262,6 +263,7 @@ impl TaskState {
                 regions: &regions,
                 origin: self.context.processor,
                 order: (self.sequence, self.index(point) as u64),
+                place: operation.place(self.index(point) as u64),
                 may_wait: self.context.depth == 0,
                 reduces_twice: &self.launch.sharing.reduces_twice,
                 issuing: recorder.as_ref().map_or(Issuing::Live, Issuing::Recorded),
@@ -333,6 +335,7 @@ impl TaskState {
         self.launch.sources.iter().for_each(|source| start.need(source.completion()));
         start.follow(self.barrier);
 
+        let recorded = self.record(point, (placed, chosen), mapping.variant, (&start, &all_data));
         let target = if mapping.pinned { Target::On(mapping.processor) } else { Target::Near(mapping.processor) };
         let task = PointTask {
             state: Arc::clone(self),
@@ -343,10 +346,11 @@ impl TaskState {
             processor: mapping.processor,
             profile: mapping.profile,
             is_virtual: chosen.is_virtual(),
+            recorded,
             regions: placed.physical_regions(chosen),
         };
         let place = (target, mapping.priority);
-        let recorded = self.recorded.is_some().then(|| RecordedPoint {
+        let on_tape = self.recorded.is_some().then(|| RecordedPoint {
             point,
             index: task.index,
             variant: task.variant,
@@ -359,12 +363,12 @@ impl TaskState {
             Body::Leaf(_) => LeafTask::issue(task, place, &start.and(&all_data)),
             Body::Context(_) => ContextTask::issue(task, place, start, &data),
         };
-        self.context.core.note_task(event, || self.graph_node(point, placed, chosen), &all_data);
-        if let (Issuing::Recorded(recorder), Some(recorded)) = (placed.issuing, recorded) {
+        self.context.core.record_end(recorded, event);
+        if let (Issuing::Recorded(recorder), Some(on_tape)) = (placed.issuing, on_tape) {
             match self.launch.definition.body(mapping.variant) {
                 Body::Context(_) => recorder.recording.fail(Problem::LaunchesTasks),
                 Body::Leaf(_) => {
-                    recorder.recording.add_point(recorder, recorded, &all_data, event, self.context.core.realm());
+                    recorder.recording.add_point(recorder, on_tape, &all_data, event, self.context.core.realm());
                 }
             }
         }
@@ -374,13 +378,25 @@ impl TaskState {
         }
     }
 
-    fn graph_node(&self, point: AnyPoint, placed: &PointMapping<'_>, chosen: &Chosen) -> NodeKind {
-        let instances = placed.physical_regions(chosen);
-        NodeKind::Task {
-            name: self.name().to_owned(),
-            point,
-            instances: instances.iter().map(|physical| physical.instance_ids()).collect(),
-        }
+    /// Records a point that is about to be issued. An inner task begins without its data.
+    fn record(
+        &self,
+        point: AnyPoint,
+        (placed, chosen): (&PointMapping<'_>, &Chosen),
+        variant: usize,
+        (start, data): (&Preconditions, &Preconditions),
+    ) -> Option<OperationNumber> {
+        let (place, variant) = (placed.place?, &self.launch.definition.variants()[variant]);
+        let after = if variant.is_inner { start.clone() } else { start.clone().and(data) };
+        self.context.core.record(Some(place.parent), &after, || {
+            Kind::Task(Task {
+                place,
+                name: self.name().to_owned(),
+                point: self.shown_point(point),
+                is_leaf: variant.is_leaf,
+                usages: placed.physical_regions(chosen).iter().map(recorder::usage).collect(),
+            })
+        })
     }
 
     /// Tells the mapper when and where a task ran.
@@ -398,20 +414,23 @@ impl TaskState {
     }
 
     /// What points that can't be mapped were to write is lost: whoever reads it fails too.
-    fn lose(&self, states: &mut LockedStates<'_>, failed: &[(AnyPoint, Error)]) {
+    fn lose(&self, operation: &Operation, states: &mut LockedStates<'_>, failed: &[(AnyPoint, Error)]) {
         if let (Some((recording, _)), false) = (&self.recorded, failed.is_empty()) {
             recording.fail(Problem::NotMapped);
         }
         for (point, error) in failed {
             let event = self.context.core.poisoned(error.clone());
-            let regions = self.regions_at(*point).ok();
+            let (regions, mut lost) = (self.regions_at(*point).ok(), Vec::new());
             let changed = self.bounds.iter().enumerate();
             for (number, bound) in changed.filter(|(_, bound)| bound.requirement.privilege != Privilege::Read) {
                 // Without an answer of the projections, it may be anything.
                 let target = &bound.requirement.target;
                 let region = regions.as_ref().map_or_else(|| target.bound(), |regions| regions[number].clone());
                 bound.parts.iter().for_each(|(fields, state)| states.of(state).lose(&region, fields, event));
+                let (fields, privilege) = (bound.requirement.fields.clone(), bound.requirement.privilege);
+                lost.push(Usage { region, fields, privilege, instances: Vec::new() });
             }
+            self.context.core.record_loss(operation.place(self.index(*point) as u64), lost);
         }
     }
 

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use maniple::ProcessorId;
 use maniple::mapper::{
     DefaultMapper, InstanceChoice, InstanceId, Mapper, MappingContext, ReductionPlace, RequirementMapping, TaskInfo,
 };
 use maniple::prelude::*;
-use maniple::{GraphNode, NodeKind, ProcessorId};
+use maniple::record::{Kind, OperationNumber, check};
 
 #[derive(Fields)]
 struct Cell {
@@ -137,7 +138,7 @@ fn contributions_that_were_overwritten_never_come_back() {
 
 #[test]
 fn reducers_of_one_region_fold_side_by_side_into_as_many_buffers_as_there_are_processors() {
-    let runtime = Runtime::builder().workers(2).mapper(Buffers).record_graph(true).build().unwrap();
+    let runtime = Runtime::builder().workers(2).mapper(Buffers).record_operations(true).build().unwrap();
     let sums = runtime.run(async |cx| {
         let cells = cx.region::<Cell>(8)?;
         for _ in 0..6 {
@@ -147,10 +148,11 @@ fn reducers_of_one_region_fold_side_by_side_into_as_many_buffers_as_there_are_pr
         cx.launch(values(&cells)).await
     });
     assert_eq!(sums.unwrap(), vec![6; 8]);
-    let graph = runtime.take_graph();
-    let adds: Vec<(InstanceId, &GraphNode)> = (graph.iter())
-        .filter_map(|node| match &node.kind {
-            NodeKind::Task { name, instances, .. } if name == "add" => Some((instances[0][0], node)),
+    let record = runtime.take_record();
+    check(&record).unwrap();
+    let adds: Vec<(InstanceId, OperationNumber)> = (record.numbered())
+        .filter_map(|(number, operation)| match &operation.kind {
+            Kind::Task(task) if task.name == "add" => Some((task.usages[0].instances[0].1, number)),
             _ => None,
         })
         .collect();
@@ -159,11 +161,12 @@ fn reducers_of_one_region_fold_side_by_side_into_as_many_buffers_as_there_are_pr
     buffers.dedup();
     assert_eq!(buffers.len(), 2, "one a processor");
     for buffer in buffers {
-        let into: Vec<_> = adds.iter().filter(|(used, _)| *used == buffer).map(|(_, node)| *node).collect();
+        let into: Vec<_> = adds.iter().filter(|(used, _)| *used == buffer).collect();
         assert_eq!(into.len(), 3, "both take turns");
     }
-    for (buffer, node) in &adds {
-        let waits_for = adds.iter().filter(|(_, earlier)| node.after.contains(&earlier.event));
+    for (buffer, add) in &adds {
+        let after = &record.operation(*add).unwrap().after;
+        let waits_for = adds.iter().filter(|(_, earlier)| after.contains(earlier));
         assert!(waits_for.into_iter().all(|(other, _)| other == buffer), "only who shares a buffer waits");
     }
 }

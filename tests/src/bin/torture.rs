@@ -35,9 +35,12 @@ struct Options {
     /// Print each statement and task as it begins (>) and ends (<), and what mappers decide. For a program that hangs.
     #[arg(long)]
     trace: bool,
-    /// Record the tasks and copies that are issued, and print them with what each waited for when a program fails.
+    /// Also record what is launched and issued, and prove that all that interferes was ordered and every task saw the right values.
     #[arg(long)]
-    graph: bool,
+    check: bool,
+    /// When a program fails, print the record of what was launched and issued.
+    #[arg(long, requires = "check")]
+    record: bool,
     /// Print what the programs consisted of when all have run.
     #[arg(long)]
     census: bool,
@@ -63,7 +66,7 @@ fn main() -> ExitCode {
     for trial in trials.take_while(|_| Instant::now() < end) {
         runs += 1;
         failures +=
-            u64::from(!is_right(&Trial { trace: options.trace, graph: options.graph, ..trial.clone() }, &options));
+            u64::from(!is_right(&Trial { trace: options.trace, check: options.check, ..trial.clone() }, &options));
         if options.census {
             census.count(&trial);
         }
@@ -91,10 +94,10 @@ fn is_right(trial: &Trial, options: &Options) -> bool {
 fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
     println!("\nreplay: torture --family {} --seed {} --count 1", trial.family, trial.seed);
     println!("  {}", outcome.deviations.join("\n  "));
-    for node in &outcome.graph {
-        println!("{:?} {:?} after {:?}", node.event, node.kind, node.after);
+    if options.record {
+        print!("{}", outcome.record);
     }
-    let quiet = Trial { trace: false, graph: false, ..trial.clone() };
+    let quiet = Trial { trace: false, ..trial.clone() };
     let program = trial.program();
     let shown = if options.no_shrink { program } else { shrink(&quiet, program, &outcome.deviations, TRIES) };
     println!("{shown}\n{:?}", trial.environment());

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use maniple_mapper::{InstanceChoice, MappingFailure, RequirementMapping};
 use maniple_realm::Event;
 use maniple_realm::machine::ProcessorId;
+use maniple_record::Place;
 use maniple_region::LogicalRegion;
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
@@ -54,6 +55,8 @@ pub(crate) struct PointMapping<'a> {
     /// The processor of the parent, whose mapper ranks sources.
     pub(crate) origin: ProcessorId,
     pub(crate) order: Order,
+    /// Where the operation stands in program order, while a record is kept.
+    pub(crate) place: Option<Place>,
     /// The operation may wait for memory that others will free.
     pub(crate) may_wait: bool,
     /// For each requirement, whether another of the same launch may reduce to the same data.
@@ -105,6 +108,7 @@ impl PointMapping<'_> {
                     may_wait: self.may_wait,
                     taken: &taken,
                     issuing: self.issuing,
+                    issuer: self.place,
                 };
                 match states.of(state).select(self.core, &request, choices) {
                     Ok(selection) => {
@@ -186,7 +190,8 @@ impl PointMapping<'_> {
                     homes: &selection.homes,
                     order: self.order,
                 };
-                let mut analysis = Analysis::new(self.core, states.of(state), &mut rank).issuing(self.issuing);
+                let analysis = Analysis::new(self.core, states.of(state), &mut rank, self.place);
+                let mut analysis = analysis.issuing(self.issuing);
                 visit(number, &mut analysis, &access, selection);
             }
         }

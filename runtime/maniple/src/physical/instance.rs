@@ -13,6 +13,7 @@ use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use crate::recorder::Recorder;
 use crate::trace::Recordings;
 
 /// Memory that can hold some fields of a region, or contributions to them.
@@ -22,6 +23,8 @@ use crate::trace::Recordings;
 pub(crate) struct PhysicalInstance {
     id: InstanceId,
     realm: Realm,
+    /// Where its uses are recorded, while a record is kept. Then those that have ended are not forgotten.
+    recorder: Option<Arc<Recorder>>,
     storage: Arc<Instance>,
     region: LogicalRegion,
     fields: FieldMask,
@@ -45,14 +48,27 @@ struct Leftovers {
 impl PhysicalInstance {
     pub(crate) fn new(
         id: InstanceId,
-        realm: Realm,
+        (realm, recorder): (Realm, Option<Arc<Recorder>>),
         (storage, ready): (Arc<Instance>, Event),
         (region, fields): (LogicalRegion, FieldMask),
         reduction: Option<OperatorId>,
         recordings: Recordings,
     ) -> Arc<Self> {
         let (holders, leftovers, lender) = (AtomicUsize::new(0), Mutex::default(), None);
-        Arc::new(Self { id, realm, storage, region, fields, reduction, ready, holders, leftovers, recordings, lender })
+        Arc::new(Self {
+            id,
+            realm,
+            recorder,
+            storage,
+            region,
+            fields,
+            reduction,
+            ready,
+            holders,
+            leftovers,
+            recordings,
+            lender,
+        })
     }
 
     /// The same instance for the use of a task's children. What the parent's other operations leave behind in it is not their business:
@@ -61,6 +77,7 @@ impl PhysicalInstance {
         Arc::new(Self {
             id: self.id,
             realm: self.realm.clone(),
+            recorder: self.recorder.clone(),
             storage: Arc::clone(&self.storage),
             region: self.region.clone(),
             fields: self.fields.clone(),
@@ -99,6 +116,11 @@ impl PhysicalInstance {
         self.reduction
     }
 
+    /// Whether it belongs to the task's parent.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lender.is_some()
+    }
+
     /// Whether it can hold values of all these points.
     pub(crate) fn can_hold(&self, points: &Shape) -> bool {
         let bounds = self.storage.layout().bounds();
@@ -122,23 +144,28 @@ impl PhysicalInstance {
     pub(crate) fn leave_behind(&self, events: impl IntoIterator<Item = Event>) {
         let mut leftovers = self.leftovers.lock();
         leftovers.events.extend(events);
-        if leftovers.events.len() > leftovers.sweep_at && !self.recordings.are_under_way() {
+        let is_recorded = self.recorder.is_some() || self.recordings.are_under_way();
+        if leftovers.events.len() > leftovers.sweep_at && !is_recorded {
             leftovers.events.retain(|&event| !self.realm.has_triggered(event));
             leftovers.sweep_at = 32.max(2 * leftovers.events.len());
         }
     }
 
-    /// The uses left behind that have not ended, as one event, so that a program that runs far ahead gathers no long lists. Without a realm to
-    /// forget with, as they are.
-    pub(crate) fn leftovers(&self, realm: Option<&Realm>) -> SmallVec<[Event; 2]> {
+    /// The uses left behind that have not ended, as one event, so that a program that runs far ahead gathers no long lists. While a record is kept, also
+    /// those that have ended.
+    pub(crate) fn leftovers(&self) -> SmallVec<[Event; 2]> {
         let mut leftovers = self.leftovers.lock();
-        if let Some(realm) = realm {
-            leftovers.events.retain(|&event| !realm.has_triggered(event));
-            if leftovers.events.len() > 1 {
-                let all = realm.merge(After::follows(&leftovers.events));
-                leftovers.events.clear();
-                leftovers.events.push(all);
-            }
+        if self.recorder.is_none() {
+            leftovers.events.retain(|&event| !self.realm.has_triggered(event));
+        }
+        if leftovers.events.len() > 1 {
+            let all = After::follows(&leftovers.events);
+            let merged = match &self.recorder {
+                None => self.realm.merge(all),
+                Some(recorder) => recorder.merged(&self.realm, all),
+            };
+            leftovers.events.clear();
+            leftovers.events.push(merged);
         }
         leftovers.events.iter().copied().collect()
     }

@@ -8,6 +8,7 @@ use maniple_realm::instance::{Instance, InstanceError, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec};
 use maniple_realm::machine::MemoryId;
 use maniple_realm::memory::OutOfMemory;
+use maniple_record::Place;
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
@@ -47,6 +48,8 @@ pub(crate) struct Request<'a> {
     /// Buffers that other requirements of the same task have got.
     pub(crate) taken: &'a [Arc<PhysicalInstance>],
     pub(crate) issuing: Issuing<'a>,
+    /// On whose behalf, for the record.
+    pub(crate) issuer: Option<Place>,
 }
 
 /// Why there is no selection.
@@ -189,8 +192,12 @@ impl RegionData {
             (_, Some(free)) => {
                 let mut after = Preconditions::default();
                 after.need(free.ready());
-                after.follows.extend(free.leftovers(core.pruning_realm()));
-                selection.ready.need(core.refill(&free, (request.region, field), &after, request.issuing));
+                after.follows.extend(free.leftovers());
+                let on_behalf = (request.issuing, request.issuer);
+                let emptied = core.refill(&free, (request.region, field), &after, on_behalf);
+                selection.ready.need(emptied);
+                // Should the selection be taken back, whoever uses the buffer or its memory next must still come after this.
+                free.leave_behind([emptied]);
                 free
             }
             (least, None) => {

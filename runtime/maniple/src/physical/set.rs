@@ -133,7 +133,8 @@ impl EquivalenceSet {
     }
 
     /// Forgets copies that nobody uses of values that there are without them: in one memory, or in all. Not while reductions are pending, which
-    /// may have counted on one of them as the place to be applied. Returns whether there were any.
+    /// may have counted on one of them as the place to be applied; and none that was lent, which others may be reading: should the values be wanted
+    /// there again, they would be written. Returns whether there were any.
     pub(crate) fn forget_copies(&mut self, memory: Option<MemoryId>, (shapes, realm): (&ShapeTable, &Realm)) -> bool {
         if !self.pending.is_empty() {
             return false;
@@ -141,7 +142,7 @@ impl EquivalenceSet {
         let before = self.views.len();
         let is_candidate = |view: &View| {
             let is_here = memory.is_none_or(|memory| view.instance.memory() == memory);
-            is_here && view.uses().all(|event| realm.has_triggered(event))
+            is_here && !view.instance.is_lent() && view.uses().all(|event| realm.has_triggered(event))
         };
         // Asked once: uses may end at any time.
         let candidates: SmallVec<[bool; 8]> = self.views.iter().map(is_candidate).collect();

@@ -129,7 +129,7 @@ impl RegionData {
             found.push(index);
         }
         if !unseen.is_empty() {
-            let zero = EquivalenceSet::new(self.root.space().shape().clone(), Some(FillValue::Zero));
+            let zero = EquivalenceSet::new(self.root.space().shape().clone(), Some(FillValue::Zero(None)));
             let group = FieldGroup::new(unseen, zero);
             found.push(self.groups.len());
             self.groups.push(group);

@@ -47,18 +47,19 @@ impl PhysicalRegion {
         self.columns = self.fields.iter().filter_map(place).collect();
     }
 
+    /// The instances.
+    pub(crate) fn instance_ids(&self) -> impl Iterator<Item = InstanceId> {
+        let instances = match &self.place {
+            Placement::Instances(instances) => instances.as_slice(),
+            Placement::Virtual(_) => &[],
+        };
+        instances.iter().map(|(_, instance)| instance.id())
+    }
+
     /// Hands the instances to the task's children.
     pub(crate) fn lend(&mut self) {
         if let Placement::Instances(instances) = &mut self.place {
             instances.iter_mut().for_each(|(_, instance)| *instance = instance.lend());
-        }
-    }
-
-    /// The instances, for the record.
-    pub(crate) fn instance_ids(&self) -> Vec<InstanceId> {
-        match &self.place {
-            Placement::Instances(instances) => instances.iter().map(|(_, instance)| instance.id()).collect(),
-            Placement::Virtual(_) => Vec::new(),
         }
     }
 

@@ -60,6 +60,7 @@ impl Stage {
                 regions: &regions,
                 origin: context.processor,
                 order: (sequence, index as u64),
+                place: None,
                 may_wait: false,
                 reduces_twice: &self.sharing.reduces_twice,
                 issuing: Issuing::Again(&ends),

@@ -56,8 +56,8 @@ impl Content {
     pub(super) fn of(set: &EquivalenceSet) -> Self {
         let fill = match &set.fill {
             None => Fill::None,
-            Some(FillValue::Zero) => Fill::Zero,
-            Some(FillValue::Value(value)) => Fill::Value(Arc::clone(value)),
+            Some(FillValue::Zero(_)) => Fill::Zero,
+            Some(FillValue::Value(value, _)) => Fill::Value(Arc::clone(value)),
             Some(FillValue::Lost(_)) => Fill::Lost,
         };
         let views = set.views.iter().filter(|view| !view.valid.is_nothing());

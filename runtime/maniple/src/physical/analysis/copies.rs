@@ -80,7 +80,7 @@ impl Analysis<'_> {
             let transfers = || together().flat_map(Movement::transfers);
             let instances = || together().take(1).flat_map(Movement::instances).collect();
             let event = self.issuing.transfer(self.core, transfers, instances, &after, |event| {
-                self.core.note_copies(event, together(), &after);
+                self.core.note_copies(event, together(), (&after, self.issuer));
             });
             together().for_each(|movement| self.commit_movement(movement, event));
         }

@@ -13,6 +13,7 @@ mod settling;
 use std::sync::Arc;
 
 use maniple_realm::{Event, Realm};
+use maniple_record::Place;
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, ShapeTable};
 use smallvec::SmallVec;
 
@@ -74,11 +75,18 @@ pub(crate) struct Analysis<'a> {
     rank: &'a mut Rank<'a>,
     /// How the machine is told.
     issuing: Issuing<'a>,
+    /// On whose behalf, for the record.
+    issuer: Option<Place>,
 }
 
 impl<'a> Analysis<'a> {
-    pub(crate) fn new(core: &'a RuntimeCore, data: &'a mut RegionData, rank: &'a mut Rank<'a>) -> Self {
-        Self { core, data, rank, issuing: Issuing::Live }
+    pub(crate) fn new(
+        core: &'a RuntimeCore,
+        data: &'a mut RegionData,
+        rank: &'a mut Rank<'a>,
+        issuer: Option<Place>,
+    ) -> Self {
+        Self { core, data, rank, issuing: Issuing::Live, issuer }
     }
 
     /// The same, for a trace.
@@ -329,7 +337,7 @@ impl<'a> Analysis<'a> {
             return view;
         }
         let mut view = View::new(Held::new(instance));
-        for event in instance.leftovers(realm) {
+        for event in instance.leftovers() {
             after.follow(event);
             // What comes next may use the instance for some of the points only: later uses of the others must follow too.
             view.readers.push(event, Cover::Everything, realm);

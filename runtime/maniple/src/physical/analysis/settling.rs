@@ -80,7 +80,7 @@ impl Analysis<'_> {
         let transfers = || self.core.reductions(together, &set.shape, fields, into);
         let instances = || together.iter().map(|reduction| reduction.buffer.id()).chain([into.id()]).collect();
         let event = self.issuing.transfer(self.core, transfers, instances, &after, |event| {
-            self.core.note_reductions(event, together, into, &after);
+            self.core.note_reductions(event, together, (&set.shape, fields, into), (&after, self.issuer));
         });
         for reduction in together {
             reduction.buffer.leave_behind([event]);

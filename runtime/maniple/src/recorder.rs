@@ -1,0 +1,364 @@
+//! Keeps a record of what is launched and issued, if that is wanted.
+//!
+//! Operations are numbered, and name the operations that they came after by number. The numbers are found from events: whoever records
+//! an operation says which event is its [end](Recorder::ends_with), and whoever waits for events asks for their
+//! [numbers](Recorder::numbers_of). An operation that waits for no events, because it was given its place in a graph beforehand, is
+//! [pushed](Recorder::push) with the numbers.
+//!
+//! Two things make an event useless for that: it may never come to be, since merging events that have all triggered gives none; and it may be forgotten
+//! once it has triggered. So while a record is kept, events that stand for several others get a handle of their own
+//! ([`RuntimeCore::merged`]), and nobody forgets ended uses ([`RuntimeCore::pruning_realm`]).
+
+use maniple_realm::{After, Event, Realm};
+use maniple_record::{
+    Because, Contribution, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Part, Place,
+    Record, Task, Usage,
+};
+use maniple_region::{FieldMask, Shape};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::context::Bound;
+use crate::operation::Mappable;
+use crate::physical::instance::PhysicalInstance;
+use crate::physical::movement::{Movement, Preconditions, Source};
+use crate::physical::set::PendingReduction;
+use crate::runtime::RuntimeCore;
+use crate::task::call::{PhysicalRegion, Placement};
+
+/// A record in the making.
+#[derive(Default)]
+pub(crate) struct Recorder(Mutex<Recording>);
+
+#[derive(Default)]
+struct Recording {
+    record: Record,
+    ends: FxHashMap<Event, End>,
+    /// For each task that launches, the number of its end.
+    ends_of_tasks: FxHashMap<OperationNumber, OperationNumber>,
+    /// For each launch, the ends of its points so far.
+    points: FxHashMap<LaunchNumber, Vec<OperationNumber>>,
+    /// The ends of launches of several points, where somebody asked for them.
+    joined: FxHashMap<LaunchNumber, OperationNumber>,
+    /// Joins of launches that may not have been mapped yet.
+    unfinished: Vec<(OperationNumber, Vec<End>)>,
+}
+
+/// What an event is the end of.
+#[derive(Clone, Copy)]
+enum End {
+    Operation(OperationNumber),
+    /// All points of a launch.
+    Launch(LaunchNumber),
+}
+
+impl Recorder {
+    /// Records a launch, whose end is an event.
+    pub(crate) fn launch(&self, launch: Launch, completion: Event) -> LaunchNumber {
+        let mut recording = self.0.lock();
+        let first = recording.record.first_launch.0;
+        let number = LaunchNumber(first + recording.record.launches.len() as u64);
+        recording.record.launches.push(launch);
+        recording.ends.insert(completion, End::Launch(number));
+        number
+    }
+
+    /// Records that a launch is mapped after another one.
+    pub(crate) fn depends(&self, launch: LaunchNumber, on: LaunchNumber, because: Because) {
+        let mut recording = self.0.lock();
+        let index = launch.0.checked_sub(recording.record.first_launch.0);
+        let after = index.and_then(|index| recording.record.launches.get_mut(index as usize));
+        let (dependence, after) = (Dependence { on, because }, after.map(|launch| &mut launch.after));
+        if let Some(after) = after.filter(|after| !after.contains(&dependence)) {
+            after.push(dependence);
+        }
+    }
+
+    /// Records an operation. A task that launches also gets an [end](Kind::End), which comes after it and all that it launches.
+    pub(crate) fn push(&self, kind: Kind, after: Vec<OperationNumber>) -> OperationNumber {
+        self.0.lock().push(kind, after)
+    }
+
+    /// Says that an event is the end of an operation; of a task that launches, the end of all.
+    pub(crate) fn ends_with(&self, operation: OperationNumber, event: Event) {
+        let mut recording = self.0.lock();
+        let end = recording.end_of(operation);
+        recording.ends.insert(event, End::Operation(end));
+    }
+
+    /// The numbers of the operations whose ends these events are. Events that are the end of nothing recorded have none: memory that comes free, and
+    /// what has failed without having begun.
+    pub(crate) fn numbers_of(&self, events: impl IntoIterator<Item = Event>) -> Vec<OperationNumber> {
+        let mut recording = self.0.lock();
+        let mut numbers = Vec::new();
+        for event in events {
+            if let Some(&end) = recording.ends.get(&event) {
+                recording.resolve(end, &mut numbers);
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// Records that an event comes after others, whose launches may not have been mapped yet.
+    pub(crate) fn joins(&self, event: Event, of: impl IntoIterator<Item = Event>) -> OperationNumber {
+        let mut recording = self.0.lock();
+        let ends = of.into_iter().filter_map(|event| recording.ends.get(&event).copied()).collect();
+        let number = recording.push(Kind::Join, Vec::new());
+        recording.unfinished.push((number, ends));
+        recording.ends.insert(event, End::Operation(number));
+        number
+    }
+
+    /// An event that comes after all of some others, with a handle of its own.
+    pub(crate) fn merged(&self, realm: &Realm, after: After<'_>) -> Event {
+        let own = own_handle(realm, realm.merge(after));
+        self.joins(own, after.needs.iter().chain(after.follows).copied());
+        own
+    }
+
+    /// Says what the end of a task that launches comes after, besides what it launched.
+    pub(crate) fn ends_after(&self, task: OperationNumber, events: impl IntoIterator<Item = Event>) {
+        let after = self.numbers_of(events);
+        let mut recording = self.0.lock();
+        let end = recording.end_of(task);
+        recording.come_before(end, after);
+    }
+
+    /// Records an instance.
+    pub(crate) fn instance(&self, instance: &PhysicalInstance) {
+        let known = Instance {
+            region: instance.region().clone(),
+            fields: instance.fields().clone(),
+            buffer: instance.reduction(),
+        };
+        self.0.lock().record.instances.insert(instance.id(), known);
+    }
+
+    /// The record so far. What comes later makes another one.
+    pub(crate) fn take(&self) -> Record {
+        let mut recording = self.0.lock();
+        for (join, ends) in std::mem::take(&mut recording.unfinished) {
+            let mut after = Vec::new();
+            ends.into_iter().for_each(|end| recording.resolve(end, &mut after));
+            after.sort_unstable();
+            after.dedup();
+            recording.come_before(join, after);
+        }
+        let record = &recording.record;
+        let next = Record {
+            first_launch: LaunchNumber(record.first_launch.0 + record.launches.len() as u64),
+            first_operation: OperationNumber(record.first_operation.0 + record.operations.len() as u64),
+            instances: record.instances.clone(),
+            ..Record::default()
+        };
+        std::mem::replace(&mut recording.record, next)
+    }
+}
+
+impl Recording {
+    fn push(&mut self, kind: Kind, after: Vec<OperationNumber>) -> OperationNumber {
+        let (place, launches) = (kind.place(), launches(&kind));
+        let has_end = !matches!(kind, Kind::FillRegion { .. } | Kind::Lost { .. });
+        let number = self.append(kind, after);
+        if launches {
+            let end = self.append(Kind::End { task: number }, vec![number]);
+            self.ends_of_tasks.insert(number, end);
+        }
+        if let Some(Place { parent, launch, .. }) = place.filter(|_| has_end) {
+            let end = self.end_of(number);
+            self.points.entry(launch).or_default().push(end);
+            if let Some(&end_of_parent) = self.ends_of_tasks.get(&parent) {
+                self.come_before(end_of_parent, [end]);
+            }
+        }
+        number
+    }
+
+    fn append(&mut self, kind: Kind, after: Vec<OperationNumber>) -> OperationNumber {
+        let number = self.record.first_operation.0 + self.record.operations.len() as u64;
+        self.record.operations.push(Operation { kind, after });
+        OperationNumber(number)
+    }
+
+    fn end_of(&self, operation: OperationNumber) -> OperationNumber {
+        self.ends_of_tasks.get(&operation).copied().unwrap_or(operation)
+    }
+
+    /// Adds to what an operation comes after, unless it was taken with an earlier record.
+    fn come_before(&mut self, later: OperationNumber, earlier: impl IntoIterator<Item = OperationNumber>) {
+        let index = later.0.checked_sub(self.record.first_operation.0);
+        if let Some(later) = index.and_then(|index| self.record.operations.get_mut(index as usize)) {
+            later.after.extend(earlier);
+        }
+    }
+
+    /// Adds the number of an end. Who waits for the end of a launch has been mapped after it, so all of its points are known; if they are many, they are
+    /// joined.
+    fn resolve(&mut self, end: End, numbers: &mut Vec<OperationNumber>) {
+        let launch = match end {
+            End::Operation(number) => return numbers.push(number),
+            End::Launch(launch) => launch,
+        };
+        match (self.joined.get(&launch), self.points.get(&launch).map(Vec::as_slice)) {
+            (Some(join), _) => numbers.push(*join),
+            (None, Some([only])) => numbers.push(*only),
+            (None, Some(points)) => {
+                let points = points.to_vec();
+                let join = self.append(Kind::Join, points);
+                self.joined.insert(launch, join);
+                numbers.push(join);
+            }
+            // It is no more than its place in program order, or has no points.
+            (None, None) => {}
+        }
+    }
+}
+
+/// An event that triggers with another one, and that nobody else has.
+fn own_handle(realm: &Realm, event: Event) -> Event {
+    let own = realm.user_event();
+    realm.trigger_after(own, &event);
+    own.event()
+}
+
+fn launches(kind: &Kind) -> bool {
+    matches!(kind, Kind::TopLevel | Kind::Task(Task { is_leaf: false, .. }))
+}
+
+/// Recording, where it is wanted; else these do nothing but what they are for.
+impl RuntimeCore {
+    /// Events that come after all of some others, and fail if a needed one does. While a record is kept, with a handle of its own.
+    pub(crate) fn merged(&self, after: After<'_>) -> Event {
+        match &self.recorder {
+            None => self.realm().merge(after),
+            Some(recorder) => recorder.merged(self.realm(), after),
+        }
+    }
+
+    /// An event that triggers with another one: while a record is kept one that nobody else has, else that one.
+    pub(crate) fn own_handle(&self, event: Event) -> Event {
+        if self.recorder.is_none() {
+            return event;
+        }
+        own_handle(self.realm(), event)
+    }
+
+    /// Records an operation that comes after events, and after the beginning of the task that issues it.
+    pub(crate) fn record(
+        &self,
+        issuer: Option<OperationNumber>,
+        after: &Preconditions,
+        kind: impl FnOnce() -> Kind,
+    ) -> Option<OperationNumber> {
+        let recorder = self.recorder.as_ref()?;
+        let mut after = recorder.numbers_of(after.needs.iter().chain(&after.follows).copied());
+        after.extend(issuer.filter(|issuer| !after.contains(issuer)));
+        Some(recorder.push(kind(), after))
+    }
+
+    /// Records an operation whose end is known.
+    pub(crate) fn record_ended(
+        &self,
+        issuer: Option<OperationNumber>,
+        after: &Preconditions,
+        event: Event,
+        kind: impl FnOnce() -> Kind,
+    ) {
+        self.record_end(self.record(issuer, after, kind), event);
+    }
+
+    /// Says which event is the end of an operation.
+    pub(crate) fn record_end(&self, operation: Option<OperationNumber>, event: Event) {
+        if let (Some(recorder), Some(operation)) = (&self.recorder, operation) {
+            recorder.ends_with(operation, event);
+        }
+    }
+
+    /// Says what the end of a task comes after, besides what it launched.
+    pub(crate) fn record_end_after(&self, task: Option<OperationNumber>, events: &[Event]) {
+        if let (Some(recorder), Some(task)) = (&self.recorder, task) {
+            recorder.ends_after(task, events.iter().copied());
+        }
+    }
+
+    /// Records that data was given up.
+    pub(crate) fn record_loss(&self, place: Option<Place>, usages: Vec<Usage>) {
+        if let Some(place) = place {
+            self.record(Some(place.parent), &Preconditions::default(), || Kind::Lost { place, usages });
+        }
+    }
+
+    /// Records a launch of a task.
+    pub(crate) fn record_launch(
+        &self,
+        parent: Option<OperationNumber>,
+        body: &dyn Mappable,
+        requirements: &[Bound],
+        completion: Event,
+    ) -> Option<LaunchNumber> {
+        let recorder = self.recorder.as_ref()?;
+        let launch = Launch {
+            parent: parent?,
+            name: body.name().to_owned(),
+            points: body.points(),
+            requirements: requirements.iter().map(|bound| bound.requirement.clone()).collect(),
+            after: Vec::new(),
+        };
+        Some(recorder.launch(launch, completion))
+    }
+
+    /// Records that a launch is mapped after another one.
+    pub(crate) fn record_dependence(&self, launch: Option<LaunchNumber>, on: Option<LaunchNumber>, because: Because) {
+        if let (Some(recorder), Some(launch), Some(on)) = (&self.recorder, launch, on) {
+            recorder.depends(launch, on, because);
+        }
+    }
+}
+
+/// What a requirement does with data, and where.
+pub(crate) fn usage(physical: &PhysicalRegion) -> Usage {
+    let PhysicalRegion { region, fields, privilege, place, .. } = physical;
+    let instances = match place {
+        Placement::Virtual(_) => Vec::new(),
+        Placement::Instances(instances) => {
+            instances.iter().map(|(fields, instance)| (fields.clone(), instance.id())).collect()
+        }
+    };
+    Usage { region: region.clone(), fields: fields.clone(), privilege: *privilege, instances }
+}
+
+/// What movements with one source and destination are.
+pub(crate) fn movements(movements: &[&Movement], cause: Option<LaunchNumber>) -> Kind {
+    let first = movements.first().expect("an operation moves something");
+    let to = first.destination.id();
+    let part = |movement: &Movement| Part { fields: movement.fields.clone(), points: movement.shape.space().clone() };
+    if let Source::Instance(from) = &first.source {
+        return Kind::Copy {
+            cause,
+            from: from.id(),
+            to,
+            parts: movements.iter().map(|&movement| part(movement)).collect(),
+        };
+    }
+    let filled = |movement: &&Movement| match &movement.source {
+        Source::Fill(value) => Some((part(movement), value.recorded())),
+        Source::Instance(_) => None,
+    };
+    Kind::Fill { cause, to, parts: movements.iter().filter_map(filled).collect() }
+}
+
+/// What applying buffers to fields of a set of points is: what [`RuntimeCore::reductions`] carries out.
+pub(crate) fn contributions(pending: &[PendingReduction], whole: &Shape, fields: &FieldMask) -> Vec<Contribution> {
+    let contribution = |reduction: &PendingReduction| {
+        let fields = fields.intersection(reduction.buffer.fields());
+        let points = reduction.cover.shape(whole)?.space().clone();
+        Some(Contribution {
+            buffer: reduction.buffer.id(),
+            operator: reduction.operator,
+            part: Part { fields, points },
+        })
+    };
+    pending.iter().filter_map(contribution).collect()
+}

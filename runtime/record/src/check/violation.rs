@@ -1,0 +1,94 @@
+//! What a record can show to have gone wrong.
+
+use std::fmt;
+
+use maniple_mapper::InstanceId;
+use maniple_space::AnySpace;
+
+use crate::names::OperationName;
+
+/// Why a record is no proof that the run was right.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// The record contradicts itself, or lacks something.
+    #[error("the record makes no sense at {operation}: {problem}")]
+    Malformed {
+        /// Where.
+        operation: OperationName,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Operations wait for each other.
+    #[error("these wait for each other, each for the one before: {}", listed(.operations))]
+    Circle {
+        /// All of them, each waiting for the one before, the first for the last.
+        operations: Vec<OperationName>,
+    },
+    /// Two operations use the same memory, at least one to change it, and neither was made to wait for the other.
+    #[error("{first} and {second} both use {data}, one of them changes it, and neither was made to wait for the other")]
+    Unordered {
+        /// The one that was issued first.
+        first: OperationName,
+        /// The other.
+        second: OperationName,
+        /// What both use.
+        data: Data,
+    },
+    /// An operation sees other values than if all had run one after another in program order.
+    #[error("{reader} reads {data} and finds {found}; by program order it should find {expected}")]
+    WrongVersion {
+        /// Who reads.
+        reader: OperationName,
+        /// What it reads.
+        data: Data,
+        /// Who made what it finds.
+        found: String,
+        /// Who should have.
+        expected: String,
+    },
+    /// Contributions of a reduction are applied to values that they are part of already, or something else in their place.
+    #[error("{operation} spoils {data}: {problem}")]
+    Misapplied {
+        /// What applies them.
+        operation: OperationName,
+        /// What they are applied to.
+        data: Data,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An operation that uses interfering data was mapped before one that comes earlier in program order.
+    #[error("{second} was mapped before {first}, which comes earlier in program order and uses the same {data}")]
+    MappedTooEarly {
+        /// The one that comes first in program order.
+        first: OperationName,
+        /// The one that was mapped first.
+        second: OperationName,
+        /// What both use.
+        data: Data,
+    },
+}
+
+/// Values of a field at some points.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Data {
+    /// The field's name.
+    pub field: String,
+    /// The region tree.
+    pub region: String,
+    /// The points.
+    pub points: AnySpace,
+    /// Where the values are, if that matters.
+    pub instance: Option<InstanceId>,
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` of {} at {}", self.field, self.region, self.points)?;
+        self.instance.map_or(Ok(()), |instance| write!(f, " in instance {}", instance.0))
+    }
+}
+
+fn listed(operations: &[OperationName]) -> String {
+    operations.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,318 @@
+//! The record: plain data that says what was launched, what was issued to the machine, and what waited for what.
+
+use std::collections::BTreeMap;
+
+use maniple_mapper::InstanceId;
+use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, Requirement};
+use maniple_space::{AnyPoint, AnySpace};
+
+/// The number of an operation of a record. Operations are numbered as they are issued, across all records of a runtime.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct OperationNumber(pub u64);
+
+/// The number of a launch of a record. Launches are numbered as they are made, across all records of a runtime; so of two launches of one
+/// task, the one with the smaller number comes first in program order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct LaunchNumber(pub u64);
+
+/// What a runtime was told to do, what it did, and in which order.
+///
+/// A record that begins while nothing runs, and ends so, can be [checked](crate::check).
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The number of the first launch.
+    pub first_launch: LaunchNumber,
+    /// What tasks launched, by number.
+    pub launches: Vec<Launch>,
+    /// The number of the first operation.
+    pub first_operation: OperationNumber,
+    /// What was issued to the machine, by number.
+    pub operations: Vec<Operation>,
+    /// The instances that operations name.
+    pub instances: BTreeMap<InstanceId, Instance>,
+}
+
+/// A launch: a task or an index launch, a fill, an inline mapping or a fence.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The task that launched it.
+    pub parent: OperationNumber,
+    /// The name of the task, or what it is.
+    pub name: String,
+    /// How many points it has.
+    pub points: u64,
+    /// What it does with which data.
+    pub requirements: Vec<Requirement>,
+    /// The earlier launches of the same task that had to be mapped first.
+    pub after: Vec<Dependence>,
+}
+
+/// That a launch had to be mapped after another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Dependence {
+    /// The earlier launch.
+    pub on: LaunchNumber,
+    /// Why.
+    pub because: Because,
+}
+
+/// Why a launch had to be mapped after another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Because {
+    /// They use the same data, the later one by the requirement of this number.
+    Data(usize),
+    /// One of them is a fence.
+    Fence,
+    /// The later one takes a result of the earlier one.
+    Future,
+    /// The later one is an inline mapping, which comes after everything launched before.
+    Held,
+}
+
+/// Memory that holds data of a region.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// The region that it was made for. It has room for the smallest rectangle around the points.
+    pub region: LogicalRegion,
+    /// The fields that it holds.
+    pub fields: FieldMask,
+    /// If it is a buffer for contributions, by which operator.
+    pub buffer: Option<OperatorId>,
+}
+
+/// Something that was issued to the machine, or that has a place in its order.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// What it is.
+    pub kind: Kind,
+    /// The operations whose ends it came after, before it began: those that it was made to wait for, and the task that it was issued by.
+    /// All are of smaller numbers, but for [`Kind::End`] and [`Kind::Join`].
+    pub after: Vec<OperationNumber>,
+}
+
+/// What was issued.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The beginning of a top-level task.
+    TopLevel,
+    /// A task, or one point of an index launch. One that launches others is only its own beginning: see [`Kind::End`].
+    Task(Task),
+    /// An inline mapping, from when the data is there until it is given back.
+    Mapping {
+        /// Where it stands in program order.
+        place: Place,
+        /// What is mapped.
+        usage: Usage,
+    },
+    /// Fields of a region given one value, which is stored nowhere yet.
+    FillRegion {
+        /// Where it stands in program order.
+        place: Place,
+        /// The region.
+        region: LogicalRegion,
+        /// The fields.
+        fields: FieldMask,
+    },
+    /// An execution fence.
+    Fence {
+        /// Where it stands in program order.
+        place: Place,
+    },
+    /// Data given up, because a task that was to change it could not be mapped, or failed after having used its parent's data: nobody may see
+    /// it before it is written again.
+    Lost {
+        /// Where it stands in program order: behind everything else that does.
+        place: Place,
+        /// What the task was to do with which data, as far as that would have changed something. Nothing of it was mapped.
+        usages: Vec<Usage>,
+    },
+    /// The end of a task that launched others, and of all those.
+    End {
+        /// Its beginning.
+        task: OperationNumber,
+    },
+    /// Nothing but the moment when several others have ended.
+    Join,
+    /// Data copied from one instance to another.
+    Copy {
+        /// On behalf of which launch.
+        cause: Option<LaunchNumber>,
+        /// The instance read.
+        from: InstanceId,
+        /// The instance written.
+        to: InstanceId,
+        /// What is copied.
+        parts: Vec<Part>,
+    },
+    /// An instance filled with values that regions were given.
+    Fill {
+        /// On behalf of which launch.
+        cause: Option<LaunchNumber>,
+        /// The instance written.
+        to: InstanceId,
+        /// What is filled, and with which value.
+        parts: Vec<(Part, Value)>,
+    },
+    /// A buffer emptied, to be used again.
+    Refill {
+        /// On behalf of which launch.
+        cause: Option<LaunchNumber>,
+        /// The buffer.
+        buffer: InstanceId,
+        /// What is emptied.
+        part: Part,
+    },
+    /// Buffered contributions applied to values, or folded into another buffer.
+    Apply {
+        /// On behalf of which launch.
+        cause: Option<LaunchNumber>,
+        /// The instance changed.
+        to: InstanceId,
+        /// The contributions, in the order in which they are applied.
+        contributions: Vec<Contribution>,
+    },
+}
+
+/// A task, or one point of an index launch.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Where it stands in program order.
+    pub place: Place,
+    /// Its name.
+    pub name: String,
+    /// Its point; nothing for a task that was launched alone.
+    pub point: Option<AnyPoint>,
+    /// Whether it uses data itself. One that does not launches others, which do.
+    pub is_leaf: bool,
+    /// What it does with which data, by requirement.
+    pub usages: Vec<Usage>,
+}
+
+/// Where an operation stands in program order: behind those of the same parent with an earlier launch, or the same launch and a smaller
+/// index, and all that they launched.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// The task that launched it.
+    pub parent: OperationNumber,
+    /// The launch.
+    pub launch: LaunchNumber,
+    /// The row-major number of its point in the launch.
+    pub index: u64,
+}
+
+/// What is done with some data, and where that is.
+#[derive(Clone, Debug)]
+pub struct Usage {
+    /// The region.
+    pub region: LogicalRegion,
+    /// The fields.
+    pub fields: FieldMask,
+    /// What is done with them.
+    pub privilege: Privilege,
+    /// Where they are: some in one instance, some in another. Nowhere, for a task that was mapped virtually.
+    pub instances: Vec<(FieldMask, InstanceId)>,
+}
+
+/// Points of some fields of an instance.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The fields.
+    pub fields: FieldMask,
+    /// The points.
+    pub points: AnySpace,
+}
+
+/// Contributions in a buffer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contribution {
+    /// The buffer.
+    pub buffer: InstanceId,
+    /// By which operator.
+    pub operator: OperatorId,
+    /// What is applied.
+    pub part: Part,
+}
+
+/// The value that an instance is filled with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Value {
+    /// Zero, as everything is that was never written.
+    Initial,
+    /// That of a [`Kind::FillRegion`].
+    Of(OperationNumber),
+    /// None, since it was [lost](Kind::Lost): the fill never runs, nor does whoever needs it.
+    Lost,
+}
+
+impl Record {
+    /// An operation by its number, if it is in the record.
+    #[must_use]
+    pub fn operation(&self, number: OperationNumber) -> Option<&Operation> {
+        self.operations.get(self.index(number)?)
+    }
+
+    /// A launch by its number, if it is in the record.
+    #[must_use]
+    pub fn launch(&self, number: LaunchNumber) -> Option<&Launch> {
+        self.launches.get(usize::try_from(number.0.checked_sub(self.first_launch.0)?).ok()?)
+    }
+
+    /// The operations with their numbers.
+    pub fn numbered(&self) -> impl ExactSizeIterator<Item = (OperationNumber, &Operation)> {
+        self.operations.iter().enumerate().map(|(index, operation)| (self.number(index), operation))
+    }
+
+    /// The launches with their numbers.
+    pub fn numbered_launches(&self) -> impl ExactSizeIterator<Item = (LaunchNumber, &Launch)> {
+        let first = self.first_launch.0;
+        self.launches.iter().enumerate().map(move |(index, launch)| (LaunchNumber(first + index as u64), launch))
+    }
+
+    /// The position in [`Record::operations`], if the number is not of an earlier record. It may be of a later one.
+    pub(crate) fn index(&self, number: OperationNumber) -> Option<usize> {
+        usize::try_from(number.0.checked_sub(self.first_operation.0)?).ok()
+    }
+
+    pub(crate) fn number(&self, index: usize) -> OperationNumber {
+        OperationNumber(self.first_operation.0 + index as u64)
+    }
+}
+
+impl Kind {
+    /// Where the operation stands in program order, if a task launched it; what moves data has no such place.
+    #[must_use]
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Self::Task(Task { place, .. })
+            | Self::Mapping { place, .. }
+            | Self::FillRegion { place, .. }
+            | Self::Fence { place }
+            | Self::Lost { place, .. } => Some(*place),
+            _ => None,
+        }
+    }
+
+    /// The launch that the operation is of, or that caused it.
+    #[must_use]
+    pub fn launch(&self) -> Option<LaunchNumber> {
+        match self {
+            Self::Copy { cause, .. }
+            | Self::Fill { cause, .. }
+            | Self::Refill { cause, .. }
+            | Self::Apply { cause, .. } => *cause,
+            other => other.place().map(|place| place.launch),
+        }
+    }
+
+    /// What the operation itself does with data by its privileges: a leaf task or an inline mapping.
+    #[must_use]
+    pub fn usages(&self) -> &[Usage] {
+        match self {
+            Self::Task(Task { is_leaf: true, usages, .. }) => usages,
+            Self::Mapping { usage, .. } => std::slice::from_ref(usage),
+            _ => &[],
+        }
+    }
+}
