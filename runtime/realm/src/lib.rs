@@ -11,7 +11,7 @@
 //! * [`operation`]: [`Work`] that waits for events and runs once; where ([`Target`]) and how urgently; async bodies.
 //! * [`worker`]: the threads behind the processors: queues, stealing, sleeping, waiting by helping.
 //! * [`barrier`], [`reservation`]: phase barriers, and locks that are acquired by an event.
-//! * [`fault`], [`record`], [`clock`]: why something failed; what ran when; time.
+//! * [`fault`], [`profile`], [`clock`]: why something failed; what ran when, and after what; time.
 //!
 //! The machine and its data:
 //! * [`machine`], [`topology`]: processors, memories, who reaches what; and how that is found out.
@@ -64,8 +64,8 @@ pub mod clock;
 pub mod event;
 pub mod fault;
 pub mod operation;
+pub mod profile;
 mod realm;
-pub mod record;
 pub mod reservation;
 mod sync;
 pub mod worker;
