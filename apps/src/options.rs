@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::num::IntErrorKind;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
@@ -42,6 +43,10 @@ pub struct RuntimeOptions {
     /// The most operations that the program may run ahead
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = positive, allow_hyphen_values = true)]
     pub window: usize,
+
+    /// Record what every worker does into this file, for `maniple prof FILE`
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
 
     /// What all random choices follow from: a whole number
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
@@ -106,7 +111,10 @@ impl RuntimeOptions {
                 })),
             }
         };
-        let builder = Runtime::builder().machine(self.machine()).window(self.window);
+        let mut builder = Runtime::builder().machine(self.machine()).window(self.window);
+        if let Some(file) = &self.profile {
+            builder = builder.profile(file);
+        }
         Ok(builder.mapper_for(move |_, processor| mapper(processor.0)).build()?)
     }
 }

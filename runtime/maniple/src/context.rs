@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use maniple_realm::machine::{Machine, ProcessorId};
+use maniple_realm::profile::{Kind, OperationId};
 use maniple_realm::{Event, UserEvent};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
@@ -126,8 +127,8 @@ impl Context {
     /// Runs a function as the top-level task of a runtime, on this thread.
     pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
         let first = core.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id);
-        let context = Self { state: ContextState::new(core, "top level", None, first, 0, Vec::new()) };
-        match catch_unwind(AssertUnwindSafe(|| block_on(body(&context)))) {
+        let context = Self { state: ContextState::new(core, TOP_LEVEL, None, first, 0, Vec::new()) };
+        match catch_unwind(AssertUnwindSafe(|| block_on(core.profiler(), TOP_LEVEL, body(&context)))) {
             Ok(result) => context.state.end(result),
             Err(panic) => {
                 // Of what else went wrong the panic is the better witness.
@@ -138,6 +139,9 @@ impl Context {
         }
     }
 }
+
+/// What the task is called that a program begins with.
+const TOP_LEVEL: &str = "top level";
 
 impl ContextState {
     pub(crate) fn new(
@@ -285,7 +289,11 @@ impl ContextState {
         requirements: &[Bound],
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
-        self.submit_after(requirements, &[], body)
+        self.core.analysing(
+            |profiler| profiler.static_label(Kind::Analysis, "fill, copy or mapping"),
+            || self.submit_after(requirements, &[], body),
+            |operation| operation.as_ref().map_or(OperationId::NONE, |operation| operation.completion.event().into()),
+        )
     }
 
     /// As [`submit`](Self::submit), for an operation that also waits for results of others. It is mapped after them: else an operation
@@ -368,7 +376,7 @@ impl ContextState {
         let ended = self.core.realm().wait(self.fewer_than(1 + leaked));
         let result = self.conclude(result);
         self.created.lock().values().for_each(|created| created.state.lock().root.tree().end_with_run());
-        ended.map_err(|fault| Error::of_fault(&fault, "top level", None))?;
+        ended.map_err(|fault| Error::of_fault(&fault, TOP_LEVEL, None))?;
         result
     }
 

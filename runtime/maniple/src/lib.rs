@@ -64,6 +64,7 @@ mod mapping;
 mod operation;
 mod physical;
 mod point_task;
+mod profiling;
 mod regions;
 mod runtime;
 mod statistics;
@@ -95,6 +96,7 @@ pub use maniple_macros::{Fields, task};
 pub use maniple_mapper as mapper;
 pub use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
 pub use maniple_realm::machine::{self, Machine, MemoryId, ProcessorId, ProcessorKind};
+pub use maniple_realm::profile;
 pub use maniple_realm::topology::{self, Topology};
 pub use maniple_region::{
     Coherence, CustomProjection, Field, FieldDescriptor, FieldId, FieldMask, FieldNamed, FieldSpace, FieldType,

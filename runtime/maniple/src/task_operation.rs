@@ -20,6 +20,7 @@ use crate::mapping::point::{Chosen, LockedStates, PointError, PointMapping};
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
+use crate::profiling::{LaunchLabels, MAPPING};
 use crate::runtime::Chance;
 use crate::task::call::Arguments;
 use crate::task::{Body, TaskDefinition, Value};
@@ -55,6 +56,8 @@ pub(crate) struct TaskState {
     /// Points that have not been mapped; virtually mapped ones count until they end.
     unmapped: AtomicUsize,
     failed: AtomicBool,
+    /// There if the launch is recorded in a profile.
+    pub(crate) labels: Option<LaunchLabels>,
 }
 
 impl TaskOperation {
@@ -67,6 +70,10 @@ impl TaskOperation {
         let points = launch.domain.volume() as usize;
         let (realm, completion) = (context.core.realm(), submission.completion.event());
         let results = Results::new(realm, launch.definition.name(), launch.domain, completion, launch.sources.clone());
+        let labels = {
+            let domain = launch.index_launch.then_some(&launch.domain);
+            context.core.launch_labels(launch.definition.name(), domain)
+        };
         Self(Arc::new(TaskState {
             launch,
             bounds,
@@ -77,6 +84,7 @@ impl TaskOperation {
             unfinished: AtomicUsize::new(points),
             unmapped: AtomicUsize::new(points),
             failed: AtomicBool::new(false),
+            labels,
         }))
     }
 
@@ -161,7 +169,7 @@ impl TaskState {
 
     fn map_slice_later(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect, target: Target) {
         let (state, operation) = (Arc::clone(self), Arc::clone(operation));
-        let spawn = Spawn { class: Class::Runtime, target, ..Spawn::ANYWHERE };
+        let spawn = Spawn { class: Class::Runtime, target, tag: MAPPING, ..Spawn::ANYWHERE };
         self.context.core.realm().spawn(spawn, move || {
             state.map_slice(&operation, domain.points().collect(), Chance::Another);
         });
@@ -174,7 +182,7 @@ impl TaskState {
             let mut states = LockedStates::lock(&self.bounds);
             self.refine(&mut states);
             for (done, &point) in points.iter().enumerate() {
-                match self.map_point(operation, &mut states, point) {
+                match self.record_mapping(point, || self.map_point(operation, &mut states, point)) {
                     Ok(()) => {}
                     Err(PointError::Fatal(error)) => failed.push((point, error)),
                     Err(PointError::Full(failure)) => {
@@ -191,6 +199,15 @@ impl TaskState {
             let chance = if done > 0 { Chance::Another } else { chance };
             self.wait_for_room(operation, points[done..].to_vec(), failure, chance);
         }
+    }
+
+    /// Maps a point by `map`, and records that in the profile.
+    fn record_mapping<R>(&self, point: AnyPoint, map: impl FnOnce() -> R) -> R {
+        let (Some(profiler), Some(labels)) = (self.context.core.profiler(), self.labels) else { return map() };
+        let start = profiler.now_ns();
+        let mapped = map();
+        profiler.span(labels.mapping(self.index(point)), profiler.current(), start);
+        mapped
     }
 
     /// Splits equivalence sets as disjoint partitions are about to use them.
