@@ -8,7 +8,7 @@ use maniple::Topology;
 
 use crate::error::{Error, Result};
 use crate::options::memory_warning;
-use crate::{cg, circuit, info, stencil};
+use crate::{cg, circuit, info, prof, stencil};
 
 const ABOUT: &str = "\
 Tasks over logical regions: programs that look sequential and run in parallel.
@@ -24,6 +24,8 @@ Examples:
   maniple run circuit                        simulate an electrical circuit
   maniple run cg --matrix bcsstk13.mtx       solve a linear system from a file
   maniple run stencil --size 4000            lay a stencil on a grid
+  maniple run circuit --profile c.mprof      record what every worker does
+  maniple prof c.mprof                       look at it: timeline, statistics, critical path
   maniple info                               what the runtime found to run on
 
 Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense; a shell reports 128 and the \
@@ -42,6 +44,10 @@ enum Command {
     /// Run one of the simulations
     #[command(subcommand)]
     Run(Simulation),
+
+    /// Look at a profile: timeline, statistics, critical path
+    #[command(long_about = prof::ABOUT, after_long_help = prof::EXAMPLES)]
+    Prof(prof::Options),
 
     /// Show the machine as the runtime sees it
     #[command(long_about = info::ABOUT, after_long_help = info::EXAMPLES)]
@@ -71,6 +77,7 @@ impl Command {
             Self::Run(Simulation::Cg(options)) => options.runtime.memory,
             Self::Run(Simulation::Stencil(options)) => options.runtime.memory,
             Self::Info(options) => options.memory,
+            Self::Prof(_) => None,
         }
     }
 
@@ -80,7 +87,7 @@ impl Command {
             Self::Run(Simulation::Circuit(_)) => Some(circuit::ON_MEMORY),
             Self::Run(Simulation::Cg(options)) => Some(cg::on_memory(options)),
             Self::Run(Simulation::Stencil(_)) => Some(stencil::ON_MEMORY),
-            Self::Info(_) => None,
+            Self::Info(_) | Self::Prof(_) => None,
         }
     }
 }
@@ -115,6 +122,7 @@ fn run(command: &Command) -> Result<()> {
         Command::Run(Simulation::Cg(options)) => cg::run(options)?.to_string(),
         Command::Run(Simulation::Stencil(options)) => stencil::run(options)?.to_string(),
         Command::Info(options) => info::run(options).to_string(),
+        Command::Prof(options) => return prof::run(options),
     };
     match io::stdout().lock().write_all(report.as_bytes()) {
         // Whoever reads has read enough.

@@ -7,6 +7,7 @@
 //! - [`cg`]: conjugate gradients on a sparse matrix. Every scalar is a future; nothing waits within an iteration;
 //! - [`stencil`]: a star stencil on a grid. Tiles read a halo of their neighbours;
 //! - [`options`]: what all three accept: workers, mapper, memory; [`info`]: the machine as the runtime sees it;
+//! - [`prof`]: looking at profiles, which all three record if asked to;
 //! - [`verify`]: what a wrong result is; [`error`]: what else can go wrong, and the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
 //!
@@ -29,6 +30,7 @@ pub mod cli;
 pub mod error;
 pub mod info;
 pub mod options;
+pub mod prof;
 pub mod progress;
 pub mod report;
 pub mod stencil;

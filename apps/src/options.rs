@@ -92,10 +92,29 @@ impl RuntimeOptions {
         self.machine().memories().iter().map(|memory| memory.capacity).sum()
     }
 
+    /// Starts the runtime, has it used, and ends it. Then its profile, if one was asked for, is whole.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start) and of the use; else, [`Error::ProfileLost`](crate::error::Error::ProfileLost) if the profile could not be
+    /// written.
+    pub fn with_runtime<R>(&self, using: impl FnOnce(&Runtime) -> Result<R>) -> Result<R> {
+        let runtime = self.start()?;
+        let profiler = runtime.profiler().cloned();
+        let result = using(&runtime);
+        drop(runtime);
+        let result = result?;
+        if let (Some(file), Some(profiler)) = (&self.profile, profiler) {
+            profiler.outcome()?;
+            // Nobody may be listening.
+            let _ = writeln!(io::stderr(), "profile: look at it with `maniple prof {}`", file.display());
+        }
+        Ok(result)
+    }
+
     /// Starts the runtime.
     ///
     /// # Errors
-    /// If the system does not give the threads.
+    /// If the system does not give the threads, or the file of the profile can't be written.
     pub fn start(&self) -> Result<Runtime> {
         let (choice, seed) = (self.mapper, self.seed);
         let mapper = move |processor: u32| -> Box<dyn Mapper> {

@@ -153,7 +153,7 @@ pub fn run(options: &Options) -> Result<Report> {
         }
         None => (format!("Poisson {0} x {0}", options.poisson), poisson(options.poisson, options.runtime.capacity())?),
     };
-    solve(&options.runtime.start()?, options, &name, &Arc::new(matrix))
+    options.runtime.with_runtime(|runtime| solve(runtime, options, &name, &Arc::new(matrix)))
 }
 
 fn poisson(side: usize, capacity: u64) -> Result<Sparse> {

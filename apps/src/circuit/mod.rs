@@ -143,7 +143,7 @@ impl fmt::Display for Report {
 /// [`AppError::Usage`] if the circuit is too large to be numbered, [`AppError::Verification`] if the voltages are wrong,
 /// [`AppError::Runtime`] if a task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Report> {
-    run_on(&options.runtime.start()?, options)
+    options.runtime.with_runtime(|runtime| run_on(runtime, options))
 }
 
 /// Simulates a circuit on a runtime that was started before; of the options' own, only the mapper's name counts: where it is one that writes to

@@ -152,7 +152,7 @@ impl fmt::Display for Report {
 /// [`AppError::Usage`] if there are more tiles than points or the grid is smaller than the star, [`AppError::Verification`] if the result is
 /// wrong, [`AppError::Runtime`] if a task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Report> {
-    run_on(&options.runtime.start()?, options)
+    options.runtime.with_runtime(|runtime| run_on(runtime, options))
 }
 
 /// Runs the stencil on a runtime that was started before; of the options' own, only the mapper's name counts: where it is one that writes to

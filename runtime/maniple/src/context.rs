@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use maniple_realm::machine::{Machine, ProcessorId};
-use maniple_realm::profile::{Kind, OperationId};
+use maniple_realm::profile::Kind;
 use maniple_realm::{Event, UserEvent};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
@@ -292,7 +292,6 @@ impl ContextState {
         self.core.analysing(
             |profiler| profiler.static_label(Kind::Analysis, "fill, copy or mapping"),
             || self.submit_after(requirements, &[], body),
-            |operation| operation.as_ref().map_or(OperationId::NONE, |operation| operation.completion.event().into()),
         )
     }
 

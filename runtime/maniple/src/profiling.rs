@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use maniple_realm::profile::{Domain, Kind, Label, LabelId, OperationId, Profiler, Tag, common};
+use maniple_realm::profile::{Domain, Kind, Label, LabelId, Profiler, Tag, common};
 use maniple_space::AnyRect;
 
 use crate::runtime::RuntimeCore;
@@ -44,17 +44,12 @@ impl RuntimeCore {
         Some(LaunchLabels { task: label(Kind::Task), mapping: label(Kind::Mapping) })
     }
 
-    /// Calls the analysis of a launch, and records it under a name. What it gives says of which operation.
-    pub(crate) fn analysing<R>(
-        &self,
-        name: impl FnOnce(&Profiler) -> LabelId,
-        analyse: impl FnOnce() -> R,
-        operation: impl FnOnce(&R) -> OperationId,
-    ) -> R {
+    /// Calls the analysis of a launch, and records it under a name.
+    pub(crate) fn analysing<R>(&self, name: impl FnOnce(&Profiler) -> LabelId, analyse: impl FnOnce() -> R) -> R {
         let Some(profiler) = self.profiler() else { return analyse() };
         let (label, start) = (name(profiler), profiler.now_ns());
         let result = analyse();
-        profiler.span(Tag::of(label), operation(&result), start);
+        profiler.span(Tag::of(label), profiler.current(), start);
         result
     }
 }

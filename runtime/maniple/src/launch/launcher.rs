@@ -4,7 +4,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use maniple_realm::profile::{Kind, Label, OperationId};
+use maniple_realm::profile::{Kind, Label};
 use maniple_region::Requirement;
 use maniple_space::{AnyRect, Rect};
 
@@ -132,7 +132,6 @@ impl Context {
         let results = self.state.core.analysing(
             |profiler| profiler.label(Label::new(Kind::Analysis, &name)),
             || self.try_submit_task(launcher, domain, index_launch),
-            |results| results.as_ref().map_or(OperationId::NONE, |results| results.completion().into()),
         );
         let results = results.unwrap_or_else(|error| {
             let domain = if domain.volume() <= MOST_POINTS { domain } else { AnyRect::from(Rect::<1>::EMPTY) };
