@@ -25,7 +25,7 @@ Examples:
   maniple run cg --matrix bcsstk13.mtx       solve a linear system from a file
   maniple run stencil --size 4000            lay a stencil on a grid
   maniple run circuit --profile c.mprof      record what every worker does
-  maniple prof c.mprof                       look at it: timeline, statistics, critical path
+  maniple prof c.mprof                       look at it in the browser
   maniple info                               what the runtime found to run on
 
 Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense; a shell reports 128 and the \

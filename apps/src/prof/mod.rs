@@ -46,12 +46,14 @@ In the page, press ? for its keys.";
 /// What `maniple prof` gives as examples.
 pub const EXAMPLES: &str = "\
 Examples:
-  maniple run circuit --profile circuit.mprof     record a profile
-  maniple prof circuit.mprof --open               look at it in the browser
-  maniple prof circuit.mprof -o circuit.html      write the page, to keep or to send
-  maniple prof circuit.mprof --summary            tables in the terminal
-  maniple prof circuit.mprof --chrome trace.json  for chrome://tracing or ui.perfetto.dev
-  MANIPLE_PROFILE=mine.mprof ./my-program         a program of your own";
+  maniple run circuit --profile c.mprof      record a profile
+  maniple prof c.mprof --open                look at it in the browser
+  maniple prof c.mprof -o circuit.html       write the page, to keep or send
+  maniple prof c.mprof --summary             tables in the terminal
+  maniple prof c.mprof --chrome trace.json   for ui.perfetto.dev
+
+A program of your own that uses the library records if it is told where:
+  MANIPLE_PROFILE=mine.mprof ./my-program";
 
 /// Which profile to look at, and how.
 #[derive(Args, Clone, Debug)]

@@ -20,20 +20,35 @@ fn operation() -> impl Strategy<Value = OperationId> {
 fn any_record() -> impl Strategy<Value = Record> {
     let tag = (0..14u32, any::<u32>()).prop_map(|(label, index)| Tag { label: LabelId(label), index });
     prop_oneof![
-        (tag, operation(), time(), time())
-            .prop_map(|(tag, operation, start, end)| Record::Span { tag, operation, start, end }),
+        (tag, operation(), time(), time()).prop_map(|(tag, operation, start, end)| Record::Span {
+            tag,
+            operation,
+            start,
+            end
+        }),
         (operation(), operation(), time()).prop_map(|(operation, by, time)| Record::Launched { operation, by, time }),
         (operation(), time()).prop_map(|(operation, time)| Record::Ready { operation, time }),
         (operation(), [operation(), operation(), operation(), operation()])
             .prop_map(|(operation, after)| Record::After { operation, after }),
         (operation(), operation(), time()).prop_map(|(event, by, time)| Record::Triggered { event, by, time }),
-        (operation(), operation(), time())
-            .prop_map(|(operation, event, time)| Record::Awaited { operation, event, time }),
-        (operation(), 0..3u32, 0..3u32, any::<u64>())
-            .prop_map(|(operation, from, to, bytes)| Record::Transfer { operation, from, to, bytes }),
+        (operation(), operation(), time()).prop_map(|(operation, event, time)| Record::Awaited {
+            operation,
+            event,
+            time
+        }),
+        (operation(), 0..3u32, 0..3u32, any::<u64>()).prop_map(|(operation, from, to, bytes)| Record::Transfer {
+            operation,
+            from,
+            to,
+            bytes
+        }),
         (0..3u32, any::<u64>(), time()).prop_map(|(memory, used, time)| Record::Memory { memory, used, time }),
-        (0..3u32, operation(), operation(), time())
-            .prop_map(|(graph, first, by, time)| Record::Replayed { graph: GraphId(graph), first, by, time }),
+        (0..3u32, operation(), operation(), time()).prop_map(|(graph, first, by, time)| Record::Replayed {
+            graph: GraphId(graph),
+            first,
+            by,
+            time
+        }),
     ]
 }
 

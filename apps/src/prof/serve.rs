@@ -39,6 +39,7 @@ impl PageServer {
     fn answer(&self, request: Request) {
         let found = match (request.method(), request.url(), is_for_this_machine(&request)) {
             (Method::Get | Method::Head, "/", true) => Response::from_string(&self.page)
+                .with_chunked_threshold(usize::MAX)
                 .with_header(header("Content-Type", "text/html; charset=utf-8"))
                 .with_header(header("Cache-Control", "no-store")),
             (Method::Get | Method::Head, _, true) => {
