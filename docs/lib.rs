@@ -42,6 +42,9 @@ pub mod mapper {}
 #[doc = include_str!("src/performance.md")]
 pub mod performance {}
 
+#[doc = include_str!("src/profiling.md")]
+pub mod profiling {}
+
 #[doc = include_str!("src/insides.md")]
 pub mod insides {}
 

@@ -182,7 +182,8 @@ document.body.addEventListener("click", (event) => {
     showTimes();
   }
 });
-new ResizeObserver(redraw).observe(canvas);
+// At once: what waits for the next frame would be shown stretched in this one.
+new ResizeObserver(draw).observe(canvas);
 
 byId("program").textContent = data.program;
 byId("program").title = data.program;
