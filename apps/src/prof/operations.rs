@@ -201,3 +201,57 @@ impl Operations {
         self.moved.iter().map(|(&operation, &moved)| (operation, moved))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use maniple::profile::{Graph, GraphId, Kind};
+
+    use super::super::script::Script;
+    use super::*;
+
+    fn earlier(operations: &Operations, id: u64) -> Vec<Option<Operation>> {
+        let operation = operations.find(OperationId(id)).expect("it was named");
+        operations.after(operation).map(Some).collect()
+    }
+
+    #[test]
+    fn an_order_that_is_told_twice_counts_once() {
+        let mut script = Script::new(1);
+        script.after(3, &[1, 2, 1]);
+        let operations = Operations::of(&script.0);
+        assert_eq!(operations.len(), 3);
+        assert_eq!(earlier(&operations, 3), [operations.find(OperationId(1)), operations.find(OperationId(2))]);
+        assert!(earlier(&operations, 1).is_empty() && operations.find(OperationId(9)).is_none());
+    }
+
+    #[test]
+    fn each_run_of_a_graph_has_the_order_of_its_nodes() {
+        let mut script = Script::new(1);
+        script.0.graphs.push(Graph { nodes: vec![vec![], vec![0], vec![0, 1]] });
+        for (first, time) in [(100, 5), (200, 9)] {
+            let (first, by) = (OperationId(first), OperationId(7));
+            script.record(0, Record::Replayed { graph: GraphId(0), first, by, time });
+        }
+        let operations = Operations::of(&script.0);
+        let find = |id: u64| operations.find(OperationId(id));
+        for first in [100, 200] {
+            assert_eq!(earlier(&operations, first + 1), [find(first)]);
+            assert_eq!(earlier(&operations, first + 2), [find(first), find(first + 1)]);
+        }
+        let launched = operations.launched(find(202).expect("it was named"));
+        assert_eq!(launched, Some(Cause { by: find(7), time: 9 }));
+    }
+
+    #[test]
+    fn nobody_is_no_operation() {
+        let mut script = Script::new(1);
+        let label = script.label(Kind::Task, "task");
+        script.span(0, label, 0, (0, 1));
+        script.launched(1, 0, 5);
+        script.after(1, &[0]);
+        let operations = Operations::of(&script.0);
+        let one = operations.find(OperationId(1)).expect("it was named");
+        assert_eq!((operations.len(), operations.launched(one)), (1, Some(Cause { by: None, time: 5 })));
+        assert!(earlier(&operations, 1).is_empty());
+    }
+}

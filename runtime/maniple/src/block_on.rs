@@ -20,12 +20,12 @@ impl Wake for Unpark {
 }
 
 /// Polls a future to its end; the thread sleeps while it is pending. To the profiler it is an operation of this name.
-pub(crate) fn block_on<T>(profiler: Option<&Profiler>, name: &'static str, future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(profiler: Option<&Profiler>, name: &str, future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     let recorded = profiler
-        .map(|profiler| (profiler, profiler.new_operations(1), Tag::of(profiler.static_label(Kind::Task, name))));
+        .map(|profiler| (profiler, profiler.new_operations(1), Tag::of(profiler.label(Kind::Task, name, None))));
     loop {
         let activity = recorded.map(|(profiler, operation, tag)| profiler.activity(operation, tag));
         let poll = future.as_mut().poll(&mut context);

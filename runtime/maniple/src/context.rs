@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use maniple_realm::machine::{Machine, ProcessorId};
-use maniple_realm::profile::Kind;
 use maniple_realm::{Event, UserEvent};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
@@ -289,10 +288,7 @@ impl ContextState {
         requirements: &[Bound],
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
-        self.core.analysing(
-            |profiler| profiler.static_label(Kind::Analysis, "fill, copy or mapping"),
-            || self.submit_after(requirements, &[], body),
-        )
+        self.core.analysing("fill, copy or mapping", || self.submit_after(requirements, &[], body))
     }
 
     /// As [`submit`](Self::submit), for an operation that also waits for results of others. It is mapped after them: else an operation

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use maniple_realm::profile::{Domain, Kind, Label, LabelId, Profiler, Tag, common};
+use maniple_realm::profile::{Kind, LabelId, Profiler, Tag, common};
 use maniple_space::AnyRect;
 
 use crate::runtime::RuntimeCore;
@@ -39,17 +39,16 @@ impl RuntimeCore {
     /// The labels of a launch of this task; a launch of a single task has no domain.
     pub(crate) fn launch_labels(&self, task: &str, domain: Option<&AnyRect>) -> Option<LaunchLabels> {
         let profiler = self.profiler()?;
-        let domain = domain.map(Domain::from);
-        let label = |kind| profiler.label(Label { kind, name: task.to_owned(), domain: domain.clone() });
+        let label = |kind| profiler.label(kind, task, domain);
         Some(LaunchLabels { task: label(Kind::Task), mapping: label(Kind::Mapping) })
     }
 
     /// Calls the analysis of a launch, and records it under a name.
-    pub(crate) fn analysing<R>(&self, name: impl FnOnce(&Profiler) -> LabelId, analyse: impl FnOnce() -> R) -> R {
+    pub(crate) fn analysing<R>(&self, name: &str, analyse: impl FnOnce() -> R) -> R {
         let Some(profiler) = self.profiler() else { return analyse() };
-        let (label, start) = (name(profiler), profiler.now_ns());
+        let (tag, start) = (Tag::of(profiler.label(Kind::Analysis, name, None)), profiler.now_ns());
         let result = analyse();
-        profiler.span(Tag::of(label), profiler.current(), start);
+        profiler.span(tag, profiler.current(), start);
         result
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use maniple_realm::instance::InstanceKind;
 use maniple_realm::layout::{FieldId, FieldSpec, LayoutSpec};
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
-use maniple_realm::profile::{Completeness, Kind, Label, OperationId, Profiler, Record, Recording, Tag};
+use maniple_realm::profile::{Completeness, Graph, Kind, OperationId, Profiler, Record, Recording, Tag};
 use maniple_realm::transfer::{FillValue, Transfer};
 use maniple_realm::{After, Class, Event, Realm, RealmError, Spawn};
 use maniple_space::Rect;
@@ -148,7 +148,7 @@ fn an_async_operation_has_a_span_for_each_poll_and_tells_what_it_awaited() {
     let recording = two_workers(|realm, profiler| {
         let gate = realm.user_event();
         awaited = gate.event();
-        let label = profiler.label(Label::new(Kind::Task, "patient"));
+        let label = profiler.label(Kind::Task, "patient", None);
         task = realm.spawn_async(Spawn { tag: Tag::of(label), ..Spawn::ANYWHERE }, realm.event_future(awaited));
         // The task must have begun to wait.
         let idle = realm.clone();
@@ -251,6 +251,48 @@ fn transfers_tell_their_channel_and_memories_the_bytes_in_use() {
     used.sort_unstable();
     let used: Vec<u64> = used.into_iter().map(|(_, used)| used).collect();
     assert_eq!((used.iter().max(), used.last()), (Some(&1600), Some(&0)));
+}
+
+#[test]
+fn a_graph_is_named_once_and_each_of_its_runs_has_operations_of_its_own() {
+    let recording = two_workers(|realm, profiler| {
+        let graph = profiler.graph(Graph { nodes: vec![vec![], vec![0], vec![0, 1]] });
+        let tag = Tag::of(profiler.label(Kind::Task, "node", None));
+        let mut last = OperationId::NONE;
+        for _ in 0..2 {
+            let first = profiler.replay(graph, 3);
+            profiler.came_after(first, [last]);
+            for node in 0..3 {
+                let operation = OperationId(first.0 + node);
+                profiler.activity(operation, tag).end();
+                last = operation;
+            }
+        }
+        assert!(realm.profiler().is_some());
+    });
+    let replays = records(&recording).filter_map(|record| match record {
+        Record::Replayed { graph, first, .. } => Some((recording.graph(*graph)?.nodes.len() as u64, first.0)),
+        _ => None,
+    });
+    let replays: Vec<_> = replays.collect();
+    let [(3, first), (3, second)] = replays[..] else { panic!("{replays:?}") };
+    assert_eq!((second, recording.graphs.len()), (first + 3, 1));
+    let after = [OperationId(first + 2), OperationId::NONE, OperationId::NONE, OperationId::NONE];
+    let joined = Record::After { operation: OperationId(second), after };
+    assert_eq!(records(&recording).filter(|&&record| record == joined).count(), 1);
+}
+
+#[test]
+fn a_label_has_one_number_in_all_threads() {
+    let rect = Rect::from(0..4).into();
+    let recording = two_workers(|_, profiler| {
+        let ask = || [None, Some(&rect)].map(|domain| profiler.label(Kind::Task, "same", domain));
+        let other = std::thread::scope(|scope| scope.spawn(ask).join().unwrap());
+        assert_eq!((ask(), ask()), (other, other));
+        assert_ne!(other[0], other[1]);
+        assert_ne!(profiler.label(Kind::Mapping, "same", None), other[0]);
+    });
+    assert_eq!(recording.labels.iter().filter(|label| label.name == "same").count(), 3);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use maniple_realm::profile::{Kind, Label};
 use maniple_region::Requirement;
 use maniple_space::{AnyRect, Rect};
 
@@ -129,10 +128,8 @@ impl Context {
 
     fn submit_task(&self, launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Arc<Results> {
         let name = launcher.definition.name().to_owned();
-        let results = self.state.core.analysing(
-            |profiler| profiler.label(Label::new(Kind::Analysis, &name)),
-            || self.try_submit_task(launcher, domain, index_launch),
-        );
+        let launch = || self.try_submit_task(launcher, domain, index_launch);
+        let results = self.state.core.analysing(&name, launch);
         let results = results.unwrap_or_else(|error| {
             let domain = if domain.volume() <= MOST_POINTS { domain } else { AnyRect::from(Rect::<1>::EMPTY) };
             Results::failed(self.state.core.realm(), &name, domain, &error)

@@ -46,7 +46,7 @@ impl MapperSeat {
         let recorded = core.profiler().map(|profiler| (profiler, profiler.now_ns()));
         let outcome = maniple_realm::fault::catch(|| call(&mut **mapper));
         if let Some((profiler, start)) = recorded {
-            profiler.span(Tag::of(profiler.static_label(Kind::Mapper, name)), profiler.current(), start);
+            profiler.span(Tag::of(profiler.label(Kind::Mapper, name, None)), profiler.current(), start);
         }
         outcome.map_err(|fault| {
             let said = fault.panic().map_or_else(|| fault.to_string(), |panic| panic.message.clone());

@@ -1,11 +1,15 @@
 //! The records of one thread, until there are enough of them to be written.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+
+use maniple_space::AnyRect;
 
 use super::Shared;
 use super::header::Thread;
-use super::label::{Kind, LabelId, Tag};
+use super::label::{Domain, Kind, Label, LabelId, Tag};
 use super::names::common;
 use super::record::{OperationId, Record};
 
@@ -28,8 +32,8 @@ pub(super) struct Buffer {
     /// The time of the first record that has one.
     since: Option<u64>,
     scratch: Vec<u8>,
-    /// Labels of names in the program's text, so that finding them again takes no lock.
-    labels: Vec<(Kind, &'static str, LabelId)>,
+    /// Labels that the thread has asked for, by their hash, so that finding them again takes neither lock nor memory.
+    labels: HashMap<u64, Vec<(Label, LabelId)>>,
 }
 
 thread_local! {
@@ -72,7 +76,7 @@ impl Buffer {
             records: Vec::with_capacity(CHUNK),
             since: None,
             scratch: Vec::new(),
-            labels: Vec::new(),
+            labels: HashMap::new(),
         }
     }
 
@@ -96,14 +100,17 @@ impl Buffer {
         }
     }
 
-    /// The label of a name in the program's text.
-    pub(super) fn label(&mut self, kind: Kind, name: &'static str) -> LabelId {
-        let known = |(other, text, _): &&(Kind, &'static str, LabelId)| *other == kind && std::ptr::eq(*text, name);
-        if let Some(&(_, _, id)) = self.labels.iter().find(known) {
-            return id;
+    /// The number of a label.
+    pub(super) fn label(&mut self, kind: Kind, name: &str, domain: Option<&AnyRect>) -> LabelId {
+        let mut hasher = DefaultHasher::new();
+        (kind, name, domain).hash(&mut hasher);
+        let alike = self.labels.entry(hasher.finish()).or_default();
+        if let Some((_, id)) = alike.iter().find(|(label, _)| label.is(kind, name, domain)) {
+            return *id;
         }
-        let id = self.shared.names.label(super::Label::new(kind, name));
-        self.labels.push((kind, name, id));
+        let label = Label { kind, name: name.to_owned(), domain: domain.map(Domain::from) };
+        let id = self.shared.names.label(label.clone());
+        alike.push((label, id));
         id
     }
 

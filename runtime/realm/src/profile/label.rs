@@ -49,6 +49,14 @@ impl Label {
     pub fn new(kind: Kind, name: impl Into<String>) -> Self {
         Self { kind, name: name.into(), domain: None }
     }
+
+    /// Whether it is the label of this kind, name and domain.
+    pub(super) fn is(&self, kind: Kind, name: &str, domain: Option<&AnyRect>) -> bool {
+        let is_same =
+            |(own, other): (&Domain, &AnyRect)| own.lo == other.lo().coords() && own.hi == other.hi().coords();
+        let has_domain = self.domain.is_some() == domain.is_some();
+        self.kind == kind && self.name == name && has_domain && self.domain.as_ref().zip(domain).is_none_or(is_same)
+    }
 }
 
 /// The corners of a rectangle, both included.

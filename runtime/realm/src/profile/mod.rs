@@ -6,13 +6,13 @@
 //! (reading it).
 //!
 //! ```
-//! use maniple_realm::profile::{Kind, Profiler, Record, Recording, Tag, Label};
+//! use maniple_realm::profile::{Kind, Profiler, Record, Recording, Tag};
 //! use maniple_realm::{Realm, Spawn};
 //!
 //! let file = std::env::temp_dir().join(format!("profile-of-realm-{}.mprof", std::process::id()));
 //! let profiler = Profiler::create(&file)?;
 //! let realm = Realm::builder().workers(2).profile(profiler.clone()).build()?;
-//! let tag = Tag::of(profiler.label(Label::new(Kind::Task, "greet")));
+//! let tag = Tag::of(profiler.label(Kind::Task, "greet", None));
 //! realm.wait(realm.spawn(Spawn { tag, ..Spawn::ANYWHERE }, || println!("hello")))?;
 //! drop(realm);
 //! profiler.outcome()?;
@@ -29,6 +29,8 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use maniple_space::AnyRect;
 
 use crate::clock::FineClock;
 use crate::event::After;
@@ -116,22 +118,35 @@ impl Profiler {
         self.0.clock.now_ns()
     }
 
-    /// The number of a label: the same for the same label. Takes a lock, so ask once for many spans.
+    /// The number of a label, the same for the same label; `domain` is that of an index launch. If this thread has asked before, it takes some
+    /// thirty nanoseconds.
     #[must_use]
-    pub fn label(&self, label: Label) -> LabelId {
-        self.0.names.label(label)
+    pub fn label(&self, kind: Kind, name: &str, domain: Option<&AnyRect>) -> LabelId {
+        let label = || Label { kind, name: name.to_owned(), domain: domain.map(Domain::from) };
+        buffer::with(&self.0, |buffer| buffer.label(kind, name, domain)).unwrap_or_else(|| self.0.names.label(label()))
     }
 
-    /// The number of a label whose name stands in the program's text. Quick if this thread has asked before.
-    #[must_use]
-    pub fn static_label(&self, kind: Kind, name: &'static str) -> LabelId {
-        buffer::with(&self.0, |buffer| buffer.label(kind, name)).unwrap_or(common::RUNTIME)
-    }
-
-    /// Makes a graph known that will be replayed: see [`Record::Replayed`].
+    /// Makes a graph known that will be [replayed](Self::replay).
     #[must_use]
     pub fn graph(&self, graph: Graph) -> GraphId {
         self.0.names.graph(graph)
+    }
+
+    /// Whoever this thread works for has a graph of so many nodes run. Node `k` is the operation `first + k`, whose spans whoever runs it
+    /// records, by [`activity`](Self::activity) or [`record`](Self::record).
+    #[must_use]
+    pub fn replay(&self, graph: GraphId, nodes: u64) -> OperationId {
+        let (first, time) = (self.new_operations(nodes), self.now_ns());
+        buffer::with(&self.0, |buffer| {
+            let by = buffer.current;
+            buffer.push(Record::Replayed { graph, first, by, time });
+        });
+        first
+    }
+
+    /// Records that an operation comes after others.
+    pub fn came_after(&self, operation: OperationId, earlier: impl IntoIterator<Item = OperationId>) {
+        buffer::with(&self.0, |buffer| push_after(buffer, operation, earlier.into_iter()));
     }
 
     /// The first of so many names of operations that are no operations of the realm.
@@ -182,14 +197,14 @@ impl Profiler {
         let time = self.now_ns();
         buffer::with(&self.0, |buffer| {
             buffer.push(Record::Launched { operation, by: buffer.current, time });
-            push_after(buffer, operation, after);
+            push_after(buffer, operation, names(after));
         });
     }
 
     /// Something comes after other things.
     #[cold]
     pub(crate) fn after(&self, operation: OperationId, after: After<'_>) {
-        buffer::with(&self.0, |buffer| push_after(buffer, operation, after));
+        self.came_after(operation, names(after));
     }
 
     #[cold]
@@ -230,11 +245,15 @@ impl Profiler {
     }
 }
 
-fn push_after(buffer: &mut buffer::Buffer, operation: OperationId, after: After<'_>) {
-    let mut events =
-        after.needs.iter().chain(after.follows).filter(|event| !event.is_none()).map(|&event| event.into());
-    while let Some(first) = events.next() {
-        let mut next = || events.next().unwrap_or_default();
+/// The names of events that something comes after.
+fn names(after: After<'_>) -> impl Iterator<Item = OperationId> {
+    after.needs.iter().chain(after.follows).map(|&event| event.into())
+}
+
+fn push_after(buffer: &mut buffer::Buffer, operation: OperationId, earlier: impl Iterator<Item = OperationId>) {
+    let mut earlier = earlier.filter(|earlier| !earlier.is_none());
+    while let Some(first) = earlier.next() {
+        let mut next = || earlier.next().unwrap_or_default();
         buffer.push(Record::After { operation, after: [first, next(), next(), next()] });
     }
 }
