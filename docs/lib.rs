@@ -47,6 +47,8 @@ pub mod performance {}
 
 #[doc = include_str!("src/taskbench.md")]
 pub mod taskbench {}
+#[doc = include_str!("src/profiling.md")]
+pub mod profiling {}
 
 #[doc = include_str!("src/insides.md")]
 pub mod insides {}

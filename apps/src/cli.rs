@@ -8,7 +8,7 @@ use maniple::Topology;
 
 use crate::error::{Error, Result};
 use crate::options::memory_warning;
-use crate::{cg, circuit, info, metg, stencil, taskbench};
+use crate::{cg, circuit, info, metg, prof, stencil, taskbench};
 
 const ABOUT: &str = "\
 Tasks over logical regions: programs that look sequential and run in parallel.
@@ -26,6 +26,8 @@ Examples:
   maniple run stencil --size 4000            lay a stencil on a grid
   maniple run taskbench -type fft -width 8   run a graph of tasks
   maniple run metg                           what a task costs
+  maniple run circuit --profile c.mprof      record what every worker does
+  maniple prof c.mprof                       look at it in the browser
   maniple info                               what the runtime found to run on
 
 Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense; a shell reports 128 and the \
@@ -44,6 +46,10 @@ enum Command {
     /// Run a simulation or a benchmark
     #[command(subcommand)]
     Run(Simulation),
+
+    /// Look at a profile: timeline, statistics, critical path
+    #[command(long_about = prof::ABOUT, after_long_help = prof::EXAMPLES)]
+    Prof(prof::Options),
 
     /// Show the machine as the runtime sees it
     #[command(long_about = info::ABOUT, after_long_help = info::EXAMPLES)]
@@ -83,6 +89,7 @@ impl Command {
             Self::Run(Simulation::Taskbench(options)) => options.runtime.memory,
             Self::Run(Simulation::Metg(options)) => options.runtime.memory,
             Self::Info(options) => options.memory,
+            Self::Prof(_) => None,
         }
     }
 
@@ -93,7 +100,7 @@ impl Command {
             Self::Run(Simulation::Cg(options)) => Some(cg::on_memory(options)),
             Self::Run(Simulation::Stencil(_)) => Some(stencil::ON_MEMORY),
             Self::Run(Simulation::Taskbench(_)) => Some(taskbench::ON_MEMORY),
-            Self::Run(Simulation::Metg(_)) | Self::Info(_) => None,
+            Self::Run(Simulation::Metg(_)) | Self::Info(_) | Self::Prof(_) => None,
         }
     }
 }
@@ -130,6 +137,7 @@ fn run(command: &Command) -> Result<()> {
         Command::Run(Simulation::Taskbench(options)) => taskbench::run(options)?.to_string(),
         Command::Run(Simulation::Metg(options)) => metg::run(options)?.to_string(),
         Command::Info(options) => info::run(options).to_string(),
+        Command::Prof(options) => return prof::run(options),
     };
     match io::stdout().lock().write_all(report.as_bytes()) {
         // Whoever reads has read enough.

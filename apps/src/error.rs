@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use maniple::profile::{ProfileError, RecordingError};
 use maniple::record::Violation;
 
 use crate::cg::matrix_market::MatrixError;
@@ -51,9 +52,35 @@ pub enum Error {
         /// What is in the way.
         problem: String,
     },
+    /// A profile that can't be read.
+    #[error(transparent)]
+    Profile(#[from] RecordingError),
+    /// A profile that was recorded, but not to its end.
+    #[error(transparent)]
+    ProfileLost(#[from] ProfileError),
+    /// A file that can't be written.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A page that can't be served.
+    #[error("cannot serve at {}: {source}; give another port with --port, or none for any that is free", place(*.port))]
+    Serve {
+        /// The port asked for.
+        port: Option<u16>,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The answer can't be printed.
     #[error("cannot write the report: {0}")]
     Output(#[from] std::io::Error),
+}
+
+fn place(port: Option<u16>) -> String {
+    port.map_or_else(|| "any port".to_owned(), |port| format!("port {port}"))
 }
 
 fn compared(wanted: u64, available: Option<u64>) -> String {

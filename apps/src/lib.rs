@@ -9,6 +9,7 @@
 //! - [`taskbench`]: graphs of tasks that only depend on each other, to measure what a task costs; [`metg`]: how short tasks may be;
 //! - [`options`]: what all of them accept: workers, mapper, memory; [`recording`]: checking and drawing what a run did; [`info`]: the machine as the
 //!   runtime sees it;
+//! - [`prof`]: looking at profiles, which all of them record if asked to;
 //! - [`verify`]: what a wrong result is; [`error`]: what else can go wrong, and the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
 //!
@@ -32,6 +33,7 @@ pub mod error;
 pub mod info;
 pub mod metg;
 pub mod options;
+pub mod prof;
 pub mod progress;
 pub mod recording;
 pub mod report;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::num::IntErrorKind;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
@@ -43,6 +44,10 @@ pub struct RuntimeOptions {
     /// The most operations that the program may run ahead
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = positive, allow_hyphen_values = true)]
     pub window: usize,
+
+    /// Record what every worker does into this file, for `maniple prof FILE`
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
 
     /// What all random choices follow from: a whole number
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
@@ -92,22 +97,32 @@ impl RuntimeOptions {
         self.machine().memories().iter().map(|memory| memory.capacity).sum()
     }
 
-    /// Starts the runtime, runs a program on it, and does with the record of the run what is asked for.
+    /// Starts the runtime, runs a program on it, ends it, and does with the record of the run what is asked for. Then its profile, if one was
+    /// asked for, is whole.
     ///
     /// # Errors
-    /// The program's; else those of [`RuntimeOptions::start`] and [`RecordOptions::conclude`].
+    /// The program's; else those of [`RuntimeOptions::start`] and [`RecordOptions::conclude`], and
+    /// [`Error::ProfileLost`](crate::error::Error::ProfileLost) if the profile could not be written.
     pub fn run<T>(&self, program: impl FnOnce(&Runtime) -> Result<T>) -> Result<T> {
         let runtime = self.start()?;
+        let profiler = runtime.profiler().cloned();
         let outcome = program(&runtime);
         let concluded = self.record.conclude(&runtime);
+        drop(runtime);
         let outcome = outcome?;
-        concluded.map(|()| outcome)
+        concluded?;
+        if let (Some(file), Some(profiler)) = (&self.profile, profiler) {
+            profiler.outcome()?;
+            // Nobody may be listening.
+            let _ = writeln!(io::stderr(), "profile: look at it with `maniple prof {}`", file.display());
+        }
+        Ok(outcome)
     }
 
     /// Starts the runtime.
     ///
     /// # Errors
-    /// If the system does not give the threads.
+    /// If the system does not give the threads, or the file of the profile can't be written.
     pub fn start(&self) -> Result<Runtime> {
         let (choice, seed) = (self.mapper, self.seed);
         let mapper = move |processor: u32| -> Box<dyn Mapper> {
@@ -124,7 +139,10 @@ impl RuntimeOptions {
             }
         };
         let builder = Runtime::builder().machine(self.machine()).window(self.window);
-        let builder = builder.record_operations(self.record.is_wanted());
+        let mut builder = builder.record_operations(self.record.is_wanted());
+        if let Some(file) = &self.profile {
+            builder = builder.profile(file);
+        }
         Ok(builder.mapper_for(move |_, processor| mapper(processor.0)).build()?)
     }
 }

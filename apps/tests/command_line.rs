@@ -679,7 +679,7 @@ mod around {
 
     #[test]
     fn examples_fit_into_80_columns() {
-        for command in ["", "run circuit", "run cg", "run stencil", "run taskbench", "run metg", "info"] {
+        for command in ["", "run circuit", "run cg", "run stencil", "run taskbench", "run metg", "prof", "info"] {
             let help = prints(&format!("{command} --help"));
             let (_, examples) = help.split_once("Examples:\n").unwrap_or_default();
             for line in examples.lines().take_while(|line| !line.is_empty()) {
@@ -706,7 +706,7 @@ mod around {
 
     #[test]
     fn help_teaches_and_shows_examples() {
-        for command in ["", "run circuit", "run cg", "run stencil", "run taskbench", "run metg", "info"] {
+        for command in ["", "run circuit", "run cg", "run stencil", "run taskbench", "run metg", "prof", "info"] {
             let help = prints(&format!("{command} --help"));
             assert!(help.contains("Examples:\n  maniple "), "{help}");
             assert!(help.contains("Usage: maniple"), "{help}");

@@ -7,7 +7,8 @@
 //! - `launches`: whether a million launches grow memory;
 //! - `cg`: conjugate gradients against a plain loop on two threads over the same arrays;
 //! - `stencil`: a star stencil against rayon;
-//! - `partitions`: images, preimages and partitions by field against reading and sorting.
+//! - `partitions`: images, preimages and partitions by field against reading and sorting;
+//! - `profile`: a circuit with and without a profile.
 
 use std::time::Instant;
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
+use maniple_realm::profile::{Kind, Profiler, Tag};
+
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -17,16 +19,26 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls a future to its end; the thread sleeps while it is pending.
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+/// Polls a future to its end; the thread sleeps while it is pending. To the profiler it is an operation of this name.
+pub(crate) fn block_on<T>(profiler: Option<&Profiler>, name: &str, future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
+    let recorded = profiler
+        .map(|profiler| (profiler, profiler.new_operations(1), Tag::of(profiler.label(Kind::Task, name, None))));
     loop {
-        match future.as_mut().poll(&mut context) {
+        let activity = recorded.map(|(profiler, operation, tag)| profiler.activity(operation, tag));
+        let poll = future.as_mut().poll(&mut context);
+        if let Some(activity) = &activity {
+            activity.end();
+        }
+        match poll {
             Poll::Ready(value) => return value,
             // An unpark between poll and park makes the park return at once.
-            Poll::Pending => std::thread::park(),
+            Poll::Pending => match profiler {
+                None => std::thread::park(),
+                Some(profiler) => profiler.while_waiting(std::thread::park),
+            },
         }
     }
 }

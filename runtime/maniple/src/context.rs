@@ -145,8 +145,8 @@ impl Context {
     pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
         let first = core.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id);
         let recorded = core.record(None, &Preconditions::default(), || Kind::TopLevel);
-        let context = Self { state: ContextState::new(core, ("top level", None, recorded), first, 0, Vec::new()) };
-        match catch_unwind(AssertUnwindSafe(|| block_on(body(&context)))) {
+        let context = Self { state: ContextState::new(core, (TOP_LEVEL, None, recorded), first, 0, Vec::new()) };
+        match catch_unwind(AssertUnwindSafe(|| block_on(core.profiler(), TOP_LEVEL, body(&context)))) {
             Ok(result) => context.state.end(result),
             Err(panic) => {
                 // Of what else went wrong the panic is the better witness.
@@ -157,6 +157,9 @@ impl Context {
         }
     }
 }
+
+/// What the task is called that a program begins with.
+const TOP_LEVEL: &str = "top level";
 
 impl ContextState {
     pub(crate) fn new(
@@ -333,7 +336,7 @@ impl ContextState {
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
         self.leave_session();
-        self.submit_after(requirements, &[], body)
+        self.core.analysing("fill, copy or mapping", || self.submit_after(requirements, &[], body))
     }
 
     /// As [`submit`](Self::submit), for an operation that also waits for results of others. It is mapped after them: else an operation
@@ -441,7 +444,7 @@ impl ContextState {
         let ended = self.core.realm().wait(self.fewer_than(1 + leaked));
         let result = self.conclude(result);
         self.created.lock().values().for_each(|created| created.state.lock().root.tree().end_with_run());
-        ended.map_err(|fault| Error::of_fault(&fault, "top level", None))?;
+        ended.map_err(|fault| Error::of_fault(&fault, TOP_LEVEL, None))?;
         result
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::ProcessorId;
+use maniple_realm::profile::Tag;
 use maniple_realm::{After, Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
 use maniple_record::{LaunchNumber, OperationNumber, Place};
 use maniple_region::{LogicalRegion, Privilege};
@@ -37,6 +38,13 @@ pub(crate) struct PointTask {
     pub(crate) regions: SmallVec<[PhysicalRegion; 4]>,
 }
 
+impl PointTask {
+    /// What a profile says of it.
+    fn tag(&self) -> Tag {
+        self.state.labels.map_or(Tag::NONE, |labels| labels.task(self.index))
+    }
+}
+
 /// A point whose body launches nothing.
 pub(crate) struct LeafTask(Box<PointTask>);
 
@@ -44,7 +52,7 @@ impl LeafTask {
     /// Hands the point to the machine. The event is the body's end.
     pub(crate) fn issue(task: PointTask, (target, priority): (Target, i32), after: &Preconditions) -> Event {
         let core = Arc::clone(&task.state.context.core);
-        let spawn = Spawn { target, priority, ..Spawn::after(after.after()) };
+        let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(after.after()) };
         core.realm().spawn(spawn, Self(Box::new(task)))
     }
 
@@ -124,7 +132,7 @@ impl ContextTask {
             task.regions.iter().filter(|region| region.is_borrowed()).cloned().collect();
         let slot = Arc::new(parking_lot::Mutex::new(None));
         let filled = Arc::clone(&slot);
-        let spawn = Spawn { target, priority, ..Spawn::after(start.after()) };
+        let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(start.after()) };
         let everything = ready.clone();
         let body = realm.spawn_async(spawn, async move {
             let value = run_in_context(task, &ready).await;

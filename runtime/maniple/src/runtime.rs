@@ -1,6 +1,7 @@
 //! The runtime: what all contexts share.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -8,6 +9,7 @@ use maniple_mapper::{DefaultMapper, InstanceId, Mapper};
 use maniple_realm::clock::Clock;
 use maniple_realm::instance::{Instance, InstanceKind};
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
+use maniple_realm::profile::Profiler;
 use maniple_realm::transfer::{FillValue, ReductionMode, Transfer, TransferError};
 use maniple_realm::{Class, Event, Fault, Realm, Spawn};
 use maniple_record::{Kind, Part, Place, Record};
@@ -22,6 +24,7 @@ use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::{Movement, Preconditions};
 use crate::physical::set::PendingReduction;
 use crate::physical::state::RegionState;
+use crate::profiling::{MAPPING, TellProblems, wanted_by_environment};
 use crate::recorder::{self, Recorder};
 use crate::statistics::{Counters, Statistics};
 use crate::trace::{Issuing, Recordings, Trace};
@@ -37,6 +40,7 @@ pub struct RuntimeBuilder {
     mapper: MapperFactory,
     window: usize,
     records: bool,
+    profile: Option<PathBuf>,
     tracing: bool,
     automatic_tracing: bool,
 }
@@ -99,10 +103,21 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Records a profile of the runtime into a file: what every worker did, when, and after what. `maniple prof FILE` shows it. The file is
+    /// whole once the runtime and everything that was made with it are gone.
+    ///
+    /// Without this, the environment variable `MANIPLE_PROFILE` may name a file; later runtimes of the process then write `FILE.2`, `FILE.3` and
+    /// so on, and `%p` in it stands for the number of the process.
+    #[must_use]
+    pub fn profile(mut self, file: impl Into<PathBuf>) -> Self {
+        self.profile = Some(file.into());
+        self
+    }
+
     /// Starts the workers.
     ///
     /// # Errors
-    /// [`Error::Start`] if there are no workers, more than 1024, or the system has no threads.
+    /// [`Error::Start`] if there are no workers, more than 1024, the system has no threads, or the file of a profile can't be written.
     pub fn build(self) -> Result<Runtime> {
         let start = |error: maniple_realm::RealmError| Error::Start(Arc::new(error));
         let mut builder = Realm::builder();
@@ -111,6 +126,14 @@ impl RuntimeBuilder {
         }
         if let Some(workers) = self.workers {
             builder = builder.workers(workers);
+        }
+        let told = self.profile.is_some();
+        let profiler = match self.profile.or_else(wanted_by_environment) {
+            Some(file) => Some(Profiler::create(&file).map_err(|error| Error::Start(Arc::new(error)))?),
+            None => None,
+        };
+        if let Some(profiler) = &profiler {
+            builder = builder.profile(profiler.clone());
         }
         let realm = builder.build().map_err(start)?;
         let seats = realm.machine().processors().iter();
@@ -134,7 +157,7 @@ impl RuntimeBuilder {
         });
         let idle = Arc::downgrade(&core);
         core.realm.on_idle(move || idle.upgrade().is_some_and(|core| core.feed_one()));
-        Ok(Runtime { core })
+        Ok(Runtime { core, _problems: profiler.filter(|_| !told).map(TellProblems) })
     }
 }
 
@@ -153,6 +176,8 @@ impl RuntimeBuilder {
 /// ```
 pub struct Runtime {
     core: Arc<RuntimeCore>,
+    /// After the core, with which the profile ends.
+    _problems: Option<TellProblems>,
 }
 
 impl Runtime {
@@ -165,6 +190,7 @@ impl Runtime {
             mapper: Box::new(|_, _| Box::new(DefaultMapper::new())),
             window: 1024,
             records: false,
+            profile: None,
             tracing: true,
             automatic_tracing: true,
         }
@@ -214,6 +240,13 @@ impl Runtime {
     #[must_use]
     pub fn take_record(&self) -> Record {
         self.core.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())
+    }
+
+    /// What records the profile, if there is one. Keep a clone to ask it, after the runtime has gone, whether all was
+    /// [written](Profiler::outcome).
+    #[must_use]
+    pub fn profiler(&self) -> Option<&Profiler> {
+        self.core.profiler()
     }
 
     /// Bytes of instances in a memory.
@@ -477,7 +510,7 @@ impl RuntimeCore {
     }
 
     fn feed(&self, work: StarvingWork, chance: Chance) {
-        let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
+        let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
         self.realm.spawn(spawn, move || work(chance));
     }
 }

@@ -20,6 +20,7 @@ use crate::mapping::point::{Chosen, LockedStates, PointError, PointMapping};
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
+use crate::profiling::{LaunchLabels, MAPPING};
 use crate::recorder;
 use crate::runtime::Chance;
 use crate::task::arguments::Arguments;
@@ -59,6 +60,8 @@ pub(crate) struct TaskState {
     failed: AtomicBool,
     /// The recording of a trace that the launch is part of, and its number there.
     recorded: Option<(Arc<Recording>, u32)>,
+    /// There if the launch is recorded in a profile.
+    pub(crate) labels: Option<LaunchLabels>,
 }
 
 impl TaskOperation {
@@ -71,6 +74,10 @@ impl TaskOperation {
     ) -> Self {
         let points = launch.domain.volume() as usize;
         let results = Arc::clone(results);
+        let labels = {
+            let domain = launch.index_launch.then_some(&launch.domain);
+            context.core.launch_labels(launch.definition.name(), domain)
+        };
         Self(Arc::new(TaskState {
             launch,
             bounds,
@@ -82,6 +89,7 @@ impl TaskOperation {
             unmapped: AtomicUsize::new(points),
             failed: AtomicBool::new(false),
             recorded,
+            labels,
         }))
     }
 }
@@ -162,7 +170,7 @@ impl TaskState {
 
     fn map_slice_later(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect, target: Target) {
         let (state, operation) = (Arc::clone(self), Arc::clone(operation));
-        let spawn = Spawn { class: Class::Runtime, target, ..Spawn::ANYWHERE };
+        let spawn = Spawn { class: Class::Runtime, target, tag: MAPPING, ..Spawn::ANYWHERE };
         self.context.core.realm().spawn(spawn, move || {
             state.map_slice(&operation, domain.points().collect(), Chance::Another);
         });
@@ -178,7 +186,7 @@ impl TaskState {
             }
             self.refine(&mut states);
             for (done, &point) in points.iter().enumerate() {
-                match self.map_point(operation, &mut states, point) {
+                match self.record_mapping(point, || self.map_point(operation, &mut states, point)) {
                     Ok(()) => {}
                     Err(PointError::Fatal(error)) => failed.push((point, error)),
                     Err(PointError::Full(failure)) => {
@@ -195,6 +203,15 @@ impl TaskState {
             let chance = if done > 0 { Chance::Another } else { chance };
             self.wait_for_room(operation, points[done..].to_vec(), failure, chance);
         }
+    }
+
+    /// Maps a point by `map`, and records that in the profile.
+    fn record_mapping<R>(&self, point: AnyPoint, map: impl FnOnce() -> R) -> R {
+        let (Some(profiler), Some(labels)) = (self.context.core.profiler(), self.labels) else { return map() };
+        let start = profiler.now_ns();
+        let mapped = map();
+        profiler.span(labels.mapping(self.index(point)), profiler.current(), start);
+        mapped
     }
 
     /// Splits equivalence sets as disjoint partitions are about to use them.

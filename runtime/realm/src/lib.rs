@@ -12,7 +12,7 @@
 //! * [`graph`]: work that repeats, compiled once and run many times without events.
 //! * [`worker`]: the threads behind the processors: queues, stealing, sleeping, waiting by helping.
 //! * [`barrier`], [`reservation`]: phase barriers, and locks that are acquired by an event.
-//! * [`fault`], [`record`], [`clock`]: why something failed; what ran when; time.
+//! * [`fault`], [`profile`], [`clock`]: why something failed; what ran when, and after what; time.
 //!
 //! The machine and its data:
 //! * [`machine`], [`topology`]: processors, memories, who reaches what; and how that is found out.
@@ -66,8 +66,8 @@ pub mod event;
 pub mod fault;
 pub mod graph;
 pub mod operation;
+pub mod profile;
 mod realm;
-pub mod record;
 pub mod reservation;
 mod sync;
 pub mod worker;

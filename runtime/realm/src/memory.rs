@@ -27,13 +27,14 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::machine::{Machine, MemoryId};
+use crate::profile::{Profiler, Record};
 use ledger::{Decision, Ledger, Ticket};
 
 /// A memory cannot hold what was asked of it, not even after all announced releases.
@@ -83,6 +84,7 @@ pub struct MemoryPool {
     memory: MemoryId,
     state: Mutex<State>,
     next_instance: AtomicU64,
+    profiler: OnceLock<Profiler>,
 }
 
 struct State {
@@ -103,7 +105,22 @@ impl MemoryPool {
     #[must_use]
     pub fn new(memory: MemoryId, capacity: u64) -> Arc<Self> {
         let state = State { ledger: Ledger::new(capacity), waiting: HashMap::new() };
-        Arc::new(Self { memory, state: Mutex::new(state), next_instance: AtomicU64::new(0) })
+        let (state, next_instance) = (Mutex::new(state), AtomicU64::new(0));
+        Arc::new(Self { memory, state, next_instance, profiler: OnceLock::new() })
+    }
+
+    /// Has the bytes in use recorded from now on.
+    pub(crate) fn record_to(&self, profiler: Profiler) {
+        let _ = self.profiler.set(profiler);
+    }
+
+    /// Records the bytes in use. Under the lock, so that times and amounts go together.
+    #[inline]
+    fn note_use(&self, ledger: &Ledger) {
+        if let Some(profiler) = self.profiler.get() {
+            let (memory, used, time) = (self.memory.0, ledger.used(), profiler.now_ns());
+            profiler.record(Record::Memory { memory, used, time });
+        }
     }
 
     /// A pool for each memory of a machine, in the order of their ids.
@@ -155,7 +172,10 @@ impl MemoryPool {
     ) -> Result<Grant, OutOfMemory> {
         let mut state = self.state.lock();
         match state.ledger.allocate(bytes) {
-            Decision::Granted => Ok(Grant::Now(Reservation { pool: self.clone(), bytes })),
+            Decision::Granted => {
+                self.note_use(&state.ledger);
+                Ok(Grant::Now(Reservation { pool: self.clone(), bytes }))
+            }
             Decision::Deferred(ticket) => {
                 state.waiting.insert(ticket, (bytes, Box::new(on_grant)));
                 Ok(Grant::Later)
@@ -199,6 +219,7 @@ impl MemoryPool {
         let granted: Vec<(u64, OnGrant)> = {
             let mut state = self.state.lock();
             let tickets = change(&mut state.ledger);
+            self.note_use(&state.ledger);
             tickets.iter().filter_map(|ticket| state.waiting.remove(ticket)).collect()
         };
         for (bytes, on_grant) in granted {

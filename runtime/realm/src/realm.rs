@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::machine::{Machine, MemoryId, ProcessorId};
 use crate::memory::MemoryPool;
 use crate::operation::{GroupId, Outcome, Spawn, Work};
-use crate::record::{Record, Recorder};
+use crate::profile::Profiler;
 use core::Keeper;
 
 mod builder;
@@ -185,8 +185,14 @@ impl Realm {
     /// One event for many: it triggers when all have, poisoned if a needed one is. Makes nothing when nothing, or only
     /// one needed event, is left to wait for.
     pub fn merge<'a>(&self, after: impl Into<After<'a>>) -> Event {
-        let remaining = self.core.remaining(after.into());
-        self.core.merge_remaining(remaining)
+        let after = after.into();
+        let event = self.core.merge_remaining(self.core.remaining(after));
+        if let Some(profiler) = &self.core.profiler
+            && !after.needs.contains(&event)
+        {
+            profiler.after(event.into(), after);
+        }
+        event
     }
 
     /// Whether the event has triggered, poisoned or not. One load.
@@ -296,9 +302,9 @@ impl Realm {
         self.core.spawn_async(spawn.into(), future)
     }
 
-    /// The records of the operations that have ended since the last call, in no particular order; none unless the realm
-    /// was built to [`record`](RealmBuilder::record).
-    pub fn take_records(&self) -> Vec<Record> {
-        self.core.recorder.as_ref().map_or_else(Vec::new, Recorder::take)
+    /// What records the realm's profile, if it was built with one.
+    #[inline]
+    pub fn profiler(&self) -> Option<&Profiler> {
+        self.core.profiler.as_ref()
     }
 }

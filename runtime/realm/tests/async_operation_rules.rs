@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Poll, Waker};
 
 use maniple_realm::machine::ProcessorId;
-use maniple_realm::{Event, Fault, Realm, Spawn};
+use maniple_realm::{Fault, Realm, Spawn};
 
 fn realm(workers: usize) -> Realm {
     Realm::builder().workers(workers).build().unwrap()
@@ -166,17 +166,4 @@ fn a_pinned_async_body_is_polled_on_its_processor_alone() {
         realm.spawn(Spawn::ANYWHERE, move || handle.trigger(step));
     }
     realm.wait(done).unwrap();
-}
-
-#[test]
-fn a_recorded_async_body_leaves_one_record() {
-    let realm = Realm::builder().workers(2).record(true).build().unwrap();
-    let gate = realm.user_event();
-    let open = realm.event_future(gate.event());
-    let done = realm.spawn_async(Spawn { tag: 5, ..Spawn::ANYWHERE }, open);
-    realm.trigger(gate);
-    realm.wait(done).unwrap();
-    let tags: Vec<_> = realm.take_records().iter().map(|record| (record.tag, record.event)).collect();
-    assert_eq!(tags, [(5, done)]);
-    assert!(realm.has_triggered(Event::NONE));
 }

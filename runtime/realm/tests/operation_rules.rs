@@ -339,31 +339,6 @@ fn all_workers_take_part() {
 }
 
 #[test]
-fn records_tell_the_life_of_each_operation() {
-    let realm = Realm::builder().workers(2).record(true).build().unwrap();
-    let user = realm.user_event();
-    let tasks: Vec<_> = (0..50).map(|tag| realm.spawn(Spawn { tag, ..Spawn::after(&user.event()) }, || ())).collect();
-    realm.trigger(user);
-    realm.wait(realm.merge(&tasks)).unwrap();
-    let mut records = realm.take_records();
-    records.sort_by_key(|record| record.tag);
-    assert_eq!(records.len(), 50);
-    for (record, (tag, &event)) in records.iter().zip(tasks.iter().enumerate()) {
-        assert_eq!((record.tag, record.event), (tag as u64, event));
-        assert!(realm.processors().contains(&record.processor));
-        assert!(record.created <= record.ready && record.ready <= record.started && record.started <= record.ended);
-    }
-    assert!(realm.take_records().is_empty());
-}
-
-#[test]
-fn nothing_is_recorded_unless_asked_for() {
-    let realm = realm(1);
-    realm.wait(realm.spawn(Spawn::ANYWHERE, || ())).unwrap();
-    assert!(realm.take_records().is_empty());
-}
-
-#[test]
 fn a_realm_without_workers_is_refused() {
     assert!(matches!(Realm::builder().workers(0).build(), Err(RealmError::NoWorkers)));
     assert!(matches!(

@@ -181,7 +181,8 @@ impl Context {
             Some(error) => Err((error, Arc::clone(&launcher.definition))),
             None => state.trace_launch(launcher, domain, index_launch, |launcher| {
                 let definition = Arc::clone(&launcher.definition);
-                self.submit_untraced(launcher, domain, index_launch).map_err(|error| (error, definition))
+                let launch = || self.submit_untraced(launcher, domain, index_launch);
+                state.core.analysing(definition.name(), launch).map_err(|error| (error, Arc::clone(&definition)))
             }),
         };
         submitted.unwrap_or_else(|(error, definition)| {

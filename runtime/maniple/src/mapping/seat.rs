@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use maniple_mapper::{Mapper, ReadyOperation};
 use maniple_realm::machine::ProcessorId;
+use maniple_realm::profile::{Kind, Tag};
 use maniple_realm::{Class, Spawn};
 use maniple_region::FieldMask;
 use parking_lot::Mutex;
@@ -12,6 +13,7 @@ use parking_lot::Mutex;
 use crate::error::{Error, Result};
 use crate::operation::Operation;
 use crate::physical::instance::PhysicalInstance;
+use crate::profiling::MAPPING;
 use crate::runtime::{Chance, RuntimeCore};
 
 /// A mapper object: called by one thread at a time.
@@ -41,7 +43,12 @@ impl MapperSeat {
     ) -> Result<R> {
         core.counters.mapper_calls.add(1);
         let mut mapper = self.mapper.lock();
-        maniple_realm::fault::catch(|| call(&mut **mapper)).map_err(|fault| {
+        let recorded = core.profiler().map(|profiler| (profiler, profiler.now_ns()));
+        let outcome = maniple_realm::fault::catch(|| call(&mut **mapper));
+        if let Some((profiler, start)) = recorded {
+            profiler.span(Tag::of(profiler.label(Kind::Mapper, name, None)), profiler.current(), start);
+        }
+        outcome.map_err(|fault| {
             let said = fault.panic().map_or_else(|| fault.to_string(), |panic| panic.message.clone());
             Error::mapper(name, format!("of mapper `{}` panicked: {said}", mapper.name()))
         })
@@ -129,7 +136,7 @@ impl MapperSeat {
 }
 
 fn attend_soon(core: &Arc<RuntimeCore>, processor: ProcessorId) {
-    let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
+    let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
     let later = Arc::clone(core);
     core.realm().spawn(spawn, move || later.seat(processor).attend(&later, processor, Chance::Another));
 }
@@ -138,7 +145,7 @@ fn attend_soon(core: &Arc<RuntimeCore>, processor: ProcessorId) {
 fn map_all(core: &Arc<RuntimeCore>, mut operations: Vec<Arc<Operation>>) {
     let last = operations.pop();
     for operation in operations {
-        let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
+        let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
         core.realm().spawn(spawn, move || map_one(&operation));
     }
     if let Some(operation) = last {

@@ -75,6 +75,9 @@ impl Future for EventFuture {
         }
         if self.waker.is_none() {
             let waker = Arc::new(Mutex::new(Some(context.waker().clone())));
+            if let Some(profiler) = &core.profiler {
+                profiler.awaited(self.event.into());
+            }
             core.spawn_inline(After::follows(&[self.event]), Wake(Arc::clone(&waker)));
             self.waker = Some(waker);
         }

@@ -15,7 +15,7 @@ use super::word::{EventWord, LAST_GENERATION, Preconditions};
 use super::{Event, SLOT_BITS};
 use crate::operation::Class;
 use crate::operation::body::BodyTable;
-use crate::record::OpenRecord;
+use crate::profile::Tag;
 
 /// The preconditions that a slot can wait for by itself; more go through a tree of merges.
 pub(crate) const LINKS: usize = 4;
@@ -47,8 +47,7 @@ pub(crate) enum Kind {
 #[derive(Default)]
 pub(crate) struct Header {
     pub(crate) body: Option<&'static BodyTable>,
-    pub(crate) tag: u64,
-    pub(crate) record: Option<Box<OpenRecord>>,
+    pub(crate) tag: Tag,
     pub(crate) priority: i32,
     pub(crate) kind: Kind,
     pub(crate) class: Class,

@@ -10,6 +10,7 @@ use crate::fault::Fault;
 use crate::layout::Layout;
 use crate::machine::MemoryId;
 use crate::operation::{Class, Spawn};
+use crate::profile::{Tag, common};
 use crate::realm::Realm;
 
 impl Realm {
@@ -97,7 +98,8 @@ impl Realm {
         let mut events: SmallVec<[Event; 8]> = SmallVec::from_slice(after.needs);
         events.extend_from_slice(after.follows);
         events.push(instance.ready());
-        let spawn = Spawn { class: Class::Runtime, ..Spawn::after(After::follows(&events)) };
+        let tag = Tag::of(common::RELEASE);
+        let spawn = Spawn { class: Class::Runtime, tag, ..Spawn::after(After::follows(&events)) };
         let instance = Arc::clone(instance);
         // SAFETY: all uses are over by then, by the caller's promise.
         Ok(self.spawn(spawn, move || drop(unsafe { instance.release() })))

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::event::After;
 use crate::fault::Fault;
 use crate::machine::ProcessorId;
+use crate::profile::Tag;
 use crate::worker::WorkerContext;
 
 pub(crate) mod body;
@@ -66,14 +67,14 @@ pub struct Spawn<'a> {
     pub class: Class,
     /// What must have happened before.
     pub after: After<'a>,
-    /// What records say of the operation; the realm does not look at it.
-    pub tag: u64,
+    /// What a profile says of the operation.
+    pub tag: Tag,
 }
 
 impl<'a> Spawn<'a> {
     /// On any worker, at once.
     pub const ANYWHERE: Spawn<'static> =
-        Spawn { target: Target::Any, priority: 0, class: Class::Task, after: After::NOTHING, tag: 0 };
+        Spawn { target: Target::Any, priority: 0, class: Class::Task, after: After::NOTHING, tag: Tag::NONE };
 
     /// On any worker, once these have triggered.
     pub fn after(after: impl Into<After<'a>>) -> Self {

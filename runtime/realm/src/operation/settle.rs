@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use super::body::{Call, Finish};
 use crate::event::slot::{Kind, LINKS, Slot, reusable};
 use crate::fault::{self, Fault};
+use crate::profile::Profiler;
 use crate::realm::Core;
 use crate::worker::WorkerContext;
 
@@ -133,6 +134,9 @@ impl Core {
                 self.inherit(index, slot, source);
             }
             if let Some(ready) = slot.preconditions.arrive(1) {
+                if let Some(profiler) = &self.profiler {
+                    note_ready(profiler, index, slot);
+                }
                 self.dispatch(index, slot, ready.poisoned);
             }
         }
@@ -142,15 +146,9 @@ impl Core {
     #[inline]
     pub(crate) fn dispatch(&self, index: u32, slot: &Slot, poisoned: bool) {
         // SAFETY: the caller owns the slot.
-        let header = unsafe { slot.header_mut() };
-        match header.kind {
+        match unsafe { slot.header() }.kind {
             Kind::Event => self.trigger_slot(index, slot, poisoned),
-            Kind::Queued => {
-                if let Some(record) = &mut header.record {
-                    record.ready = self.clock.now_ns();
-                }
-                self.enqueue(index, slot);
-            }
+            Kind::Queued => self.enqueue(index, slot),
             Kind::Inline => {
                 if let Finish::Done(result) = self.call(index, slot, None) {
                     self.complete(index, slot, result);
@@ -178,5 +176,14 @@ impl Core {
         unsafe { slot.header_mut() }.kind = Kind::Vacant;
         // What led here matters more than what went wrong in cleaning up.
         Finish::Done(fault.map_or(result, Err))
+    }
+}
+
+/// Records that an operation for the workers is ready. The slot is the caller's.
+#[cold]
+fn note_ready(profiler: &Profiler, index: u32, slot: &Slot) {
+    // SAFETY: the caller owns the slot.
+    if unsafe { slot.header() }.kind == Kind::Queued {
+        profiler.ready(slot.pending_event(index).into());
     }
 }

@@ -10,7 +10,6 @@ use crate::event::slot::{BodyBytes, Kind};
 use crate::event::{After, Event};
 use crate::fault::{Abandoned, Fault};
 use crate::realm::{Core, RealmError};
-use crate::record::OpenRecord;
 
 struct Run<W>(W);
 
@@ -70,8 +69,8 @@ impl Core {
         header.priority = spawn.priority;
         header.class = spawn.class;
         header.kind = Kind::Queued;
-        if self.recorder.is_some() {
-            header.record = Some(Box::new(OpenRecord { created: self.clock.now_ns(), ..OpenRecord::default() }));
+        if let Some(profiler) = &self.profiler {
+            profiler.launched(event.into(), spawn.after);
         }
         if let Some(ready) = self.arm(index, slot, spawn.after) {
             self.dispatch(index, slot, ready.poisoned);
@@ -84,7 +83,11 @@ impl Core {
     where
         F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static,
     {
-        self.spawn_inline(after, Callback(callback))
+        let event = self.spawn_inline(after, Callback(callback));
+        if let Some(profiler) = &self.profiler {
+            profiler.after(event.into(), after);
+        }
+        event
     }
 
     pub(crate) fn spawn_inline(&self, after: After<'_>, body: impl Body) -> Event {

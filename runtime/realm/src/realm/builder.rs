@@ -8,6 +8,7 @@ use super::core::{Core, Keeper, Setting};
 use crate::fault::install_panic_hook;
 use crate::machine::{Machine, ProcessorId, ProcessorKind};
 use crate::operation::GroupId;
+use crate::profile::Profiler;
 use crate::topology::Topology;
 use crate::worker::Local;
 use crate::worker::queue::OwnDeques;
@@ -36,6 +37,9 @@ pub enum RealmError {
     /// The processor has no worker here.
     #[error("{0} has no worker in this realm: only its cpus run operations")]
     UnknownProcessor(ProcessorId),
+    /// Two realms can't share a profile.
+    #[error("the profiler records another realm, or has: make one for each")]
+    ProfilerInUse,
     /// The group is another realm's.
     #[error("processor group {} does not exist in this realm", .0.0)]
     UnknownGroup(GroupId),
@@ -49,14 +53,14 @@ pub enum RealmError {
 pub struct RealmBuilder {
     workers: Option<usize>,
     machine: Option<Machine>,
-    record: bool,
+    profiler: Option<Profiler>,
     stack_size: usize,
     help_depth: u32,
 }
 
 impl RealmBuilder {
     pub(super) fn new() -> Self {
-        Self { workers: None, machine: None, record: false, stack_size: 8 << 20, help_depth: 32 }
+        Self { workers: None, machine: None, profiler: None, stack_size: 8 << 20, help_depth: 32 }
     }
 
     /// So many cpus, hence workers, and one memory; at most 1024. Without this and [`machine`](Self::machine): the machine as
@@ -72,9 +76,10 @@ impl RealmBuilder {
         self
     }
 
-    /// Whether each operation leaves a [`Record`](crate::record::Record). Off by default; off, it costs a branch an operation.
-    pub fn record(mut self, record: bool) -> Self {
-        self.record = record;
+    /// Has this record a profile of the realm, from its start to its end; a profiler serves one realm. Without one, that costs a branch an
+    /// operation.
+    pub fn profile(mut self, profiler: Profiler) -> Self {
+        self.profiler = Some(profiler);
         self
     }
 
@@ -109,8 +114,12 @@ impl RealmBuilder {
         if processors.len() > MOST_WORKERS {
             return Err(RealmError::TooManyWorkers { found: processors.len() });
         }
+        if self.profiler.as_ref().is_some_and(|profiler| !profiler.begin(&machine)) {
+            return Err(RealmError::ProfilerInUse);
+        }
         let own: Vec<_> = processors.iter().map(|_| OwnDeques::new()).collect();
-        let core = Core::new(Setting { machine, record: self.record, help_depth: self.help_depth }, &processors, &own);
+        let core =
+            Core::new(Setting { machine, profiler: self.profiler, help_depth: self.help_depth }, &processors, &own);
         let keeper = Keeper::new(Arc::clone(&core));
         for (worker, (processor, own)) in processors.into_iter().zip(own).enumerate() {
             let inner = Realm { core: Arc::clone(&core), keeper: Arc::downgrade(&keeper), kept: None };

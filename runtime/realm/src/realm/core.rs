@@ -9,7 +9,6 @@ use parking_lot::{Mutex, RwLock};
 
 use super::RealmError;
 use crate::barrier::Barriers;
-use crate::clock::Clock;
 use crate::event::slot::{Kind, Slot, Table};
 use crate::event::word::Phase;
 use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
@@ -17,7 +16,7 @@ use crate::fault::{self, Abandoned, Fault};
 use crate::graph::registry::Registry;
 use crate::machine::{Machine, ProcessorId};
 use crate::memory::MemoryPool;
-use crate::record::Recorder;
+use crate::profile::Profiler;
 use crate::worker::helpers::Helpers;
 use crate::worker::queue::{OwnDeques, Queues};
 use crate::worker::sleep::Sleep;
@@ -40,8 +39,7 @@ pub(crate) struct Core {
     fewer_cores: Option<usize>,
     pub(crate) machine: Machine,
     pub(crate) pools: Vec<Arc<MemoryPool>>,
-    pub(crate) recorder: Option<Recorder>,
-    pub(crate) clock: Clock,
+    pub(crate) profiler: Option<Profiler>,
     pub(crate) barriers: Barriers,
     /// Asked for work when nobody has any: see [`Realm::on_idle`](crate::Realm::on_idle).
     pub(super) idle: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
@@ -58,7 +56,7 @@ pub(crate) struct Core {
 /// What the builder decides of a [`Core`].
 pub(super) struct Setting {
     pub(super) machine: Machine,
-    pub(super) record: bool,
+    pub(super) profiler: Option<Profiler>,
     pub(super) help_depth: u32,
 }
 
@@ -72,6 +70,10 @@ impl Core {
     pub(super) fn new(setting: Setting, processors: &[ProcessorId], own: &[OwnDeques]) -> Arc<Self> {
         /// Tells the realms of a process apart, so that a handle to the one is not used on the other.
         static REALMS: AtomicU32 = AtomicU32::new(0);
+        let pools = MemoryPool::for_machine(&setting.machine);
+        if let Some(profiler) = &setting.profiler {
+            pools.iter().for_each(|pool| pool.record_to(profiler.clone()));
+        }
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             id: REALMS.fetch_add(1, Ordering::Relaxed),
@@ -86,10 +88,9 @@ impl Core {
                 .ok()
                 .map(usize::from)
                 .filter(|&cores| cores < processors.len()),
-            pools: MemoryPool::for_machine(&setting.machine),
+            pools,
             machine: setting.machine,
-            recorder: setting.record.then(|| Recorder::new(processors.len())),
-            clock: Clock::start(),
+            profiler: setting.profiler,
             barriers: Barriers::default(),
             idle: OnceLock::new(),
             stopping: AtomicBool::new(false),
@@ -173,6 +174,7 @@ impl Core {
         let event = user.event();
         let slot = self.user_slot(user);
         let head = slot.word.claim_and_trigger(event.generation(), false).ok_or(AlreadyTriggered { event })?;
+        self.note_trigger(event);
         self.after_trigger(event.slot(), event.generation(), false, head);
         Ok(())
     }
@@ -183,8 +185,16 @@ impl Core {
         if !slot.word.claim(event.generation()) {
             return Err(AlreadyTriggered { event });
         }
+        self.note_trigger(event);
         self.complete(event.slot(), slot, Err(fault));
         Ok(())
+    }
+
+    #[inline]
+    fn note_trigger(&self, event: Event) {
+        if let Some(profiler) = &self.profiler {
+            profiler.triggered(event.into());
+        }
     }
 
     pub(crate) fn trigger_after(&self, user: UserEvent, after: After<'_>) -> Result<(), AlreadyTriggered> {
@@ -192,6 +202,9 @@ impl Core {
         let slot = self.user_slot(user);
         if !slot.word.claim(event.generation()) {
             return Err(AlreadyTriggered { event });
+        }
+        if let Some(profiler) = &self.profiler {
+            profiler.after(event.into(), after);
         }
         if let Some(ready) = self.arm(event.slot(), slot, after) {
             self.trigger_slot(event.slot(), slot, ready.poisoned);
@@ -221,6 +234,9 @@ impl Core {
         if self.live.fetch_sub(1, Ordering::AcqRel) == 1 {
             drop(self.gate.write());
             self.abandon_pending();
+            if let Some(profiler) = &self.profiler {
+                profiler.end();
+            }
         }
     }
 
@@ -231,7 +247,6 @@ impl Core {
             // SAFETY: the workers are gone, no handle is left, and who has none stops at the gate: nobody else uses
             // slots.
             let header = unsafe { slot.header_mut() };
-            header.record = None;
             let kind = std::mem::take(&mut header.kind);
             if let (Kind::Inline | Kind::Queued, Some(table)) = (kind, header.body.take()) {
                 // SAFETY: the slot's kind says that its body is there; the kind was taken away just now.
@@ -268,6 +283,9 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
+        if let Some(profiler) = &self.core.profiler {
+            profiler.write_thread();
+        }
         self.core.stopping.store(true, Ordering::SeqCst);
         self.core.sleep.wake_all();
         if self.core.local().is_some() {

@@ -8,7 +8,9 @@ use smallvec::SmallVec;
 use super::{Action, Transfer, execute_all};
 use crate::event::{After, Event};
 use crate::fault::Fault;
+use crate::machine::MemoryId;
 use crate::operation::{Spawn, Target};
+use crate::profile::{LabelId, Record, Tag, common};
 use crate::realm::Realm;
 
 /// A transfer is cut for several workers if each gets at least so many bytes: below, waking a worker costs more than it
@@ -25,20 +27,37 @@ impl Realm {
     /// What [`Transfer::execute`] asks for holds, for each transfer, from when the preconditions have triggered until the
     /// event has.
     pub unsafe fn transfer<'a>(&self, transfers: Vec<Transfer>, spawn: impl Into<Spawn<'a>>) -> Event {
-        let spawn = spawn.into();
-        if transfers.is_empty() {
-            return self.merge(spawn.after);
+        let mut spawn = spawn.into();
+        let Some(first) = transfers.first() else { return self.merge(spawn.after) };
+        if spawn.tag == Tag::NONE {
+            spawn.tag = Tag::of(first.label());
         }
         if let [alone] = &transfers[..]
             && spawn.target == Target::Any
             && let Some(pieces) = alone.cut(self.processors().len())
         {
-            let spawn_piece = |piece| self.spawn(spawn, move || run(&[piece]));
+            let spawn_piece = |piece| self.spawn_transfers(spawn, [piece]);
             let ends: SmallVec<[Event; 16]> = pieces.into_iter().map(spawn_piece).collect();
             return self.merge(After::needs(&ends));
         }
-        self.spawn(spawn, move || run(&transfers))
+        self.spawn_transfers(spawn, transfers)
     }
+
+    fn spawn_transfers(&self, spawn: Spawn<'_>, transfers: impl AsRef<[Transfer]> + Send + 'static) -> Event {
+        let channel = self.profiler().map(|_| channel(transfers.as_ref()));
+        let event = self.spawn(spawn, move || run(transfers.as_ref()));
+        if let (Some(profiler), Some((from, to, bytes))) = (self.profiler(), channel) {
+            profiler.record(Record::Transfer { operation: event.into(), from, to, bytes });
+        }
+        event
+    }
+}
+
+/// Between which memories transfers that go together move how many bytes.
+#[cold]
+fn channel(transfers: &[Transfer]) -> (u32, u32, u64) {
+    let (from, to) = transfers.first().map_or((MemoryId(0), MemoryId(0)), Transfer::channel);
+    (from.0, to.0, transfers.iter().map(Transfer::bytes).sum())
 }
 
 fn run(transfers: &[Transfer]) -> Result<(), Arc<Fault>> {
@@ -47,6 +66,27 @@ fn run(transfers: &[Transfer]) -> Result<(), Arc<Fault>> {
 }
 
 impl Transfer {
+    /// What a profile calls it.
+    fn label(&self) -> LabelId {
+        match &self.action {
+            Action::Copy { .. } => common::COPY,
+            Action::Fill { .. } => common::FILL,
+            Action::Reduce { .. } => common::REDUCTION,
+            Action::Indirect(_) => common::INDIRECT,
+        }
+    }
+
+    /// The memories read and written; for a fill, the one written twice.
+    fn channel(&self) -> (MemoryId, MemoryId) {
+        match &self.action {
+            Action::Copy { from, to } | Action::Reduce { from, to, .. } => {
+                (from.instance.memory(), to.instance.memory())
+            }
+            Action::Fill { to, .. } => (to.instance.memory(), to.instance.memory()),
+            Action::Indirect(indirection) => indirection.channel(),
+        }
+    }
+
     /// Pieces of equal volume, at most so many, each worth a worker; `None` if that is one, or if the order of points
     /// matters.
     fn cut(&self, workers: usize) -> Option<Vec<Self>> {

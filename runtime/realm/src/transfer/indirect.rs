@@ -9,6 +9,7 @@ use super::kernels::{Opaque, with_usual_size};
 use super::runs::{Run, for_each_run};
 use super::{InstanceField, Side, TransferError};
 use crate::layout::FieldAddress;
+use crate::machine::MemoryId;
 
 /// What to do with a pointer to a point that is not among the targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +85,15 @@ impl Indirection {
             return Err(TransferError::OverwritesPointers { instance: pointers.instance.id(), field: pointers.field });
         }
         Ok(Self { direction, pointers, near, far, targets, dangling })
+    }
+
+    /// The memories read and written, pointers not counted.
+    pub(super) fn channel(&self) -> (MemoryId, MemoryId) {
+        let (near, far) = (self.near.instance.memory(), self.far.instance.memory());
+        match self.direction {
+            Direction::Gather => (far, near),
+            Direction::Scatter => (near, far),
+        }
     }
 
     pub(super) fn value_size(&self) -> usize {

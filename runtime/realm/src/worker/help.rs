@@ -57,12 +57,12 @@ impl Core {
                     return Err(Arc::new(Fault::new(HelpTooDeep { depth })));
                 }
                 self.spawn_inline(After::follows(&[event]), WakeWorker(local.index));
-                local.help_while(&mut || self.result(event).is_none(), false);
+                self.waiting_for(event, || local.help_while(&mut || self.result(event).is_none(), false));
             }
             None => {
                 let parker = Arc::new(Parker::default());
                 self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
-                parker.park();
+                self.waiting_for(event, || parker.park());
             }
         }
         self.result(event).unwrap_or_else(|| Err(Arc::new(Fault::new(Abandoned))))
@@ -82,9 +82,25 @@ impl Core {
             _ if !condition() => true,
             _ if settling() => false,
             Some(local) if local.depth.get() >= self.help_depth => false,
-            Some(local) => local.help_while(&mut condition, true),
-            None => self.sleep_while(&mut condition),
+            Some(local) => self.waiting(|| local.help_while(&mut condition, true)),
+            None => self.waiting(|| self.sleep_while(&mut condition)),
         }
+    }
+
+    /// Waits, and records that.
+    fn waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
+        match &self.profiler {
+            None => wait(),
+            Some(profiler) => profiler.while_waiting(wait),
+        }
+    }
+
+    /// Waits for an event, and records that.
+    fn waiting_for<R>(&self, event: Event, wait: impl FnOnce() -> R) -> R {
+        if let Some(profiler) = &self.profiler {
+            profiler.awaited(event.into());
+        }
+        self.waiting(wait)
     }
 
     /// Sleeps in ever longer steps, to a millisecond: a thread outside is not worth a wake-up after each operation.
@@ -177,7 +193,7 @@ impl Local {
             core.sleep.cancel(self.index);
         } else {
             self.forget_graphs();
-            core.sleep.park(self.index);
+            self.park();
         }
         if on_any_end {
             core.helpers.end_rest(self.index);

@@ -15,8 +15,8 @@ use crate::machine::ProcessorId;
 use crate::operation::Class;
 use crate::operation::body::Finish;
 use crate::operation::destination::Destination;
+use crate::profile::{Activity, Profiler, Tag, common};
 use crate::realm::{Core, Realm};
-use crate::record::{Record, Recorder};
 use crate::worker::queue::{OwnDeques, Rank};
 
 mod help;
@@ -228,12 +228,18 @@ impl Local {
     /// The thread's whole life: runs operations until the realm stops.
     pub(crate) fn work(self) {
         CURRENT.set(&self);
+        if let Some(profiler) = &self.core().profiler {
+            profiler.introduce_worker(self.processor);
+        }
         while let Some(found) = self.next_found() {
             self.run(found);
         }
         self.release_next();
         CURRENT.set(ptr::null());
         self.slots.borrow_mut().give_back(&self.core().table);
+        if let Some(profiler) = &self.core().profiler {
+            profiler.write_thread();
+        }
         self.core().worker_ended();
     }
 
@@ -309,7 +315,7 @@ impl Local {
                 core.sleep.cancel(self.index);
             } else {
                 self.forget_graphs();
-                core.sleep.park(self.index);
+                self.park();
             }
         };
         self.end_search();
@@ -359,13 +365,13 @@ impl Local {
         let core = self.core();
         let slot = core.table.slot(index);
         let context = WorkerContext { local: self, event: slot.pending_event(index) };
-        if core.recorder.is_some() {
-            note_start(core, slot);
+        // What follows from the operation's end, until this goes, is its doing too.
+        let activity = core.profiler.as_ref().map(|profiler| begin_activity(profiler, slot, context.event));
+        let finish = core.call(index, slot, Some(&context));
+        if let Some(activity) = &activity {
+            activity.end();
         }
-        if let Finish::Done(result) = core.call(index, slot, Some(&context)) {
-            if let Some(recorder) = &core.recorder {
-                self.record_end(recorder, slot, &context);
-            }
+        if let Finish::Done(result) = finish {
             let nested = self.completing.replace(true);
             core.complete(index, slot, result);
             self.completing.set(nested);
@@ -373,21 +379,12 @@ impl Local {
         }
     }
 
-    #[cold]
-    fn record_end(&self, recorder: &Recorder, slot: &Slot, context: &WorkerContext<'_>) {
-        // SAFETY: the operation's body is gone, and this worker has yet to trigger its event.
-        let header = unsafe { slot.header_mut() };
-        if let Some(open) = header.record.take() {
-            let record = Record {
-                tag: header.tag,
-                event: context.event,
-                processor: self.processor,
-                created: open.created,
-                ready: open.ready,
-                started: open.started,
-                ended: self.core().clock.now_ns(),
-            };
-            recorder.push(self.index, record);
+    /// Sleeps until woken.
+    fn park(&self) {
+        let core = self.core();
+        match &core.profiler {
+            None => core.sleep.park(self.index),
+            Some(profiler) => profiler.while_asleep(|| core.sleep.park(self.index)),
         }
     }
 
@@ -404,13 +401,15 @@ impl Local {
 }
 
 #[cold]
-fn note_start(core: &Core, slot: &Slot) {
+fn begin_activity<'a>(profiler: &'a Profiler, slot: &Slot, event: Event) -> Activity<'a> {
     // SAFETY: the operation is ready and this worker's.
-    if let Some(open) = &mut unsafe { slot.header_mut() }.record
-        && open.started == 0
-    {
-        open.started = core.clock.now_ns();
-    }
+    let &Header { tag, class, .. } = unsafe { slot.header() };
+    let tag = match class {
+        _ if tag != Tag::NONE => tag,
+        Class::Task => Tag::of(common::TASK),
+        Class::Runtime => Tag::of(common::RUNTIME),
+    };
+    profiler.activity(event.into(), tag)
 }
 
 /// Every so many looks, a worker looks at what others handed to it before what it has itself, lest a worker that never

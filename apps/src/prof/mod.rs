@@ -1,0 +1,132 @@
+//! `maniple prof`: looking at profiles.
+//!
+//! A file is read by [`maniple::profile::Recording`] and sorted out by [`model`]: [`lanes`] are what threads did, [`operations`] what came after
+//! what. From that follow [`statistics`], the [`critical_path`], and what is shown: a [`summary`] in text, the [`page`], which [`page_data`] and
+//! [`columns`] feed and [`serve`] serves, and [`chrome`]'s format.
+
+pub mod chrome;
+pub mod columns;
+pub mod critical_path;
+pub mod lanes;
+pub mod model;
+#[cfg(test)]
+mod nonsense;
+pub mod operations;
+pub mod page;
+pub mod page_data;
+#[cfg(test)]
+mod script;
+pub mod serve;
+pub mod statistics;
+pub mod summary;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use maniple::profile::Recording;
+
+use crate::error::{Error, Result};
+use model::Profile;
+use serve::PageServer;
+use summary::Summary;
+
+/// What `maniple prof` teaches.
+pub const ABOUT: &str = "\
+Look at a profile: who did what, when, and what for.
+
+Every simulation records a profile with --profile FILE, and so does every program that uses the library when the environment variable \
+MANIPLE_PROFILE names a file. Without further options, a page is served to a browser on this machine: a timeline of all processors, memories \
+and channels that can be zoomed from the whole run to single tasks; what each task waited for and who waited for it; statistics; the \
+critical path; where time went. With -o the page is written as one file, which needs no network and nothing beside it.
+
+In the page, press ? for its keys.";
+
+/// What `maniple prof` gives as examples.
+pub const EXAMPLES: &str = "\
+Examples:
+  maniple run circuit --profile c.mprof      record a profile
+  maniple prof c.mprof --open                look at it in the browser
+  maniple prof c.mprof -o circuit.html       write the page, to keep or send
+  maniple prof c.mprof --summary             tables in the terminal
+  maniple prof c.mprof --chrome trace.json   for ui.perfetto.dev
+
+A program of your own that uses the library records if it is told where:
+  MANIPLE_PROFILE=mine.mprof ./my-program";
+
+/// Which profile to look at, and how.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// The profile
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Write the page into this file, instead of serving it
+    #[arg(short, long, value_name = "HTML")]
+    pub output: Option<PathBuf>,
+
+    /// Write the profile in Chrome's trace format, which Perfetto reads too
+    #[arg(long, value_name = "JSON")]
+    pub chrome: Option<PathBuf>,
+
+    /// Print tables: times of tasks, where time went, the critical path
+    #[arg(long)]
+    pub summary: bool,
+
+    /// Serve the page at this port [default: one that is free]
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["output", "chrome", "summary"])]
+    pub port: Option<u16>,
+
+    /// Open the page in the browser
+    #[arg(long, conflicts_with_all = ["output", "chrome", "summary"])]
+    pub open: bool,
+}
+
+/// Reads a profile, and shows it as the options say.
+///
+/// # Errors
+/// [`Error::Profile`] if it can't be read, [`Error::Write`] if a file can't be written, [`Error::Serve`] if the page can't be served,
+/// [`Error::Usage`] if a file would be written over the profile.
+pub fn run(options: &Options) -> Result<()> {
+    for written in [&options.output, &options.chrome].into_iter().flatten() {
+        if is_same(written, &options.file) {
+            let file = written.display();
+            return Err(Error::Usage(format!(
+                "`{file}` is the profile itself: it would be overwritten; give another name"
+            )));
+        }
+    }
+    let profile = Profile::of(Recording::read(&options.file)?);
+    if let Some(warning) = profile.warning() {
+        // Nobody may be listening.
+        let _ = writeln!(io::stderr(), "warning: `{}`: {warning}", options.file.display());
+    }
+    if options.summary {
+        write!(io::stdout(), "{}", Summary(&profile))?;
+    }
+    if let Some(path) = &options.chrome {
+        write_file(path, |file| chrome::write(&profile, file))?;
+    }
+    if let Some(path) = &options.output {
+        write_file(path, |file| file.write_all(page::page(&profile).as_bytes()))?;
+    }
+    if options.summary || options.chrome.is_some() || options.output.is_some() {
+        return Ok(());
+    }
+    let server = PageServer::bind(page::page(&profile), options.port)?;
+    drop(profile);
+    serve::announce(&server.url(), options.open)?;
+    server.serve();
+    Ok(())
+}
+
+fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
+    let failed = |source| Error::Write { path: path.to_owned(), source };
+    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+    write(&mut file).and_then(|()| file.flush()).map_err(failed)
+}

@@ -1,0 +1,245 @@
+//! A profile as it is looked at: lanes of nested spans, operations and their order, memories, channels.
+
+use maniple::profile::{Completeness, Header, Kind, Label, Record, Recording};
+
+use rustc_hash::FxHashSet;
+
+use super::lanes::{Lane, Slice, Span, is_runtime, lanes};
+use super::operations::{Operation, Operations};
+
+/// A profile as it is looked at. Times are in nanoseconds since it began.
+#[derive(Debug)]
+pub struct Profile {
+    /// The process.
+    pub header: Header,
+    /// How much of the profile is there.
+    pub completeness: Completeness,
+    /// What the labels of spans stand for.
+    pub labels: Vec<Label>,
+    /// The threads.
+    pub lanes: Vec<Lane>,
+    /// The operations.
+    pub operations: Operations,
+    /// The memories.
+    pub memories: Vec<MemoryUse>,
+    /// When the first span began.
+    pub began: u64,
+    /// When the last span ended.
+    pub ended: u64,
+    /// What each lane did at each moment.
+    slices: Vec<Vec<Slice>>,
+    /// The bodies of each operation, by operation and time.
+    places: Vec<(Operation, Place)>,
+}
+
+/// Where a span is: ordered by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    start: u64,
+    /// The lane.
+    pub lane: u32,
+    /// The span among the lane's.
+    pub span: u32,
+}
+
+/// The bytes in use of a memory over time.
+#[derive(Clone, Debug)]
+pub struct MemoryUse {
+    /// The memory's number.
+    pub memory: u32,
+    /// What sort of memory.
+    pub kind: String,
+    /// The bytes that it can hold.
+    pub capacity: u64,
+    /// From when on how many bytes were in use, by time.
+    pub used: Vec<(u64, u64)>,
+}
+
+impl Profile {
+    /// A recording, sorted out.
+    #[must_use]
+    pub fn of(mut recording: Recording) -> Self {
+        recording.threads.iter_mut().flat_map(|thread| &mut thread.records).for_each(limit_times);
+        let operations = Operations::of(&recording);
+        let lanes = lanes(&recording, &operations);
+        let spans = || lanes.iter().flat_map(|lane| &lane.spans);
+        let began = spans().map(|span| span.start).min().unwrap_or(0);
+        let ended = spans().map(|span| span.end).max().unwrap_or(0);
+        let memories = memories(&recording);
+        let slices = lanes.iter().map(|lane| lane.slices(began, ended)).collect();
+        let places = places(&lanes);
+        let Recording { header, labels, completeness, .. } = recording;
+        Self { header, completeness, labels, lanes, operations, memories, began, ended, slices, places }
+    }
+
+    /// What a span is.
+    #[must_use]
+    pub fn label(&self, span: &Span) -> &Label {
+        &self.labels[span.label as usize]
+    }
+
+    /// The span at a place.
+    #[must_use]
+    pub fn span(&self, place: Place) -> &Span {
+        &self.lanes[place.lane as usize].spans[place.span as usize]
+    }
+
+    /// What a span is of.
+    #[must_use]
+    pub fn kind(&self, place: Place) -> Kind {
+        self.label(self.span(place)).kind
+    }
+
+    /// What a lane did at each moment.
+    #[must_use]
+    pub fn slices(&self, lane: usize) -> &[Slice] {
+        &self.slices[lane]
+    }
+
+    /// What a lane did between two moments: from when until when, and the innermost span.
+    pub fn slices_within(&self, lane: u32, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, Option<&Span>)> {
+        let slices = &self.slices[lane as usize];
+        let first = slices.partition_point(|slice| slice.end <= start);
+        let within = slices[first..].iter().take_while(move |slice| slice.start < end);
+        let span = move |place: u32| &self.lanes[lane as usize].spans[place as usize];
+        within.map(move |slice| (slice.start.max(start), slice.end.min(end), slice.span.map(span)))
+    }
+
+    /// The spans of an operation that are within no other of its own, by time: what it did, and where it waited in between.
+    pub fn bodies(&self, operation: Operation) -> impl DoubleEndedIterator<Item = Place> {
+        let first = self.places.partition_point(|&(earlier, _)| earlier < operation);
+        let last = self.places.partition_point(|&(earlier, _)| earlier <= operation);
+        self.places[first..last].iter().map(|&(_, place)| place)
+    }
+
+    /// What an operation is: the first of its bodies.
+    #[must_use]
+    pub fn body(&self, operation: Operation) -> Option<&Span> {
+        self.bodies(operation).map(|place| self.span(place)).find(|span| self.label(span).kind != Kind::Waiting)
+    }
+
+    /// The operations with spans that an operation came after, also through merges and events; no more than some.
+    #[must_use]
+    pub fn before(&self, operation: Operation) -> Vec<Operation> {
+        let (mut seen, mut open, mut found) = (FxHashSet::from_iter([operation]), vec![operation], Vec::new());
+        while let Some(next) = open.pop()
+            && seen.len() < MOST_BEFORE
+        {
+            let made_by = self.operations.triggered(next).and_then(|cause| cause.by);
+            for earlier in self.operations.after(next).chain(made_by) {
+                if !seen.insert(earlier) {
+                    continue;
+                }
+                if self.body(earlier).is_some() {
+                    found.push(earlier);
+                } else {
+                    open.push(earlier);
+                }
+            }
+        }
+        found
+    }
+
+    /// A span in words, such as `update_voltages[3]`.
+    #[must_use]
+    pub fn name(&self, span: &Span) -> String {
+        let label = self.label(span);
+        let point = label.domain.as_ref().and_then(|domain| domain.point(span.index));
+        let name = match label.kind {
+            Kind::Analysis => format!("analysis of {}", label.name),
+            Kind::Mapping if label.name != "mapping" => format!("mapping of {}", label.name),
+            Kind::Mapper => format!("mapper: {}", label.name),
+            _ => label.name.clone(),
+        };
+        match point {
+            Some(point) => {
+                let point: Vec<String> = point.iter().map(i64::to_string).collect();
+                format!("{name}[{}]", point.join(","))
+            }
+            None => name,
+        }
+    }
+
+    /// How many spans there are.
+    #[must_use]
+    pub fn span_count(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.spans.len()).sum()
+    }
+
+    /// What is missing, in words.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        match self.completeness {
+            Completeness::Whole => None,
+            Completeness::Unended => Some(
+                "the profile has no end: the program was ended from outside, or still runs; its last moments are missing"
+                    .to_owned(),
+            ),
+            Completeness::Damaged { at } => {
+                Some(format!("the profile is damaged after {at} bytes; what was recorded until then is shown"))
+            }
+        }
+    }
+
+    /// Whether a span is work of the runtime.
+    #[must_use]
+    pub fn is_runtime(&self, span: &Span) -> bool {
+        is_runtime(self.label(span).kind)
+    }
+}
+
+/// So many events are looked at to find out what an operation came after.
+const MOST_BEFORE: usize = 1000;
+
+fn places(lanes: &[Lane]) -> Vec<(Operation, Place)> {
+    let mut places = Vec::new();
+    for (lane, Lane { spans, .. }) in lanes.iter().enumerate() {
+        for (number, span) in spans.iter().enumerate().filter(|(_, span)| span.is_body) {
+            let place = Place { start: span.start, lane: lane as u32, span: number as u32 };
+            places.extend(span.operation.map(|operation| (operation, place)));
+        }
+    }
+    places.sort_unstable();
+    places
+}
+
+/// Times are less than this, about a hundred days: sums of them can be counted on, and the page can tell them exactly.
+const LATEST: u64 = 1 << 53;
+
+/// No profile is so long, but a file may say anything.
+fn limit_times(record: &mut Record) {
+    match record {
+        Record::Span { start, end, .. } => {
+            *start = LATEST.min(*start);
+            *end = LATEST.min(*end);
+        }
+        Record::Launched { time, .. }
+        | Record::Ready { time, .. }
+        | Record::Triggered { time, .. }
+        | Record::Awaited { time, .. }
+        | Record::Memory { time, .. }
+        | Record::Replayed { time, .. } => *time = LATEST.min(*time),
+        Record::After { .. } | Record::Transfer { .. } => {}
+    }
+}
+
+fn memories(recording: &Recording) -> Vec<MemoryUse> {
+    let described = recording.header.memories.iter();
+    let mut memories: Vec<MemoryUse> = described
+        .map(|found| MemoryUse {
+            memory: found.id,
+            kind: found.kind.clone(),
+            capacity: found.capacity,
+            used: Vec::new(),
+        })
+        .collect();
+    for record in recording.threads.iter().flat_map(|thread| &thread.records) {
+        if let Record::Memory { memory, used, time } = *record
+            && let Some(known) = memories.iter_mut().find(|known| known.memory == memory)
+        {
+            known.used.push((time, used));
+        }
+    }
+    memories.iter_mut().for_each(|memory| memory.used.sort_by_key(|&(time, _)| time));
+    memories
+}

@@ -1,0 +1,226 @@
+//! Recording profiles and looking at them, as users do.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use maniple::profile::{Completeness, Kind, Recording};
+
+const CIRCUIT: &str = "run circuit --pieces 4 --nodes-per-piece 20 --wires-per-piece 60 --steps 20 --workers 2";
+
+/// A file of this name, for one test.
+fn file(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if path.is_file() {
+        std::fs::remove_file(&path).expect("a temporary file can be removed");
+    }
+    path
+}
+
+fn command(arguments: &str, files: &[&Path]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+    let mut files = files.iter();
+    for argument in arguments.split_whitespace() {
+        match argument {
+            "FILE" => command.arg(files.next().expect("a file for each place")),
+            argument => command.arg(argument),
+        };
+    }
+    command.env_remove("MANIPLE_PROFILE").env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+    command
+}
+
+/// Runs the program; `FILE` in the arguments stands for the next of the files.
+fn maniple(arguments: &str, files: &[&Path]) -> Output {
+    command(arguments, files).output().expect("the program can be started")
+}
+
+#[track_caller]
+fn prints(arguments: &str, files: &[&Path]) -> String {
+    let output = maniple(arguments, files);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""), "{arguments}");
+    String::from_utf8(output.stdout).expect("the program prints text")
+}
+
+#[track_caller]
+fn fails(arguments: &str, files: &[&Path], code: i32, message: &str) {
+    let output = maniple(arguments, files);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments}\n{errors}");
+    assert!(errors.starts_with("error: ") && errors.contains(message), "{arguments}\n{errors}");
+    assert_eq!(errors.matches("error:").count(), 1, "{errors}");
+}
+
+/// Records a circuit.
+fn recorded(name: &str) -> PathBuf {
+    let file = file(name);
+    let output = maniple(&format!("{CIRCUIT} --profile FILE"), &[&file]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = format!("profile: look at it with `maniple prof {}`\n", file.display());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), told);
+    file
+}
+
+/// How many spans of a kind and name a profile has.
+fn count(recording: &Recording, kind: Kind, name: &str) -> usize {
+    let records = recording.threads.iter().flat_map(|thread| &thread.records);
+    let is_one = |record: &&maniple::profile::Record| match record {
+        maniple::profile::Record::Span { tag, .. } => {
+            recording.label(tag.label).is_some_and(|label| label.kind == kind && label.name == name)
+        }
+        _ => false,
+    };
+    records.filter(is_one).count()
+}
+
+#[test]
+fn every_task_mapping_and_launch_is_in_the_profile() {
+    let recording = Recording::read(&recorded("whole.mprof")).expect("it was recorded");
+    assert_eq!(recording.completeness, Completeness::Whole);
+    for task in ["calc_new_currents", "distribute_charge", "update_voltages"] {
+        assert_eq!(count(&recording, Kind::Task, task), 4 * 20, "{task}");
+        assert_eq!(count(&recording, Kind::Mapping, task), 4 * 20, "{task}");
+        assert_eq!(count(&recording, Kind::Analysis, task), 20, "{task}");
+    }
+    assert!(count(&recording, Kind::Mapper, "map_task") >= 3 * 4 * 20);
+    assert!(count(&recording, Kind::Task, "top level") >= 1);
+    assert!(count(&recording, Kind::Fill, "fill") >= 1);
+    assert!(count(&recording, Kind::Reduction, "reduction") >= 1);
+}
+
+#[test]
+fn the_summary_has_tasks_shares_memories_and_the_critical_path() {
+    let summary = prints("prof FILE --summary", &[&recorded("summary.mprof")]);
+    let line =
+        |start: &str| summary.lines().find(|line| line.starts_with(start)).map(str::to_owned).unwrap_or_default();
+    assert!(line("update_voltages").split_whitespace().nth(1) == Some("80"), "{summary}");
+    for part in ["processor 0", "processor 1", "all processors", "0 (system)", "critical path: ", "longest chain"] {
+        assert!(!line(part).is_empty(), "{part}: {summary}");
+    }
+}
+
+#[test]
+fn the_page_and_the_trace_are_written() {
+    let (profile, page, trace) = (recorded("written.mprof"), file("written.html"), file("written.json"));
+    assert_eq!(prints("prof FILE -o FILE --chrome FILE", &[&profile, &page, &trace]), "");
+    let page = std::fs::read_to_string(&page).expect("the page was written");
+    assert!(page.starts_with("<!doctype html>") && page.contains("\"update_voltages\""));
+    let trace = std::fs::read_to_string(&trace).expect("the trace was written");
+    let trace: serde_json::Value = serde_json::from_str(&trace).expect("the trace is JSON");
+    let events = trace["traceEvents"].as_array().expect("events are a list");
+    let tasks = events.iter().filter(|event| event["ph"] == "X" && event["cat"] == "task");
+    assert!(tasks.count() >= 3 * 4 * 20);
+}
+
+#[test]
+fn the_environment_names_a_profile_for_any_program_and_the_option_comes_first() {
+    let (by_variable, by_option) = (file("variable.mprof"), file("option.mprof"));
+    let output = command(CIRCUIT, &[]).env("MANIPLE_PROFILE", &by_variable).output().expect("it can be started");
+    assert!(output.status.success() && output.stderr.is_empty());
+    let recording = Recording::read(&by_variable).expect("the variable named it");
+    assert_eq!(count(&recording, Kind::Task, "update_voltages"), 4 * 20);
+    std::fs::remove_file(&by_variable).expect("it is there");
+    let mut both = command(&format!("{CIRCUIT} --profile FILE"), &[&by_option]);
+    assert!(both.env("MANIPLE_PROFILE", &by_variable).output().expect("it can be started").status.success());
+    assert!(by_option.exists() && !by_variable.exists());
+    let mut empty = command(CIRCUIT, &[]);
+    assert!(empty.env("MANIPLE_PROFILE", "").output().expect("it can be started").status.success());
+}
+
+#[test]
+fn files_that_cannot_be_are_refused_in_words() {
+    let (directory, profile) = (Path::new(env!("CARGO_TARGET_TMPDIR")), recorded("refused.mprof"));
+    let (nowhere, other) = (directory.join("no/such/place"), file("precious.mtx"));
+    std::fs::write(&other, "%%MatrixMarket").expect("a temporary file can be written");
+    let run = format!("{CIRCUIT} --profile FILE");
+    fails(&run, &[&nowhere], 1, "cannot write a profile to");
+    fails(&run, &[directory], 1, "cannot write a profile to");
+    fails(&run, &[&other], 1, "exists and is no profile: it would be overwritten");
+    assert_eq!(std::fs::read(&other).expect("it is there"), b"%%MatrixMarket");
+    fails("prof FILE", &[&nowhere], 1, "cannot read");
+    fails("prof FILE", &[directory], 1, "is a directory");
+    fails("prof FILE", &[&other], 1, "is no profile");
+    fails("prof FILE -o FILE", &[&profile, &nowhere], 1, "cannot write");
+    fails("prof FILE -o FILE", &[&profile, directory], 1, "cannot write");
+    fails("prof FILE --chrome FILE", &[&profile, directory], 1, "cannot write");
+    fails("prof FILE -o FILE", &[&profile, &profile], 2, "is the profile itself");
+    fails("prof", &[], 2, "required arguments were not provided");
+    fails("prof FILE --port 70000", &[&profile], 2, "invalid value '70000'");
+    fails("prof FILE --port 80 --summary", &[&profile], 2, "cannot be used with");
+}
+
+#[test]
+fn a_profile_that_was_cut_or_damaged_is_shown_with_a_warning() {
+    let whole = std::fs::read(recorded("to-cut.mprof")).expect("it was recorded");
+    let told = |name: &str, bytes: &[u8]| {
+        let path = file(name);
+        std::fs::write(&path, bytes).expect("a temporary file can be written");
+        let output = maniple("prof FILE --summary", &[&path]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, warning) = told("cut.mprof", &whole[..whole.len() - 5]);
+    assert!(code == Some(0) && warning.contains("the profile has no end"), "{warning}");
+    let mut damaged = whole.clone();
+    let middle = whole.len() * 3 / 4;
+    damaged[middle] ^= 0xff;
+    let (code, warning) = told("damaged.mprof", &damaged);
+    assert!(code == Some(0) && warning.contains("the profile is damaged after"), "{warning}");
+    let (code, error) = told("stub.mprof", &whole[..20]);
+    assert!(code == Some(1) && error.contains("nothing can be read"), "{error}");
+}
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(profile: &Path) -> Self {
+        let mut child =
+            command("prof FILE", &[profile]).stdout(Stdio::piped()).spawn().expect("the program can be started");
+        let mut line = String::new();
+        let output = child.stdout.take().expect("the output is piped");
+        BufReader::new(output).read_line(&mut line).expect("the server says where it is");
+        let address =
+            line.split_once("http://").and_then(|(_, rest)| rest.split_once("/ ")).map(|(address, _)| address);
+        let address = address.unwrap_or_else(|| panic!("no address in: {line}")).to_owned();
+        Self { child, address }
+    }
+
+    fn ask(&self, path: &str, host: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("the server listens");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself, which a test would have noticed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_page_is_served_to_this_machine_alone() {
+    let server = Server::start(&recorded("served.mprof"));
+    assert!(server.address.starts_with("127.0.0.1:"));
+    let page = server.ask("/", &server.address);
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("<!doctype html>") && page.ends_with("</html>\n"));
+    assert!(server.ask("/../etc/passwd", &server.address).starts_with("HTTP/1.1 404"));
+    assert!(server.ask("/", "evil.example").starts_with("HTTP/1.1 403"));
+}
+
+#[test]
+fn a_port_in_use_is_told() {
+    let profile = recorded("port.mprof");
+    let server = Server::start(&profile);
+    let (_, port) = server.address.rsplit_once(':').expect("an address has a port");
+    fails(&format!("prof FILE --port {port}"), &[&profile], 1, "give another port with --port");
+}

@@ -1,0 +1,100 @@
+//! What the runtime tells its realm's profiler, if there is one, and where a profile goes.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use maniple_realm::profile::{Kind, LabelId, Profiler, Tag, common};
+use maniple_space::AnyRect;
+
+use crate::runtime::RuntimeCore;
+
+/// What a profile says of the runtime's operations that map.
+pub(crate) const MAPPING: Tag = Tag::of(common::MAPPING);
+
+/// The labels of a launch, each point of which is one span or more.
+#[derive(Clone, Copy)]
+pub(crate) struct LaunchLabels {
+    task: LabelId,
+    mapping: LabelId,
+}
+
+impl LaunchLabels {
+    pub(crate) fn task(self, point: usize) -> Tag {
+        Tag { label: self.task, index: point as u32 }
+    }
+
+    pub(crate) fn mapping(self, point: usize) -> Tag {
+        Tag { label: self.mapping, index: point as u32 }
+    }
+}
+
+impl RuntimeCore {
+    #[inline]
+    pub(crate) fn profiler(&self) -> Option<&Profiler> {
+        self.realm().profiler()
+    }
+
+    /// The labels of a launch of this task; a launch of a single task has no domain.
+    pub(crate) fn launch_labels(&self, task: &str, domain: Option<&AnyRect>) -> Option<LaunchLabels> {
+        let profiler = self.profiler()?;
+        let label = |kind| profiler.label(kind, task, domain);
+        Some(LaunchLabels { task: label(Kind::Task), mapping: label(Kind::Mapping) })
+    }
+
+    /// Calls the analysis of a launch, and records it under a name.
+    pub(crate) fn analysing<R>(&self, name: &str, analyse: impl FnOnce() -> R) -> R {
+        let Some(profiler) = self.profiler() else { return analyse() };
+        let (tag, start) = (Tag::of(profiler.label(Kind::Analysis, name, None)), profiler.now_ns());
+        let result = analyse();
+        profiler.span(tag, profiler.current(), start);
+        result
+    }
+}
+
+/// The environment variable that names the file of a profile.
+pub(crate) const VARIABLE: &str = "MANIPLE_PROFILE";
+
+/// Where the environment wants the profile of the next runtime of this process. The first has the file that was named, and the others `FILE.2`,
+/// `FILE.3` and so on; `%p` is replaced by the number of the process.
+pub(crate) fn wanted_by_environment() -> Option<PathBuf> {
+    static RUNTIMES: AtomicU32 = AtomicU32::new(0);
+    let named = std::env::var_os(VARIABLE).filter(|named| !named.is_empty())?;
+    Some(numbered(named, RUNTIMES.fetch_add(1, Ordering::Relaxed) + 1, std::process::id()))
+}
+
+fn numbered(named: OsString, runtime: u32, process: u32) -> PathBuf {
+    let mut file = match named.to_str() {
+        Some(text) => text.replace("%p", &process.to_string()).into(),
+        None => named,
+    };
+    if runtime > 1 {
+        file.push(format!(".{runtime}"));
+    }
+    file.into()
+}
+
+/// Dropped after a realm whose profile only the environment knows of: tells if that ended early, as nobody else will.
+pub(crate) struct TellProblems(pub(crate) Profiler);
+
+impl Drop for TellProblems {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.outcome() {
+            // Nobody may be listening.
+            let _ = writeln!(std::io::stderr(), "maniple: {VARIABLE}: {error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtimes_of_a_process_have_files_of_their_own() {
+        let file = |named: &str, runtime| numbered(named.into(), runtime, 42).display().to_string();
+        assert_eq!([file("a.mprof", 1), file("a.mprof", 2)], ["a.mprof", "a.mprof.2"]);
+        assert_eq!([file("a-%p.mprof", 1), file("a-%p.mprof", 3)], ["a-42.mprof", "a-42.mprof.3"]);
+    }
+}
