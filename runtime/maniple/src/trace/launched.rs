@@ -71,6 +71,11 @@ impl StageKind {
         self.index_launch.then_some(point)
     }
 
+    /// The domain as messages show it.
+    pub(super) fn shown_domain(&self) -> Option<AnyRect> {
+        self.index_launch.then_some(self.domain)
+    }
+
     /// Whether it is about a region tree.
     pub(super) fn uses(&self, tree: maniple_region::TreeId) -> bool {
         self.requirements.iter().any(|requirement| requirement.target.tree().id() == tree)

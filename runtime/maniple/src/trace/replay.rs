@@ -10,6 +10,7 @@ use maniple_realm::{After, EventStatus, Fault, UserEvent, WorkerContext, fault};
 use smallvec::SmallVec;
 
 use super::launched::Staged;
+use super::profiled::Profiled;
 use super::session::Wake;
 use super::template::{Node, TaskNode, Template};
 use crate::completion::Completion;
@@ -35,6 +36,7 @@ pub(super) struct Replay {
     /// The points of all launches before each stage.
     points: Box<[u64]>,
     has_failed: AtomicBool,
+    profiled: Option<Profiled>,
     /// A launch waits for a slot.
     is_full: AtomicBool,
     wake: Wake,
@@ -83,6 +85,7 @@ impl Replay {
             ends_by_run: context.core.window >= 2 * stages,
             points,
             has_failed: AtomicBool::new(false),
+            profiled: context.core.profiler().map(|profiler| Profiled::new(profiler, template, depth)),
             is_full: AtomicBool::new(false),
             wake,
         });
@@ -159,6 +162,9 @@ impl Replay {
         self.slot(run, stage).has_failed.store(false, Ordering::Relaxed);
         if stage == 0 {
             self.outstanding.fetch_add(1, Ordering::Relaxed);
+            if let Some(profiled) = &self.profiled {
+                profiled.begin(&self.template, run);
+            }
         }
         if sources.is_empty() {
             runs.open(run, stage as u32);
@@ -263,6 +269,7 @@ impl Replay {
 
 impl GraphWork for Replay {
     fn run(&self, Place { node, run }: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        let _activity = self.profiled.as_ref().map(|profiled| profiled.activity(run, node));
         match &self.template.nodes[node as usize] {
             Node::Task(task) => self.run_task(run, task, context),
             Node::Transfers(transfers) => {

@@ -24,6 +24,9 @@ pub(super) struct Template {
     pub(super) stages: Vec<Stage>,
     pub(super) nodes: Vec<Node>,
     pub(super) graph: Arc<Graph>,
+    /// The edges that the graph was compiled from, for profiles: within a run, and from the run before.
+    pub(super) edges: Vec<Vec<u32>>,
+    pub(super) edges_between: Vec<Vec<u32>>,
     /// What the recorded launches found: each set that they looked at.
     before: Vec<Entry>,
     states: Vec<Arc<RegionState>>,
@@ -78,7 +81,11 @@ impl Template {
             after: node.after.clone(),
             after_previous,
         });
-        let spec = GraphSpec { stages: tape.stages.len() as u32, nodes: nodes.collect() };
+        let nodes: Vec<NodeSpec> = nodes.collect();
+        let earlier = |edges: &[Edge]| edges.iter().map(|edge| edge.node).collect();
+        let edges = nodes.iter().map(|node| earlier(&node.after)).collect();
+        let edges_between = nodes.iter().map(|node| earlier(&node.after_previous)).collect();
+        let spec = GraphSpec { stages: tape.stages.len() as u32, nodes };
         let graph = Arc::new(Graph::new(&spec, realm.processors()));
         let stages = tape.stages.into_iter();
         let stages: Vec<Stage> = stages
@@ -99,7 +106,16 @@ impl Template {
             })
         });
         let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { stages, nodes, graph, before: tape.entries, states: tape.states, is_idempotent })
+        Ok(Self {
+            stages,
+            nodes,
+            graph,
+            edges,
+            edges_between,
+            before: tape.entries,
+            states: tape.states,
+            is_idempotent,
+        })
     }
 
     /// Whether everything is as the recorded launches found it.

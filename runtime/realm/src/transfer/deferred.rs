@@ -53,9 +53,10 @@ impl Realm {
     }
 }
 
-/// Between which memories transfers that go together move how many bytes.
+/// The memories read and written, and the bytes written, by transfers that go together.
 #[cold]
-fn channel(transfers: &[Transfer]) -> (u32, u32, u64) {
+#[must_use]
+pub fn channel(transfers: &[Transfer]) -> (u32, u32, u64) {
     let (from, to) = transfers.first().map_or((MemoryId(0), MemoryId(0)), Transfer::channel);
     (from.0, to.0, transfers.iter().map(Transfer::bytes).sum())
 }
@@ -67,7 +68,8 @@ fn run(transfers: &[Transfer]) -> Result<(), Arc<Fault>> {
 
 impl Transfer {
     /// What a profile calls it.
-    fn label(&self) -> LabelId {
+    #[must_use]
+    pub fn label(&self) -> LabelId {
         match &self.action {
             Action::Copy { .. } => common::COPY,
             Action::Fill { .. } => common::FILL,

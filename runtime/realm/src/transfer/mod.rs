@@ -52,6 +52,7 @@ use crate::layout::{FieldAddress, FieldId};
 use crate::memory::{Block, SystemRefused};
 use crate::reduction::RawReduction;
 
+pub use deferred::channel;
 pub use error::TransferError;
 pub use indirect::Dangling;
 

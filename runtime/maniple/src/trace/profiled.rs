@@ -1,0 +1,69 @@
+//! Replays in profiles.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use maniple_realm::profile::{Activity, Graph, GraphId, Kind, OperationId, Profiler, Record, Tag};
+use maniple_realm::transfer::channel;
+
+use super::template::{Node, Template};
+
+/// What a profile is told of a replay.
+pub(super) struct Profiled {
+    profiler: Profiler,
+    graph: GraphId,
+    /// What each node is called.
+    tags: Vec<Tag>,
+    /// The operation that is node 0 of a run, by slot.
+    firsts: Box<[AtomicU64]>,
+}
+
+impl Profiled {
+    pub(super) fn new(profiler: &Profiler, template: &Template, slots: usize) -> Self {
+        let graph = profiler.graph(Graph { nodes: template.edges.clone() });
+        let tag = |node: &Node| match node {
+            Node::Task(task) => {
+                let kind = &template.stages[task.stage as usize].kind;
+                let label = profiler.label(Kind::Task, kind.definition().name(), kind.shown_domain().as_ref());
+                Tag { label, index: task.index as u32 }
+            }
+            Node::Transfers(transfers) => transfers.first().map_or(Tag::NONE, |first| Tag::of(first.label())),
+        };
+        let tags = template.nodes.iter().map(tag).collect();
+        Self { profiler: profiler.clone(), graph, tags, firsts: (0..slots).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// A run begins.
+    #[cold]
+    pub(super) fn begin(&self, template: &Template, run: u64) {
+        let first = self.profiler.replay(self.graph, template.nodes.len() as u64);
+        let before = self.operation(run.wrapping_sub(1), 0);
+        self.firsts[self.slot(run)].store(first.0, Ordering::Relaxed);
+        if run > 0 {
+            for (node, edges) in template.edges_between.iter().enumerate().filter(|(_, edges)| !edges.is_empty()) {
+                let earlier = edges.iter().map(|&edge| OperationId(before.0 + u64::from(edge)));
+                self.profiler.came_after(OperationId(first.0 + node as u64), earlier);
+            }
+        }
+        for (number, node) in template.nodes.iter().enumerate() {
+            if let Node::Transfers(transfers) = node {
+                let (from, to, bytes) = channel(transfers);
+                let operation = OperationId(first.0 + number as u64);
+                self.profiler.record(Record::Transfer { operation, from, to, bytes });
+            }
+        }
+    }
+
+    /// This thread begins to run a node.
+    #[cold]
+    pub(super) fn activity(&self, run: u64, node: u32) -> Activity<'_> {
+        self.profiler.activity(self.operation(run, node), self.tags[node as usize])
+    }
+
+    fn operation(&self, run: u64, node: u32) -> OperationId {
+        OperationId(self.firsts[self.slot(run)].load(Ordering::Relaxed) + u64::from(node))
+    }
+
+    fn slot(&self, run: u64) -> usize {
+        run as usize & (self.firsts.len() - 1)
+    }
+}
