@@ -1,10 +1,10 @@
 //! Work under way on a thread.
 
-use super::buffer;
+use std::sync::Arc;
+
 use super::label::Tag;
 use super::record::{OperationId, Record};
-use super::{Profiler, Shared};
-use std::sync::Arc;
+use super::{Profiler, Shared, buffer};
 
 /// A thread at an operation's work. What it records until this is dropped is the operation's doing; [`end`](Self::end) records a span.
 ///
