@@ -144,7 +144,7 @@ pub fn run(options: &Options) -> Result<Report> {
     runtime.workers = runtime.workers.or(options.cores);
     let workers = || runtime.machine().processors_of(ProcessorKind::Cpu).count();
     let cores = options.cores.unwrap_or_else(workers);
-    let progress = Progress::iterations(runtime.mapper);
+    let progress = Progress::iterations(&runtime);
     let sweep = Sweep { width: options.width, cores, repetitions: options.repetitions, budget: options.budget };
     let rows = sweep.rows(|iterations, steps| {
         progress.set(iterations as usize, || "a task".to_owned());
