@@ -53,6 +53,18 @@ pub struct RuntimeOptions {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
 
+    /// Analyse and map every launch anew: nothing is recorded and replayed, neither marked stretches of the program nor ones that repeat
+    #[arg(long)]
+    pub no_tracing: bool,
+
+    /// Do not look for launches that repeat: only what the program marks is recorded and replayed
+    #[arg(long)]
+    pub no_automatic_tracing: bool,
+
+    /// Show no progress on the terminal: it takes a little time
+    #[arg(long)]
+    pub no_progress: bool,
+
     /// What to do with a record of the run.
     #[command(flatten)]
     pub record: RecordOptions,
@@ -119,6 +131,12 @@ impl RuntimeOptions {
         Ok(outcome)
     }
 
+    /// Whether progress may be shown: not if it is unwanted, or a mapper writes to standard error.
+    #[must_use]
+    pub fn shows_progress(&self) -> bool {
+        !self.no_progress && self.mapper != MapperChoice::Log
+    }
+
     /// Starts the runtime.
     ///
     /// # Errors
@@ -139,6 +157,7 @@ impl RuntimeOptions {
             }
         };
         let builder = Runtime::builder().machine(self.machine()).window(self.window);
+        let builder = builder.tracing(!self.no_tracing).automatic_tracing(!self.no_automatic_tracing);
         let mut builder = builder.record_operations(self.record.is_wanted());
         if let Some(file) = &self.profile {
             builder = builder.profile(file);

@@ -7,9 +7,9 @@ use console::Term;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use maniple::FutureMap;
 
-use crate::options::MapperChoice;
+use crate::options::RuntimeOptions;
 
-/// A progress bar on standard error; none where that is no terminal, or a mapper writes there.
+/// A progress bar on standard error; none where that is no terminal, a mapper writes there, or it is unwanted.
 #[derive(Clone, Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -29,18 +29,18 @@ const ITERATIONS: [(u16, &str); 2] = [(60, "{spinner} {pos} iterations  {elapsed
 impl Progress {
     /// A bar of so many steps.
     #[must_use]
-    pub fn steps(total: usize, mapper: MapperChoice) -> Self {
-        Self::styled(mapper, Some(total as u64), &STEPS)
+    pub fn steps(total: usize, options: &RuntimeOptions) -> Self {
+        Self::styled(options, Some(total as u64), &STEPS)
     }
 
     /// A line that shows where an iteration of unknown length is.
     #[must_use]
-    pub fn iterations(mapper: MapperChoice) -> Self {
-        Self::styled(mapper, None, &ITERATIONS)
+    pub fn iterations(options: &RuntimeOptions) -> Self {
+        Self::styled(options, None, &ITERATIONS)
     }
 
-    fn styled(mapper: MapperChoice, length: Option<u64>, templates: &[(u16, &str)]) -> Self {
-        if mapper == MapperChoice::Log {
+    fn styled(options: &RuntimeOptions, length: Option<u64>, templates: &[(u16, &str)]) -> Self {
+        if !options.shows_progress() {
             return Self { bar: ProgressBar::hidden() };
         }
         let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
@@ -100,6 +100,7 @@ fn to_go(position: u64, estimate: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::MapperChoice;
 
     #[test]
     fn a_bar_is_no_wider_than_the_terminal() {
@@ -128,7 +129,15 @@ mod tests {
 
     #[test]
     fn a_mapper_that_writes_to_standard_error_has_it_alone() {
-        let bar = &Progress::steps(3, MapperChoice::Log).bar;
+        let options = RuntimeOptions { mapper: MapperChoice::Log, ..Default::default() };
+        let bar = &Progress::steps(3, &options).bar;
+        assert!(bar.is_hidden() && bar.length().is_none(), "it is made hidden, terminal or not");
+    }
+
+    #[test]
+    fn progress_that_is_unwanted_is_not_shown() {
+        let options = RuntimeOptions { no_progress: true, ..Default::default() };
+        let bar = &Progress::steps(3, &options).bar;
         assert!(bar.is_hidden() && bar.length().is_none(), "it is made hidden, terminal or not");
     }
 }

@@ -75,7 +75,9 @@ fn strings(value: &Value) -> Vec<&str> {
 fn circuit(name: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
-    command.args(["run", "circuit", "--pieces", "4", "--steps", "20", "--workers", "2", "--no-verify", "--profile"]);
+    command.args(["run", "circuit", "--pieces", "4", "--steps", "20", "--workers", "2", "--no-verify"]);
+    // Every launch is analysed, so that there is some of everything to see.
+    command.args(["--no-tracing", "--profile"]);
     let output = command.arg(&file).output().expect("the program can be started");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     file

@@ -85,6 +85,14 @@ mod circuit {
     }
 
     #[test]
+    fn a_step_cannot_be_marked_as_a_trace_where_nothing_is_traced() {
+        for simulation in ["circuit", "cg", "stencil"] {
+            let message = "the argument '--trace' cannot be used with '--no-tracing'";
+            fails(&format!("run {simulation} --trace --no-tracing"), 2, message);
+        }
+    }
+
+    #[test]
     fn without_verification_there_is_no_error_to_print() {
         assert!(!prints(&format!("{SMALL_CIRCUIT} --no-verify")).contains("error"));
     }

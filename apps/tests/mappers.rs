@@ -24,7 +24,10 @@ fn under_adversaries<R>(simulate: impl Fn(RuntimeOptions) -> maniple_apps::error
 #[test]
 fn the_stencil_sees_no_stale_halo() {
     let (size, tiles) = (Extents { rows: 4, columns: 4 }, Some(Extents { rows: 2, columns: 2 }));
-    under_adversaries(|runtime| stencil::run(&stencil::Options { size, tiles, steps: 3, radius: 1, runtime }));
+    under_adversaries(|runtime| {
+        let shape = stencil::Options { size, tiles, steps: 3, radius: 1, ..Default::default() };
+        stencil::run(&stencil::Options { runtime, ..shape })
+    });
 }
 
 #[test]

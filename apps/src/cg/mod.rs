@@ -91,6 +91,10 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = piece_count, allow_hyphen_values = true)]
     pub pieces: Option<usize>,
 
+    /// Mark an iteration as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that iterations repeat
+    #[arg(long, conflicts_with = "no_tracing")]
+    pub trace: bool,
+
     /// The runtime.
     #[command(flatten)]
     pub runtime: RuntimeOptions,
@@ -181,8 +185,8 @@ fn check_room(what: &str, rows: usize, entries: usize, capacity: u64) -> Result<
     Ok(())
 }
 
-/// Solves a system on a runtime that was started before. The options' matrix is not looked at; of their runtime, only the mapper's name counts:
-/// where it is one that writes to standard error, nothing shows the progress.
+/// Solves a system on a runtime that was started before. The options' matrix is not looked at; of their runtime, only what is said of progress
+/// counts.
 ///
 /// # Errors
 /// As [`run`].
@@ -200,9 +204,9 @@ pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Spar
 
     let solved = runtime.run(async |cx| {
         let system = System::load(cx, matrix, pieces).await?;
-        let progress = Progress::iterations(options.runtime.mapper);
+        let progress = Progress::iterations(&options.runtime);
         let started = Instant::now();
-        let outcome = system.iterate(cx, &Limits { target, max_iterations }, &progress).await?;
+        let outcome = system.iterate(cx, &Limits { target, max_iterations, trace: options.trace }, &progress).await?;
         let time = started.elapsed();
         Ok((outcome, time, system.solution(cx).await?))
     });

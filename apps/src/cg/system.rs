@@ -13,11 +13,13 @@ use super::tasks::{Entry, Row, advance, load_entries, load_rows, multiply, start
 use crate::progress::Progress;
 use crate::report::scientific;
 
-/// When to stop.
+/// How to iterate, and when to stop.
 pub(super) struct Limits {
     /// The square of the norm that the residual must have.
     pub(super) target: f64,
     pub(super) max_iterations: usize,
+    /// Whether an iteration is marked as a trace.
+    pub(super) trace: bool,
 }
 
 /// How an iteration ended.
@@ -122,7 +124,10 @@ impl System {
         let mut launched = *iterations;
         loop {
             while launched < limits.max_iterations && ahead.len() <= LOOKAHEAD {
-                state = self.launch_iteration(cx, &state);
+                state = match limits.trace {
+                    true => cx.trace("iteration", |cx| self.launch_iteration(cx, &state)),
+                    false => self.launch_iteration(cx, &state),
+                };
                 ahead.push_back(state.clone());
                 launched += 1;
             }

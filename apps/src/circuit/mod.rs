@@ -45,6 +45,7 @@ Examples:
   maniple run circuit --pieces 16 --steps 1000    more of it
   maniple run circuit --nodes-per-piece 4 --wires-per-piece 8 --steps 1000
                                                   tiny tasks: what a task costs
+  maniple run circuit --no-tracing                record and replay nothing
   maniple run circuit --mapper piecewise          neighbours' data is copied
   maniple run circuit --mapper log --steps 1      who decides what
   maniple run circuit --pieces 4 --steps 2 --graph circuit.svg
@@ -82,6 +83,10 @@ pub struct Options {
     /// Do not simulate the circuit again sequentially to compare
     #[arg(long)]
     pub no_verify: bool,
+
+    /// Mark a time step as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that the steps repeat
+    #[arg(long, conflicts_with = "no_tracing")]
+    pub trace: bool,
 
     /// The runtime.
     #[command(flatten)]
@@ -149,8 +154,7 @@ pub fn run(options: &Options) -> AppResult<Report> {
     options.runtime.run(|runtime| run_on(runtime, options))
 }
 
-/// Simulates a circuit on a runtime that was started before; of the options' own, only the mapper's name counts: where it is one that writes to
-/// standard error, there is no progress bar.
+/// Simulates a circuit on a runtime that was started before; of the options' own, only what is said of progress counts.
 ///
 /// # Errors
 /// As [`run`].
@@ -210,12 +214,18 @@ async fn simulate(cx: &Context, shape: Shape, options: &Options, runtime: &Runti
         .await?;
     let of = partition(cx, &nodes, &wires, pieces).await?;
 
-    let progress = Progress::steps(steps, options.runtime.mapper);
-    let (started, before) = (Instant::now(), runtime.statistics().tasks);
-    for _ in 0..steps {
+    let progress = Progress::steps(steps, &options.runtime);
+    let launch_step = |cx: &Context| {
         cx.index_launch(pieces, calc_new_currents(&of.wires, &of.private, &of.shared, &of.ghost));
         cx.index_launch(pieces, distribute_charge(&of.wires, &of.private, &of.shared, &of.ghost));
         progress.advance_after(&cx.index_launch(pieces, update_voltages(&of.private, &of.shared)));
+    };
+    let (started, before) = (Instant::now(), runtime.statistics().tasks);
+    for _ in 0..steps {
+        match options.trace {
+            true => cx.trace("step", launch_step),
+            false => launch_step(cx),
+        }
     }
     let voltages = cx.map_read(&nodes, Node::voltage).await?;
     let (time, tasks) = (started.elapsed(), runtime.statistics().tasks - before);

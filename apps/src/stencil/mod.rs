@@ -68,6 +68,10 @@ pub struct Options {
     #[arg(long, value_name = "R", default_value_t = 2, value_parser = radius, allow_hyphen_values = true)]
     pub radius: usize,
 
+    /// Mark a time step as a trace, to be recorded and replayed, instead of leaving it to the runtime to find that the steps repeat
+    #[arg(long, conflicts_with = "no_tracing")]
+    pub trace: bool,
+
     /// The runtime.
     #[command(flatten)]
     pub runtime: RuntimeOptions,
@@ -155,8 +159,7 @@ pub fn run(options: &Options) -> AppResult<Report> {
     options.runtime.run(|runtime| run_on(runtime, options))
 }
 
-/// Runs the stencil on a runtime that was started before; of the options' own, only the mapper's name counts: where it is one that writes to
-/// standard error, there is no progress bar.
+/// Runs the stencil on a runtime that was started before; of the options' own, only what is said of progress counts.
 ///
 /// # Errors
 /// As [`run`].
@@ -237,14 +240,20 @@ async fn simulate(cx: &Context, grid: &Grid, options: &Options, runtime: &Runtim
     let surroundings = cells.around(&tiles, [radius as i64; 2])?;
     cx.index_launch(colors, make_slope(&tiles)).await?;
 
-    let progress = Progress::steps(steps, options.runtime.mapper);
-    let (started, before) = (Instant::now(), runtime.statistics().tasks);
-    let mut last = None;
-    for _ in 0..steps {
+    let progress = Progress::steps(steps, &options.runtime);
+    let launch_step = |cx: &Context| {
         cx.index_launch(colors, add_stars(&tiles, &surroundings, inner, radius));
         let raised = cx.index_launch(colors, raise(&tiles));
         progress.advance_after(&raised);
-        last = Some(raised);
+        raised
+    };
+    let (started, before) = (Instant::now(), runtime.statistics().tasks);
+    let mut last = None;
+    for _ in 0..steps {
+        last = Some(match options.trace {
+            true => cx.trace("step", launch_step),
+            false => launch_step(cx),
+        });
     }
     if let Some(raised) = last {
         // What is raised was read before: everything has ended.
