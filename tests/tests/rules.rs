@@ -335,6 +335,25 @@ fn a_field_that_takes_a_freed_ones_place_starts_at_zero() {
 }
 
 #[test]
+fn a_launch_that_is_the_first_to_use_such_a_field_finds_zero_too() {
+    let values = runtime().run(async |cx| {
+        let rows = cx.index_space(&IndexSpace::from(Rect::<1>::from(0..4)).into());
+        let fields = cx.field_space(2);
+        let allocate = |name| fields.allocate(name, FieldType::of::<i64>());
+        let (old, kept) = (allocate("old")?, maniple::Field::<(), i64>::new(allocate("kept")?));
+        let cells = Region::<(), 1>::try_from_logical(cx.logical_region(&rows, &fields)?)?;
+        cx.fill(&cells, maniple::Field::<(), i64>::new(old), 9)?;
+        cx.fill(&cells, kept, 9)?;
+        fields.free(old)?;
+        let new = maniple::Field::<(), i64>::new(allocate("new")?);
+        assert_eq!(new.id(), old);
+        cx.copy((&cells, new), (&cells, kept));
+        Ok(cx.map_read(&cells, kept).await?.to_vec())
+    });
+    assert_eq!(values.unwrap(), [0; 4]);
+}
+
+#[test]
 fn variants_do_the_same_and_the_first_for_the_processor_is_the_default() {
     #[task(leaf, variant_of(sum))]
     fn sum_backwards(#[reads(value)] cells: Piece<Cell>) -> i64 {

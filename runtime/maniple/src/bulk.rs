@@ -49,10 +49,10 @@ fn record_fill(operation: &Operation, region: &LogicalRegion, fields: &FieldMask
 }
 
 impl ContextState {
-    /// Makes fields zero everywhere in a region.
+    /// Makes fields zero everywhere in a region. The session under way has been left.
     pub(crate) fn submit_zero(self: &Arc<Self>, zero: Renewed) -> Result<()> {
         let (bound, operation) = zeroing(zero);
-        self.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation))?;
+        self.submit_after(std::slice::from_ref(&bound), &[], |_, _| Arc::new(operation))?;
         Ok(())
     }
 
@@ -145,6 +145,7 @@ impl Context {
         value: T,
     ) -> Result<()> {
         let requirement = one(region, field, Privilege::Discard)?;
+        self.state.leave_session();
         let bound = self.state.bind("fill", requirement)?;
         self.state.check_inline("fill", std::slice::from_ref(&bound))?;
         let value = FillValue::Value(Arc::new(transfer::FillValue::of(value)), None);

@@ -228,7 +228,8 @@ impl ContextState {
         Err(Error::NotTheMaker { task: self.task.clone(), region: region.root_region().to_string() })
     }
 
-    /// Checks that the task may launch an operation with this requirement, and finds the state of its data (Bauer 2014, section 4.2).
+    /// Checks that the task may launch an operation with this requirement, and finds the state of its data (Bauer 2014, section 4.2). The session
+    /// under way has been left: fields may have to be made zero here, in program order.
     pub(crate) fn bind(self: &Arc<Self>, operation: &str, requirement: Requirement) -> Result<Bound> {
         let mut renewed = Vec::new();
         let bound = self.bind_and(operation, requirement, &mut |zero| renewed.push(zero))?;

@@ -238,6 +238,7 @@ impl Context {
             });
         }
         let requirement = Requirement::new(region.clone(), FieldMask::of(field), privilege);
+        state.leave_session();
         let bound = state.bind(NAME, requirement.clone())?;
         state.check_inline(NAME, std::slice::from_ref(&bound))?;
         let realm = state.core.realm();
