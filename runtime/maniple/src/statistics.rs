@@ -30,7 +30,7 @@ pub struct Statistics {
     pub recordings: u64,
     /// Runs of traces that were replayed.
     pub replays: u64,
-    /// Replays that ended because other tasks were launched than recorded.
+    /// Runs of traces of which a part was replayed, when other launches came than recorded, or none.
     pub replays_given_up: u64,
 }
 

@@ -117,3 +117,148 @@ fn nothing_is_traced_where_that_is_switched_off() {
     assert_eq!(values, expected(30));
     assert_eq!(runtime.statistics().replays, 0);
 }
+
+#[test]
+fn a_region_that_was_destroyed_is_refused_though_it_was_replayed_before() {
+    let runtime = Runtime::builder().workers(2).build().expect("there are threads");
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(CELLS as usize)?;
+        let tiles = cells.blocks([8])?;
+        for _ in 0..10 {
+            cx.trace("step", |cx| cx.index_launch(tiles.colors(), keep(&tiles)));
+        }
+        cx.destroy_partition(&tiles)?;
+        let refused = cx.trace("step", |cx| cx.index_launch(tiles.colors(), keep(&tiles))).await;
+        Ok(refused.expect_err("the partition is gone").to_string())
+    });
+    assert!(outcome.expect("the failure was seen").contains("destroyed"));
+    assert!(runtime.statistics().replays > 0);
+}
+
+#[task(leaf)]
+fn fail_at(#[writes(old)] cells: Piece<Cell>, #[point] tile: Point<1>, step: i64) -> Result<()> {
+    if step == 7 && tile[0] == 2 {
+        return Err(Error::application("tile 2 had enough"));
+    }
+    cells.points().for_each(|point| cells.old[point] += 1);
+    Ok(())
+}
+
+#[test]
+fn a_task_that_fails_in_a_replay_fails_what_needs_it_and_nothing_else() {
+    for marks in [Marks::Named, Marks::None] {
+        let runtime = Runtime::builder().workers(2).build().expect("there are threads");
+        let outcome = runtime.run(async |cx| {
+            let cells = cx.region::<Cell>(CELLS as usize)?;
+            let tiles = cells.blocks([8])?;
+            let mut launched = Vec::new();
+            for step in -40..20 {
+                let body = |cx: &Context| cx.index_launch(tiles.colors(), fail_at(&tiles, step));
+                launched.push(match marks {
+                    Marks::Named => cx.trace("step", body),
+                    Marks::None => body(cx),
+                });
+            }
+            let mut failures = Vec::new();
+            for (step, map) in (-40..20).zip(launched) {
+                for tile in 0..5 {
+                    if let Err(error) = map.get(tile)?.await {
+                        failures.push((step, tile, error.to_string().contains("had enough")));
+                    }
+                }
+            }
+            let others = cx.map_read(&tiles.piece(1)?, Cell::old).await?.to_vec();
+            let lost = cx.map_read(&tiles.piece(2)?, Cell::old).await.map(|values| values.to_vec());
+            Ok((failures, others, lost.is_err()))
+        });
+        let (failures, others, lost) = outcome.expect("all failures were seen");
+        let expected: Vec<_> = (7..20).map(|step| (step, 2, true)).collect();
+        assert_eq!(failures, expected, "{marks:?}");
+        assert_eq!(others, [60; 8], "{marks:?}");
+        assert!(lost, "{marks:?}: the values of the failed tile are lost");
+        assert!(runtime.statistics().replays > 0, "{marks:?}: {:?}", runtime.statistics());
+    }
+}
+
+#[task(leaf)]
+fn scale(#[writes(old)] cells: Piece<Cell>, factor: i64) -> i64 {
+    let mut sum = 0;
+    for point in cells.points() {
+        cells.old[point] = (cells.old[point] * factor + 1) % 1009;
+        sum += cells.old[point];
+    }
+    sum
+}
+
+#[test]
+fn futures_pass_from_replayed_launches_to_replayed_launches() {
+    let model = |steps: i64| {
+        let (mut values, mut factor) = (vec![1_i64; CELLS as usize], 3);
+        for _ in 0..steps {
+            values.iter_mut().for_each(|value| *value = (*value * factor + 1) % 1009);
+            factor = values.iter().sum::<i64>() % 7 + 1;
+        }
+        (values, factor)
+    };
+    for marks in [Marks::Named, Marks::None] {
+        let runtime = Runtime::builder().workers(2).build().expect("there are threads");
+        let outcome = runtime.run(async |cx| {
+            let cells = cx.region::<Cell>(CELLS as usize)?;
+            let tiles = cells.blocks([8])?;
+            cx.fill(&cells, Cell::old, 1)?;
+            let mut factor = cx.index_launch(1, identity(3)).reduce(Sum);
+            for _ in 0..300 {
+                let body = |cx: &Context| cx.index_launch(tiles.colors(), scale(&tiles, &factor)).reduce(Sum);
+                let sum = match marks {
+                    Marks::Named => cx.trace("step", body),
+                    Marks::None => body(cx),
+                };
+                factor = sum.map(|sum| sum % 7 + 1);
+            }
+            Ok((cx.map_read(&cells, Cell::old).await?.to_vec(), factor.await?))
+        });
+        assert_eq!(outcome.expect("nothing fails"), model(300), "{marks:?}");
+        assert!(runtime.statistics().replays > 0, "{marks:?}: {:?}", runtime.statistics());
+    }
+}
+
+#[task(leaf)]
+fn identity(value: i64) -> i64 {
+    value
+}
+
+#[test]
+fn a_window_of_one_launch_is_enough_for_a_trace_of_several() {
+    let runtime = Runtime::builder().workers(2).window(1).build().expect("there are threads");
+    let (values, _) = run(&runtime, 30, 1000, Marks::Named);
+    assert_eq!(values, expected(30));
+    assert!(runtime.statistics().replays > 0);
+}
+
+#[test]
+fn launches_that_differ_now_and_then_are_right_and_counted() {
+    let runtime = Runtime::builder().workers(2).build().expect("there are threads");
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(CELLS as usize)?;
+        let tiles = cells.blocks([8])?;
+        for step in 0..40 {
+            cx.trace("step", |cx| {
+                cx.index_launch(tiles.colors(), scale(&tiles, 2));
+                if step % 10 == 9 {
+                    cx.index_launch(tiles.colors(), scale(&tiles, 5));
+                }
+                cx.index_launch(tiles.colors(), scale(&tiles, 3));
+            });
+        }
+        Ok(cx.map_read(&cells, Cell::old).await?.to_vec())
+    });
+    let mut value = 0;
+    for step in 0..40 {
+        value = (value * 2 + 1) % 1009;
+        value = if step % 10 == 9 { (value * 5 + 1) % 1009 } else { value };
+        value = (value * 3 + 1) % 1009;
+    }
+    assert_eq!(outcome.expect("nothing fails"), [value; CELLS as usize]);
+    let statistics = runtime.statistics();
+    assert!(statistics.replays > 20 && statistics.replays_given_up == 4, "{statistics:?}");
+}

@@ -155,6 +155,10 @@ impl PhysicalInstance {
     /// those that have ended.
     pub(crate) fn leftovers(&self) -> SmallVec<[Event; 2]> {
         let mut leftovers = self.leftovers.lock();
+        if self.recordings.are_under_way() {
+            // A trace is to know each of them.
+            return leftovers.events.iter().copied().collect();
+        }
         if self.recorder.is_none() {
             leftovers.events.retain(|&event| !self.realm.has_triggered(event));
         }

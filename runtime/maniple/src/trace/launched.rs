@@ -8,12 +8,17 @@ use maniple_region::Requirement;
 use maniple_space::{AnyPoint, AnyRect};
 use rustc_hash::FxHasher;
 
+use crate::context::{Bound, Renewed};
 use crate::future::Results;
-use crate::launch::TaskLauncher;
+use crate::launch::{Sharing, TaskLauncher};
 use crate::task::TaskDefinition;
 
-/// A launch that has its results, and is to be analysed or replayed.
+/// A launch that was found to be allowed and has its results, and is to be analysed or replayed.
 pub(crate) struct Staged {
+    pub(crate) bounds: Vec<Bound>,
+    pub(crate) sharing: Sharing,
+    /// Fields of it that are to be zero first.
+    pub(crate) renewed: Vec<Renewed>,
     pub(crate) launcher: TaskLauncher,
     pub(crate) domain: AnyRect,
     pub(crate) index_launch: bool,
@@ -33,6 +38,8 @@ pub(crate) struct Launching<'a> {
 pub(super) struct StageKind {
     definition: Arc<TaskDefinition>,
     requirements: Vec<Requirement>,
+    /// For each requirement, how often ids of fields had been given to new ones.
+    reuses: Vec<u64>,
     pub(super) domain: AnyRect,
     index_launch: bool,
     tag: u64,
@@ -45,6 +52,7 @@ impl StageKind {
         Self {
             definition: Arc::clone(launcher.definition()),
             requirements: launcher.requirements().to_vec(),
+            reuses: launcher.requirements().iter().map(reuses).collect(),
             domain,
             index_launch,
             tag: launcher.tag_number(),
@@ -54,6 +62,18 @@ impl StageKind {
 
     pub(super) fn definition(&self) -> &Arc<TaskDefinition> {
         &self.definition
+    }
+
+    /// Whether a launch that arrives is one of these, and its data is still there.
+    #[inline]
+    pub(super) fn is_same_and_allowed(&self, launching: &Launching<'_>) -> bool {
+        let Launching { launcher, domain, index_launch } = launching;
+        self.is_same(launcher, *domain, *index_launch)
+            && self
+                .requirements
+                .iter()
+                .zip(&self.reuses)
+                .all(|(requirement, &before)| before == reuses(requirement) && requirement.target.check_alive().is_ok())
     }
 
     /// Whether a launch is one of these.
@@ -80,6 +100,10 @@ impl StageKind {
     pub(super) fn uses(&self, tree: maniple_region::TreeId) -> bool {
         self.requirements.iter().any(|requirement| requirement.target.tree().id() == tree)
     }
+}
+
+fn reuses(requirement: &Requirement) -> u64 {
+    requirement.target.tree().fields().reuses()
 }
 
 impl Launching<'_> {

@@ -15,6 +15,4 @@ pub(crate) enum Problem {
     Spoilt,
     #[error("it uses data that belongs to the parent task's own regions")]
     Borrowed,
-    #[error("its launches differ from those recorded")]
-    DifferentLaunches,
 }

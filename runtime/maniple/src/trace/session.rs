@@ -23,10 +23,10 @@ use super::recording::Recording;
 use super::replay::Replay;
 use super::template::Template;
 use super::trace::Trace;
-use crate::context::{ContextState, Renewed, Stream};
+use crate::context::{Bound, ContextState, Renewed, Stream};
 use crate::error::Error;
 use crate::future::{Origin, Results};
-use crate::launch::{TaskLauncher, check};
+use crate::launch::{Sharing, TaskLauncher, check};
 use crate::operation::Operation;
 use crate::task_operation::TaskOperation;
 use maniple_realm::graph::GraphRuns;
@@ -152,9 +152,7 @@ impl Session {
         let is_expected = match &mut self.phase {
             Phase::Replaying(replaying) if self.line.is_empty() => match check {
                 Check::Done => true,
-                Check::None | Check::Token(_) => {
-                    replaying.expects(launching.launcher, launching.domain, launching.index_launch)
-                }
+                Check::None | Check::Token(_) => replaying.expects(launching),
             },
             _ => false,
         };
@@ -174,28 +172,35 @@ impl Session {
         Some(results)
     }
 
+    /// Puts a launch in line. It is checked now, as what comes later in the program must not disturb it; one that is refused fails, and that
+    /// is all.
     fn line_up(&mut self, launching: &mut Launching<'_>) -> Arc<Results> {
-        let realm = self.context.core.realm();
-        let completion = realm.user_event();
+        let context = Arc::clone(&self.context);
+        let completion = context.core.realm().user_event();
         let launcher = launching.launcher.take();
-        let (origin, sources) = (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
-        let results = Results::new(realm, origin, launching.domain, completion.event(), sources.collect());
         let &mut Launching { domain, index_launch, .. } = launching;
-        self.arrive(Arrival::Launch(Staged {
-            launcher,
-            domain,
-            index_launch,
-            results: Arc::clone(&results),
-            completion,
-        }));
+        let (origin, sources) = (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
+        let results = Results::new(context.core.realm(), origin, domain, completion.event(), sources.collect());
+        let mut renewed = Vec::new();
+        match allow(&context, &launcher, (domain, index_launch), &mut renewed) {
+            Ok((bounds, sharing)) => {
+                let results = Arc::clone(&results);
+                let staged = Staged { bounds, sharing, renewed, launcher, domain, index_launch, results, completion };
+                self.arrive(Arrival::Launch(staged));
+            }
+            Err(error) => {
+                context.watch(&results);
+                context.core.realm().poison(completion, Arc::<Fault>::from(error));
+                context.operation_retired();
+            }
+        }
         results
     }
 
     /// The token of a launch, if it is the one that a replay expects.
     pub(crate) fn token_of_expected(&mut self, launching: &Launching<'_>) -> Option<u64> {
         let Phase::Replaying(replaying) = &mut self.phase else { return None };
-        let is_expected =
-            self.line.is_empty() && replaying.expects(launching.launcher, launching.domain, launching.index_launch);
+        let is_expected = self.line.is_empty() && replaying.expects(launching);
         is_expected.then(|| replaying.replay.template.stages[replaying.stage].kind.token)
     }
 
@@ -290,12 +295,7 @@ impl Session {
                 None
             }
             Phase::Replaying(replaying) => {
-                let expected = replaying.expects(&staged.launcher, staged.domain, staged.index_launch);
-                if !expected || replaying.has_to_end() {
-                    if !expected {
-                        tracing::debug!(problem = %Problem::DifferentLaunches, "a replay is given up");
-                        self.context.core.counters.replays_given_up.add(1);
-                    }
+                if !replaying.expects_staged(&staged) || replaying.has_to_end() {
                     self.settle();
                     return Some(staged);
                 }
@@ -358,6 +358,13 @@ impl Session {
         let wake = self.waker();
         match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Replaying(replaying) => {
+                if replaying.stage > 0 {
+                    tracing::debug!(
+                        after = replaying.stage,
+                        "a run of a trace is given up: other launches came, or none"
+                    );
+                    self.context.core.counters.replays_given_up.add(1);
+                }
                 let Replaying { replay, runs, run, stage } = &replaying;
                 let (replay, runs, run, stage) = (Arc::clone(replay), Arc::clone(runs), *run, *stage);
                 self.phase = Phase::Waiting(Some(Ended::Replaying(replaying)));
@@ -379,35 +386,9 @@ impl Session {
 
     /// Sends a launch through the analysis.
     fn analyse(&mut self, staged: Staged) {
-        let Staged { launcher, domain, index_launch, results, completion } = staged;
-        if let Err(error) = self.try_to_analyse(launcher, (domain, index_launch), &results, completion) {
-            if let Phase::Recording(recording, _) = &self.phase {
-                recording.fail(Problem::NotMapped);
-            }
-            let realm = self.context.core.realm();
-            self.context.watch(&results);
-            realm.poison(completion, Arc::<Fault>::from(error));
-            self.context.operation_retired();
-        }
-    }
-
-    fn try_to_analyse(
-        &mut self,
-        launcher: TaskLauncher,
-        (domain, index_launch): (AnyRect, bool),
-        results: &Arc<Results>,
-        completion: maniple_realm::UserEvent,
-    ) -> Result<(), Error> {
+        let Staged { bounds, sharing, renewed, launcher, domain, index_launch, results, completion } = staged;
+        renewed.into_iter().for_each(|zero| self.zero(zero));
         let context = Arc::clone(&self.context);
-        let name = launcher.definition().name().to_owned();
-        let mut renewed = Vec::new();
-        let mut bind =
-            |requirement: &Requirement| context.bind_and(&name, requirement.clone(), &mut |zero| renewed.push(zero));
-        let bounds = launcher.requirements().iter().map(&mut bind).collect::<Result<Vec<_>, _>>()?;
-        for zero in renewed {
-            self.zero(zero);
-        }
-        let sharing = check(&name, &bounds, &domain, index_launch)?;
         let mut producers = Results::producers(launcher.sources());
         let recorded = match &self.phase {
             Phase::Recording(recording, previous) => {
@@ -425,15 +406,14 @@ impl Session {
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
         let operation = context.submit_to(&mut self.inner, &bounds, (&producers, completion), |_, submission| {
-            Arc::new(TaskOperation::new(&context, task, bounds.clone(), (submission, results), recorded))
+            Arc::new(TaskOperation::new(&context, task, bounds.clone(), (submission, &results), recorded))
         });
         results.produced_by(&operation);
-        context.watch(results);
+        context.watch(&results);
         operation.release();
         if let Phase::Recording(_, previous) = &mut self.phase {
             *previous = Some(operation);
         }
-        Ok(())
     }
 
     /// Fields that took the ids of freed ones start as zero.
@@ -497,6 +477,20 @@ impl Session {
     }
 }
 
+/// Checks a launch against the privileges of the task and against itself.
+fn allow(
+    context: &ContextState,
+    launcher: &TaskLauncher,
+    (domain, index_launch): (AnyRect, bool),
+    renewed: &mut Vec<Renewed>,
+) -> Result<(Vec<Bound>, Sharing), Error> {
+    let name = launcher.definition().name();
+    let bind = |requirement: &Requirement| context.bind_and(name, requirement.clone(), &mut |zero| renewed.push(zero));
+    let bounds = launcher.requirements().iter().map(bind).collect::<Result<Vec<_>, _>>()?;
+    let sharing = check(name, &bounds, &domain, index_launch)?;
+    Ok((bounds, sharing))
+}
+
 impl Replaying {
     /// Whether nothing more can be replayed without a look at the state of the data.
     fn has_to_end(&self) -> bool {
@@ -504,12 +498,16 @@ impl Replaying {
         *stage == 0 && (replay.has_failed() || (*run > 0 && !replay.template.is_idempotent))
     }
 
-    fn expects(&self, launcher: &TaskLauncher, domain: AnyRect, index_launch: bool) -> bool {
-        self.replay
-            .template
-            .stages
-            .get(self.stage)
-            .is_some_and(|stage| stage.kind.is_same(launcher, domain, index_launch))
+    #[inline]
+    fn expects(&self, launching: &Launching<'_>) -> bool {
+        let stage = self.replay.template.stages.get(self.stage);
+        stage.is_some_and(|stage| stage.kind.is_same_and_allowed(launching))
+    }
+
+    fn expects_staged(&self, staged: &Staged) -> bool {
+        let Staged { launcher, domain, index_launch, renewed, .. } = staged;
+        let stage = self.replay.template.stages.get(self.stage);
+        renewed.is_empty() && stage.is_some_and(|stage| stage.kind.is_same(launcher, *domain, *index_launch))
     }
 
     /// Whether there is a slot for the launch that is expected. If not, the session is woken when there may be one.
