@@ -28,14 +28,15 @@ fn main() {
         inside: 90,
         steps,
         no_verify: true,
-        runtime: RuntimeOptions { workers: Some(2), ..circuit::Options::default().runtime },
+        runtime: RuntimeOptions { workers: Some(2), no_tracing: true, ..circuit::Options::default().runtime },
+        ..circuit::Options::default()
     };
     let cost = |steps: usize| {
         let report = circuit::run(&circuit(steps)).expect("the circuit runs");
         report.time.as_secs_f64() * 1e6 / report.tasks as f64
     };
     let point = median((0..ROUNDS).map(|_| cost(1000)).collect());
-    line("point task of a circuit of 16 tiny pieces", point, "us", "at most 10 (Legion 25.06: 46)");
+    line("point task of a circuit of 16 tiny pieces, untraced", point, "us", "at most 10 (Legion 25.06: 46)");
 }
 
 /// Makes a chain of events each of which triggers the next, and sets it off.

@@ -17,6 +17,8 @@ use crate::launch::{Launch, TaskLauncher};
 pub struct Builder {
     launcher: TaskLauncher,
     target: Option<Target>,
+    /// No argument owns anything.
+    is_plain: bool,
 }
 
 impl Builder {
@@ -35,19 +37,25 @@ impl Builder {
 
     /// All arguments.
     pub fn arguments<A: Any + Send + Sync>(&mut self, arguments: A) {
-        self.launcher.set_arguments(arguments);
+        self.launcher.set_arguments(arguments, self.is_plain);
     }
 
     /// Has the launch wait for an argument.
     pub fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: Argument<T>) -> Argument<T> {
+        self.is_plain = false;
         self.launcher.wait_for(&argument);
         argument
+    }
+
+    /// An argument is a value of this type.
+    pub fn value<T>(&mut self) {
+        self.is_plain &= !std::mem::needs_drop::<T>();
     }
 }
 
 /// Puts a launch together.
 pub fn launch<T>(handle: &'static TaskHandle, build: impl FnOnce(&mut Builder)) -> Launch<T> {
-    let mut builder = Builder { launcher: TaskLauncher::new(handle.definition()), target: None };
+    let mut builder = Builder { launcher: TaskLauncher::new(handle.definition()), target: None, is_plain: true };
     build(&mut builder);
     builder.launcher.typed()
 }

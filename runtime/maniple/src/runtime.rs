@@ -340,7 +340,7 @@ impl RuntimeCore {
     pub(crate) fn forget_templates(&self) -> bool {
         let traces: Vec<_> = self.traces.lock().iter().filter_map(Weak::upgrade).collect();
         let forget = |trace: &Arc<Mutex<Trace>>| trace.try_lock().is_some_and(|mut trace| trace.forget_templates());
-        traces.iter().fold(false, |any, trace| forget(trace) || any)
+        traces.iter().filter(|trace| forget(trace)).count() > 0
     }
 
     /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.

@@ -1,5 +1,7 @@
 //! What a graph promises: every node once a run, after what it comes after; failures go along the edges that need.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,11 +34,14 @@ impl Fate {
     }
 }
 
+/// A run, a stage, and when it ended.
+type StageEnd = (u64, u32, u64);
+
 struct Log {
     moments: AtomicU64,
     fates: Mutex<Vec<(Place, Fate)>>,
     fails: Vec<Place>,
-    stages: Mutex<Vec<(u64, u32, u64)>>,
+    stages: Mutex<Vec<StageEnd>>,
     runs_left: AtomicU64,
     armed: Mutex<Vec<u64>>,
     realm: Realm,
@@ -55,7 +60,7 @@ impl GraphWork for Log {
         let end = self.moment();
         if self.fails.contains(&place) {
             self.fates.lock().push((place, Fate::Failed { begin, end }));
-            if place.node % 2 == 0 {
+            if place.node.is_multiple_of(2) {
                 panic!("node {} of run {}", place.node, place.run);
             }
             return Err(Arc::new(Fault::new(format!("node {} of run {}", place.node, place.run))));
@@ -83,7 +88,7 @@ impl GraphWork for Log {
 }
 
 /// Runs a graph so many times and gives the fates of its nodes.
-fn run(spec: &GraphSpec, workers: usize, runs: u64, fails: &[Place]) -> (Vec<(Place, Fate)>, Vec<(u64, u32, u64)>) {
+fn run(spec: &GraphSpec, workers: usize, runs: u64, fails: &[Place]) -> (Vec<(Place, Fate)>, Vec<StageEnd>) {
     let realm = Realm::builder().workers(workers).build().unwrap();
     let graph = Arc::new(Graph::new(spec, realm.processors()));
     let done = realm.user_event();

@@ -56,7 +56,7 @@ impl TaskLauncher {
     /// them.
     #[must_use]
     pub fn arguments<A: Any + Send + Sync>(mut self, arguments: A) -> Self {
-        self.set_arguments(arguments);
+        self.set_arguments(arguments, !std::mem::needs_drop::<A>());
         self
     }
 
@@ -106,8 +106,9 @@ impl TaskLauncher {
         self.requirements.push(requirement);
     }
 
-    pub(crate) fn set_arguments<A: Any + Send + Sync>(&mut self, arguments: A) {
-        std::mem::replace(&mut self.arguments, Arguments::new(arguments)).recycle();
+    /// Sets the arguments, of which the caller knows whether any owns something.
+    pub(crate) fn set_arguments<A: Any + Send + Sync>(&mut self, arguments: A, is_plain: bool) {
+        std::mem::replace(&mut self.arguments, Arguments::known(arguments, is_plain)).recycle();
     }
 
     pub(crate) fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: &Argument<T>) {

@@ -54,7 +54,8 @@ pub trait IntoArgument<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for T {
-    fn into_argument(self, _launch: &mut Builder) -> Argument<T> {
+    fn into_argument(self, launch: &mut Builder) -> Argument<T> {
+        launch.value::<T>();
         Argument::Value(self)
     }
 }

@@ -30,12 +30,17 @@ impl Arguments {
     }
 
     pub(crate) fn new<A: Any + Send + Sync>(values: A) -> Self {
-        let is_plain = !needs_drop::<A>();
-        if is_plain && let Some(mut spare) = take_spare(TypeId::of::<A>()) {
-            if let Some(place) = Arc::get_mut(&mut spare).and_then(|place| place.downcast_mut::<A>()) {
-                *place = values;
-                return Self { values: spare, is_plain };
-            }
+        Self::known(values, !needs_drop::<A>())
+    }
+
+    /// Arguments of which the caller knows whether dropping them does anything.
+    pub(crate) fn known<A: Any + Send + Sync>(values: A, is_plain: bool) -> Self {
+        if is_plain
+            && let Some(mut spare) = take_spare(TypeId::of::<A>())
+            && let Some(place) = Arc::get_mut(&mut spare).and_then(|place| place.downcast_mut::<A>())
+        {
+            *place = values;
+            return Self { values: spare, is_plain };
         }
         Self { values: Arc::new(values), is_plain }
     }

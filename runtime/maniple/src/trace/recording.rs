@@ -86,7 +86,7 @@ pub(super) struct TapeNode {
 
 pub(super) enum NodeTape {
     /// A point of a launch.
-    Task(TaskTape),
+    Task(Box<TaskTape>),
     Transfers(Vec<Transfer>),
 }
 
@@ -214,7 +214,7 @@ impl Recording {
         }
         let RecordedPoint { point, index, variant, profile, pinned, regions, chosen } = point;
         let instances = regions.iter().flat_map(PhysicalRegion::instance_ids).collect();
-        let body = NodeTape::Task(TaskTape { point, index, variant, profile, regions });
+        let body = NodeTape::Task(Box::new(TaskTape { point, index, variant, profile, regions }));
         let task = tape.add_node(at, pinned, instances, body, (after, event), realm);
         let transfers = at.transfers.take();
         tape.stages[at.stage as usize].points.push(PointTape { point, chosen, task, transfers });

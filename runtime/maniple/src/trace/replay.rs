@@ -97,7 +97,7 @@ impl Replay {
 
     /// How many launches may be in flight without waiting for slots.
     pub(super) fn window(&self) -> usize {
-        (self.slots.len() - 1) * self.template.stages.len()
+        (self.slots.len() - 2) * self.template.stages.len()
     }
 
     /// Whether a run's launches may be issued. If not, the session is woken when that may have changed.

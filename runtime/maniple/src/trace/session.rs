@@ -53,7 +53,7 @@ pub(crate) struct Session {
 
 /// What arrives.
 enum Arrival {
-    Launch(Staged),
+    Launch(Box<Staged>),
     EndOfRun,
 }
 
@@ -186,7 +186,7 @@ impl Session {
             Ok((bounds, sharing)) => {
                 let results = Arc::clone(&results);
                 let staged = Staged { bounds, sharing, renewed, launcher, domain, index_launch, results, completion };
-                self.arrive(Arrival::Launch(staged));
+                self.arrive(Arrival::Launch(Box::new(staged)));
             }
             Err(error) => {
                 context.watch(&results);
@@ -283,7 +283,7 @@ impl Session {
     }
 
     /// Takes the launch that is first in line. Gives it back if it has to wait.
-    fn launch(&mut self, staged: Staged) -> Option<Staged> {
+    fn launch(&mut self, staged: Box<Staged>) -> Option<Box<Staged>> {
         if let Phase::Idle = self.phase {
             self.decide();
         }
@@ -291,7 +291,7 @@ impl Session {
             // The decision waits.
             Phase::Waiting(_) | Phase::Idle => Some(staged),
             Phase::Recording(..) | Phase::Passing => {
-                self.analyse(staged);
+                self.analyse(*staged);
                 None
             }
             Phase::Replaying(replaying) => {
@@ -302,7 +302,7 @@ impl Session {
                 if !replaying.has_slot() {
                     return Some(staged);
                 }
-                replaying.issue_staged(staged);
+                replaying.issue_staged(*staged);
                 None
             }
         }

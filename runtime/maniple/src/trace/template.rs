@@ -7,7 +7,6 @@ use maniple_realm::graph::{Edge, Graph, GraphSpec, NodeSpec};
 use maniple_realm::transfer::Transfer;
 use maniple_realm::{EventStatus, Realm};
 use maniple_space::AnyPoint;
-use smallvec::SmallVec;
 
 use super::content::{Entry, Fit};
 use super::launched::StageKind;
@@ -44,7 +43,7 @@ pub(super) struct Stage {
 
 /// What one node of the graph does.
 pub(super) enum Node {
-    Task(TaskNode),
+    Task(Box<TaskNode>),
     Transfers(Vec<Transfer>),
 }
 
@@ -55,7 +54,7 @@ pub(super) struct TaskNode {
     pub(super) index: usize,
     pub(super) body: LeafBody,
     pub(super) profile: bool,
-    pub(super) regions: SmallVec<[PhysicalRegion; 4]>,
+    pub(super) regions: Box<[PhysicalRegion]>,
 }
 
 impl Template {
@@ -99,9 +98,10 @@ impl Template {
                         return Err(Problem::LaunchesTasks);
                     };
                     let body = Arc::clone(body);
-                    let TaskTape { point, index, profile, mut regions, .. } = task;
+                    let TaskTape { point, index, profile, mut regions, .. } = *task;
                     regions.iter_mut().for_each(PhysicalRegion::locate);
-                    Node::Task(TaskNode { stage: node.stage, point, index, body, profile, regions })
+                    let regions = regions.into_iter().collect();
+                    Node::Task(Box::new(TaskNode { stage: node.stage, point, index, body, profile, regions }))
                 }
             })
         });

@@ -103,13 +103,6 @@ impl Job {
     }
 }
 
-impl Mined {
-    #[cfg(test)]
-    pub(crate) fn id(&self) -> JobId {
-        self.id
-    }
-}
-
 impl Finder {
     /// Allocates nothing before the first token.
     ///
