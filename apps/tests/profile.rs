@@ -7,7 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use maniple::profile::{Completeness, Kind, Recording};
 
-const CIRCUIT: &str = "run circuit --pieces 4 --nodes-per-piece 20 --wires-per-piece 60 --steps 20 --workers 2";
+const CIRCUIT: &str =
+    "run circuit --pieces 4 --nodes-per-piece 20 --wires-per-piece 60 --steps 20 --workers 2 --no-tracing";
 
 /// A file of this name, for one test.
 fn file(name: &str) -> PathBuf {

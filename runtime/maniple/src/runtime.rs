@@ -180,6 +180,14 @@ pub struct Runtime {
     _problems: Option<TellProblems>,
 }
 
+impl Drop for Runtime {
+    /// Whoever drops the last handle to the realm waits for its end, and that had better be this thread: workers may still hold what they
+    /// replayed.
+    fn drop(&mut self) {
+        self.core.realm.release_graphs();
+    }
+}
+
 impl Runtime {
     /// Starts describing a runtime.
     #[must_use]

@@ -103,6 +103,16 @@ impl Realm {
     }
 }
 
+impl Realm {
+    /// Waits until the workers have let go of all graphs that run no more, and so of what those hold: a few microseconds after they have found
+    /// nothing else to do. Nothing on a worker, which may have one itself.
+    pub fn release_graphs(&self) {
+        if self.current_processor().is_none() {
+            self.help_while(|| !self.core().graphs.are_released());
+        }
+    }
+}
+
 impl GraphRuns {
     /// Whether the stages of a run may be opened: the slots of it and of the next are armed. A run whose time has not come is armed when an
     /// earlier one ends ([`GraphWork::run_ended`]).

@@ -1,10 +1,10 @@
 //! The graphs that workers look at.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use crossbeam_utils::CachePadded;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::active::Active;
 
@@ -15,6 +15,8 @@ pub(crate) struct Registry {
     count: CachePadded<AtomicUsize>,
     version: AtomicU64,
     graphs: RwLock<Vec<Arc<Active>>>,
+    /// Graphs that run no more, though workers may not have let go of them.
+    removed: Mutex<Vec<Weak<Active>>>,
 }
 
 /// A worker's copy of the list.
@@ -41,8 +43,17 @@ impl Registry {
     pub(crate) fn remove(&self, graph: &Arc<Active>) {
         let mut graphs = self.graphs.write();
         graphs.retain(|known| !Arc::ptr_eq(known, graph));
+        let mut removed = self.removed.lock();
+        removed.retain(|graph| graph.strong_count() > 0);
+        removed.push(Arc::downgrade(graph));
+        drop(removed);
         self.count.store(graphs.len(), Ordering::SeqCst);
         self.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Whether workers have let go of all graphs that run no more.
+    pub(crate) fn are_released(&self) -> bool {
+        self.removed.lock().iter().all(|graph| graph.strong_count() == 0)
     }
 
     /// Brings a copy up to date.
