@@ -82,9 +82,8 @@ impl Output {
         let mut state = self.0.lock();
         match std::mem::replace(&mut *state, State::Closed(Ok(()))) {
             State::Fresh(mut sink) => {
-                let mut bytes = MAGIC.to_vec();
-                bytes.extend_from_slice(&VERSION.to_le_bytes());
-                let written = sink.write_all(&format::append(&Chunk::Header(header), bytes));
+                let start = [&MAGIC[..], &VERSION.to_le_bytes(), &format::framed(&Chunk::Header(header))].concat();
+                let written = sink.write_all(&start);
                 *state = State::after(written, sink);
                 true
             }
@@ -95,14 +94,12 @@ impl Output {
         }
     }
 
-    /// Writes a thread's records, after the names that they use. `scratch` is emptied and used.
+    /// Writes a thread's records, after the names that they use. `scratch` is memory of the thread's.
     pub(super) fn write(&self, names: &NameTable, thread: u32, records: &[Record], scratch: &mut Vec<u8>) {
-        scratch.clear();
-        let chunk = Chunk::Records { thread, records: records.into() };
-        *scratch = format::append(&chunk, std::mem::take(scratch));
+        let chunk = format::frame_records(thread, records, scratch);
         self.with_sink(|sink| {
             write_names(sink, names)?;
-            sink.write_all(scratch)
+            sink.write_all(chunk)
         });
     }
 
@@ -110,7 +107,7 @@ impl Output {
     pub(super) fn end(&self, names: &NameTable) {
         self.with_sink(|sink| {
             write_names(sink, names)?;
-            sink.write_all(&format::append(&Chunk::End, Vec::new()))?;
+            sink.write_all(&format::framed(&Chunk::End))?;
             sink.flush()
         });
         let mut state = self.0.lock();
@@ -149,7 +146,7 @@ impl State {
 /// Writes the names that have come up since the last time.
 fn write_names(sink: &mut dyn Write, names: &NameTable) -> io::Result<()> {
     match names.take_news() {
-        Some(news) => sink.write_all(&format::append(&Chunk::Names(news), Vec::new())),
+        Some(news) => sink.write_all(&format::framed(&Chunk::Names(news))),
         None => Ok(()),
     }
 }
