@@ -71,7 +71,7 @@ static inline void stencil_task(int64_t step, int64_t point, int64_t width, int6
         int64_t last = point + 1 < width ? point + 1 : point;
         for (int64_t source = point > 0 ? point - 1 : point; source <= last; source++) is_right &= is_stamp(&before[source], step - 1, source);
     }
-    square_and_add(iterations);
+    if (iterations > 0) square_and_add(iterations);
     after[point].step = step;
     after[point].point = point;
     right[point].tasks += is_right;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Why there is no figure.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,12 @@ pub enum Error {
     /// The runtime.
     #[error(transparent)]
     Runtime(#[from] maniple::Error),
+    /// The machine layer.
+    #[error(transparent)]
+    Realm(#[from] maniple_realm::RealmError),
+    /// Work of the machine layer that failed.
+    #[error(transparent)]
+    Fault(#[from] Arc<maniple_realm::Fault>),
     /// Threads that could not be started.
     #[error(transparent)]
     Rayon(#[from] rayon::ThreadPoolBuildError),

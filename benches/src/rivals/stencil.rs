@@ -6,9 +6,12 @@
 use std::hint::black_box;
 
 use maniple_apps::options::RuntimeOptions;
-use maniple_apps::taskbench::{self, compute::square_and_add, flags};
+use maniple_apps::taskbench::compute::square_and_add;
+use maniple_apps::taskbench::kernel::KernelKind;
+use maniple_apps::taskbench::{self, flags};
 use rayon::prelude::*;
 
+use super::{Source, found, rayon_pool};
 use crate::contest::{Contest, Contestant, Measure, timed};
 use crate::error::Result;
 use crate::toolbox::program::Outcome;
@@ -24,8 +27,7 @@ pub const CONTEST: Contest = Contest {
     measure: Measure::Granularity,
 };
 
-/// Rivals' programs: whose, how they are called, and where they are.
-const PROGRAMS: &[(Rival, &str, &str)] = &[
+const SOURCES: &[Source] = &[
     (Rival::Mpi, "MPI, a process a core", "stencil_mpi.c"),
     (Rival::OpenMp, "OpenMP, a loop a step", "stencil_openmp_loop.c"),
     (Rival::OpenMp, "OpenMP, tasks", "stencil_openmp_tasks.c"),
@@ -36,21 +38,19 @@ const PROGRAMS: &[(Rival, &str, &str)] = &[
 fn contestants(toolbox: &Toolbox) -> Vec<Contestant> {
     let cores = toolbox.cores();
     let mut contestants = vec![
-        Contestant::new("Maniple", cores, move |size| ours(cores, size)),
+        Contestant::new("Maniple, regions and launches", cores, move |size| ours(cores, size)),
         Contestant::new("a loop, on one core", 1, plain_loop),
         Contestant::new("rayon, a loop a step", cores, move |size| with_rayon(cores, size)),
     ];
-    contestants.extend(PROGRAMS.iter().filter_map(|&(rival, name, source)| {
-        let program = toolbox.program(rival, source)?;
-        Some(Contestant::rival(name, cores, program))
-    }));
+    contestants.extend(found(toolbox, SOURCES));
     contestants
 }
 
 /// As `maniple run taskbench` does it: regions, partitions, index launches in a loop. Nothing marks that the loop repeats.
 fn ours(cores: usize, size: &[u64]) -> Result<Outcome> {
     let &[width, steps, iterations] = size else { unreachable!("the stencil has three sizes") };
-    let words = format!("-type stencil_1d -kernel compute_bound -width {width} -steps {steps} -iter {iterations}");
+    let kernel = if iterations > 0 { KernelKind::ComputeBound } else { KernelKind::Empty };
+    let words = format!("-type stencil_1d -kernel {kernel} -width {width} -steps {steps} -iter {iterations}");
     let configuration = flags::parse(&words.split(' ').map(str::to_owned).collect::<Vec<_>>())?;
     let options = RuntimeOptions { workers: Some(cores), ..taskbench::Options::default().runtime };
     let report = taskbench::run_on(&options.start()?, configuration)?;
@@ -71,7 +71,9 @@ fn task(step: u64, point: usize, iterations: u64, before: &[Cell], after: &mut C
     let sources = point.saturating_sub(1)..(point + 2).min(before.len());
     let is_from = |source: usize| before[source].step + 1 == step && before[source].point == source;
     let is_right = step == 0 || sources.into_iter().all(is_from);
-    black_box(square_and_add(black_box(iterations as i64)));
+    if iterations > 0 {
+        black_box(square_and_add(black_box(iterations as i64)));
+    }
     *after = Cell { step, point, right: before[point].right + u64::from(is_right) };
 }
 
@@ -98,8 +100,7 @@ fn plain_loop(size: &[u64]) -> Result<Outcome> {
 }
 
 fn with_rayon(cores: usize, size: &[u64]) -> Result<Outcome> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(cores).build()?;
-    pool.install(|| {
+    rayon_pool(cores)?.install(|| {
         steps(size, |step, before, after| {
             let points = after.par_iter_mut().with_max_len(1).enumerate();
             points.for_each(|(point, after)| task(step, point, size[2], before, after));

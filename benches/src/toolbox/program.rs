@@ -11,9 +11,6 @@ use crate::error::{Error, Result};
 /// Where the rivals' programs are.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rivals");
 
-/// What all programs include.
-const HEADER: &str = "common.h";
-
 /// How a program is compiled.
 #[derive(Clone, Debug, Hash)]
 pub struct Recipe {
@@ -64,9 +61,8 @@ impl Recipe {
     /// Compiles a file of `benches/rivals`, unless that was done before with the same flags.
     pub(super) fn compile(&self, source: &str, folder: &Path, launcher: Vec<String>) -> Result<Program> {
         let path = Path::new(SOURCES).join(source);
-        let read = |path: PathBuf| fs::read(&path).map_err(|error| Error::file(&path, error));
         let mut hasher = DefaultHasher::new();
-        (self, read(path.clone())?, read(Path::new(SOURCES).join(HEADER))?).hash(&mut hasher);
+        (self, read(&path)?, headers()?).hash(&mut hasher);
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let binary = folder.join(format!("{name}-{:016x}", hasher.finish()));
         if !binary.exists() {
@@ -81,6 +77,21 @@ impl Recipe {
         }
         Ok(Program { binary, launcher })
     }
+}
+
+/// The texts of all that programs may include.
+fn headers() -> Result<Vec<String>> {
+    let folder = Path::new(SOURCES);
+    let files = fs::read_dir(folder).map_err(|error| Error::file(folder, error))?;
+    let paths = files.map(|file| file.map(|file| file.path())).collect::<Result<Vec<_>, _>>();
+    let mut paths = paths.map_err(|error| Error::file(folder, error))?;
+    paths.sort();
+    let is_header = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "h" || extension == "hpp");
+    paths.iter().filter(is_header).map(|path| read(path)).collect()
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).map_err(|error| Error::file(path, error))
 }
 
 /// A program that was compiled.
