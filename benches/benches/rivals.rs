@@ -13,12 +13,16 @@ use std::thread::available_parallelism;
 
 use clap::Parser;
 use maniple_benches::contest::{Contest, Effort};
+use maniple_benches::machine;
 use maniple_benches::rivals::CONTESTS;
 use maniple_benches::toolbox::Toolbox;
 
-/// Run the same programs on Maniple and on its rivals, in turn, and print a table for each. Nothing is installed; rivals that are missing are named.
+/// Run the same programs on Maniple and on its rivals, in turn, and print a table for each.
+///
+/// Nothing is installed. Rivals that are missing are named, and how to get them. Rivals' programs are compiled with CC, CXX (else cc and c++) and
+/// mpicc; TASKFLOW_INCLUDE may name the folder of Taskflow's headers.
 #[derive(Parser)]
-#[command(name = "cargo bench -p maniple-benches --bench rivals --")]
+#[command(name = "rivals", bin_name = "cargo bench -p maniple-benches --bench rivals --")]
 struct Options {
     /// What to run [default: everything]: names that --list prints
     contests: Vec<String>,
@@ -36,7 +40,7 @@ struct Options {
     rounds: NonZero<usize>,
 
     /// Seconds of work in a run of the stencil
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.2)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.05)]
     budget: f64,
 
     /// What cargo says.
@@ -54,7 +58,7 @@ fn main() -> ExitCode {
         eprintln!("there is no contest {unknown}; there are {}", names.join(", "));
         return ExitCode::from(2);
     }
-    toolbox.report().iter().for_each(|line| println!("{line}"));
+    machine::report().iter().chain(&toolbox.report()).for_each(|line| println!("{line}"));
     let wanted =
         |contest: &&Contest| options.contests.is_empty() || options.contests.iter().any(|name| name == contest.name);
     for contest in CONTESTS.iter().filter(wanted) {

@@ -7,6 +7,8 @@ int main(int count, char **arguments) {
     int64_t width = argument(count, arguments, 2), steps = argument(count, arguments, 3), iterations = argument(count, arguments, 4);
     Stamp *rows[2] = {(Stamp *)lines(width, sizeof(Stamp)), (Stamp *)lines(width, sizeof(Stamp))};
     Right *right = (Right *)lines(width, sizeof(Right));
+    /* With more than 64 tasks a thread in line, GNU's library has the thread that makes them wait for each new one, and all come one after the other. */
+    int64_t steps_in_line = 16 * cores > width ? 16 * cores / width : 1;
     double seconds = 0;
 #pragma omp parallel num_threads(cores)
 #pragma omp single
@@ -25,6 +27,9 @@ int main(int count, char **arguments) {
             }
 #pragma omp task firstprivate(step, before, after) depend(in : before[width - 2], before[width - 1]) depend(out : after[width - 1])
             stencil_task(step, width - 1, width, iterations, before, after, right);
+            if (step % steps_in_line == 0) {
+#pragma omp taskwait
+            }
         }
 #pragma omp taskwait
         seconds = now() - start;

@@ -15,10 +15,11 @@
 //!
 //! - [`toolbox`]: which rivals there are, and compiling the programs in the folder `rivals`;
 //! - [`contest`]: running programs in turn, and what is made of the times; [`table`]: laying them side by side;
-//! - [`rivals`]: the contests.
+//! - [`rivals`]: the contests; [`machine`]: what figures depend on besides.
 
 pub mod contest;
 pub mod error;
+pub mod machine;
 pub mod rivals;
 pub mod table;
 pub mod toolbox;

@@ -1,4 +1,7 @@
 //! How short tasks may be: METG(50%) of several programs, side by side.
+//!
+//! Lengths of tasks are halved from run to run. METG(50%) is the granularity of the shortest that are efficient, as `maniple run metg` prints it; where
+//! the efficiency crosses a half between two lengths is also told, and compared.
 
 use std::time::Duration;
 
@@ -28,16 +31,14 @@ pub(super) fn table(contest: &Contest, contestants: Vec<Contestant>, cores: usiz
         Box::new(run) as Run<'_, Error>
     });
     let curves = sweep.side_by_side(runs.collect());
-    let columns = ["", "METG(50%) us", "interpolated us", "us a task without work", "ours / this"];
+    let columns = ["", "METG(50%) us", "interpolated us", "ours / this"];
     let mut table = Table::new(format!("{}, {width} wide", contest.title), &columns);
     let ours = curves.first().map_or(f64::NAN, crossing);
     for (name, curve) in names.into_iter().zip(&curves) {
         let cells = match curve {
             Ok(found) => {
                 let metg = found.metg().unwrap_or(f64::NAN);
-                let shortest = found.rows.last().map_or(f64::NAN, |row| row.granularity);
-                let figures = [metg * 1e6, crossing(curve) * 1e6, shortest * 1e6, ours / crossing(curve)];
-                figures.map(figure).to_vec()
+                [metg * 1e6, crossing(curve) * 1e6, ours / crossing(curve)].map(figure).to_vec()
             }
             Err(error) => vec![format!("failed: {error}")],
         };
