@@ -1,6 +1,6 @@
 //! A chain: each link comes after the one before, so that nothing runs side by side and only the way from one to the next counts.
 //!
-//! The size is how many links. The answer is how many have run, which nothing but their order keeps from being lost.
+//! The size is how many links. The answer is how many found that it was their turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,16 +70,19 @@ fn events(cores: usize, links: u64) -> BenchResult<Outcome> {
     })
 }
 
-/// Tasks each of which waits for the event of the one before, and adds to a number without any other care.
+/// Tasks each of which waits for the event of the one before, and counts itself if it is its turn.
 fn tasks(cores: usize, links: u64) -> BenchResult<Outcome> {
     let realm = Realm::builder().workers(cores).build()?;
     let number = Arc::new(AtomicU64::new(0));
     let all = || {
         number.store(0, Ordering::Relaxed);
         let mut last = realm.spawn(Spawn::ANYWHERE, || ());
-        for _ in 0..links {
+        for link in 0..links {
             let number = Arc::clone(&number);
-            let add = move || number.store(number.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            let add = move || {
+                let count = number.load(Ordering::Relaxed);
+                number.store(count + u64::from(count == link), Ordering::Relaxed);
+            };
             last = realm.spawn(Spawn::after(After::needs(&[last])), add);
         }
         realm.wait(last)?;
