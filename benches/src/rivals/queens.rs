@@ -16,7 +16,7 @@ pub const CONTEST: Contest = Contest {
     title: "11 queens: time of a queen that is placed, each a task",
     contestants,
     answer: |size| solutions(Board::new(size[0])),
-    small: &[&[1], &[6]],
+    small: &[&[1], &[8]],
     measure: Measure::Unit { unit: "queen", count: |size| boards(Board::new(size[0])) - 1, size: &[11] },
 };
 
