@@ -1,8 +1,12 @@
 //! What a figure depends on besides the program: the machine, the compiler, the day.
 
 use std::fs;
+use std::hint::spin_loop;
 use std::process::Command;
-use std::thread::available_parallelism;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, available_parallelism};
+
+use crate::{median, seconds};
 
 /// Lines that tell it, as far as it can be found out.
 #[must_use]
@@ -14,6 +18,7 @@ pub fn report() -> Vec<String> {
     let lines = [
         ("date", said("date", &["-u", "+%F"])),
         ("machine", Some(machine)),
+        ("distance", crossing().map(|time| format!("{:.0} ns for a cache line from one core to another", time * 1e9))),
         ("Maniple", Some(format!("{}{commit}, {}", env!("CARGO_PKG_VERSION"), compiler()))),
         ("rayon", locked_version("rayon").map(|version| format!("version {version}"))),
     ];
@@ -48,6 +53,52 @@ fn locked_version(package: &str) -> Option<&'static str> {
     let lock = include_str!("../../Cargo.lock");
     let (_, rest) = lock.split_once(&format!("name = \"{package}\"\nversion = \""))?;
     rest.split('"').next()
+}
+
+/// A number that a thread changes and another waits for, alone in its cache line and the next, which processors load together.
+#[derive(Default)]
+#[repr(align(128))]
+struct Flag(AtomicU64);
+
+impl Flag {
+    fn raise(&self, turn: u64) {
+        self.0.store(turn, Ordering::Release);
+    }
+
+    fn wait_for(&self, turn: u64) {
+        while self.0.load(Ordering::Acquire) != turn {
+            spin_loop();
+        }
+    }
+}
+
+/// The seconds that a cache line takes from one core to another: no program that waits for a neighbour at each step makes steps faster. None where
+/// there is but one core.
+fn crossing() -> Option<f64> {
+    const TURNS: u64 = 10_000;
+    if !available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+        return None;
+    }
+    let round = || {
+        let (there, back) = (Flag::default(), Flag::default());
+        let answer = || {
+            (1..=TURNS).for_each(|turn| {
+                there.wait_for(turn);
+                back.raise(turn);
+            })
+        };
+        let ask = || {
+            (1..=TURNS).for_each(|turn| {
+                there.raise(turn);
+                back.wait_for(turn);
+            })
+        };
+        thread::scope(|scope| {
+            scope.spawn(answer);
+            seconds(ask) / (2 * TURNS) as f64
+        })
+    };
+    Some(median((0..9).map(|_| round()).collect()))
 }
 
 /// The first line that a command prints. None if it cannot be run or fails.
