@@ -29,8 +29,11 @@ fn compiler() -> String {
     said("rustc", &["--version"]).unwrap_or_else(|| "an unknown compiler".to_owned())
 }
 
+/// The system and its version, without what a distribution adds.
 fn kernel() -> String {
-    said("uname", &["-srm"]).unwrap_or_else(|| std::env::consts::OS.to_owned())
+    let found = said("uname", &["-sr"]);
+    let plain = found.as_deref().and_then(|found| found.split('-').next());
+    plain.unwrap_or(std::env::consts::OS).to_owned()
 }
 
 fn processor() -> String {
