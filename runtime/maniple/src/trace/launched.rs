@@ -86,6 +86,12 @@ impl StageKind {
             && self.tag == launcher.tag_number()
     }
 
+    /// Whether a launch that stands in line is one of these.
+    pub(super) fn is_same_staged(&self, staged: &Staged) -> bool {
+        let Staged { launcher, domain, index_launch, renewed, .. } = staged;
+        renewed.is_empty() && self.is_same(launcher, *domain, *index_launch)
+    }
+
     /// A point as messages show it.
     pub(super) fn shown_point(&self, point: AnyPoint) -> Option<AnyPoint> {
         self.index_launch.then_some(point)

@@ -285,7 +285,7 @@ impl Session {
     /// Takes the launch that is first in line. Gives it back if it has to wait.
     fn launch(&mut self, staged: Box<Staged>) -> Option<Box<Staged>> {
         if let Phase::Idle = self.phase {
-            self.decide();
+            self.decide(&staged);
         }
         match &mut self.phase {
             // The decision waits.
@@ -323,11 +323,11 @@ impl Session {
         }
     }
 
-    /// Nothing is in flight: chooses what is done with the next run.
-    fn decide(&mut self) {
+    /// Nothing is in flight: chooses what is done with the next run, or the rest of one, which begins with this launch.
+    fn decide(&mut self, first: &Staged) {
         let realm = self.context.core.realm();
         let mut trace = self.trace.lock();
-        let found = match trace.find(realm) {
+        let found = match trace.find(first, realm) {
             Ok(found) => found,
             Err(event) => {
                 drop(trace);
@@ -505,9 +505,8 @@ impl Replaying {
     }
 
     fn expects_staged(&self, staged: &Staged) -> bool {
-        let Staged { launcher, domain, index_launch, renewed, .. } = staged;
         let stage = self.replay.template.stages.get(self.stage);
-        renewed.is_empty() && stage.is_some_and(|stage| stage.kind.is_same(launcher, *domain, *index_launch))
+        stage.is_some_and(|stage| stage.kind.is_same_staged(staged))
     }
 
     /// Whether there is a slot for the launch that is expected. If not, the session is woken when there may be one.

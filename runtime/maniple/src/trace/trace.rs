@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::content::Fit;
+use super::launched::Staged;
 use super::mining::CandidateId;
 use super::problem::Problem;
 use super::template::Template;
@@ -39,13 +40,17 @@ const MOST_TEMPLATES: usize = 16;
 const PATIENCE: u32 = 4;
 
 impl Trace {
-    /// The template whose launches would find everything as it is, if there is one.
+    /// The template that begins with a launch and whose launches would find everything as it is, if there is one.
     ///
     /// # Errors
     /// An event after which that is known.
-    pub(super) fn find(&mut self, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
+    pub(super) fn find(&mut self, first: &Staged, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
         for place in (0..self.templates.len()).rev() {
-            match self.templates[place].fits(realm) {
+            let template = &self.templates[place];
+            if !template.stages.first().is_some_and(|stage| stage.kind.is_same_staged(first)) {
+                continue;
+            }
+            match template.fits(realm) {
                 Fit::No => {}
                 Fit::After(event) => return Err(event),
                 Fit::Yes => {
