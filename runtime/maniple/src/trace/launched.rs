@@ -4,11 +4,12 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use maniple_realm::UserEvent;
+use maniple_record::LaunchNumber;
 use maniple_region::Requirement;
 use maniple_space::{AnyPoint, AnyRect};
 use rustc_hash::FxHasher;
 
-use crate::context::{Bound, Renewed};
+use crate::context::Bound;
 use crate::future::Results;
 use crate::launch::{Sharing, TaskLauncher};
 use crate::task::TaskDefinition;
@@ -17,13 +18,13 @@ use crate::task::TaskDefinition;
 pub(crate) struct Staged {
     pub(crate) bounds: Vec<Bound>,
     pub(crate) sharing: Sharing,
-    /// Fields of it that are to be zero first.
-    pub(crate) renewed: Vec<Renewed>,
     pub(crate) launcher: TaskLauncher,
     pub(crate) domain: AnyRect,
     pub(crate) index_launch: bool,
     pub(crate) results: Arc<Results>,
     pub(crate) completion: UserEvent,
+    /// Its number, while a record is kept.
+    pub(crate) recorded: Option<LaunchNumber>,
 }
 
 /// A launch that arrives, lent by who launches it.
@@ -64,6 +65,10 @@ impl StageKind {
         &self.definition
     }
 
+    pub(super) fn requirements(&self) -> &[Requirement] {
+        &self.requirements
+    }
+
     /// Whether a launch that arrives is one of these, and its data is still there.
     #[inline]
     pub(super) fn is_same_and_allowed(&self, launching: &Launching<'_>) -> bool {
@@ -88,8 +93,7 @@ impl StageKind {
 
     /// Whether a launch that stands in line is one of these.
     pub(super) fn is_same_staged(&self, staged: &Staged) -> bool {
-        let Staged { launcher, domain, index_launch, renewed, .. } = staged;
-        renewed.is_empty() && self.is_same(launcher, *domain, *index_launch)
+        self.is_same(&staged.launcher, staged.domain, staged.index_launch)
     }
 
     /// A point as messages show it.
