@@ -14,7 +14,6 @@ mod aftermath;
 mod automatic;
 mod content;
 mod issuing;
-mod launched;
 mod mining;
 mod problem;
 mod profiled;
@@ -22,6 +21,7 @@ mod recorded;
 mod recording;
 mod replay;
 mod session;
+mod staged;
 mod stream;
 mod template;
 #[allow(clippy::module_inception)]
@@ -29,6 +29,6 @@ mod trace;
 
 pub(crate) use issuing::{Issuing, PointRecorder, Recordings};
 pub(crate) use problem::Problem;
-pub(crate) use recording::{RecordedPoint, Recording};
+pub(crate) use recording::Recording;
 pub(crate) use stream::Tracing;
 pub(crate) use trace::Trace;

@@ -55,15 +55,9 @@ impl Recorded {
 
     /// A launch is about to be replayed.
     pub(super) fn launch(&self, template: &Template, stage: usize, completion: Event) -> LaunchNumber {
-        let kind = &template.stages[stage].kind;
-        let launch = Launch {
-            parent: self.task,
-            name: kind.definition().name().to_owned(),
-            points: kind.domain.volume(),
-            requirements: kind.requirements().to_vec(),
-            after: self.session.map(|on| Dependence { on, because: Because::Fence }).into_iter().collect(),
-        };
-        self.recorder.launch(launch, completion)
+        let within = self.session.map(|on| Dependence { on, because: Because::Fence });
+        let launch = template.stages[stage].site.recorded(self.task);
+        self.recorder.launch(Launch { after: within.into_iter().collect(), ..launch }, completion)
     }
 
     /// A stage of the current run is about to be opened, when these results are there; the next run's first stage, after the last.
@@ -156,12 +150,12 @@ pub(super) fn movements(tape: &Tape, recorder: &Recorder) -> Vec<Option<NodeReco
 pub(super) fn of_node(stages: &[Stage], node: &Node, movement: Option<NodeRecord>) -> Option<NodeRecord> {
     let Node::Task(task) = node else { return movement };
     let TaskNode { stage, point, index, regions, .. } = &**task;
-    let kind = &stages[*stage as usize].kind;
+    let site = &stages[*stage as usize].site;
     let nowhere = Place { parent: OperationNumber::default(), launch: LaunchNumber::default(), index: *index as u64 };
     let kind = Kind::Task(Task {
         place: nowhere,
-        name: kind.definition().name().to_owned(),
-        point: kind.shown_point(*point),
+        name: site.name().to_owned(),
+        point: site.shown_point(*point),
         is_leaf: true,
         usages: regions.iter().map(recorder::usage).collect(),
     });

@@ -12,23 +12,20 @@ use std::sync::{Arc, Weak};
 
 use maniple_realm::{After, Class, Event, Fault, Spawn};
 use maniple_record::{Because, Dependence, Launch, LaunchNumber};
-use maniple_region::Requirement;
-use maniple_space::AnyRect;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::launched::{Launching, StageKind, Staged};
 use super::problem::Problem;
 use super::recording::Recording;
 use super::replay::Replay;
+use super::staged::Staged;
 use super::template::Template;
 use super::trace::Trace;
 use crate::bulk::Zeroing;
-use crate::context::{Bound, ContextState, Promised, Renewed, Stream};
-use crate::error::Error;
+use crate::context::{ContextState, Promised, Stream};
 use crate::future::{Origin, Results};
-use crate::launch::{Sharing, TaskLauncher, check};
+use crate::launch::{LaunchSite, Launching};
 use crate::operation::Operation;
 use crate::task_operation::TaskOperation;
 use maniple_realm::graph::GraphRuns;
@@ -185,20 +182,19 @@ impl Session {
     fn line_up(&mut self, launching: &mut Launching<'_>) -> Arc<Results> {
         let context = Arc::clone(&self.context);
         let completion = context.core.realm().user_event();
-        let launcher = launching.launcher.take();
-        let &mut Launching { domain, index_launch, .. } = launching;
+        let mut renewed = Vec::new();
+        let site = context.site(launching, &mut |zero| renewed.push(zero));
+        let (launcher, domain) = (launching.launcher.take(), launching.domain);
         let (origin, sources) = (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
         let results = Results::new(context.core.realm(), origin, domain, completion.event(), sources.collect());
         results.recorded_by(context.core.recorder.as_ref());
-        let mut renewed = Vec::new();
-        let allowed = allow(&context, &launcher, (domain, index_launch), &mut renewed);
         // Also if the launch is refused: the next one will not be told.
         renewed.into_iter().for_each(|zero| self.arrive(Arrival::Zero(Box::new(context.zeroing(zero)))));
-        match allowed {
-            Ok((bounds, sharing)) => {
+        match site {
+            Ok(site) => {
                 let results = Arc::clone(&results);
-                let recorded = self.record(&launcher, domain, completion.event());
-                let staged = Staged { bounds, sharing, launcher, domain, index_launch, results, completion, recorded };
+                let recorded = self.record(&site, completion.event());
+                let staged = Staged { site, launcher, results, completion, recorded };
                 self.arrive(Arrival::Launch(Box::new(staged)));
             }
             Err(error) => {
@@ -211,14 +207,11 @@ impl Session {
     }
 
     /// Records a launch, in program order.
-    fn record(&self, launcher: &TaskLauncher, domain: AnyRect, completion: Event) -> Option<LaunchNumber> {
+    fn record(&self, site: &LaunchSite, completion: Event) -> Option<LaunchNumber> {
         let within = self.recorded.map(|on| Dependence { on, because: Because::Fence });
         self.context.core.record_launch(self.context.recorded, completion, |parent| Launch {
-            parent,
-            name: launcher.definition().name().to_owned(),
-            points: domain.volume(),
-            requirements: launcher.requirements().to_vec(),
             after: within.into_iter().collect(),
+            ..site.recorded(parent)
         })
     }
 
@@ -233,7 +226,7 @@ impl Session {
     pub(crate) fn token_of_expected(&mut self, launching: &Launching<'_>) -> Option<u64> {
         let Phase::Replaying(replaying) = &mut self.phase else { return None };
         let is_expected = self.line.is_empty() && replaying.expects(launching);
-        is_expected.then(|| replaying.replay.template.stages[replaying.stage].kind.token)
+        is_expected.then(|| replaying.replay.template.stages[replaying.stage].site.token)
     }
 
     /// The program has come to the end of a run.
@@ -430,25 +423,24 @@ impl Session {
 
     /// Sends a launch through the analysis.
     fn analyse(&mut self, staged: Staged) {
-        let Staged { bounds, sharing, launcher, domain, index_launch, results, completion, recorded } = staged;
+        let Staged { site, launcher, results, completion, recorded } = staged;
         let context = Arc::clone(&self.context);
         let producers = Results::producers(launcher.sources());
         let promised = Promised { completion, recorded };
         let taped = match &self.phase {
             Phase::Recording(recording, _) => {
-                if bounds.iter().any(|bound| context.is_borrowed(bound)) {
+                if site.bounds.iter().any(|bound| context.is_borrowed(bound)) {
                     recording.fail(Problem::Borrowed);
                 }
-                let kind = StageKind::of(&launcher, domain, index_launch);
-                Some((Arc::clone(recording), recording.add_stage(kind, bounds.clone(), sharing.clone())))
+                Some((Arc::clone(recording), recording.add_stage(&site)))
             }
             _ => None,
         };
-        let task = launcher.into_task(index_launch, domain, sharing);
+        let task = launcher.into_task(Arc::clone(&site));
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
-        let operation = context.submit_to(&mut self.inner, &bounds, (&producers, promised), |_, submission| {
-            Arc::new(TaskOperation::new(&context, task, bounds.clone(), (submission, &results), taped))
+        let operation = context.submit_to(&mut self.inner, &site.bounds, (&producers, promised), |_, submission| {
+            Arc::new(TaskOperation::new(&context, task, (submission, &results), taped))
         });
         results.produced_by(&operation);
         context.watch(&results);
@@ -534,20 +526,6 @@ impl Session {
     }
 }
 
-/// Checks a launch against the privileges of the task and against itself.
-fn allow(
-    context: &ContextState,
-    launcher: &TaskLauncher,
-    (domain, index_launch): (AnyRect, bool),
-    renewed: &mut Vec<Renewed>,
-) -> Result<(Vec<Bound>, Sharing), Error> {
-    let name = launcher.definition().name();
-    let bind = |requirement: &Requirement| context.bind_and(name, requirement.clone(), &mut |zero| renewed.push(zero));
-    let bounds = launcher.requirements().iter().map(bind).collect::<Result<Vec<_>, _>>()?;
-    let sharing = check(name, &bounds, &domain, index_launch)?;
-    Ok((bounds, sharing))
-}
-
 impl Replaying {
     /// Whether nothing more can be replayed without a look at the state of the data.
     fn has_to_end(&self) -> bool {
@@ -558,12 +536,12 @@ impl Replaying {
     #[inline]
     fn expects(&self, launching: &Launching<'_>) -> bool {
         let stage = self.replay.template.stages.get(self.stage);
-        stage.is_some_and(|stage| stage.kind.is_same_and_allowed(launching))
+        stage.is_some_and(|stage| stage.site.is_same_and_allowed(launching))
     }
 
     fn expects_staged(&self, staged: &Staged) -> bool {
         let stage = self.replay.template.stages.get(self.stage);
-        stage.is_some_and(|stage| stage.kind.is_same_staged(staged))
+        stage.is_some_and(|stage| stage.site.is_like(&staged.site))
     }
 
     /// Whether there is a slot for the launch that is expected. If not, the session is woken when there may be one.

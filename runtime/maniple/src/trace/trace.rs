@@ -7,9 +7,9 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::content::Fit;
-use super::launched::Staged;
 use super::mining::CandidateId;
 use super::problem::Problem;
+use super::staged::Staged;
 use super::template::Template;
 use maniple_realm::{Event, Realm};
 
@@ -47,7 +47,7 @@ impl Trace {
     pub(super) fn find(&mut self, first: &Staged, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
         for place in (0..self.templates.len()).rev() {
             let template = &self.templates[place];
-            if !template.stages.first().is_some_and(|stage| stage.kind.is_same_staged(first)) {
+            if !template.stages.first().is_some_and(|stage| stage.site.is_like(&first.site)) {
                 continue;
             }
             match template.fits(realm) {
@@ -97,7 +97,7 @@ impl Trace {
     }
 
     fn forget_tree(&mut self, tree: TreeId) {
-        let uses = |template: &Arc<Template>| template.stages.iter().any(|stage| stage.kind.uses(tree));
+        let uses = |template: &Arc<Template>| template.stages.iter().any(|stage| stage.site.uses(tree));
         self.templates.retain(|template| !uses(template));
     }
 }
