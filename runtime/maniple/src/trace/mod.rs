@@ -24,6 +24,8 @@ mod session;
 mod staged;
 mod stream;
 mod template;
+#[cfg(test)]
+mod tests;
 #[allow(clippy::module_inception)]
 mod trace;
 

@@ -114,7 +114,7 @@ fn launches<'a>(nodes: &'a [NodeRecord], run: &'a Run, edges: &'a [Edge]) -> imp
 
 /// What a node is on record, for whichever launch it is replayed.
 pub(super) struct NodeRecord {
-    stage: u32,
+    pub(super) stage: u32,
     kind: Kind,
 }
 

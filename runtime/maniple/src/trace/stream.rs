@@ -16,7 +16,7 @@ use crate::operation::{Mappable, Operation};
 /// What a context knows of its traces.
 #[derive(Default)]
 pub(crate) struct Tracing {
-    book: TraceBook,
+    pub(super) book: TraceBook,
     session: Option<(TraceId, Arc<Mutex<Session>>)>,
     automatic: Automatic,
 }

@@ -26,7 +26,7 @@ pub(crate) enum TraceId {
 #[derive(Default)]
 pub(crate) struct Trace {
     /// What was recorded: a template for each state that the data was found in. The one used last comes last.
-    templates: Vec<Arc<Template>>,
+    pub(super) templates: Vec<Arc<Template>>,
     /// Recordings in a row that were of no use.
     failures: u32,
     /// So many runs are not recorded.
