@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use maniple_mapper::TaskProfile;
 use maniple_realm::graph::{GraphRuns, GraphWork, Place};
 use maniple_realm::{After, EventStatus, Fault, UserEvent, WorkerContext, fault};
+use maniple_record::LaunchNumber;
 use smallvec::SmallVec;
 
 use super::profiled::Profiled;
+use super::recorded::Recorded;
 use super::session::Wake;
 use super::staged::Staged;
 use super::template::{Node, TaskNode, Template};
@@ -37,6 +39,7 @@ pub(super) struct Replay {
     points: Box<[u64]>,
     has_failed: AtomicBool,
     profiled: Option<Profiled>,
+    recorded: Option<Recorded>,
     /// A launch waits for a slot.
     is_full: AtomicBool,
     /// For each slot, one more than the last run in it that has ended.
@@ -69,7 +72,7 @@ impl Replay {
     pub(super) fn start(
         context: &Arc<ContextState>,
         template: &Arc<Template>,
-        wake: Wake,
+        (session, wake): (Option<LaunchNumber>, Wake),
     ) -> (Arc<Self>, Arc<GraphRuns>) {
         let stages = template.stages.len();
         let depth = (LAUNCHES_AHEAD / stages.max(1)).clamp(4, 256).next_power_of_two();
@@ -90,6 +93,7 @@ impl Replay {
             points,
             has_failed: AtomicBool::new(false),
             profiled: context.core.profiler().map(|profiler| Profiled::new(profiler, template, depth)),
+            recorded: Recorded::begin(context, template, session),
             is_full: AtomicBool::new(false),
             ended: (0..depth).map(|_| AtomicU64::new(0)).collect(),
             next_to_retire: AtomicU64::new(0),
@@ -151,7 +155,11 @@ impl Replay {
                 results
             }
         };
-        self.open(runs, (run, stage), launcher.sources());
+        let number = self.recorded.as_ref().map(|recorded| {
+            results.recorded_by(self.context.core.recorder.as_ref());
+            recorded.launch(&self.template, stage, results.completion())
+        });
+        self.open(runs, (run, stage), (launcher.sources(), number));
         results
     }
 
@@ -161,11 +169,19 @@ impl Replay {
         let launched = Launched { arguments, results: staged.results, promised: Some(staged.completion) };
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
-        self.open(runs, (run, stage), staged.launcher.sources());
+        self.open(runs, (run, stage), (staged.launcher.sources(), staged.recorded));
     }
 
-    fn open(&self, runs: &Arc<GraphRuns>, (run, stage): (u64, usize), sources: &[Arc<Results>]) {
+    fn open(
+        &self,
+        runs: &Arc<GraphRuns>,
+        (run, stage): (u64, usize),
+        (sources, number): (&[Arc<Results>], Option<LaunchNumber>),
+    ) {
         self.slot(run, stage).has_failed.store(false, Ordering::Relaxed);
+        if let (Some(recorded), Some(number)) = (&self.recorded, number) {
+            recorded.stage(&self.template, stage, (number, sources));
+        }
         if stage == 0 {
             self.outstanding.fetch_add(1, Ordering::Relaxed);
             if let Some(profiled) = &self.profiled {
@@ -208,6 +224,11 @@ impl Replay {
             (stages..self.template.stages.len()).for_each(|stage| runs.skip(run, stage as u32));
         }
         self.run_is_over();
+    }
+
+    /// All runs have ended: so it is on record.
+    pub(super) fn record_end(&self) {
+        self.recorded.iter().for_each(Recorded::end);
     }
 
     pub(super) fn has_failed(&self) -> bool {
