@@ -1,5 +1,6 @@
 //! Futures: results of tasks that are still to come.
 
+use std::any::Any;
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
@@ -7,7 +8,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault};
+use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault, prefetch_for_writing};
 use maniple_region::{FieldValue, ReductionOperator};
 use maniple_space::{AnyPoint, AnyRect};
 use parking_lot::Mutex;
@@ -46,7 +47,10 @@ pub(crate) struct Results {
     origin: Origin,
     domain: AnyRect,
     completion: Completion,
+    /// Results of points. One that is `()` is not kept: it is there when the launch has ended well.
     values: Box<[Once<Result<Value>>]>,
+    /// Some of them have been put in place.
+    has_values: AtomicBool,
     /// Somebody has looked at how the launch ended, so its failure is not lost.
     observed: AtomicBool,
     /// Results that these were computed from: whoever sees these fail has seen those fail. Forgotten when these are there, so that a chain
@@ -71,19 +75,29 @@ impl Results {
         let values = (0..points).map(|_| Once::new()).collect();
         let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
         let (realm, producer, recorder) = (realm.clone(), OnceLock::new(), OnceLock::new());
-        Arc::new(Self { realm, origin, domain, completion, values, observed, sources, producer, recorder })
+        let has_values = AtomicBool::new(false);
+        Arc::new(Self { realm, origin, domain, completion, values, has_values, observed, sources, producer, recorder })
     }
 
     /// Makes results that nobody looks at any more those of another launch of the same task over the same points, which ends when somebody
     /// [says so](Self::end).
     pub(crate) fn renew(&mut self, sources: &[Arc<Self>]) {
         self.completion = Completion::on_demand();
-        self.values.iter_mut().for_each(Once::clear);
+        if std::mem::take(self.has_values.get_mut()) {
+            self.values.iter_mut().for_each(Once::clear);
+        }
         *self.observed.get_mut() = false;
         self.producer.take();
         let mine = self.sources.get_mut();
         mine.clear();
         mine.extend(sources.iter().cloned());
+    }
+
+    /// They are about to be [renewed](Self::renew), after others have looked at them.
+    pub(crate) fn prefetch(&self) {
+        const LINE: usize = 64;
+        let start = std::ptr::from_ref(self).cast::<u8>();
+        (0..size_of::<Self>()).step_by(LINE).for_each(|offset| prefetch_for_writing(start.wrapping_add(offset)));
     }
 
     fn name(&self) -> &str {
@@ -146,6 +160,15 @@ impl Results {
     }
 
     pub(crate) fn set(&self, index: usize, value: Result<Value>) {
+        if let Ok(value) = &value
+            && (**value).is::<()>()
+        {
+            // Points that end on several cores would all write to the same lines.
+            return;
+        }
+        if !self.has_values.load(Ordering::Relaxed) {
+            self.has_values.store(true, Ordering::Relaxed);
+        }
         let first = self.values[index].set(value);
         debug_assert!(first, "a point has one result");
     }
@@ -202,9 +225,19 @@ impl Results {
                 None => Err(Error::launch(self.name(), format!("its result is not a {}", std::any::type_name::<T>()))),
             },
             Some(Err(error)) => Err(error.clone()),
-            None => Err(self
-                .failure()
-                .unwrap_or_else(|| Error::launch(self.name(), "its result was asked for before its end"))),
+            None => self.nothing(),
+        }
+    }
+
+    /// The result of a point for which there is none: it was `()`, unless the launch as a whole failed.
+    fn nothing<T: Clone + 'static>(&self) -> Result<T> {
+        let failure = self.failure();
+        let is_there = self.has_ended() && (failure.is_none() || self.first_error().is_some());
+        match (&() as &dyn Any).downcast_ref::<T>().filter(|_| is_there) {
+            Some(nothing) => Ok(nothing.clone()),
+            None => {
+                Err(failure.unwrap_or_else(|| Error::launch(self.name(), "its result was asked for before its end")))
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::graph::{GraphRuns, GraphWork, Place};
-use maniple_realm::{After, EventStatus, Fault, UserEvent, WorkerContext, fault};
+use maniple_realm::{After, EventStatus, Fault, UserEvent, WorkerContext, fault, prefetch_for_writing};
 use maniple_record::LaunchNumber;
 use smallvec::SmallVec;
 
@@ -129,6 +129,7 @@ impl Replay {
         stage: usize,
         launcher: &mut TaskLauncher,
     ) -> Arc<Results> {
+        self.prefetch(run, stage);
         let slot = self.slot(run, stage);
         let new = || {
             let (origin, sources) =
@@ -161,6 +162,16 @@ impl Replay {
         });
         self.open(runs, (run, stage), (launcher.sources(), number));
         results
+    }
+
+    /// The same launch of the next runs will be put where workers were at work: what is there is far away.
+    fn prefetch(&self, run: u64, stage: usize) {
+        prefetch_for_writing(self.slot(run + 2, stage).launched.get());
+        // SAFETY: slots are written only by whoever issues launches, and that is us.
+        if let Some(launched) = unsafe { &*self.slot(run + 1, stage).launched.get() } {
+            launched.results.prefetch();
+            launched.arguments.prefetch();
+        }
     }
 
     /// As [`launch`](Self::launch), for a launch that has its results already.
