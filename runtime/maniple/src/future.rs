@@ -103,7 +103,8 @@ impl Results {
         self.recorded_by(operation.context.core.recorder.as_ref());
     }
 
-    fn recorded_by(&self, recorder: Option<&Arc<Recorder>>) {
+    /// Says where it is recorded what these come after.
+    pub(crate) fn recorded_by(&self, recorder: Option<&Arc<Recorder>>) {
         if let Some(recorder) = recorder {
             let _ = self.recorder.set(Arc::clone(recorder));
         }
