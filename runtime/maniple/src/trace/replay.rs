@@ -42,6 +42,10 @@ pub(super) struct Replay {
     recorded: Option<Recorded>,
     /// A launch waits for a slot.
     is_full: AtomicBool,
+    /// For each slot, one more than the last run in it that has ended.
+    ended: Box<[AtomicU64]>,
+    /// The first run whose launches count as in flight.
+    next_to_retire: AtomicU64,
     wake: Wake,
 }
 
@@ -91,6 +95,8 @@ impl Replay {
             profiled: context.core.profiler().map(|profiler| Profiled::new(profiler, template, depth)),
             recorded: Recorded::begin(context, template, fence),
             is_full: AtomicBool::new(false),
+            ended: (0..depth).map(|_| AtomicU64::new(0)).collect(),
+            next_to_retire: AtomicU64::new(0),
             wake,
         });
         template.guard(true);
@@ -240,6 +246,34 @@ impl Replay {
         unsafe { &*launched }.as_ref().expect("a stage is opened after its launch was put in place")
     }
 
+    /// How many launches a run has.
+    fn launches_of(&self, run: u64) -> usize {
+        let is_partial = self.partial.0.load(Ordering::Acquire) == run;
+        if is_partial { self.partial.1.load(Ordering::Relaxed) } else { self.template.stages.len() }
+    }
+
+    /// A run has ended: its launches are in flight no more when those of all runs before are not either. Else a worker that loses its core between
+    /// the end of a run and this would leave the launching task without a slot that it has been promised.
+    fn retire_in_order(&self, run: u64) {
+        let ended = |run: u64| &self.ended[run as usize & (self.slots.len() - 1)];
+        ended(run).fetch_max(run + 1, Ordering::Relaxed);
+        // Two that end at the same time: one of them sees the other.
+        fence(Ordering::SeqCst);
+        let mut launches = 0;
+        loop {
+            let next = self.next_to_retire.load(Ordering::Relaxed);
+            if ended(next).load(Ordering::Relaxed) <= next {
+                break;
+            }
+            if self.next_to_retire.compare_exchange(next, next + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                launches += self.launches_of(next);
+            }
+        }
+        if launches > 0 {
+            self.context.operations_retired(launches);
+        }
+    }
+
     fn run_is_over(&self) {
         if self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.wake.wake();
@@ -334,13 +368,12 @@ impl GraphWork for Replay {
     }
 
     fn run_ended(&self, run: u64) {
-        let is_partial = self.partial.0.load(Ordering::Acquire) == run;
-        let launches = if is_partial { self.partial.1.load(Ordering::Relaxed) } else { self.template.stages.len() };
+        let launches = self.launches_of(run);
         let counters = &self.context.core.counters;
         counters.launches.add(launches as u64);
         counters.tasks.add(self.points[launches]);
         if self.ends_by_run {
-            self.context.operations_retired(launches);
+            self.retire_in_order(run);
         }
         fence(Ordering::SeqCst);
         if self.is_full.load(Ordering::Relaxed) && self.is_full.swap(false, Ordering::Relaxed) {

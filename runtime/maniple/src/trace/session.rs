@@ -247,12 +247,11 @@ impl Session {
     }
 
     fn arrive(&mut self, arrival: Arrival) {
-        if matches!(self.phase, Phase::Waiting(_)) || !self.line.is_empty() {
-            self.line.push_back(arrival);
-            return;
-        }
         self.line.push_back(arrival);
-        self.go_on();
+        if !matches!(self.phase, Phase::Waiting(_)) {
+            // Even behind others: what the first of them waits for may be there by now, and the sooner the line is gone, the better.
+            self.go_on();
+        }
     }
 
     /// Something that was waited for has happened.

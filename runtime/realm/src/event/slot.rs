@@ -171,6 +171,8 @@ impl Table {
         let last = (first + BATCH as u32).min(CAPACITY);
         assert!(first < last, "{CAPACITY} operations are pending at once, the most a realm can hold: launch fewer");
         pool.fresh = last;
+        // There is room for all slots when they are given back: whoever frees one allocates nothing.
+        pool.free.reserve(last as usize);
         self.grow(locate(last - 1).0);
         // Backwards, so that they are popped in the order of their addresses.
         cache.extend((first..last).rev());
@@ -220,8 +222,14 @@ fn chunk_layout(chunk: usize) -> Layout {
 
 /// A thread's own free slots, exchanged with the pool a batch at a time, so that a thread that only allocates and one
 /// that only frees both stay off the lock.
-#[derive(Default)]
 pub(crate) struct SlotCache(Vec<u32>);
+
+impl Default for SlotCache {
+    /// With all the room that it will ever need: a worker that has begun allocates no more for it.
+    fn default() -> Self {
+        Self(Vec::with_capacity(2 * BATCH))
+    }
+}
 
 impl SlotCache {
     #[inline]
