@@ -46,7 +46,7 @@ Examples:
   maniple run taskbench -type nearest -radix 5 -and -type tree -width 8
   maniple run taskbench -kernel memory_bound -scratch 65536 -iter 16 -width 4
   maniple run taskbench --workers 1 -type dom -vv
-  maniple run taskbench --check -type spread -steps 100  prove that the run was right";
+  maniple run taskbench --check -type spread -steps 100   prove it right";
 
 /// The flags, and examples.
 #[must_use]
