@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use maniple_realm::transfer::{self, Dangling, Transfer, TransferError};
 use maniple_realm::{After, Event, Fault};
-use maniple_record::{Kind, OperationNumber};
+use maniple_record::{Kind, LaunchNumber, OperationNumber};
 use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
 use maniple_space::{AnyRect, Rect};
 use smallvec::SmallVec;
@@ -78,6 +78,13 @@ pub(crate) struct Zeroing {
     bound: Bound,
     operation: FillOperation,
     promised: Promised,
+}
+
+impl Zeroing {
+    /// The number of its launch, while a record is kept.
+    pub(crate) fn recorded(&self) -> Option<LaunchNumber> {
+        self.promised.recorded
+    }
 }
 
 fn fill_with_zero(Renewed { region, fields, state }: Renewed) -> (Bound, FillOperation) {

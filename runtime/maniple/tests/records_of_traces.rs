@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use maniple::mapper::DefaultMapper;
 use maniple::prelude::*;
-use maniple::record::{Kind, OperationNumber, Record, check};
+use maniple::record::{Graph, Kind, OperationNumber, Record, check};
 
 use maniple::{Future, IntoArgument};
 
@@ -211,6 +211,30 @@ fn what_is_launched_after_replays_comes_after_all_of_them_and_they_after_what_wa
             let earlier = before(&record, takes[step + 1]);
             assert!(keeps.iter().all(|keep| earlier.contains(keep)));
         }
+    }
+}
+
+#[test]
+fn launches_that_are_replayed_are_drawn_behind_those_that_their_nodes_wait_for() {
+    let records = prove(5, async |cx, cells| {
+        (0..8).for_each(|_| drop(cx.trace("step", |cx| cells.step(cx, 2))));
+        cx.launch(look(&cells.all));
+        Ok(())
+    });
+    for record in records {
+        let graph = Graph::of_launches(&record, false);
+        let name = |node: usize| graph.nodes[node].label[0].as_str();
+        let before = |node: usize| -> Vec<&str> {
+            graph.edges.iter().filter(|edge| edge.to == node).map(|edge| name(edge.from)).collect()
+        };
+        let last = |wanted: &str| (0..graph.nodes.len()).rfind(|&node| name(node) == wanted).unwrap();
+        assert_eq!(before(last("blur")), ["keep"]);
+        assert_eq!(before(last("keep")), ["blur"]);
+        assert_eq!(before(last("look")), ["end of trace"]);
+        assert_eq!(before(last("end of trace")), ["trace"]);
+        assert_eq!(before(last("trace")), ["keep"]);
+        // Nothing is drawn beside the steps: each follows upon the one before.
+        assert_eq!(graph.edges.len(), graph.nodes.len() - 1, "{}", graph.to_dot());
     }
 }
 

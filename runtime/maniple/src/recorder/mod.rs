@@ -69,24 +69,34 @@ impl Recorder {
         number
     }
 
-    /// Records where the launches end that are traced since this one: who would depend on it depends on that from now on.
-    pub(crate) fn end_trace(&self, beginning: LaunchNumber) {
-        let mut recording = self.0.lock();
-        let record = &mut recording.record;
-        let Some(parent) = record.launch(beginning).map(|launch| launch.parent) else { return };
-        let traced =
-            record.numbered_launches().filter(|(number, launch)| *number >= beginning && launch.parent == parent);
-        let after = traced.map(|(on, _)| Dependence { on, because: Because::Fence }).collect();
-        let end = record.next_launch();
-        let name = "end of trace".to_owned();
-        record.launches.push(Launch { parent, name, points: 1, requirements: Vec::new(), after });
-        recording.ends_of_traces.insert(beginning, end);
+    /// Records something that is no launch of the program's, and stands for a moment after some launches of a task and before others.
+    pub(crate) fn fence(
+        &self,
+        parent: OperationNumber,
+        name: &str,
+        after: impl IntoIterator<Item = LaunchNumber>,
+    ) -> LaunchNumber {
+        let after = after.into_iter().map(|on| Dependence { on, because: Because::Fence }).collect();
+        let record = &mut self.0.lock().record;
+        let number = record.next_launch();
+        record.launches.push(Launch { parent, name: name.to_owned(), points: 1, requirements: Vec::new(), after });
+        number
+    }
+
+    /// Records where the launches of a task end that are traced since this one. Who comes after the trace depends on that.
+    pub(crate) fn end_trace(&self, parent: OperationNumber, beginning: LaunchNumber) {
+        let end = self.fence(parent, "end of trace", []);
+        self.0.lock().ends_of_traces.insert(beginning, end);
+    }
+
+    /// What stands for the end of a launch, if that is where launches begin that are traced: else itself.
+    pub(crate) fn end_of_trace(&self, launch: LaunchNumber) -> LaunchNumber {
+        self.0.lock().ends_of_traces.get(&launch).copied().unwrap_or(launch)
     }
 
     /// Records that a launch is mapped after another one.
     pub(crate) fn depends(&self, launch: LaunchNumber, on: LaunchNumber, because: Because) {
         let mut recording = self.0.lock();
-        let on = recording.ends_of_traces.get(&on).copied().unwrap_or(on);
         let index = launch.0.checked_sub(recording.record.first_launch.0);
         let after = index.and_then(|index| recording.record.launches.get_mut(index as usize));
         let (dependence, after) = (Dependence { on, because }, after.map(|launch| &mut launch.after));
@@ -352,10 +362,17 @@ impl RuntimeCore {
         Some(recorder.launch(launch(parent), completion))
     }
 
+    /// Records that what a task launches is no longer traced, as it was since this launch.
+    pub(crate) fn record_end_of_trace(&self, parent: Option<OperationNumber>, beginning: Option<LaunchNumber>) {
+        if let (Some(recorder), Some(parent), Some(beginning)) = (&self.recorder, parent, beginning) {
+            recorder.end_trace(parent, beginning);
+        }
+    }
+
     /// Records that a launch is mapped after another one.
     pub(crate) fn record_dependence(&self, launch: Option<LaunchNumber>, on: Option<LaunchNumber>, because: Because) {
         if let (Some(recorder), Some(launch), Some(on)) = (&self.recorder, launch, on) {
-            recorder.depends(launch, on, because);
+            recorder.depends(launch, recorder.end_of_trace(on), because);
         }
     }
 }

@@ -21,6 +21,7 @@ mod recorded;
 mod recording;
 mod replay;
 mod session;
+mod session_record;
 mod staged;
 mod stream;
 mod template;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use maniple_realm::Event;
 use maniple_realm::graph::{Edge, Predecessors};
-use maniple_record::{Because, Dependence, Kind, Launch, LaunchNumber, OperationNumber, Place, Task};
+use maniple_record::{Because, Kind, LaunchNumber, OperationNumber, Place, Task};
 use parking_lot::Mutex;
 
 use super::recording::{NodeTape, Tape};
@@ -23,8 +23,8 @@ pub(super) struct Recorded {
     recorder: Arc<Recorder>,
     /// The task that launches.
     task: OperationNumber,
-    /// The launch that stands for the session.
-    session: Option<LaunchNumber>,
+    /// What stands for the beginning of the replay among the launches.
+    fence: Option<LaunchNumber>,
     predecessors: Vec<Predecessors>,
     runs: Mutex<Runs>,
 }
@@ -34,6 +34,8 @@ pub(super) struct Recorded {
 struct Runs {
     current: Run,
     before: Run,
+    /// All launches so far.
+    launched: Vec<LaunchNumber>,
     /// All nodes that none came after so far.
     last: BTreeSet<OperationNumber>,
 }
@@ -46,18 +48,16 @@ struct Run {
 
 impl Recorded {
     /// A replay begins, if a record is kept: everything has ended, also who made the values that it finds.
-    pub(super) fn begin(context: &ContextState, template: &Template, session: Option<LaunchNumber>) -> Option<Self> {
+    pub(super) fn begin(context: &ContextState, template: &Template, fence: Option<LaunchNumber>) -> Option<Self> {
         let (recorder, task) = (context.core.recorder.as_ref()?, context.recorded?);
         recorder.stand_still(task, recorder.numbers_of(template.makers()));
         let (recorder, predecessors) = (Arc::clone(recorder), template.graph.predecessors());
-        Some(Self { recorder, task, session, predecessors, runs: Mutex::default() })
+        Some(Self { recorder, task, fence, predecessors, runs: Mutex::default() })
     }
 
     /// A launch is about to be replayed.
     pub(super) fn launch(&self, template: &Template, stage: usize, completion: Event) -> LaunchNumber {
-        let within = self.session.map(|on| Dependence { on, because: Because::Fence });
-        let launch = template.stages[stage].site.recorded(self.task);
-        self.recorder.launch(Launch { after: within.into_iter().collect(), ..launch }, completion)
+        self.recorder.launch(template.stages[stage].site.recorded(self.task), completion)
     }
 
     /// A stage of the current run is about to be opened, when these results are there; the next run's first stage, after the last.
@@ -71,6 +71,8 @@ impl Recorded {
             runs.current.nodes.clear();
         }
         runs.current.launches.push(launch);
+        runs.launched.push(launch);
+        self.fence.iter().for_each(|&fence| self.recorder.depends(launch, fence, Because::Fence));
         let first = nodes.partition_point(|node| (node.stage as usize) < stage);
         for (node, record) in (first..).zip(&nodes[first..]).take_while(|(_, node)| node.stage as usize == stage) {
             let Predecessors { same_run, run_before } = &self.predecessors[node];
@@ -96,10 +98,11 @@ impl Recorded {
         }
     }
 
-    /// All runs have ended.
-    pub(super) fn end(&self) {
-        let last = std::mem::take(&mut self.runs.lock().last);
-        self.recorder.stand_still(self.task, last.into_iter().collect());
+    /// All runs have ended. Gives their launches.
+    pub(super) fn end(&self) -> Vec<LaunchNumber> {
+        let runs = std::mem::take(&mut *self.runs.lock());
+        self.recorder.stand_still(self.task, runs.last.into_iter().collect());
+        runs.launched
     }
 }
 

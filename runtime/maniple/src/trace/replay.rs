@@ -72,7 +72,7 @@ impl Replay {
     pub(super) fn start(
         context: &Arc<ContextState>,
         template: &Arc<Template>,
-        (session, wake): (Option<LaunchNumber>, Wake),
+        (fence, wake): (Option<LaunchNumber>, Wake),
     ) -> (Arc<Self>, Arc<GraphRuns>) {
         let stages = template.stages.len();
         let depth = (LAUNCHES_AHEAD / stages.max(1)).clamp(4, 256).next_power_of_two();
@@ -93,7 +93,7 @@ impl Replay {
             points,
             has_failed: AtomicBool::new(false),
             profiled: context.core.profiler().map(|profiler| Profiled::new(profiler, template, depth)),
-            recorded: Recorded::begin(context, template, session),
+            recorded: Recorded::begin(context, template, fence),
             is_full: AtomicBool::new(false),
             ended: (0..depth).map(|_| AtomicU64::new(0)).collect(),
             next_to_retire: AtomicU64::new(0),
@@ -237,9 +237,9 @@ impl Replay {
         self.run_is_over();
     }
 
-    /// All runs have ended: so it is on record.
-    pub(super) fn record_end(&self) {
-        self.recorded.iter().for_each(Recorded::end);
+    /// All runs have ended: so it is on record, if one is kept, and these are their launches.
+    pub(super) fn record_end(&self) -> Option<Vec<LaunchNumber>> {
+        self.recorded.as_ref().map(Recorded::end)
     }
 
     pub(super) fn has_failed(&self) -> bool {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use maniple_realm::{After, Class, Event, Fault, Spawn};
-use maniple_record::{Because, Dependence, Launch, LaunchNumber};
+use maniple_record::LaunchNumber;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -19,13 +19,14 @@ use smallvec::SmallVec;
 use super::problem::Problem;
 use super::recording::Recording;
 use super::replay::Replay;
+use super::session_record::SessionRecord;
 use super::staged::Staged;
 use super::template::Template;
 use super::trace::Trace;
 use crate::bulk::Zeroing;
 use crate::context::{ContextState, Promised, Stream};
 use crate::future::{Origin, Results};
-use crate::launch::{LaunchSite, Launching};
+use crate::launch::Launching;
 use crate::operation::Operation;
 use crate::task_operation::TaskOperation;
 use maniple_realm::graph::GraphRuns;
@@ -39,6 +40,8 @@ pub(crate) struct Session {
     operation: Option<Arc<Operation>>,
     /// The number of its launch, while a record is kept.
     recorded: Option<LaunchNumber>,
+    /// What of it is on record, from when it begins.
+    record: Option<SessionRecord>,
     /// Whether runs have a length of their own, known from before: those of traces that were found.
     run_length: Option<usize>,
     phase: Phase,
@@ -125,6 +128,7 @@ impl Session {
                 trace,
                 operation: None,
                 recorded: None,
+                record: None,
                 run_length,
                 phase: Phase::Waiting(None),
                 line: VecDeque::new(),
@@ -144,7 +148,7 @@ impl Session {
     /// Everything before the session has been mapped: waits until it has ended.
     pub(crate) fn begin(&mut self, operation: &Arc<Operation>, earlier: &[Event]) {
         self.operation = Some(Arc::clone(operation));
-        self.record_standstill(earlier);
+        self.record = SessionRecord::begin(&self.context, operation, earlier);
         let wake = self.waker();
         self.context.core.realm().when(After::follows(earlier), move |_| wake.wake());
     }
@@ -193,7 +197,8 @@ impl Session {
         match site {
             Ok(site) => {
                 let results = Arc::clone(&results);
-                let recorded = self.record(&site, completion.event());
+                let launch = |parent| site.recorded(parent);
+                let recorded = context.core.record_launch(context.recorded, completion.event(), launch);
                 let staged = Staged { site, launcher, results, completion, recorded };
                 self.arrive(Arrival::Launch(Box::new(staged)));
             }
@@ -204,22 +209,6 @@ impl Session {
             }
         }
         results
-    }
-
-    /// Records a launch, in program order.
-    fn record(&self, site: &LaunchSite, completion: Event) -> Option<LaunchNumber> {
-        let within = self.recorded.map(|on| Dependence { on, because: Because::Fence });
-        self.context.core.record_launch(self.context.recorded, completion, |parent| Launch {
-            after: within.into_iter().collect(),
-            ..site.recorded(parent)
-        })
-    }
-
-    /// Records that everything has ended that was issued, and what these events are the end of.
-    fn record_standstill(&self, ends: &[Event]) {
-        if let (Some(recorder), Some(task)) = (&self.context.core.recorder, self.context.recorded) {
-            recorder.stand_still(task, recorder.numbers_of(ends.iter().copied()));
-        }
     }
 
     /// The token of a launch, if it is the one that a replay expects.
@@ -243,9 +232,7 @@ impl Session {
     /// No more launches come. From now on it counts that the session has not ended.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
-        if let (Some(recorder), Some(beginning)) = (&self.context.core.recorder, self.recorded) {
-            recorder.end_trace(beginning);
-        }
+        self.context.core.record_end_of_trace(self.context.recorded, self.recorded);
         self.context.operation_begins();
         match &self.phase {
             Phase::Waiting(_) => {}
@@ -275,7 +262,7 @@ impl Session {
             match ended {
                 None => {}
                 Some(Ended::Analysed(ends, recording)) => {
-                    self.record_standstill(&ends);
+                    self.record.iter_mut().for_each(|record| record.analysis_ended(&ends));
                     recording.iter().for_each(|recording| self.conclude_recording(recording));
                 }
                 Some(Ended::Replaying(replaying)) => self.conclude_replay(&replaying),
@@ -375,7 +362,8 @@ impl Session {
         };
         if let Some(template) = found {
             drop(trace);
-            let (replay, runs) = Replay::start(&self.context, &template, (self.recorded, self.waker()));
+            let fence = self.record.as_ref().map(SessionRecord::fence);
+            let (replay, runs) = Replay::start(&self.context, &template, (fence, self.waker()));
             self.context.set_window(replay.window());
             self.phase = Phase::Replaying(Replaying { replay, runs, run: 0, stage: 0 });
         } else if trace.wants_recording() {
@@ -426,6 +414,7 @@ impl Session {
         let context = Arc::clone(&self.context);
         let producers = Results::producers(launcher.sources());
         let promised = Promised { completion, recorded };
+        self.record_analysed(recorded);
         let taped = match &self.phase {
             Phase::Recording(recording, _) => {
                 if site.bounds.iter().any(|bound| context.is_borrowed(bound)) {
@@ -452,6 +441,12 @@ impl Session {
         operation.release();
     }
 
+    fn record_analysed(&mut self, launch: Option<LaunchNumber>) {
+        if let (Some(record), Some(launch)) = (&mut self.record, launch) {
+            record.analysed(launch);
+        }
+    }
+
     /// Fields that took the ids of freed ones start as zero, which no template does. Gives them back if they have to wait.
     fn zero(&mut self, zeroing: Box<Zeroing>) -> Option<Box<Zeroing>> {
         match &self.phase {
@@ -467,6 +462,7 @@ impl Session {
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
         self.context.operation_begins();
+        self.record_analysed(zeroing.recorded());
         let operation = self.context.zero_in(&mut self.inner, *zeroing);
         operation.release();
         None
@@ -491,7 +487,9 @@ impl Session {
         let Replaying { replay, runs, run, stage } = replaying;
         let template = &replay.template;
         template.guard(false);
-        replay.record_end();
+        if let (Some(record), Some(launched)) = (&mut self.record, replay.record_end()) {
+            record.replay_ended(launched);
+        }
         self.context.set_window(usize::MAX);
         let sequence = self.next_sequence;
         self.next_sequence += template.stages.len() as u64;
@@ -516,8 +514,8 @@ impl Session {
     /// All is done: what comes after the session may begin.
     fn finish(&mut self) {
         if let Some(operation) = self.operation.take() {
-            if let (Some(recorder), Some(task)) = (&self.context.core.recorder, self.context.recorded) {
-                recorder.ends_with(recorder.issued_after(task), operation.completion.event());
+            if let Some(record) = self.record.take() {
+                record.end(operation.completion.event());
             }
             operation.mark_mapped();
             operation.retire(Ok(()));
