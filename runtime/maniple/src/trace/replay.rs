@@ -293,22 +293,22 @@ impl Replay {
 
     fn run_task(&self, run: u64, task: &TaskNode, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         let core = &self.context.core;
-        let stage = &self.template.stages[task.stage as usize];
         let launched = self.launched(run, task.stage);
-        let name = stage.site.name();
+        let name = &*task.name;
         let started = task.profile.then(|| core.now_ns());
         let call = LeafCall {
             task: name,
             point: task.point,
-            domain: stage.site.domain,
+            domain: task.domain,
             processor: context.processor(),
             regions: &task.regions,
             arguments: &launched.arguments,
             taken: RefCell::default(),
         };
-        let shown = stage.site.shown_point(task.point);
-        let value = fault::catch(|| (task.body)(&call)).map_err(|fault| Error::of_fault(&fault, name, shown)).flatten();
-        let value = value.map_err(|error| error.of_task(name, shown));
+        let shown = || self.template.stages[task.stage as usize].site.shown_point(task.point);
+        let value =
+            fault::catch(|| (task.body)(&call)).map_err(|fault| Error::of_fault(&fault, name, shown())).flatten();
+        let value = value.map_err(|error| error.of_task(name, shown()));
         if let Some(started) = started {
             let profile = TaskProfile { processor: context.processor(), started, ended: core.now_ns() };
             self.context.report(name, &profile);

@@ -6,7 +6,7 @@ use maniple_mapper::InstanceId;
 use maniple_realm::graph::{Edge, Graph, GraphSpec, NodeSpec};
 use maniple_realm::transfer::Transfer;
 use maniple_realm::{Event, EventStatus, Realm};
-use maniple_space::AnyPoint;
+use maniple_space::{AnyPoint, AnyRect};
 
 use super::content::{Entry, Fit, makers_of};
 use super::problem::Problem;
@@ -52,6 +52,9 @@ pub(super) struct TaskNode {
     pub(super) index: usize,
     pub(super) body: LeafBody,
     pub(super) profile: bool,
+    /// Copies of what the launch site knows, where no launching task counts references.
+    pub(super) name: Box<str>,
+    pub(super) domain: AnyRect,
     pub(super) regions: Box<[PhysicalRegion]>,
 }
 
@@ -96,7 +99,9 @@ impl Template {
                     let body = Arc::clone(body);
                     let (profile, mut regions) = (mapping.profile, physical.clone().into_boxed_slice());
                     regions.iter_mut().for_each(PhysicalRegion::locate);
-                    Node::Task(Box::new(TaskNode { stage: node.stage, point, index, body, profile, regions }))
+                    let site = &stages[node.stage as usize].site;
+                    let (stage, name, domain) = (node.stage, site.name().into(), site.domain);
+                    Node::Task(Box::new(TaskNode { stage, point, index, body, profile, name, domain, regions }))
                 }
             })
         });
