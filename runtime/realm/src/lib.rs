@@ -78,7 +78,7 @@ pub use event::{After, Event, EventStatus, UserEvent};
 pub use fault::Fault;
 pub use operation::{Class, GroupId, Spawn, Target, Work};
 #[doc(hidden)]
-pub use prefetch::prefetch_for_writing;
+pub use prefetch::{prefetch_for_reading, prefetch_for_writing};
 pub use realm::{Realm, RealmBuilder, RealmError};
 pub use reservation::{Mode, Reservation};
 pub use worker::WorkerContext;

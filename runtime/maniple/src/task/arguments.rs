@@ -53,7 +53,12 @@ impl Arguments {
 
     /// They are about to be replaced.
     pub(crate) fn prefetch(&self) {
-        prefetch_for_writing(Arc::as_ptr(&self.values).cast::<u8>());
+        prefetch_for_writing(self.address());
+    }
+
+    /// Where the values are, for a hint.
+    pub(crate) fn address(&self) -> *const u8 {
+        Arc::as_ptr(&self.values).cast()
     }
 
     /// Leaves the memory to a later launch, if nobody looks at the values any more.

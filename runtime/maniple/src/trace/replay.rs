@@ -2,11 +2,13 @@
 
 use std::cell::{RefCell, UnsafeCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::graph::{GraphRuns, GraphWork, Place};
-use maniple_realm::{After, EventStatus, Fault, UserEvent, WorkerContext, fault, prefetch_for_writing};
+use maniple_realm::{
+    After, EventStatus, Fault, UserEvent, WorkerContext, fault, prefetch_for_reading, prefetch_for_writing,
+};
 use maniple_record::LaunchNumber;
 use smallvec::SmallVec;
 
@@ -49,10 +51,13 @@ pub(super) struct Replay {
     wake: Wake,
 }
 
-/// A launch that is being replayed.
+/// A launch that is being replayed. In a line of its own, which goes from the launching core to the workers' and back.
 #[derive(Default)]
+#[repr(align(64))]
 struct LaunchSlot {
     launched: UnsafeCell<Option<Launched>>,
+    /// Where the arguments are, for whoever may look at nothing else yet.
+    arguments: AtomicPtr<u8>,
     has_failed: AtomicBool,
 }
 
@@ -138,7 +143,8 @@ impl Replay {
             Results::new(self.context.core.realm(), origin, domain, Completion::on_demand(), sources.collect())
         };
         // SAFETY: the slot's last run has ended, and the stage of this one is not open.
-        let results = match unsafe { &mut *slot.launched.get() } {
+        let launched = unsafe { &mut *slot.launched.get() };
+        let results = match launched {
             Some(old) => {
                 match Arc::get_mut(&mut old.results) {
                     Some(results) => results.renew(launcher.sources()),
@@ -149,13 +155,16 @@ impl Replay {
                 std::mem::swap(&mut old.arguments, launcher.arguments_mut());
                 Arc::clone(&old.results)
             }
-            empty @ None => {
+            None => {
                 let results = new();
                 let arguments = std::mem::replace(launcher.arguments_mut(), Arguments::none());
-                *empty = Some(Launched { arguments, results: Arc::clone(&results), promised: None });
+                *launched = Some(Launched { arguments, results: Arc::clone(&results), promised: None });
                 results
             }
         };
+        if let Some(launched) = launched {
+            slot.arguments.store(launched.arguments.address().cast_mut(), Ordering::Relaxed);
+        }
         let number = self.recorded.as_ref().map(|recorded| {
             results.recorded_by(self.context.core.recorder.as_ref());
             recorded.launch(&self.template, stage, results.completion())
@@ -349,6 +358,16 @@ impl GraphWork for Replay {
                 }
                 Ok(())
             }
+        }
+    }
+
+    fn expect(&self, Place { node, run }: Place) {
+        if let Node::Task(task) = &self.template.nodes[node as usize] {
+            prefetch_for_reading(self.slot(run, task.stage as usize).arguments.load(Ordering::Relaxed));
+            // Likely the one after that.
+            let next = task.stage as usize + 1;
+            let (run, next) = if next < self.template.stages.len() { (run, next) } else { (run + 1, 0) };
+            prefetch_for_reading(self.slot(run, next));
         }
     }
 

@@ -157,6 +157,9 @@ impl Active {
                     // Whoever armed it for the next run did so on another core, and we are about to count down there.
                     prefetch_for_writing(&self.slot(run + 1).words[place]);
                     self.step(lane, &mut cursor, ahead == 0, is_thief);
+                    if !is_thief {
+                        self.expect(&cursor);
+                    }
                     return Some(Claimed { run, place, poisoned, manner: self.gate(run, node.stage).manner() });
                 }
                 state = State::Gone;
@@ -170,6 +173,15 @@ impl Active {
             self.step(lane, &mut cursor, ahead == 0, is_thief);
         }
         None
+    }
+
+    /// The node will probably be run soon, by this worker: what was launched for it comes from another core meanwhile.
+    #[inline]
+    fn expect(&self, cursor: &Cursor) {
+        let (run, node) = (cursor.run, &self.graph.nodes[cursor.place()]);
+        if self.gate(run, node.stage).is_open(run as u32) {
+            self.work.expect(Place { node: node.index, run });
+        }
     }
 
     /// Whether the first unclaimed node of a lane is ready, and the caller's to run: see [`claim`](Self::claim).

@@ -69,6 +69,9 @@ pub trait GraphWork: Send + Sync + 'static {
     /// Called instead of [`run`](Self::run) when something that the node needs has failed.
     fn poisoned(&self, place: Place, fault: &Arc<Fault>);
 
+    /// The worker that asks will probably run this node next. A hint, which may come late: the node may have been run by another.
+    fn expect(&self, _place: Place) {}
+
     /// All nodes of a stage have ended, and were not passed over.
     fn stage_ended(&self, run: u64, stage: u32);
 
