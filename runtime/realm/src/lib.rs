@@ -75,6 +75,7 @@ pub mod worker;
 pub use barrier::{Barrier, BarrierError};
 pub use event::{After, Event, EventStatus, UserEvent};
 pub use fault::Fault;
+pub use operation::job::Job;
 pub use operation::{Class, GroupId, Spawn, Target, Work};
 pub use realm::{Realm, RealmBuilder, RealmError};
 pub use reservation::{Mode, Reservation};

@@ -9,6 +9,7 @@ use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
 use crate::fault::Fault;
 use crate::machine::{Machine, MemoryId, ProcessorId};
 use crate::memory::MemoryPool;
+use crate::operation::job::Job;
 use crate::operation::{GroupId, Outcome, Spawn, Work};
 use crate::profile::Profiler;
 use core::Keeper;
@@ -288,6 +289,19 @@ impl Realm {
     /// at once.
     pub fn spawn<'a, W: Work>(&self, spawn: impl Into<Spawn<'a>>, work: W) -> Event {
         self.core.spawn(spawn.into(), work)
+    }
+
+    /// Queues a job: on a worker with that worker, which runs the last one first, while others steal the oldest; elsewhere for any worker. If
+    /// the realm goes down before the job was run, it is dropped.
+    #[inline]
+    pub fn queue_job(&self, job: Arc<dyn Job>) {
+        self.core.queue_job(job);
+    }
+
+    /// The number of the worker that this thread is, from 0, if it is one of this realm's.
+    #[inline]
+    pub fn current_worker(&self) -> Option<usize> {
+        self.core.local().map(|local| local.index)
     }
 
     /// Polls `future` on workers once its preconditions have triggered, and gives the event of its end. While the
