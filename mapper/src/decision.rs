@@ -24,6 +24,20 @@ pub struct TaskMapping {
     pub priority: i32,
     /// Whether the mapper wants to hear when and where the task ran ([`crate::Mapper::task_profiled`]).
     pub profile: bool,
+    /// How long the decision holds.
+    pub validity: Validity,
+}
+
+/// How long a decision about a task holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Validity {
+    /// For this task. The mapper is asked again for the next.
+    Once,
+    /// For the same point of every later launch that is the same but for its arguments: by the same parent, of the same task, over the same domain,
+    /// with the same data and tag. The runtime may keep the instances that it chose, and the slices of the launch, and asks again when it
+    /// pleases. A choice that is never to be an instance that exists ([`Reuse::Never`]) does not hold.
+    #[default]
+    WhileUnchanged,
 }
 
 /// Where the data of one requirement shall be.

@@ -29,7 +29,9 @@ mod logging_mapper;
 mod mapper;
 mod random_mapper;
 
-pub use decision::{Columns, Extent, InstanceChoice, ReductionPlace, RequirementMapping, Reuse, Slice, TaskMapping};
+pub use decision::{
+    Columns, Extent, InstanceChoice, ReductionPlace, RequirementMapping, Reuse, Slice, TaskMapping, Validity,
+};
 pub use default_mapper::DefaultMapper;
 pub use info::{
     InstanceId, InstanceInfo, MappingContext, MappingFailure, RequirementInfo, TaskInfo, TaskProfile, VariantInfo,

@@ -4,7 +4,7 @@ use maniple_realm::machine::{Machine, ProcessorId};
 
 use crate::{
     InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation, RequirementInfo, RequirementMapping, Slice,
-    TaskInfo, TaskMapping, TaskProfile,
+    TaskInfo, TaskMapping, TaskProfile, Validity,
 };
 
 /// Passes every question on to another mapper and hands question and answer to a sink, one line each. That everything that is ready is to be
@@ -118,6 +118,10 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
 
     fn priority(&mut self, task: &TaskInfo<'_>) -> i32 {
         self.inner.priority(task)
+    }
+
+    fn validity(&mut self, task: &TaskInfo<'_>) -> Validity {
+        self.inner.validity(task)
     }
 
     fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {

@@ -5,7 +5,7 @@ use maniple_region::Privilege;
 
 use crate::{
     InstanceChoice, InstanceInfo, MappingContext, MappingFailure, ReductionPlace, RequirementInfo, RequirementMapping,
-    Slice, TaskInfo, TaskMapping, TaskProfile,
+    Slice, TaskInfo, TaskMapping, TaskProfile, Validity,
 };
 
 /// Decides where tasks run and where data lives. It can make a program slow, never wrong: the runtime checks every answer.
@@ -70,15 +70,16 @@ pub trait Mapper: Send {
 
     /// Decides everything about one task.
     ///
-    /// By default asks [`select_processor`](Self::select_processor), [`select_variant`](Self::select_variant), and for each requirement
-    /// [`map_requirement`](Self::map_requirement).
+    /// By default asks [`select_processor`](Self::select_processor), [`select_variant`](Self::select_variant), for each requirement
+    /// [`map_requirement`](Self::map_requirement), and [`priority`](Self::priority); the decision holds as [`validity`](Self::validity) says.
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
         let processor = self.select_processor(task, context.machine());
         let variant = self.select_variant(task, processor, context.machine());
         let requirements = (0..task.requirements.len())
             .map(|requirement| self.map_requirement(task, requirement, (processor, variant), context))
             .collect();
-        TaskMapping { processor, pinned: false, variant, requirements, priority: self.priority(task), profile: false }
+        let (priority, validity) = (self.priority(task), self.validity(task));
+        TaskMapping { processor, pinned: false, variant, requirements, priority, profile: false, validity }
     }
 
     /// Says where the data of one requirement of a task shall be.
@@ -128,6 +129,14 @@ pub trait Mapper: Send {
     /// The priority of a task; higher ones run first. 0 by default.
     fn priority(&mut self, _task: &TaskInfo<'_>) -> i32 {
         0
+    }
+
+    /// How long a decision about a task holds. Decisions that hold make the launches of a loop several times as fast.
+    ///
+    /// By default for as long as the same is launched: a mapper that would decide otherwise the next time, because it balances loads or draws
+    /// lots, says [`Validity::Once`].
+    fn validity(&mut self, _task: &TaskInfo<'_>) -> Validity {
+        Validity::WhileUnchanged
     }
 
     /// Picks which of the operations that could be mapped now, oldest first, are mapped now: indices into `ready`. The others are asked
@@ -230,6 +239,10 @@ impl<M: Mapper + ?Sized> Mapper for Box<M> {
 
     fn priority(&mut self, task: &TaskInfo<'_>) -> i32 {
         (**self).priority(task)
+    }
+
+    fn validity(&mut self, task: &TaskInfo<'_>) -> Validity {
+        (**self).validity(task)
     }
 
     fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {

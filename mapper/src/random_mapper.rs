@@ -6,7 +6,7 @@ use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
 
 use crate::{
     Columns, Extent, InstanceChoice, InstanceInfo, Mapper, MappingContext, ReadyOperation, ReductionPlace,
-    RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping,
+    RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, Validity,
 };
 
 /// An adversary: every decision is drawn at random from all that are allowed. Whatever it does, programs must give the same results.
@@ -112,6 +112,7 @@ impl Mapper for RandomMapper {
             requirements,
             priority: self.random.i32(-2..=2),
             profile: false,
+            validity: Validity::Once,
         }
     }
 

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use maniple_mapper::{
     Columns, DefaultMapper, Extent, InstanceChoice, InstanceInfo, LoggingMapper, Mapper, MappingContext, RandomMapper,
-    ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, TaskInfo, TaskMapping, VariantInfo,
+    ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, TaskInfo, TaskMapping, Validity,
+    VariantInfo,
 };
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::{Affinity, Machine, MemoryId, MemoryKind, ProcessorId, ProcessorKind};
@@ -188,6 +189,7 @@ fn a_mapping_is_a_short_line() {
         requirements: vec![RequirementMapping::Instance(choices), RequirementMapping::Virtual],
         priority: 2,
         profile: false,
+        validity: Validity::Once,
     };
     let expected = "processor 1, variant 0, priority 2: \
                     memory 0, the whole | the part, made for it | the part | memory 2, all fields; virtual";

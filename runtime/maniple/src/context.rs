@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::{Machine, ProcessorId};
@@ -19,6 +19,7 @@ use crate::block_on::block_on;
 use crate::error::{Error, Result};
 use crate::future::Results;
 use crate::inline::InlineUses;
+use crate::launch::Sites;
 use crate::logical::LogicalTree;
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
@@ -76,6 +77,8 @@ pub(crate) struct ContextState {
     waiter: Mutex<Option<(usize, UserEvent)>>,
     has_waiter: AtomicBool,
     launched: Mutex<Launched>,
+    /// What is known of launches that repeat; made with the first one.
+    sites: OnceLock<Arc<Sites>>,
     /// Locked for as long as a launch takes, before the stream.
     pub(crate) tracing: Mutex<Tracing>,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
@@ -183,8 +186,17 @@ impl ContextState {
             waiter: Mutex::new(None),
             has_waiter: AtomicBool::new(false),
             launched: Mutex::default(),
+            sites: OnceLock::new(),
             tracing: Mutex::default(),
             replay_window: AtomicUsize::new(usize::MAX),
+        })
+    }
+
+    pub(crate) fn sites(&self) -> &Sites {
+        self.sites.get_or_init(|| {
+            let sites = Arc::default();
+            self.core.register_sites(&sites);
+            sites
         })
     }
 
@@ -214,6 +226,9 @@ impl ContextState {
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
     pub(crate) fn forget(&self, tree: TreeId) {
         self.forget_traces_of(tree);
+        if let Some(sites) = self.sites.get() {
+            sites.forget_tree(tree);
+        }
         self.created.lock().remove(&tree);
         self.stream.lock().trees.remove(&tree);
     }
@@ -602,6 +617,9 @@ impl ContextState {
         let launched = std::mem::take(&mut self.launched.lock().results);
         // Operations know their context, and its stream knows them: let go of them, or neither would ever be freed.
         *self.tracing.lock() = Tracing::default();
+        if let Some(sites) = self.sites.get() {
+            sites.clear();
+        }
         let closed = Stream { is_closed: true, ..Stream::default() };
         let stream = std::mem::replace(&mut *self.stream.lock(), closed);
         drop(stream);

@@ -19,7 +19,6 @@ use crate::mapping::answer::check_requirement;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{LockedStates, PointError, PointMapping};
 use crate::operation::{Mappable, Operation};
-use crate::physical::movement::Preconditions;
 use crate::recorder;
 use crate::regions::Region;
 use crate::runtime::{Chance, RuntimeCore};
@@ -140,8 +139,8 @@ impl InlineOperation {
             reduces_twice: &[false],
             issuing: Issuing::Live,
         };
-        let chosen = placed.choose(&mut states, &[mapping])?;
-        let mut after = Preconditions::all(&placed.prepare(&mut states, &chosen));
+        let (chosen, refills) = placed.choose(&mut states, &[mapping])?;
+        let mut after = placed.prepare(&mut states, &chosen, &refills);
         after.follow(self.barrier);
         let ready = core.realm().merge(after.after());
         // The use ends with the mapping's release, and not before the data was there.

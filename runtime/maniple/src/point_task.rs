@@ -9,14 +9,15 @@ use maniple_realm::profile::Tag;
 use maniple_realm::{After, Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
 use maniple_record::{LaunchNumber, OperationNumber, Place};
 use maniple_region::{LogicalRegion, Privilege};
-use maniple_space::AnyPoint;
 use smallvec::SmallVec;
 
 use crate::context::{Context, ContextState, HeldRegion};
 use crate::error::{Error, Result};
+use crate::mapping::decisions::MappedPoint;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
 use crate::physical::movement::Preconditions;
+use crate::physical::places::Places;
 use crate::physical::state::{Instances, RegionState, Sink};
 use crate::recorder;
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
@@ -27,57 +28,56 @@ use crate::task_operation::TaskState;
 pub(crate) struct PointTask {
     pub(crate) state: Arc<TaskState>,
     pub(crate) operation: Arc<Operation>,
-    pub(crate) point: AnyPoint,
-    pub(crate) index: usize,
-    pub(crate) variant: usize,
-    pub(crate) processor: ProcessorId,
-    pub(crate) profile: bool,
-    pub(crate) is_virtual: bool,
+    pub(crate) mapped: Arc<MappedPoint>,
     /// The number of its beginning, while a record is kept.
     pub(crate) recorded: Option<OperationNumber>,
-    pub(crate) regions: SmallVec<[PhysicalRegion; 4]>,
 }
 
 impl PointTask {
     /// What a profile says of it.
     fn tag(&self) -> Tag {
-        self.state.labels.map_or(Tag::NONE, |labels| labels.task(self.index))
+        self.state.labels.map_or(Tag::NONE, |labels| labels.task(self.mapped.index))
+    }
+
+    fn body(&self) -> &Body {
+        self.state.site.definition.body(self.mapped.mapping.variant)
     }
 }
 
 /// A point whose body launches nothing.
-pub(crate) struct LeafTask(Box<PointTask>);
+pub(crate) struct LeafTask(PointTask);
 
 impl LeafTask {
     /// Hands the point to the machine. The event is the body's end.
     pub(crate) fn issue(task: PointTask, (target, priority): (Target, i32), after: &Preconditions) -> Event {
         let core = Arc::clone(&task.state.context.core);
         let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(after.after()) };
-        core.realm().spawn(spawn, Self(Box::new(task)))
+        core.realm().spawn(spawn, Self(task))
     }
 
     fn call(&self, processor: ProcessorId) -> Result<Value> {
-        let task = &*self.0;
-        let Body::Leaf(body) = task.state.launch.definition.body(task.variant) else {
-            return Err(Error::launch(task.state.name(), "its variant is no leaf"));
+        let PointTask { state, mapped, .. } = &self.0;
+        let Body::Leaf(body) = self.0.body() else {
+            return Err(Error::launch(state.name(), "its variant is no leaf"));
         };
         let call = LeafCall {
-            task: task.state.name(),
-            point: task.point,
-            domain: task.state.launch.domain,
+            task: state.name(),
+            point: mapped.point,
+            domain: state.site.domain,
             processor,
-            regions: &task.regions,
-            arguments: &task.state.launch.arguments,
+            regions: &mapped.physical,
+            arguments: &state.arguments,
             taken: RefCell::default(),
         };
-        let outcome = fault::catch(|| body(&call)).map_err(|fault| task.state.blame_fault(&fault, task.point));
-        outcome.flatten().map_err(|error| task.state.blame(error, task.point))
+        let outcome = fault::catch(|| body(&call)).map_err(|fault| state.blame_fault(&fault, mapped.point));
+        outcome.flatten().map_err(|error| state.blame(error, mapped.point))
     }
 
     fn end(self, value: Result<Value>) {
-        let PointTask { state, operation, index, regions, .. } = *self.0;
+        let PointTask { state, operation, mapped, .. } = self.0;
+        let index = mapped.index;
         // Instances go before anybody hears of the end: who waits for room finds it.
-        drop(regions);
+        drop(mapped);
         state.context.core.task_ended();
         state.point_ended(&operation, index, value);
     }
@@ -86,7 +86,7 @@ impl LeafTask {
 impl Work for LeafTask {
     fn run(self, worker: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         let core = Arc::clone(&self.0.state.context.core);
-        let started = self.0.profile.then(|| core.now_ns());
+        let started = self.0.mapped.mapping.profile.then(|| core.now_ns());
         let value = self.call(worker.processor());
         if let Some(started) = started {
             let profile = TaskProfile { processor: worker.processor(), started, ended: core.now_ns() };
@@ -98,7 +98,7 @@ impl Work for LeafTask {
     }
 
     fn poisoned(self, _: &WorkerContext<'_>, fault: &Arc<Fault>) {
-        let error = self.0.state.blame_fault(fault, self.0.point);
+        let error = self.0.state.blame_fault(fault, self.0.mapped.point);
         self.end(Err(error));
     }
 }
@@ -118,18 +118,18 @@ impl ContextTask {
         let core = Arc::clone(&task.state.context.core);
         let realm = core.realm();
         let done = realm.user_event();
-        let inner = task.state.launch.definition.variants()[task.variant].is_inner;
+        let inner = task.state.site.definition.variants()[task.mapped.mapping.variant].is_inner;
         // An inner task does not look at its data: it starts at once, and those that it launches wait instead, each for what it uses.
         let (start, ready): (_, SmallVec<[Event; 4]>) = match inner {
             true => (start, data.iter().map(|after| core.merged(after.after())).collect()),
             false => (start.and(&Preconditions::all(data)), data.iter().map(|_| Event::NONE).collect()),
         };
-        let (state, operation, index, point) =
-            (Arc::clone(&task.state), Arc::clone(&task.operation), task.index, task.point);
-        let is_virtual = task.is_virtual;
+        let (state, operation) = (Arc::clone(&task.state), Arc::clone(&task.operation));
+        let (index, point) = (task.mapped.index, task.mapped.point);
+        let is_virtual = task.mapped.chosen.is_virtual();
         core.record_end_after(task.recorded, &ready);
         let borrowed: Vec<PhysicalRegion> =
-            task.regions.iter().filter(|region| region.is_borrowed()).cloned().collect();
+            task.mapped.physical.iter().filter(|region| region.is_borrowed()).cloned().collect();
         let slot = Arc::new(parking_lot::Mutex::new(None));
         let filled = Arc::clone(&slot);
         let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(start.after()) };
@@ -195,34 +195,36 @@ fn finish(
 }
 
 /// Runs a body with a context of its own, waits for all that it launched, and puts its data where its parent wants it.
-async fn run_in_context(mut task: PointTask, ready: &[Event]) -> Result<Value> {
-    task.regions.iter_mut().for_each(PhysicalRegion::lend);
+async fn run_in_context(task: PointTask, ready: &[Event]) -> Result<Value> {
+    let (point, mut regions) = (task.mapped.point, task.mapped.physical.clone());
+    regions.iter_mut().for_each(PhysicalRegion::lend);
     let parent = Arc::clone(&task.state.context);
     let (core, name) = (Arc::clone(&parent.core), task.state.name().to_owned());
-    let Body::Context(body) = task.state.launch.definition.body(task.variant) else {
+    let Body::Context(body) = task.body() else {
         return Err(Error::launch(&name, "its variant is a leaf"));
     };
-    let held = task.regions.iter().zip(ready).flat_map(|(physical, ready)| held(physical, *ready)).collect::<Vec<_>>();
+    let held = regions.iter().zip(ready).flat_map(|(physical, ready)| held(physical, *ready)).collect::<Vec<_>>();
     for state in &held {
         core.register(&state.state);
     }
-    let shown = task.state.launch.index_launch.then_some(task.point);
-    let context = ContextState::new(&core, (&name, shown, task.recorded), task.processor, parent.depth + 1, held);
-    let regions: Arc<[LogicalRegion]> = task.regions.iter().map(|physical| physical.region.clone()).collect();
+    let shown = task.state.site.shown_point(point);
+    let processor = task.mapped.mapping.processor;
+    let context = ContextState::new(&core, (&name, shown, task.recorded), processor, parent.depth + 1, held);
+    let regions: Arc<[LogicalRegion]> = regions.iter().map(|physical| physical.region.clone()).collect();
     let call = ContextCall {
         context: Context { state: Arc::clone(&context) },
-        point: task.point,
-        domain: task.state.launch.domain,
+        point,
+        domain: task.state.site.domain,
         regions,
-        arguments: task.state.launch.arguments.clone(),
+        arguments: task.state.arguments.clone(),
     };
     // A panic in the body must not skip what comes after it.
     let value = match fault::catch(|| body(call)) {
         Ok(running) => CatchUnwind(running).await,
         Err(fault) => Err(fault),
     };
-    let value = value.map_err(|fault| task.state.blame_fault(&fault, task.point)).flatten();
-    let value = context.close(value.map_err(|error| task.state.blame(error, task.point)));
+    let value = value.map_err(|fault| task.state.blame_fault(&fault, point)).flatten();
+    let value = context.close(value.map_err(|error| task.state.blame(error, point)));
     let _ = core.realm().event_future(context.drained()).await;
     let value = context.conclude(value);
     // Even of a task that failed: what it did launch and change is brought home.
@@ -231,7 +233,7 @@ async fn run_in_context(mut task: PointTask, ready: &[Event]) -> Result<Value> {
     parent.adopt(context.take_created());
     match (value, moved) {
         (Ok(value), Ok(())) => Ok(value),
-        (Ok(_), Err(fault)) => Err(task.state.blame_fault(&fault, task.point)),
+        (Ok(_), Err(fault)) => Err(task.state.blame_fault(&fault, point)),
         (Err(error), _) => Err(error),
     }
 }
@@ -279,6 +281,7 @@ fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
                     in_place: false,
                     homes: &Instances::new(),
                     order: (u64::MAX, 0),
+                    places: &Places::default(),
                 };
                 Analysis::new(core, &mut data, &mut rank, issuer).prepare(&access, &mut after);
             }

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::launch::Launch;
+use crate::launch::{Launch, Sites};
 use crate::mapping::MapperSeat;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::{Movement, Preconditions};
@@ -154,6 +154,7 @@ impl RuntimeBuilder {
             tracing: self.tracing && !self.records,
             automatic_tracing: self.automatic_tracing,
             traces: Mutex::default(),
+            sites: Mutex::default(),
         });
         let idle = Arc::downgrade(&core);
         core.realm.on_idle(move || idle.upgrade().is_some_and(|core| core.feed_one()));
@@ -286,6 +287,8 @@ pub(crate) struct RuntimeCore {
     automatic_tracing: bool,
     /// All traces, whose templates hold on to memory.
     traces: Mutex<Vec<Weak<Mutex<Trace>>>>,
+    /// What contexts know of their launches, which holds on to memory too.
+    sites: Mutex<Vec<Weak<Sites>>>,
 }
 
 impl RuntimeCore {
@@ -344,11 +347,23 @@ impl RuntimeCore {
         traces.push(Arc::downgrade(trace));
     }
 
-    /// Lets go of the instances that only recorded templates still hold. Whether there were any.
-    pub(crate) fn forget_templates(&self) -> bool {
+    /// Remembers what a context knows of its launches.
+    pub(crate) fn register_sites(&self, sites: &Arc<Sites>) {
+        let mut known = self.sites.lock();
+        if known.len() >= 64 && known.len().is_power_of_two() {
+            known.retain(|sites| sites.strong_count() > 0);
+        }
+        known.push(Arc::downgrade(sites));
+    }
+
+    /// Lets go of the instances that only recorded templates and decisions about later launches still hold. Whether there were any.
+    pub(crate) fn forget_what_repeats(&self) -> bool {
+        let sites: Vec<_> = self.sites.lock().iter().filter_map(Weak::upgrade).collect();
+        let decisions = sites.iter().filter(|sites| sites.forget_decisions()).count();
         let traces: Vec<_> = self.traces.lock().iter().filter_map(Weak::upgrade).collect();
         let forget = |trace: &Arc<Mutex<Trace>>| trace.try_lock().is_some_and(|mut trace| trace.forget_templates());
-        traces.iter().filter(|trace| forget(trace)).count() > 0
+        let templates = traces.iter().filter(|trace| forget(trace)).count();
+        decisions + templates > 0
     }
 
     /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.

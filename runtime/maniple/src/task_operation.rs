@@ -4,19 +4,20 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use maniple_mapper::{MappingFailure, RequirementInfo, TaskInfo, TaskMapping};
+use maniple_mapper::{MappingFailure, RequirementInfo, Slice, TaskInfo, TaskMapping};
 use maniple_realm::{Class, Event, Spawn, Target, fault};
-use maniple_record::{Kind, OperationNumber, Task, Usage};
+use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
 use maniple_region::{LogicalRegion, Privilege, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
 
-use crate::context::{Bound, ContextState, Submission};
+use crate::context::{ContextState, Submission};
 use crate::error::{Error, Result};
 use crate::future::{Results, Sources};
-use crate::launch::{Sharing, check_point};
+use crate::launch::{LaunchSite, check_point};
 use crate::mapping::answer::{check_mapping, check_slices};
+use crate::mapping::decisions::MappedPoint;
 use crate::mapping::lookup::Lookup;
-use crate::mapping::point::{Chosen, LockedStates, PointError, PointMapping};
+use crate::mapping::point::{Again, DataPreconditions, LockedStates, PointError, PointMapping, Refills};
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
@@ -24,21 +25,17 @@ use crate::profiling::{LaunchLabels, MAPPING};
 use crate::recorder;
 use crate::runtime::Chance;
 use crate::task::arguments::Arguments;
-use crate::task::{Body, TaskDefinition, Value};
-use crate::trace::{Issuing, PointRecorder, Problem, RecordedPoint, Recording};
+use crate::task::{Body, Value};
+use crate::trace::{Issuing, PointRecorder, Problem, Recording};
 
 /// How often a mapper is asked again about a point that found no room, before the point waits for other tasks to end.
 const MAPPING_ATTEMPTS: usize = 3;
 
 /// What was launched.
 pub(crate) struct TaskLaunch {
-    pub(crate) definition: Arc<TaskDefinition>,
+    pub(crate) site: Arc<LaunchSite>,
     pub(crate) arguments: Arguments,
     pub(crate) sources: Sources,
-    pub(crate) tag: u64,
-    pub(crate) index_launch: bool,
-    pub(crate) domain: AnyRect,
-    pub(crate) sharing: Sharing,
 }
 
 /// A launch in flight: see [`TaskState`], which its points share.
@@ -46,8 +43,9 @@ pub(crate) struct TaskOperation(Arc<TaskState>);
 
 /// What the points of a launch share.
 pub(crate) struct TaskState {
-    pub(crate) launch: TaskLaunch,
-    pub(crate) bounds: Vec<Bound>,
+    pub(crate) site: Arc<LaunchSite>,
+    pub(crate) arguments: Arguments,
+    sources: Sources,
     pub(crate) context: Arc<ContextState>,
     results: Arc<Results>,
     sequence: u64,
@@ -68,19 +66,17 @@ impl TaskOperation {
     pub(crate) fn new(
         context: &Arc<ContextState>,
         launch: TaskLaunch,
-        bounds: Vec<Bound>,
         (submission, results): (&Submission, &Arc<Results>),
         recorded: Option<(Arc<Recording>, u32)>,
     ) -> Self {
-        let points = launch.domain.volume() as usize;
+        let TaskLaunch { site, arguments, sources } = launch;
+        let points = site.domain.volume() as usize;
         let results = Arc::clone(results);
-        let labels = {
-            let domain = launch.index_launch.then_some(&launch.domain);
-            context.core.launch_labels(launch.definition.name(), domain)
-        };
+        let labels = context.core.launch_labels(site.name(), site.shown_domain().as_ref());
         Self(Arc::new(TaskState {
-            launch,
-            bounds,
+            site,
+            arguments,
+            sources,
             context: Arc::clone(context),
             results,
             sequence: submission.sequence,
@@ -96,16 +92,16 @@ impl TaskOperation {
 
 impl Mappable for TaskOperation {
     fn name(&self) -> &str {
-        self.0.launch.definition.name()
+        self.0.site.name()
     }
 
     fn points(&self) -> u64 {
-        self.0.launch.domain.volume()
+        self.0.site.domain.volume()
     }
 
     fn map(&self, operation: &Arc<Operation>) {
         let state = &self.0;
-        if state.launch.domain.is_empty() {
+        if state.site.domain.is_empty() {
             operation.mark_mapped();
             operation.retire(Ok(()));
             return;
@@ -119,8 +115,8 @@ impl Mappable for TaskOperation {
                 state.map_slice(operation, last.domain.points().collect(), Chance::Another);
             }
             Err(error) => {
-                let points: Vec<_> = state.launch.domain.points().map(|point| (point, error.clone())).collect();
-                state.lose(operation, &mut LockedStates::lock(&state.bounds), &points);
+                let points: Vec<_> = state.site.domain.points().map(|point| (point, error.clone())).collect();
+                state.lose(operation, &mut LockedStates::lock(&state.site.bounds), &points);
                 state.fail_points(operation, points);
             }
         }
@@ -129,28 +125,33 @@ impl Mappable for TaskOperation {
 
 impl TaskState {
     pub(crate) fn name(&self) -> &str {
-        self.launch.definition.name()
+        self.site.name()
     }
 
     fn index(&self, point: AnyPoint) -> usize {
-        self.launch.domain.linear(point) as usize
+        self.site.domain.linear(point) as usize
     }
 
     /// The point as messages show it.
     fn shown_point(&self, point: AnyPoint) -> Option<AnyPoint> {
-        self.launch.index_launch.then_some(point)
+        self.site.shown_point(point)
     }
 
     /// The mapper's slices; a single launch is one.
-    fn slices(&self) -> Result<Vec<maniple_mapper::Slice>> {
-        let (core, domain) = (&self.context.core, self.launch.domain);
-        if !self.launch.index_launch {
-            return Ok(vec![maniple_mapper::Slice { domain, processor: self.context.processor }]);
+    fn slices(&self) -> Result<Arc<[Slice]>> {
+        let (core, domain) = (&self.context.core, self.site.domain);
+        if let Some(slices) = self.site.decisions.slices() {
+            return Ok(slices);
+        }
+        if !self.site.index_launch {
+            return Ok(Arc::new([Slice { domain, processor: self.context.processor }]));
         }
         let info = self.info(domain.lo(), &[]);
         let seat = core.seat(self.context.processor);
         let slices = seat.call(core, "slice_launch", |mapper| mapper.slice_launch(&info, core.machine()))?;
         check_slices(&slices, &domain, core.machine())?;
+        let slices: Arc<[Slice]> = slices.into();
+        self.site.decisions.keep_slices(&slices);
         Ok(slices)
     }
 
@@ -158,13 +159,13 @@ impl TaskState {
         TaskInfo {
             name: self.name(),
             point,
-            domain: self.launch.domain,
-            is_index_launch: self.launch.index_launch,
+            domain: self.site.domain,
+            is_index_launch: self.site.index_launch,
             requirements,
-            variants: self.launch.definition.variants(),
+            variants: self.site.definition.variants(),
             origin: self.context.processor,
             depth: self.context.depth + 1,
-            tag: self.launch.tag,
+            tag: self.site.tag,
         }
     }
 
@@ -180,9 +181,9 @@ impl TaskState {
     fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, points: Vec<AnyPoint>, chance: Chance) {
         let (mut full, mut failed) = (None, Vec::new());
         {
-            let mut states = LockedStates::lock(&self.bounds);
+            let mut states = LockedStates::lock(&self.site.bounds);
             if let Some((recording, _)) = &self.recorded {
-                recording.touch(&mut states, &self.bounds, self.context.core.realm());
+                recording.touch(&mut states, &self.site.bounds, self.context.core.realm());
             }
             self.refine(&mut states);
             for (done, &point) in points.iter().enumerate() {
@@ -216,10 +217,10 @@ impl TaskState {
 
     /// Splits equivalence sets as disjoint partitions are about to use them.
     fn refine(&self, states: &mut LockedStates<'_>) {
-        if self.launch.domain.volume() < 2 {
+        if self.site.domain.volume() < 2 {
             return;
         }
-        for bound in &self.bounds {
+        for bound in &self.site.bounds {
             if let DataTarget::Partition(partition, _) = &bound.requirement.target {
                 for (fields, state) in &bound.parts {
                     states.of(state).refine(fields, partition.partitioning());
@@ -244,9 +245,9 @@ impl TaskState {
         // Nothing will make room: this point is hopeless, the others may be smaller.
         let (first, rest) = (rest[0], rest[1..].to_vec());
         let regions = self.regions_at(first).unwrap_or_default();
-        let error = Error::no_room((self.name(), self.shown_point(first)), &self.bounds, &regions, failure);
+        let error = Error::no_room((self.name(), self.shown_point(first)), &self.site.bounds, &regions, failure);
         let failed = vec![(first, error)];
-        self.lose(operation, &mut LockedStates::lock(&self.bounds), &failed);
+        self.lose(operation, &mut LockedStates::lock(&self.site.bounds), &failed);
         self.fail_points(operation, failed);
         if !rest.is_empty() {
             self.map_slice(operation, rest, Chance::Last);
@@ -259,8 +260,12 @@ impl TaskState {
         states: &mut LockedStates<'_>,
         point: AnyPoint,
     ) -> std::result::Result<(), PointError> {
+        // A recording is to see all that there is to a launch.
+        if self.recorded.is_none() && self.map_point_again(operation, states, point) {
+            return Ok(());
+        }
         let regions = self.regions_at(point).map_err(PointError::Fatal)?;
-        let infos: Vec<RequirementInfo> = (self.bounds.iter().zip(&regions).zip(&self.launch.sharing.shared))
+        let infos: Vec<RequirementInfo> = (self.site.bounds.iter().zip(&regions).zip(&self.site.sharing.shared))
             .map(|((bound, region), &is_shared)| RequirementInfo {
                 region: region.clone(),
                 fields: bound.requirement.fields.clone(),
@@ -274,20 +279,13 @@ impl TaskState {
             let mapping = self.ask(states, &info, &regions).map_err(PointError::Fatal)?;
             let recorder = self.recorded.as_ref();
             let recorder = recorder.map(|(recording, stage)| PointRecorder::new(recording, *stage, mapping.processor));
-            let placed = PointMapping {
-                core: &self.context.core,
-                bounds: &self.bounds,
-                regions: &regions,
-                origin: self.context.processor,
-                order: (self.sequence, self.index(point) as u64),
-                place: operation.place(self.index(point) as u64),
-                may_wait: self.context.depth == 0,
-                reduces_twice: &self.launch.sharing.reduces_twice,
-                issuing: recorder.as_ref().map_or(Issuing::Live, Issuing::Recorded),
-            };
+            let issuing = recorder.as_ref().map_or(Issuing::Live, Issuing::Recorded);
+            let placed = self.placed(operation, self.index(point), (&regions, issuing));
             match placed.choose(states, &mapping.requirements) {
-                Ok(chosen) => {
-                    self.issue(operation, states, point, (&placed, &mapping, &chosen));
+                Ok((chosen, refills)) => {
+                    let mapped = placed.mapped((point, self.index(point)), mapping, chosen);
+                    let mapped = self.site.decisions.made(mapped);
+                    self.issue(operation, states, &mapped, (&placed, &refills));
                     return Ok(());
                 }
                 Err(PointError::Full(failure)) => {
@@ -306,12 +304,54 @@ impl TaskState {
         }
     }
 
+    /// Maps a point as an earlier one of the same site, if what was decided about that holds.
+    fn map_point_again(
+        self: &Arc<Self>,
+        operation: &Arc<Operation>,
+        states: &mut LockedStates<'_>,
+        point: AnyPoint,
+    ) -> bool {
+        let index = self.index(point);
+        let Some(earlier) = self.site.decisions.point(index) else { return false };
+        let placed = self.placed(operation, index, (&earlier.regions, Issuing::Live));
+        let Some((again, refills)) = placed.choose_again(states, &earlier) else {
+            self.site.decisions.forget_point(index);
+            return false;
+        };
+        let mapped = match again {
+            Again::Same => Arc::clone(&earlier),
+            Again::Other(mapped) => self.site.decisions.made(*mapped),
+        };
+        self.issue(operation, states, &mapped, (&placed, &refills));
+        true
+    }
+
+    fn placed<'a>(
+        &'a self,
+        operation: &Operation,
+        index: usize,
+        (regions, issuing): (&'a [LogicalRegion], Issuing<'a>),
+    ) -> PointMapping<'a> {
+        PointMapping {
+            core: &self.context.core,
+            bounds: &self.site.bounds,
+            regions,
+            origin: self.context.processor,
+            order: (self.sequence, index as u64),
+            place: operation.place(index as u64),
+            may_wait: self.context.depth == 0,
+            reduces_twice: &self.site.sharing.reduces_twice,
+            issuing,
+        }
+    }
+
     fn regions_at(&self, point: AnyPoint) -> Result<Vec<LogicalRegion>> {
-        let domain = &self.launch.domain;
-        let project = || self.bounds.iter().map(|bound| bound.requirement.target.region_at(point, domain)).collect();
+        let domain = &self.site.domain;
+        let project =
+            || self.site.bounds.iter().map(|bound| bound.requirement.target.region_at(point, domain)).collect();
         let regions: Result<Vec<_>, _> = fault::catch(project).map_err(|fault| self.blame_fault(&fault, point))?;
         let regions = regions?;
-        check_point(self.name(), &self.bounds, &regions)?;
+        check_point(self.name(), &self.site.bounds, &regions)?;
         Ok(regions)
     }
 
@@ -323,7 +363,7 @@ impl TaskState {
     ) -> Result<TaskMapping> {
         let core = &self.context.core;
         let states = RefCell::new(states);
-        let lookup = Lookup { core, bounds: &self.bounds, regions, states: &states };
+        let lookup = Lookup { core, bounds: &self.site.bounds, regions, states: &states };
         let seat = core.seat(self.context.processor);
         let mapping = seat.call(core, "map_task", |mapper| mapper.map_task(info, &lookup))?;
         check_mapping(&mapping, info, core.machine())?;
@@ -343,49 +383,43 @@ impl TaskState {
         self: &Arc<Self>,
         operation: &Arc<Operation>,
         states: &mut LockedStates<'_>,
-        point: AnyPoint,
-        (placed, mapping, chosen): (&PointMapping<'_>, &TaskMapping, &Chosen),
+        mapped: &Arc<MappedPoint>,
+        (placed, refills): (&PointMapping<'_>, &Refills),
     ) {
-        let data = placed.prepare(states, chosen);
-        let all_data = Preconditions::all(&data);
+        let MappedPoint { mapping, chosen, .. } = &**mapped;
+        // Only a task that launches others may begin before its data is there, or with part of it.
+        let body = self.site.definition.body(mapping.variant);
+        let (data, all_data) = match body {
+            Body::Leaf(_) => (DataPreconditions::new(), placed.prepare(states, chosen, refills)),
+            Body::Context(_) => {
+                let data = placed.prepare_each(states, chosen, refills);
+                let all_data = Preconditions::all(&data);
+                (data, all_data)
+            }
+        };
         let mut start = Preconditions::default();
-        self.launch.sources.iter().for_each(|source| start.need(source.completion()));
+        self.sources.iter().for_each(|source| start.need(source.completion()));
         start.follow(self.barrier);
 
-        let recorded = self.record(point, (placed, chosen), mapping.variant, (&start, &all_data));
+        let recorded = self.record(mapped, placed.place, (&start, &all_data));
         let target = if mapping.pinned { Target::On(mapping.processor) } else { Target::Near(mapping.processor) };
         let task = PointTask {
             state: Arc::clone(self),
             operation: Arc::clone(operation),
-            point,
-            index: self.index(point),
-            variant: mapping.variant,
-            processor: mapping.processor,
-            profile: mapping.profile,
-            is_virtual: chosen.is_virtual(),
+            mapped: Arc::clone(mapped),
             recorded,
-            regions: placed.physical_regions(chosen),
         };
         let place = (target, mapping.priority);
-        let on_tape = self.recorded.is_some().then(|| RecordedPoint {
-            point,
-            index: task.index,
-            variant: task.variant,
-            profile: task.profile,
-            pinned: mapping.pinned,
-            regions: task.regions.clone(),
-            chosen: chosen.clone(),
-        });
-        let event = match self.launch.definition.body(mapping.variant) {
+        let event = match body {
             Body::Leaf(_) => LeafTask::issue(task, place, &start.and(&all_data)),
             Body::Context(_) => ContextTask::issue(task, place, start, &data),
         };
         self.context.core.record_end(recorded, event);
-        if let (Issuing::Recorded(recorder), Some(on_tape)) = (placed.issuing, on_tape) {
-            match self.launch.definition.body(mapping.variant) {
+        if let Issuing::Recorded(recorder) = placed.issuing {
+            match body {
                 Body::Context(_) => recorder.recording.fail(Problem::LaunchesTasks),
                 Body::Leaf(_) => {
-                    recorder.recording.add_point(recorder, on_tape, &all_data, event, self.context.core.realm());
+                    recorder.recording.add_point(recorder, mapped, &all_data, event, self.context.core.realm());
                 }
             }
         }
@@ -398,20 +432,19 @@ impl TaskState {
     /// Records a point that is about to be issued. An inner task begins without its data.
     fn record(
         &self,
-        point: AnyPoint,
-        (placed, chosen): (&PointMapping<'_>, &Chosen),
-        variant: usize,
+        mapped: &MappedPoint,
+        place: Option<Place>,
         (start, data): (&Preconditions, &Preconditions),
     ) -> Option<OperationNumber> {
-        let (place, variant) = (placed.place?, &self.launch.definition.variants()[variant]);
+        let (place, variant) = (place?, &self.site.definition.variants()[mapped.mapping.variant]);
         let after = if variant.is_inner { start.clone() } else { start.clone().and(data) };
         self.context.core.record(Some(place.parent), &after, || {
             Kind::Task(Task {
                 place,
                 name: self.name().to_owned(),
-                point: self.shown_point(point),
+                point: self.shown_point(mapped.point),
                 is_leaf: variant.is_leaf,
-                usages: placed.physical_regions(chosen).iter().map(recorder::usage).collect(),
+                usages: mapped.physical.iter().map(recorder::usage).collect(),
             })
         })
     }
@@ -438,7 +471,7 @@ impl TaskState {
         for (point, error) in failed {
             let event = self.context.core.poisoned(error.clone());
             let (regions, mut lost) = (self.regions_at(*point).ok(), Vec::new());
-            let changed = self.bounds.iter().enumerate();
+            let changed = self.site.bounds.iter().enumerate();
             for (number, bound) in changed.filter(|(_, bound)| bound.requirement.privilege != Privilege::Read) {
                 // Without an answer of the projections, it may be anything.
                 let target = &bound.requirement.target;
@@ -477,7 +510,7 @@ impl TaskState {
         if self.unfinished.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
-        self.context.core.counters.tasks.add(self.launch.domain.volume());
+        self.context.core.counters.tasks.add(self.site.domain.volume());
         if !self.failed.load(Ordering::Acquire) {
             self.results.forget_sources();
             operation.retire(Ok(()));

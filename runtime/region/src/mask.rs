@@ -86,7 +86,7 @@ impl FieldMask {
     /// The number of fields in the set.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.words().map(|word| word.count_ones() as usize).sum()
+        self.low.count_ones() as usize + self.high.iter().map(|word| word.count_ones() as usize).sum::<usize>()
     }
 
     /// Whether the two sets share a field.

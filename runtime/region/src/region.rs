@@ -218,7 +218,7 @@ pub struct LogicalPartition {
 
 impl PartialEq for LogicalPartition {
     fn eq(&self, other: &Self) -> bool {
-        self.tree.id() == other.tree.id() && self.partitioning.id() == other.partitioning.id()
+        self.tree.id() == other.tree.id() && Arc::ptr_eq(&self.partitioning, &other.partitioning)
     }
 }
 

@@ -141,10 +141,6 @@ fn check_pair(operation: &str, a: &Requirement, b: &Requirement, domain: &AnyRec
 /// Refuses a point whose requirements interfere after all. Projections are asked again when a point is mapped, and a function that breaks its
 /// promise and answers otherwise must not give a task the same data twice.
 pub(crate) fn check_point(operation: &str, bounds: &[Bound], regions: &[LogicalRegion]) -> Result<()> {
-    let may_change = |requirement: &Requirement| match &requirement.target {
-        Target::Region(_, projection) => projection.is_some(),
-        Target::Partition(_, projection) => matches!(projection, Projection::Color(_) | Projection::Custom(_)),
-    };
     for (number, Bound { requirement, .. }) in bounds.iter().enumerate() {
         for (other, Bound { requirement: earlier, .. }) in bounds[..number].iter().enumerate() {
             if (may_change(requirement) || may_change(earlier))
@@ -157,6 +153,20 @@ pub(crate) fn check_point(operation: &str, bounds: &[Bound], regions: &[LogicalR
         }
     }
     Ok(())
+}
+
+/// Whether a projection may answer otherwise the next time: because it breaks its promise, or because what it names was destroyed.
+fn may_change(requirement: &Requirement) -> bool {
+    match &requirement.target {
+        Target::Region(_, projection) => projection.is_some(),
+        Target::Partition(_, projection) => matches!(projection, Projection::Color(_) | Projection::Custom(_)),
+    }
+}
+
+/// Whether a requirement that was allowed before still names data that is there, at every point.
+pub(crate) fn is_still_there(requirement: &Requirement, domain: &AnyRect) -> bool {
+    requirement.target.check_alive().is_ok()
+        && (!may_change(requirement) || check_projection(requirement, domain).is_ok())
 }
 
 fn requirements_interfere(operation: &str, a: &Requirement, b: &Requirement) -> Error {

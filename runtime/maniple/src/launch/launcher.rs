@@ -8,8 +8,8 @@ use maniple_realm::Realm;
 use maniple_region::Requirement;
 use maniple_space::{AnyRect, Rect};
 
-use super::check::{Sharing, check};
 use super::requirements::Requirements;
+use super::site::{LaunchSite, Launching};
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
 use crate::future::{Future, FutureMap, Origin, Results, Sources};
@@ -130,9 +130,9 @@ impl TaskLauncher {
         std::mem::replace(self, Self::new(&definition))
     }
 
-    pub(crate) fn into_task(self, index_launch: bool, domain: AnyRect, sharing: Sharing) -> TaskLaunch {
-        let Self { definition, arguments, sources, tag, .. } = self;
-        TaskLaunch { definition, arguments, sources, tag, index_launch, domain, sharing }
+    /// What there is to a launch besides its site.
+    pub(crate) fn into_task(self, site: Arc<LaunchSite>) -> TaskLaunch {
+        TaskLaunch { site, arguments: self.arguments, sources: self.sources }
     }
 }
 
@@ -178,45 +178,46 @@ impl Context {
             None => check_launch(&launcher, &domain, state.core.realm()).err(),
             error => error,
         };
+        let mut launching = Launching::new(&mut launcher, domain, index_launch);
         let submitted = match refused {
-            Some(error) => Err((error, Arc::clone(&launcher.definition))),
-            None => state.trace_launch(launcher, domain, index_launch, |launcher| {
-                let definition = Arc::clone(&launcher.definition);
-                let launch = || self.submit_untraced(launcher, domain, index_launch);
-                state.core.analysing(definition.name(), launch).map_err(|error| (error, Arc::clone(&definition)))
-            }),
+            Some(error) => Err(error),
+            None => match state.trace_launch(&mut launching) {
+                Some(results) => {
+                    launcher.recycle();
+                    return results;
+                }
+                None => {
+                    let name = Arc::clone(launching.launcher.definition());
+                    state.core.analysing(name.name(), || self.submit_untraced(launching))
+                }
+            },
         };
-        submitted.unwrap_or_else(|(error, definition)| {
+        submitted.unwrap_or_else(|error| {
             let domain = if domain.volume() <= MOST_POINTS { domain } else { AnyRect::from(Rect::<1>::EMPTY) };
-            let results = Results::failed(state.core.realm(), Origin::Task(definition), domain, &error);
+            let origin = Origin::Task(Arc::clone(&launcher.definition));
+            let results = Results::failed(state.core.realm(), origin, domain, &error);
             state.watch(&results);
             results
         })
     }
 
-    fn submit_untraced(&self, launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Result<Arc<Results>> {
+    fn submit_untraced(&self, launching: Launching<'_>) -> Result<Arc<Results>> {
         let state: &Arc<ContextState> = &self.state;
-        let name = launcher.definition.name().to_owned();
-        let mut bounds = Vec::with_capacity(launcher.requirements.len());
-        for requirement in launcher.requirements.iter() {
-            bounds.push(state.bind(&name, requirement.clone())?);
+        let mut renewed = Vec::new();
+        let site = state.site(&launching, &mut |zero| renewed.push(zero))?;
+        for zero in renewed {
+            state.submit_zero(zero)?;
         }
-        state.check_inline(&name, &bounds)?;
-        let sharing = check(&name, &bounds, &domain, index_launch)?;
-        let producers = Results::producers(&launcher.sources);
-        let task = launcher.into_task(index_launch, domain, sharing);
+        state.check_inline(site.name(), &site.bounds)?;
+        let task = launching.launcher.take().into_task(Arc::clone(&site));
+        let producers = Results::producers(&task.sources);
         let mut results = None;
-        let operation = state.submit_after(&bounds, &producers, |_, submission| {
+        let operation = state.submit_after(&site.bounds, &producers, |_, submission| {
             let (realm, completion) = (state.core.realm(), submission.completion.event());
-            let new = Results::new(
-                realm,
-                Origin::Task(Arc::clone(&task.definition)),
-                domain,
-                completion,
-                task.sources.clone(),
-            );
+            let (origin, sources) = (Origin::Task(Arc::clone(&site.definition)), task.sources.clone());
+            let new = Results::new(realm, origin, site.domain, completion, sources);
             results = Some(Arc::clone(&new));
-            Arc::new(TaskOperation::new(state, task, bounds.clone(), (submission, &new), None))
+            Arc::new(TaskOperation::new(state, task, (submission, &new), None))
         })?;
         let results = results.expect("the operation was made");
         results.produced_by(&operation);

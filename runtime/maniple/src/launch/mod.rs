@@ -6,6 +6,10 @@
 mod check;
 mod launcher;
 mod requirements;
+mod site;
+mod sites;
 
-pub(crate) use check::{Sharing, check, check_point};
+pub(crate) use check::check_point;
 pub use launcher::{Launch, TaskLauncher};
+pub(crate) use site::{LaunchSite, Launching};
+pub(crate) use sites::Sites;

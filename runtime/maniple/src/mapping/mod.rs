@@ -3,11 +3,14 @@
 //! - [`seat`]: one mapper object, its queue of operations that are ready to be mapped, and calls into it;
 //! - [`lookup`]: what a mapper may look up while it decides;
 //! - [`point`]: mapping one point of a task: instances, copies, preconditions;
-//! - [`answer`]: checking what a mapper says.
+//! - [`answer`]: checking what a mapper says;
+//! - [`decisions`]: what it said about the points of a launch, to be used again.
 
 pub(crate) mod answer;
+pub(crate) mod decisions;
 pub(crate) mod lookup;
 pub(crate) mod point;
 pub(crate) mod seat;
 
+pub(crate) use decisions::Decisions;
 pub(crate) use seat::MapperSeat;

@@ -5,14 +5,16 @@
 
 use std::sync::Arc;
 
-use maniple_mapper::{InstanceChoice, MappingFailure, RequirementMapping};
+use maniple_mapper::{InstanceChoice, MappingFailure, RequirementMapping, TaskMapping};
 use maniple_realm::Event;
 use maniple_realm::machine::ProcessorId;
 use maniple_record::Place;
 use maniple_region::LogicalRegion;
+use maniple_space::AnyPoint;
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
+use super::decisions::MappedPoint;
 use crate::context::Bound;
 use crate::error::Error;
 use crate::physical::analysis::{Access, Analysis};
@@ -67,6 +69,9 @@ pub(crate) struct PointMapping<'a> {
 /// For each requirement, what must happen before its data can be used.
 pub(crate) type DataPreconditions = SmallVec<[Preconditions; 4]>;
 
+/// What must happen before some of the requirements' instances are used, besides what the sets know: the refilling of buffers.
+pub(crate) type Refills = SmallVec<[(usize, Preconditions); 2]>;
+
 /// Where an operation's data shall be.
 #[derive(Clone)]
 pub(crate) enum Chosen {
@@ -77,6 +82,13 @@ pub(crate) enum Chosen {
     Virtual,
     /// For each requirement, for each of its parts, instances that are not used yet.
     Instances(Vec<SmallVec<[Selection; 1]>>),
+}
+
+/// What came of choosing again.
+pub(crate) enum Again {
+    Same,
+    /// Other buffers.
+    Other(Box<MappedPoint>),
 }
 
 /// Why a point could not be mapped.
@@ -91,29 +103,18 @@ impl PointMapping<'_> {
         &self,
         states: &mut LockedStates<'_>,
         mappings: &[RequirementMapping],
-    ) -> Result<Chosen, PointError> {
+    ) -> Result<(Chosen, Refills), PointError> {
         let choices = mappings.iter().map(instance_choices).collect::<Option<SmallVec<[_; 4]>>>();
-        let Some(choices) = choices else { return Ok(Chosen::Virtual) };
+        let Some(choices) = choices else { return Ok((Chosen::Virtual, Refills::new())) };
         let mut chosen = Vec::with_capacity(self.bounds.len());
+        let mut refills = Refills::new();
         let mut taken: Vec<Arc<PhysicalInstance>> = Vec::new();
         for (number, choices) in choices.into_iter().enumerate() {
             let mut parts = SmallVec::new();
-            for (fields, state) in &self.bounds[number].parts {
-                let request = Request {
-                    number,
-                    region: &self.regions[number],
-                    fields,
-                    privilege: self.bounds[number].requirement.privilege,
-                    must_buffer: self.reduces_twice[number] && self.reduces_again(number),
-                    may_wait: self.may_wait,
-                    taken: &taken,
-                    issuing: self.issuing,
-                    issuer: self.place,
-                };
-                match states.of(state).select(self.core, &request, choices) {
-                    Ok(selection) => {
-                        let buffers = selection.instances.iter().map(|(_, instance)| instance);
-                        taken.extend(buffers.filter(|instance| instance.reduction().is_some()).cloned());
+            for part in 0..self.bounds[number].parts.len() {
+                match self.select(states, (number, part), choices, &mut taken) {
+                    Ok(mut selection) => {
+                        refills.push((number, std::mem::take(&mut selection.ready)));
                         parts.push(selection);
                     }
                     Err(error) => {
@@ -128,7 +129,86 @@ impl PointMapping<'_> {
             }
             chosen.push(parts);
         }
-        Ok(Chosen::Instances(chosen))
+        refills.retain(|(_, ready)| !ready.is_empty());
+        Ok((Chosen::Instances(chosen), refills))
+    }
+
+    /// Finds or makes the instances of a part of a requirement. Buffers among them are taken.
+    fn select(
+        &self,
+        states: &mut LockedStates<'_>,
+        (number, part): (usize, usize),
+        choices: &[InstanceChoice],
+        taken: &mut Vec<Arc<PhysicalInstance>>,
+    ) -> Result<Selection, SelectionError> {
+        let (fields, state) = &self.bounds[number].parts[part];
+        let request = Request {
+            number,
+            region: &self.regions[number],
+            fields,
+            privilege: self.bounds[number].requirement.privilege,
+            must_buffer: self.reduces_twice[number] && self.reduces_again(number),
+            may_wait: self.may_wait,
+            taken,
+            issuing: self.issuing,
+            issuer: self.place,
+        };
+        let selection = states.of(state).select(self.core, &request, choices)?;
+        let buffers = selection.instances.iter().map(|(_, instance)| instance);
+        taken.extend(buffers.filter(|instance| instance.reduction().is_some()).cloned());
+        Ok(selection)
+    }
+
+    /// What was decided about an earlier point like this, for this one. The instances of values are still there; buffers are in use or not, so
+    /// they are chosen anew. Nothing if that does not work out.
+    pub(crate) fn choose_again(
+        &self,
+        states: &mut LockedStates<'_>,
+        earlier: &Arc<MappedPoint>,
+    ) -> Option<(Again, Refills)> {
+        let Chosen::Instances(chosen) = &earlier.chosen else { return None };
+        let (mut taken, mut refills) = (Vec::new(), Refills::new());
+        let mut others: Vec<((usize, usize), Selection)> = Vec::new();
+        for (number, parts) in chosen.iter().enumerate() {
+            for (part, before) in parts.iter().enumerate().filter(|(_, before)| before.is_buffered()) {
+                let choices = instance_choices(&earlier.mapping.requirements[number])?;
+                let Ok(mut now) = self.select(states, (number, part), choices, &mut taken) else {
+                    others.into_iter().for_each(|(place, selection)| self.deselect(states, place, selection));
+                    return None;
+                };
+                refills.push((number, std::mem::take(&mut now.ready)));
+                if !now.is_same(before) {
+                    others.push(((number, part), now));
+                }
+            }
+        }
+        refills.retain(|(_, ready)| !ready.is_empty());
+        if others.is_empty() {
+            return Some((Again::Same, refills));
+        }
+        let mut chosen = chosen.clone();
+        for ((number, part), now) in others {
+            chosen[number][part] = now;
+        }
+        let place = (earlier.point, earlier.index);
+        let mapped = self.mapped(place, earlier.mapping.clone(), Chosen::Instances(chosen));
+        Some((Again::Other(Box::new(mapped)), refills))
+    }
+
+    /// All that was decided about the point.
+    pub(crate) fn mapped(
+        &self,
+        (point, index): (AnyPoint, usize),
+        mapping: TaskMapping,
+        chosen: Chosen,
+    ) -> MappedPoint {
+        let (regions, physical) = (self.regions.iter().cloned().collect(), self.physical_regions(&chosen));
+        MappedPoint { point, index, mapping, regions, chosen, physical }
+    }
+
+    fn deselect(&self, states: &mut LockedStates<'_>, (number, part): (usize, usize), selection: Selection) {
+        let (_, state) = &self.bounds[number].parts[part];
+        states.of(state).deselect(selection);
     }
 
     /// Whether another requirement of this point reduces to some of the same data.
@@ -153,26 +233,52 @@ impl PointMapping<'_> {
     }
 
     /// Moves data as needed and gathers what the operation must wait for.
-    pub(crate) fn prepare(&self, states: &mut LockedStates<'_>, chosen: &Chosen) -> DataPreconditions {
+    pub(crate) fn prepare(&self, states: &mut LockedStates<'_>, chosen: &Chosen, refills: &Refills) -> Preconditions {
+        let mut all = Preconditions::default();
+        self.prepare_into(states, chosen, refills, std::slice::from_mut(&mut all));
+        all
+    }
+
+    /// The same for each requirement apart.
+    pub(crate) fn prepare_each(
+        &self,
+        states: &mut LockedStates<'_>,
+        chosen: &Chosen,
+        refills: &Refills,
+    ) -> DataPreconditions {
         let mut data: DataPreconditions = self.bounds.iter().map(|_| Preconditions::default()).collect();
-        self.each_access(states, chosen, |number, analysis, access, selection| {
-            let after = &mut data[number];
-            selection.ready.needs.iter().for_each(|&event| after.need(event));
-            analysis.prepare(access, after);
-        });
+        self.prepare_into(states, chosen, refills, &mut data);
         data
+    }
+
+    /// Gathers the preconditions of each requirement, or of all in one place.
+    fn prepare_into(
+        &self,
+        states: &mut LockedStates<'_>,
+        chosen: &Chosen,
+        refills: &Refills,
+        after: &mut [Preconditions],
+    ) {
+        let Some(last) = after.len().checked_sub(1) else { return };
+        for (number, ready) in refills {
+            let after = &mut after[last.min(*number)];
+            ready.needs.iter().for_each(|&event| after.need(event));
+        }
+        self.each_access(states, chosen, |number, analysis, access| {
+            analysis.prepare(access, &mut after[last.min(number)]);
+        });
     }
 
     /// Makes the operation, which ends with `event`, part of the history.
     pub(crate) fn commit(&self, states: &mut LockedStates<'_>, chosen: &Chosen, event: Event) {
-        self.each_access(states, chosen, |_, analysis, access, _| analysis.commit(access, event));
+        self.each_access(states, chosen, |_, analysis, access| analysis.commit(access, event));
     }
 
     fn each_access(
         &self,
         states: &mut LockedStates<'_>,
         chosen: &Chosen,
-        mut visit: impl FnMut(usize, &mut Analysis<'_>, &Access<'_>, &Selection),
+        mut visit: impl FnMut(usize, &mut Analysis<'_>, &Access<'_>),
     ) {
         let Chosen::Instances(chosen) = chosen else { return };
         let seat = self.core.seat(self.origin);
@@ -189,16 +295,17 @@ impl PointMapping<'_> {
                     in_place: selection.in_place,
                     homes: &selection.homes,
                     order: self.order,
+                    places: &selection.places,
                 };
                 let analysis = Analysis::new(self.core, states.of(state), &mut rank, self.place);
                 let mut analysis = analysis.issuing(self.issuing);
-                visit(number, &mut analysis, &access, selection);
+                visit(number, &mut analysis, &access);
             }
         }
     }
 
     /// What the task gets.
-    pub(crate) fn physical_regions(&self, chosen: &Chosen) -> SmallVec<[PhysicalRegion; 4]> {
+    pub(crate) fn physical_regions(&self, chosen: &Chosen) -> Vec<PhysicalRegion> {
         let regions = self.bounds.iter().enumerate().map(|(number, bound)| PhysicalRegion {
             region: self.regions[number].clone(),
             fields: bound.requirement.fields.clone(),
@@ -218,6 +325,14 @@ impl PointMapping<'_> {
 impl Chosen {
     pub(crate) fn is_virtual(&self) -> bool {
         matches!(self, Self::Virtual)
+    }
+
+    /// Whether contributions by other operators have to be applied first, to values that no instance holds.
+    pub(crate) fn needs_homes(&self) -> bool {
+        match self {
+            Self::Virtual => false,
+            Self::Instances(chosen) => chosen.iter().flatten().any(|selection| !selection.homes.is_empty()),
+        }
     }
 }
 

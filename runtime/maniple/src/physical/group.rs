@@ -1,5 +1,7 @@
 //! Fields with one history, and the equivalence sets of their points.
 
+use std::sync::Arc;
+
 use maniple_region::{FieldMask, IndexSpaceNode, NodeId, Partitioning, Shape, ShapeTable};
 use rustc_hash::FxHashMap;
 use slab::Slab;
@@ -13,7 +15,7 @@ use super::set_index::SetIndex;
 pub(crate) type SetId = usize;
 
 /// The sets that a region touches, each with the part touched.
-pub(crate) type Touched = SmallVec<[(SetId, Cover); 4]>;
+pub(crate) type Touched = Arc<[(SetId, Cover)]>;
 
 /// Remembered look-ups beyond this number are forgotten: they belong to regions that are not used any more, or soon will be again.
 const LOOKUP_LIMIT: usize = 1 << 16;
@@ -28,11 +30,14 @@ pub(crate) struct FieldGroup {
     index: SetIndex,
     /// Which sets each region touches, as long as no set has been split or merged.
     lookups: FxHashMap<NodeId, Touched>,
+    /// How often sets have changed their points, or the group its fields.
+    changes: u64,
 }
 
 impl FieldGroup {
     pub(crate) fn new(fields: FieldMask, set: EquivalenceSet) -> Self {
-        let mut group = Self { fields, sets: Slab::new(), index: SetIndex::default(), lookups: FxHashMap::default() };
+        let mut group =
+            Self { fields, sets: Slab::new(), index: SetIndex::default(), lookups: FxHashMap::default(), changes: 0 };
         group.insert(set);
         group
     }
@@ -75,10 +80,10 @@ impl FieldGroup {
     /// The sets that a region touches. Remembered until a set changes its points.
     pub(crate) fn touched(&mut self, region: &IndexSpaceNode, shapes: &ShapeTable) -> Touched {
         if let Some(known) = self.lookups.get(&region.id()) {
-            return known.clone();
+            return Arc::clone(known);
         }
         let shape = region.shape();
-        let mut touched = Touched::new();
+        let mut touched = Vec::new();
         self.index.query(&shape.space().bounds(), |id| {
             let cover = Cover::of(shape, &self.sets[id].shape, shapes);
             if !cover.is_nothing() {
@@ -90,43 +95,44 @@ impl FieldGroup {
         if self.lookups.len() >= LOOKUP_LIMIT {
             self.lookups.clear();
         }
-        self.lookups.insert(region.id(), touched.clone());
+        let touched: Touched = touched.into();
+        self.lookups.insert(region.id(), Arc::clone(&touched));
         touched
     }
 
     /// The sets that a region touches, after splitting those that stick out of it.
-    pub(crate) fn carve(&mut self, region: &IndexSpaceNode, shapes: &ShapeTable) -> SmallVec<[SetId; 4]> {
+    pub(crate) fn carve(&mut self, region: &IndexSpaceNode, shapes: &ShapeTable) -> Touched {
         let touched = self.touched(region, shapes);
-        let mut inside = SmallVec::new();
-        for (id, cover) in touched {
-            let Cover::Part(part) = cover else {
-                inside.push(id);
-                continue;
-            };
-            inside.push(self.cut(id, &part, shapes));
+        if touched.iter().all(|(_, cover)| cover.is_everything()) {
+            return touched;
         }
-        inside
+        for (id, cover) in touched.iter() {
+            if let Cover::Part(part) = cover {
+                self.cut(*id, part, shapes);
+            }
+        }
+        self.touched(region, shapes)
     }
 
     /// Splits a set in two: the points of `part`, whose set is returned, and the rest.
     pub(crate) fn cut(&mut self, id: SetId, part: &Shape, shapes: &ShapeTable) -> SetId {
-        self.lookups.clear();
+        self.forget_lookups();
         let mut outside = self.remove(id);
         let inside = outside.split(part, shapes);
         self.insert(outside);
         self.insert(inside)
     }
 
-    /// Replaces sets by one that has all their points: those of `shape`.
-    pub(crate) fn unite(&mut self, sets: &[SetId], shape: &Shape) -> SetId {
-        if let [only] = sets {
+    /// Replaces whole sets by one that has all their points: those of `shape`.
+    pub(crate) fn unite(&mut self, sets: &[(SetId, Cover)], shape: &Shape) -> SetId {
+        if let [(only, _)] = sets {
             return *only;
         }
-        self.lookups.clear();
+        self.forget_lookups();
         let mut views = SmallVec::new();
         let mut mark = 0;
-        for &id in sets {
-            let mut set = self.remove(id);
+        for (id, _) in sets {
+            let mut set = self.remove(*id);
             mark = mark.max(set.mark);
             views.append(&mut set.views);
         }
@@ -147,7 +153,7 @@ impl FieldGroup {
             return;
         }
         let whole = self.remove(id);
-        self.lookups.clear();
+        self.forget_lookups();
         for piece in partition.pieces().iter().filter(|piece| !piece.is_empty()) {
             self.insert(whole.within(piece, shapes));
         }
@@ -161,5 +167,21 @@ impl FieldGroup {
     /// The same history for only some of the fields.
     pub(crate) fn narrowed(&self, fields: FieldMask) -> Self {
         Self { fields, ..self.clone() }
+    }
+
+    /// Leaves only some of the fields to the group.
+    pub(crate) fn narrow(&mut self, fields: FieldMask) {
+        self.fields = fields;
+        self.changes += 1;
+    }
+
+    /// What is looked up stays right as long as this number is the same.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    fn forget_lookups(&mut self) {
+        self.lookups.clear();
+        self.changes += 1;
     }
 }

@@ -96,6 +96,10 @@ impl Preconditions {
         add(&mut self.follows, event);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.needs.is_empty() && self.follows.is_empty()
+    }
+
     pub(crate) fn after(&self) -> maniple_realm::After<'_> {
         maniple_realm::After { needs: &self.needs, follows: &self.follows }
     }
@@ -107,6 +111,9 @@ impl Preconditions {
 
     /// These and others.
     pub(crate) fn and(mut self, others: &Self) -> Self {
+        if self.is_empty() {
+            return others.clone();
+        }
         others.needs.iter().for_each(|&event| self.need(event));
         others.follows.iter().for_each(|&event| self.follow(event));
         self

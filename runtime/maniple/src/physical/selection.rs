@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use super::instance::PhysicalInstance;
 use super::movement::Preconditions;
+use super::places::Places;
 use super::set::View;
 use super::state::{Instances, RegionData};
 use crate::error::Error;
@@ -31,6 +32,8 @@ pub(crate) struct Selection {
     pub(crate) homes: Instances,
     /// What must happen before the instances are used, besides what the sets know: the refilling of a buffer.
     pub(crate) ready: Preconditions,
+    /// Where its data is.
+    pub(crate) places: Places,
     /// Instances that were made for this selection.
     created: SmallVec<[Arc<PhysicalInstance>; 2]>,
 }
@@ -58,6 +61,25 @@ pub(crate) enum SelectionError {
     Full(MappingFailure),
     /// Something that choosing again does not mend.
     Fatal(Error),
+}
+
+impl Selection {
+    /// Whether it is of buffers for contributions: which one is free changes from task to task.
+    pub(crate) fn is_buffered(&self) -> bool {
+        self.instances.iter().any(|(_, instance)| instance.reduction().is_some())
+    }
+
+    /// Whether it is of the same instances, all of which are there.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let are_same = |((fields, one), (others, other)): ((&_, &Arc<PhysicalInstance>), (&_, &Arc<_>))| {
+            Arc::ptr_eq(one, other) && fields == others
+        };
+        let pairs = self.instances.iter().map(|(fields, instance)| (fields, instance));
+        self.instances.len() == other.instances.len()
+            && pairs.zip(other.instances.iter().map(|(fields, instance)| (fields, instance))).all(are_same)
+            && self.homes.is_empty()
+            && other.homes.is_empty()
+    }
 }
 
 impl RegionData {
@@ -222,7 +244,7 @@ impl RegionData {
         let forest = Arc::clone(self.root.space().forest());
         let mut most = None;
         for group in self.groups_of(buffer.fields()) {
-            for (id, _) in self.group_mut(group).touched(region.space(), forest.shapes()) {
+            for &(id, _) in self.group_mut(group).touched(region.space(), forest.shapes()).iter() {
                 let set = self.group(group).set(id);
                 let pending = set.pending.iter().find(|pending| pending.buffer.id() == buffer.id())?;
                 most = most.max(Some(pending.contributors));
@@ -284,8 +306,8 @@ impl RegionData {
         while is_full(&result) && core.make_room(memory) {
             result = create();
         }
-        // Templates of traces that are not being replayed hold on to instances.
-        while is_full(&result) && core.forget_templates() {
+        // Templates of traces that are not being replayed hold on to instances, and so do decisions about launches to come.
+        while is_full(&result) && core.forget_what_repeats() {
             while is_full(&result) && (self.make_room(memory, core.realm()) || core.make_room(memory)) {
                 result = create();
             }

@@ -162,6 +162,24 @@ impl EquivalenceSet {
         self.views.len() < before
     }
 
+    /// Whether an instance holds current values of part of the set, but for pending reductions.
+    pub(crate) fn is_current(&self, instance: &PhysicalInstance, cover: &Cover, shapes: &ShapeTable) -> bool {
+        self.find_view(instance).is_some_and(|view| self.views[view].valid.contains(cover, shapes))
+    }
+
+    /// Notes that somebody has overwritten the whole set in an instance of which there is a view, after every use of any.
+    pub(crate) fn overwrite(&mut self, view: usize, event: Event) {
+        self.fill = None;
+        self.pending.clear();
+        self.views.swap(0, view);
+        // Others, and others of the same instance where sets were united, leave their uses behind.
+        self.views.truncate(1);
+        let view = &mut self.views[0];
+        view.valid = Cover::Everything;
+        view.writers.restart(event);
+        view.readers.clear();
+    }
+
     /// Makes one instance the only one with current values of the whole set.
     pub(crate) fn keep_only(&mut self, instance: &PhysicalInstance) {
         self.fill = None;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maniple_realm::machine::MemoryId;
 use maniple_realm::{Event, Realm};
-use maniple_region::{FieldMask, LogicalRegion, Partitioning, ShapeTable};
+use maniple_region::{FieldMask, LogicalRegion, Partitioning};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
@@ -106,12 +106,11 @@ impl RegionState {
 }
 
 impl RegionData {
-    pub(crate) fn shapes(&self) -> &ShapeTable {
-        self.root.space().forest().shapes()
-    }
-
     /// The groups that together have exactly these fields. Splits groups and makes new ones as needed.
     pub(crate) fn groups_of(&mut self, fields: &FieldMask) -> SmallVec<[usize; 2]> {
+        if let Some(found) = self.known_groups_of(fields) {
+            return found;
+        }
         let mut found = SmallVec::new();
         let mut unseen = fields.clone();
         for index in 0..self.groups.len() {
@@ -123,7 +122,7 @@ impl RegionData {
             let rest = self.groups[index].fields.difference(fields);
             if !rest.is_empty() {
                 let other = self.groups[index].narrowed(rest);
-                self.groups[index].fields = common;
+                self.groups[index].narrow(common);
                 self.groups.push(other);
             }
             found.push(index);
@@ -135,6 +134,19 @@ impl RegionData {
             self.groups.push(group);
         }
         found
+    }
+
+    /// The groups that together have exactly these fields, if none must be split or made.
+    fn known_groups_of(&self, fields: &FieldMask) -> Option<SmallVec<[usize; 2]>> {
+        let (mut found, mut missing) = (SmallVec::new(), fields.len());
+        for (index, group) in self.groups.iter().enumerate().filter(|(_, group)| group.fields.overlaps(fields)) {
+            if !group.fields.is_subset_of(fields) {
+                return None;
+            }
+            missing -= group.fields.len();
+            found.push(index);
+        }
+        (missing == 0).then_some(found)
     }
 
     /// The group that has just these fields, if there is one.

@@ -31,6 +31,16 @@ impl Uses {
         }
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Forgets all uses but a new one of everything.
+    pub(crate) fn restart(&mut self, event: Event) {
+        self.0.clear();
+        self.0.push((event, Cover::Everything));
+    }
+
     fn has_doubled(&self) -> bool {
         self.0.len() >= 8 && self.0.len().is_power_of_two()
     }

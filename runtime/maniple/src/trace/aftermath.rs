@@ -10,7 +10,7 @@ use super::issuing::{Ends, Issuing};
 use super::template::{Stage, Template};
 use crate::context::ContextState;
 use crate::error::Error;
-use crate::mapping::point::{LockedStates, PointMapping};
+use crate::mapping::point::{LockedStates, PointMapping, Refills};
 
 /// How nodes ended that did not end well.
 pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;
@@ -42,31 +42,24 @@ impl Stage {
         let core = &context.core;
         let end = |node: u32| match fault(node) {
             None => Event::NONE,
-            Some(fault) => core.poisoned(Error::of_fault(fault, self.kind.definition().name(), None)),
+            Some(fault) => core.poisoned(Error::of_fault(fault, self.site.name(), None)),
         };
-        let mut states = LockedStates::lock(&self.bounds);
+        let mut states = LockedStates::lock(&self.site.bounds);
         for (index, point) in self.points.iter().enumerate() {
-            let regions: Vec<_> = match (self.bounds.iter())
-                .map(|bound| bound.requirement.target.region_at(point.point, &self.kind.domain))
-                .collect()
-            {
-                Ok(regions) => regions,
-                Err(_) => return,
-            };
             let ends = Ends::new(point.transfers.iter().map(|&node| end(node)).collect());
             let placed = PointMapping {
                 core,
-                bounds: &self.bounds,
-                regions: &regions,
+                bounds: &self.site.bounds,
+                regions: &point.mapped.regions,
                 origin: context.processor,
                 order: (sequence, index as u64),
                 place: None,
                 may_wait: false,
-                reduces_twice: &self.sharing.reduces_twice,
+                reduces_twice: &self.site.sharing.reduces_twice,
                 issuing: Issuing::Again(&ends),
             };
-            placed.prepare(&mut states, &point.chosen);
-            placed.commit(&mut states, &point.chosen, end(point.task));
+            placed.prepare(&mut states, &point.mapped.chosen, &Refills::new());
+            placed.commit(&mut states, &point.mapped.chosen, end(point.task));
         }
     }
 }

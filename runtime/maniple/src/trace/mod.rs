@@ -14,13 +14,13 @@ mod aftermath;
 mod automatic;
 mod content;
 mod issuing;
-mod launched;
 mod mining;
 mod problem;
 mod profiled;
 mod recording;
 mod replay;
 mod session;
+mod staged;
 mod stream;
 mod template;
 #[allow(clippy::module_inception)]
@@ -28,6 +28,6 @@ mod trace;
 
 pub(crate) use issuing::{Issuing, PointRecorder, Recordings};
 pub(crate) use problem::Problem;
-pub(crate) use recording::{RecordedPoint, Recording};
+pub(crate) use recording::Recording;
 pub(crate) use stream::Tracing;
 pub(crate) use trace::Trace;

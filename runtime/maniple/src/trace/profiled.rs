@@ -22,8 +22,8 @@ impl Profiled {
         let graph = profiler.graph(Graph { nodes: template.edges.clone() });
         let tag = |node: &Node| match node {
             Node::Task(task) => {
-                let kind = &template.stages[task.stage as usize].kind;
-                let label = profiler.label(Kind::Task, kind.definition().name(), kind.shown_domain().as_ref());
+                let site = &template.stages[task.stage as usize].site;
+                let label = profiler.label(Kind::Task, site.definition.name(), site.shown_domain().as_ref());
                 Tag { label, index: task.index as u32 }
             }
             Node::Transfers(transfers) => transfers.first().map_or(Tag::NONE, |first| Tag::of(first.label())),

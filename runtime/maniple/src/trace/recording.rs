@@ -13,18 +13,17 @@ use maniple_realm::graph::Edge;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::transfer::Transfer;
 use maniple_realm::{Event, EventStatus, Realm};
-use maniple_space::AnyPoint;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::content::{Content, Entry, Makers};
 use super::issuing::PointRecorder;
-use super::launched::StageKind;
 use super::problem::Problem;
 use crate::context::Bound;
-use crate::launch::Sharing;
-use crate::mapping::point::{Chosen, LockedStates};
+use crate::launch::LaunchSite;
+use crate::mapping::decisions::MappedPoint;
+use crate::mapping::point::LockedStates;
 use crate::physical::cover::Cover;
 use crate::physical::movement::Preconditions;
 use crate::physical::set::EquivalenceSet;
@@ -56,16 +55,13 @@ pub(super) struct Tape {
 
 /// One launch.
 pub(super) struct StageTape {
-    pub(super) kind: StageKind,
-    pub(super) bounds: Vec<Bound>,
-    pub(super) sharing: Sharing,
+    pub(super) site: Arc<LaunchSite>,
     pub(super) points: Vec<PointTape>,
 }
 
 /// One point of a launch: enough to do the analysis again.
 pub(super) struct PointTape {
-    pub(super) point: AnyPoint,
-    pub(super) chosen: Chosen,
+    pub(super) mapped: Arc<MappedPoint>,
     /// The node of its task.
     pub(super) task: u32,
     /// The nodes of its copies, fills and applications of reductions, but not those of the refilling of buffers.
@@ -86,16 +82,8 @@ pub(super) struct TapeNode {
 
 pub(super) enum NodeTape {
     /// A point of a launch.
-    Task(Box<TaskTape>),
+    Task(Arc<MappedPoint>),
     Transfers(Vec<Transfer>),
-}
-
-pub(super) struct TaskTape {
-    pub(super) point: AnyPoint,
-    pub(super) index: usize,
-    pub(super) variant: usize,
-    pub(super) profile: bool,
-    pub(super) regions: SmallVec<[PhysicalRegion; 4]>,
 }
 
 /// What a marker stands for.
@@ -115,17 +103,6 @@ pub(super) enum Role {
     Readers,
 }
 
-/// A point that has been issued.
-pub(crate) struct RecordedPoint {
-    pub(crate) point: AnyPoint,
-    pub(crate) index: usize,
-    pub(crate) variant: usize,
-    pub(crate) profile: bool,
-    pub(crate) pinned: bool,
-    pub(crate) regions: SmallVec<[PhysicalRegion; 4]>,
-    pub(crate) chosen: Chosen,
-}
-
 impl Recording {
     pub(crate) fn new() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
@@ -133,9 +110,9 @@ impl Recording {
     }
 
     /// Another launch. Gives its number.
-    pub(super) fn add_stage(&self, kind: StageKind, bounds: Vec<Bound>, sharing: Sharing) -> u32 {
+    pub(super) fn add_stage(&self, site: &Arc<LaunchSite>) -> u32 {
         let mut tape = self.tape.lock();
-        tape.stages.push(StageTape { kind, bounds, sharing, points: Vec::new() });
+        tape.stages.push(StageTape { site: Arc::clone(site), points: Vec::new() });
         tape.stages.len() as u32 - 1
     }
 
@@ -175,7 +152,7 @@ impl Recording {
                 let forest = Arc::clone(region.space().forest());
                 for group in data.groups_of(fields) {
                     let group = data.group_mut(group);
-                    for (set, _) in group.touched(region.space(), forest.shapes()) {
+                    for &(set, _) in group.touched(region.space(), forest.shapes()).iter() {
                         let fields = group.fields.clone();
                         let set = group.set_mut(set);
                         if set.mark != self.id {
@@ -203,7 +180,7 @@ impl Recording {
     pub(crate) fn add_point(
         &self,
         at: &PointRecorder<'_>,
-        point: RecordedPoint,
+        mapped: &Arc<MappedPoint>,
         after: &Preconditions,
         event: Event,
         realm: &Realm,
@@ -212,12 +189,11 @@ impl Recording {
         if tape.problem.is_some() {
             return;
         }
-        let RecordedPoint { point, index, variant, profile, pinned, regions, chosen } = point;
-        let instances = regions.iter().flat_map(PhysicalRegion::instance_ids).collect();
-        let body = NodeTape::Task(Box::new(TaskTape { point, index, variant, profile, regions }));
-        let task = tape.add_node(at, pinned, instances, body, (after, event), realm);
-        let transfers = at.transfers.take();
-        tape.stages[at.stage as usize].points.push(PointTape { point, chosen, task, transfers });
+        let instances = mapped.physical.iter().flat_map(PhysicalRegion::instance_ids).collect();
+        let body = NodeTape::Task(Arc::clone(mapped));
+        let task = tape.add_node(at, mapped.mapping.pinned, instances, body, (after, event), realm);
+        let (mapped, transfers) = (Arc::clone(mapped), at.transfers.take());
+        tape.stages[at.stage as usize].points.push(PointTape { mapped, task, transfers });
     }
 
     /// Notes transfers between these instances that were issued, with their event. Gives their node.

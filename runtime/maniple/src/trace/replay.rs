@@ -9,9 +9,9 @@ use maniple_realm::graph::{GraphRuns, GraphWork, Place};
 use maniple_realm::{After, EventStatus, Fault, UserEvent, WorkerContext, fault};
 use smallvec::SmallVec;
 
-use super::launched::Staged;
 use super::profiled::Profiled;
 use super::session::Wake;
+use super::staged::Staged;
 use super::template::{Node, TaskNode, Template};
 use crate::completion::Completion;
 use crate::context::ContextState;
@@ -72,8 +72,8 @@ impl Replay {
         let points = template
             .stages
             .iter()
-            .scan(0, |sum, stage| Some(std::mem::replace(sum, *sum + stage.kind.domain.volume())));
-        let all = template.stages.iter().map(|stage| stage.kind.domain.volume()).sum();
+            .scan(0, |sum, stage| Some(std::mem::replace(sum, *sum + stage.site.domain.volume())));
+        let all = template.stages.iter().map(|stage| stage.site.domain.volume()).sum();
         let points = points.chain([all]).collect();
         let slots = (0..depth).map(|_| (0..stages).map(|_| LaunchSlot::default()).collect()).collect();
         let replay = Arc::new(Self {
@@ -123,7 +123,7 @@ impl Replay {
         let new = || {
             let (origin, sources) =
                 (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
-            let domain = self.template.stages[stage].kind.domain;
+            let domain = self.template.stages[stage].site.domain;
             Results::new(self.context.core.realm(), origin, domain, Completion::on_demand(), sources.collect())
         };
         // SAFETY: the slot's last run has ended, and the stage of this one is not open.
@@ -229,18 +229,18 @@ impl Replay {
         let core = &self.context.core;
         let stage = &self.template.stages[task.stage as usize];
         let launched = self.launched(run, task.stage);
-        let name = stage.kind.definition().name();
+        let name = stage.site.name();
         let started = task.profile.then(|| core.now_ns());
         let call = LeafCall {
             task: name,
             point: task.point,
-            domain: stage.kind.domain,
+            domain: stage.site.domain,
             processor: context.processor(),
             regions: &task.regions,
             arguments: &launched.arguments,
             taken: RefCell::default(),
         };
-        let shown = stage.kind.shown_point(task.point);
+        let shown = stage.site.shown_point(task.point);
         let value = fault::catch(|| (task.body)(&call)).map_err(|fault| Error::of_fault(&fault, name, shown)).flatten();
         let value = value.map_err(|error| error.of_task(name, shown));
         if let Some(started) = started {
@@ -288,8 +288,8 @@ impl GraphWork for Replay {
 
     fn poisoned(&self, Place { node, run }: Place, fault: &Arc<Fault>) {
         if let Node::Task(task) = &self.template.nodes[node as usize] {
-            let kind = &self.template.stages[task.stage as usize].kind;
-            let error = Error::of_fault(fault, kind.definition().name(), kind.shown_point(task.point));
+            let site = &self.template.stages[task.stage as usize].site;
+            let error = Error::of_fault(fault, site.name(), site.shown_point(task.point));
             self.fail(run, task, error);
         }
     }

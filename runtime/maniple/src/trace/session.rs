@@ -11,22 +11,19 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use maniple_realm::{After, Class, Fault, Spawn};
-use maniple_region::Requirement;
-use maniple_space::AnyRect;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::launched::{Launching, StageKind, Staged};
 use super::problem::Problem;
 use super::recording::Recording;
 use super::replay::Replay;
+use super::staged::Staged;
 use super::template::Template;
 use super::trace::Trace;
-use crate::context::{Bound, ContextState, Renewed, Stream};
-use crate::error::Error;
+use crate::context::{ContextState, Renewed, Stream};
 use crate::future::{Origin, Results};
-use crate::launch::{Sharing, TaskLauncher, check};
+use crate::launch::Launching;
 use crate::operation::Operation;
 use crate::task_operation::TaskOperation;
 use maniple_realm::graph::GraphRuns;
@@ -177,15 +174,15 @@ impl Session {
     fn line_up(&mut self, launching: &mut Launching<'_>) -> Arc<Results> {
         let context = Arc::clone(&self.context);
         let completion = context.core.realm().user_event();
-        let launcher = launching.launcher.take();
-        let &mut Launching { domain, index_launch, .. } = launching;
+        let mut renewed = Vec::new();
+        let site = context.site(launching, &mut |zero| renewed.push(zero));
+        let (launcher, domain) = (launching.launcher.take(), launching.domain);
         let (origin, sources) = (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
         let results = Results::new(context.core.realm(), origin, domain, completion.event(), sources.collect());
-        let mut renewed = Vec::new();
-        match allow(&context, &launcher, (domain, index_launch), &mut renewed) {
-            Ok((bounds, sharing)) => {
+        match site {
+            Ok(site) => {
                 let results = Arc::clone(&results);
-                let staged = Staged { bounds, sharing, renewed, launcher, domain, index_launch, results, completion };
+                let staged = Staged { site, renewed, launcher, results, completion };
                 self.arrive(Arrival::Launch(Box::new(staged)));
             }
             Err(error) => {
@@ -201,7 +198,7 @@ impl Session {
     pub(crate) fn token_of_expected(&mut self, launching: &Launching<'_>) -> Option<u64> {
         let Phase::Replaying(replaying) = &mut self.phase else { return None };
         let is_expected = self.line.is_empty() && replaying.expects(launching);
-        is_expected.then(|| replaying.replay.template.stages[replaying.stage].kind.token)
+        is_expected.then(|| replaying.replay.template.stages[replaying.stage].site.token)
     }
 
     /// The program has come to the end of a run.
@@ -386,7 +383,7 @@ impl Session {
 
     /// Sends a launch through the analysis.
     fn analyse(&mut self, staged: Staged) {
-        let Staged { bounds, sharing, renewed, launcher, domain, index_launch, results, completion } = staged;
+        let Staged { site, renewed, launcher, results, completion } = staged;
         renewed.into_iter().for_each(|zero| self.zero(zero));
         let context = Arc::clone(&self.context);
         let mut producers = Results::producers(launcher.sources());
@@ -394,19 +391,18 @@ impl Session {
             Phase::Recording(recording, previous) => {
                 // Launches are mapped one after the other, so that the recording is in program order.
                 producers.extend(previous.iter().cloned());
-                if bounds.iter().any(|bound| context.is_borrowed(bound)) {
+                if site.bounds.iter().any(|bound| context.is_borrowed(bound)) {
                     recording.fail(Problem::Borrowed);
                 }
-                let kind = StageKind::of(&launcher, domain, index_launch);
-                Some((Arc::clone(recording), recording.add_stage(kind, bounds.clone(), sharing.clone())))
+                Some((Arc::clone(recording), recording.add_stage(&site)))
             }
             _ => None,
         };
-        let task = launcher.into_task(index_launch, domain, sharing);
+        let task = launcher.into_task(Arc::clone(&site));
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
-        let operation = context.submit_to(&mut self.inner, &bounds, (&producers, completion), |_, submission| {
-            Arc::new(TaskOperation::new(&context, task, bounds.clone(), (submission, &results), recorded))
+        let operation = context.submit_to(&mut self.inner, &site.bounds, (&producers, completion), |_, submission| {
+            Arc::new(TaskOperation::new(&context, task, (submission, &results), recorded))
         });
         results.produced_by(&operation);
         context.watch(&results);
@@ -477,20 +473,6 @@ impl Session {
     }
 }
 
-/// Checks a launch against the privileges of the task and against itself.
-fn allow(
-    context: &ContextState,
-    launcher: &TaskLauncher,
-    (domain, index_launch): (AnyRect, bool),
-    renewed: &mut Vec<Renewed>,
-) -> Result<(Vec<Bound>, Sharing), Error> {
-    let name = launcher.definition().name();
-    let bind = |requirement: &Requirement| context.bind_and(name, requirement.clone(), &mut |zero| renewed.push(zero));
-    let bounds = launcher.requirements().iter().map(bind).collect::<Result<Vec<_>, _>>()?;
-    let sharing = check(name, &bounds, &domain, index_launch)?;
-    Ok((bounds, sharing))
-}
-
 impl Replaying {
     /// Whether nothing more can be replayed without a look at the state of the data.
     fn has_to_end(&self) -> bool {
@@ -501,13 +483,12 @@ impl Replaying {
     #[inline]
     fn expects(&self, launching: &Launching<'_>) -> bool {
         let stage = self.replay.template.stages.get(self.stage);
-        stage.is_some_and(|stage| stage.kind.is_same_and_allowed(launching))
+        stage.is_some_and(|stage| stage.site.is_same_and_allowed(launching))
     }
 
     fn expects_staged(&self, staged: &Staged) -> bool {
-        let Staged { launcher, domain, index_launch, renewed, .. } = staged;
         let stage = self.replay.template.stages.get(self.stage);
-        renewed.is_empty() && stage.is_some_and(|stage| stage.kind.is_same(launcher, *domain, *index_launch))
+        staged.renewed.is_empty() && stage.is_some_and(|stage| stage.site.is_like(&staged.site))
     }
 
     /// Whether there is a slot for the launch that is expected. If not, the session is woken when there may be one.

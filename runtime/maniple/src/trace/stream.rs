@@ -3,17 +3,14 @@
 use std::sync::Arc;
 
 use maniple_realm::Event;
-use maniple_space::AnyRect;
 use parking_lot::Mutex;
 
 use super::automatic::Automatic;
-use super::launched::Launching;
 use super::session::{Check, Session};
 use super::trace::{TraceBook, TraceId};
 use crate::context::{Context, ContextState};
-use crate::error::Result;
 use crate::future::Results;
-use crate::launch::TaskLauncher;
+use crate::launch::Launching;
 use crate::operation::{Mappable, Operation};
 
 /// What a context knows of its traces.
@@ -138,36 +135,23 @@ impl ContextState {
         tracing.book.forget_tree(tree);
     }
 
-    /// Takes a launch into a session, or hands it to `untraced`.
-    pub(crate) fn trace_launch<E>(
-        self: &Arc<Self>,
-        mut launcher: TaskLauncher,
-        domain: AnyRect,
-        index_launch: bool,
-        untraced: impl FnOnce(TaskLauncher) -> Result<Arc<Results>, E>,
-    ) -> Result<Arc<Results>, E> {
+    /// Takes a launch into a session, if it belongs there.
+    pub(crate) fn trace_launch(self: &Arc<Self>, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
         if !self.core.is_tracing() {
-            return untraced(launcher);
+            return None;
         }
         self.throttle();
         let mut tracing = self.tracing.lock();
         // Counted before it may end.
         self.operation_begins();
-        let mut launching = Launching { launcher: &mut launcher, domain, index_launch };
         let taken = match tracing.book.depth {
-            0 => tracing.launch_outside(self, &mut launching),
-            _ => tracing.launch_inside(&mut launching),
+            0 => tracing.launch_outside(self, launching),
+            _ => tracing.launch_inside(launching),
         };
-        match taken {
-            Some(results) => {
-                launcher.recycle();
-                Ok(results)
-            }
-            None => {
-                self.operation_retired();
-                untraced(launcher)
-            }
+        if taken.is_none() {
+            self.operation_retired();
         }
+        taken
     }
 }
 

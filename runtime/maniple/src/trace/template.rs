@@ -9,11 +9,10 @@ use maniple_realm::{EventStatus, Realm};
 use maniple_space::AnyPoint;
 
 use super::content::{Entry, Fit};
-use super::launched::StageKind;
 use super::problem::Problem;
-use super::recording::{NodeTape, PointTape, Role, Slot, Tape, TaskTape};
-use crate::context::Bound;
-use crate::launch::Sharing;
+use super::recording::{NodeTape, PointTape, Role, Slot, Tape};
+use crate::launch::LaunchSite;
+use crate::mapping::decisions::MappedPoint;
 use crate::physical::state::{RegionData, RegionState};
 use crate::task::call::PhysicalRegion;
 use crate::task::{Body, LeafBody};
@@ -35,9 +34,7 @@ pub(super) struct Template {
 
 /// One launch.
 pub(super) struct Stage {
-    pub(super) kind: StageKind,
-    pub(super) bounds: Vec<Bound>,
-    pub(super) sharing: Sharing,
+    pub(super) site: Arc<LaunchSite>,
     pub(super) points: Vec<PointTape>,
 }
 
@@ -87,20 +84,18 @@ impl Template {
         let spec = GraphSpec { stages: tape.stages.len() as u32, nodes };
         let graph = Arc::new(Graph::new(&spec, realm.processors()));
         let stages = tape.stages.into_iter();
-        let stages: Vec<Stage> = stages
-            .map(|stage| Stage { kind: stage.kind, bounds: stage.bounds, sharing: stage.sharing, points: stage.points })
-            .collect();
+        let stages: Vec<Stage> = stages.map(|stage| Stage { site: stage.site, points: stage.points }).collect();
         let nodes = tape.nodes.into_iter().map(|node| {
             Ok(match node.body {
                 NodeTape::Transfers(transfers) => Node::Transfers(transfers),
                 NodeTape::Task(task) => {
-                    let Body::Leaf(body) = stages[node.stage as usize].kind.definition().body(task.variant) else {
+                    let MappedPoint { point, index, ref mapping, ref physical, .. } = *task;
+                    let Body::Leaf(body) = stages[node.stage as usize].site.definition.body(mapping.variant) else {
                         return Err(Problem::LaunchesTasks);
                     };
                     let body = Arc::clone(body);
-                    let TaskTape { point, index, profile, mut regions, .. } = *task;
+                    let (profile, mut regions) = (mapping.profile, physical.clone().into_boxed_slice());
                     regions.iter_mut().for_each(PhysicalRegion::locate);
-                    let regions = regions.into_iter().collect();
                     Node::Task(Box::new(TaskNode { stage: node.stage, point, index, body, profile, regions }))
                 }
             })

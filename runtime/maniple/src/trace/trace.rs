@@ -92,7 +92,7 @@ impl Trace {
     }
 
     fn forget_tree(&mut self, tree: TreeId) {
-        let uses = |template: &Arc<Template>| template.stages.iter().any(|stage| stage.kind.uses(tree));
+        let uses = |template: &Arc<Template>| template.stages.iter().any(|stage| stage.site.uses(tree));
         self.templates.retain(|template| !uses(template));
     }
 }

@@ -24,8 +24,7 @@ impl Analysis<'_> {
         instance: &Arc<PhysicalInstance>,
         movements: &mut SmallVec<[Movement; 4]>,
     ) {
-        let forest = Arc::clone(self.data.root.space().forest());
-        let shapes = forest.shapes();
+        let shapes = self.shapes;
         let fields = self.data.group(group).fields.clone();
         let set = self.data.group(group).set(id);
         let mut missing = set.missing(instance, wanted, shapes);
@@ -92,7 +91,7 @@ impl Analysis<'_> {
             Source::Instance(source) => {
                 let set = self.set(movement.group, movement.set);
                 let from = set.find_view(source).expect("a source is one of the set's views");
-                set.views[from].writers.makers(&movement.cover, &set.shape, self.data.shapes())
+                set.views[from].writers.makers(&movement.cover, &set.shape, self.shapes)
             }
             Source::Fill(value) => Makers::OfAll(value.origin().into_iter().collect()),
         }
@@ -101,7 +100,7 @@ impl Analysis<'_> {
     fn gather_movement(&mut self, movement: &Movement, after: &mut Preconditions) {
         let view = self.view(movement.group, movement.set, &movement.destination, after);
         let set = self.set(movement.group, movement.set);
-        let shapes = self.data.shapes();
+        let shapes = self.shapes;
         after.need(movement.destination.ready());
         set.views[view].writers.touching(&movement.cover, shapes, &mut after.follows);
         set.views[view].readers.touching(&movement.cover, shapes, &mut after.follows);
@@ -112,8 +111,7 @@ impl Analysis<'_> {
     }
 
     fn commit_movement(&mut self, movement: &Movement, event: Event) {
-        let forest = Arc::clone(self.data.root.space().forest());
-        let realm = self.core.pruning_realm();
+        let (shapes, realm) = (self.shapes, self.core.pruning_realm());
         let makers = self.makers(movement);
         let set = self.data.group_mut(movement.group).set_mut(movement.set);
         if let Source::Instance(source) = &movement.source {
@@ -122,12 +120,12 @@ impl Analysis<'_> {
         }
         let to = set.find_view(&movement.destination).expect("made when the movement was gathered");
         set.views[to].writers.forget_successes(realm);
-        set.add_writer(to, event, movement.cover.clone(), forest.shapes());
+        set.add_writer(to, event, movement.cover.clone(), shapes);
         if let Makers::OfParts(makers) = makers {
             // The copy does not fail with any of them, so whoever uses its values asks them too.
             set.views[to].writers.append(makers);
         }
-        let valid = set.views[to].valid.plus(&movement.cover, &set.shape, forest.shapes());
+        let valid = set.views[to].valid.plus(&movement.cover, &set.shape, shapes);
         set.views[to].valid = valid;
     }
 }

@@ -18,9 +18,10 @@ use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, ShapeTable
 use smallvec::SmallVec;
 
 use crate::physical::cover::Cover;
-use crate::physical::group::SetId;
+use crate::physical::group::{SetId, Touched};
 use crate::physical::instance::{Held, PhysicalInstance};
 use crate::physical::movement::Preconditions;
+use crate::physical::places::{Place as DataPlace, Places};
 use crate::physical::set::{EquivalenceSet, Order, PendingReduction, View};
 use crate::physical::state::{Instances, RegionData, Sink};
 use crate::runtime::RuntimeCore;
@@ -36,6 +37,8 @@ pub(crate) struct Access<'a> {
     /// For a reduction in a buffer: where contributions by other operators can be applied before.
     pub(crate) homes: &'a Instances,
     pub(crate) order: Order,
+    /// Where its data is, if the access was made before.
+    pub(crate) places: &'a Places,
 }
 
 /// Copies of a set's values are looked through for such that nobody needs when there are this many, and each time that they have doubled.
@@ -71,6 +74,7 @@ pub(crate) type Rank<'a> = dyn FnMut(&[Arc<PhysicalInstance>], &PhysicalInstance
 pub(crate) struct Analysis<'a> {
     core: &'a RuntimeCore,
     data: &'a mut RegionData,
+    shapes: &'a ShapeTable,
     /// Ranks the instances that data could come from.
     rank: &'a mut Rank<'a>,
     /// How the machine is told.
@@ -86,7 +90,8 @@ impl<'a> Analysis<'a> {
         rank: &'a mut Rank<'a>,
         issuer: Option<Place>,
     ) -> Self {
-        Self { core, data, rank, issuing: Issuing::Live, issuer }
+        let shapes = core.forest().shapes();
+        Self { core, data, shapes, rank, issuing: Issuing::Live, issuer }
     }
 
     /// The same, for a trace.
@@ -96,43 +101,63 @@ impl<'a> Analysis<'a> {
 
     /// Brings the chosen instances up to date as far as the privilege wants it, and adds what the operation must wait for.
     pub(crate) fn prepare(&mut self, access: &Access<'_>, after: &mut Preconditions) {
-        for (fields, instance) in access.instances {
-            after.need(instance.ready());
-            for group in self.data.groups_of(fields) {
-                let touched = self.touched(group, access);
-                self.bring_up_to_date(group, access.mode(), access.home(fields, instance), &touched, fields);
-                for (id, cover) in &touched {
-                    self.gather(group, *id, cover, (access.mode(), instance), after);
-                }
+        let mode = access.mode();
+        access.instances.iter().for_each(|(_, instance)| after.need(instance.ready()));
+        self.each_place(access, mode, |analysis, group, touched, (fields, instance)| {
+            analysis.bring_up_to_date(group, mode, access.home(fields, instance), touched, fields);
+            for (id, cover) in touched {
+                analysis.gather(group, *id, cover, (mode, instance), after);
             }
-        }
+        });
     }
 
     /// Makes the operation, which ends with `event`, part of the history.
     pub(crate) fn commit(&mut self, access: &Access<'_>, event: Event) {
-        for (fields, instance) in access.instances {
-            for group in self.data.groups_of(fields) {
-                let touched = self.touched(group, access);
-                match access.mode() {
-                    Mode::Read => self.commit_read(group, &touched, instance, event),
-                    Mode::Write | Mode::Discard => self.commit_write(group, &touched, access.region, instance, event),
-                    Mode::ReduceInPlace(_) => self.commit_in_place(group, &touched, instance, event),
-                    Mode::ReduceInBuffer(operator) => {
-                        for (id, cover) in touched {
-                            let (buffer, writers) = (Held::new(instance), SmallVec::from_iter([event]));
-                            let reduction = PendingReduction {
-                                operator,
-                                buffer,
-                                cover,
-                                writers,
-                                contributors: 1,
-                                order: access.order,
-                            };
-                            let realm = self.core.pruning_realm();
-                            self.data.group_mut(group).set_mut(id).push_pending(reduction, realm);
-                        }
-                    }
+        let mode = access.mode();
+        self.each_place(access, mode, |analysis, group, touched, (_, instance)| match mode {
+            Mode::Read => analysis.commit_read(group, touched, instance, event),
+            Mode::Write | Mode::Discard => analysis.commit_write(group, touched, access.region, instance, event),
+            Mode::ReduceInPlace(_) => analysis.commit_in_place(group, touched, instance, event),
+            Mode::ReduceInBuffer(operator) => {
+                for (id, cover) in touched {
+                    let (buffer, writers) = (Held::new(instance), SmallVec::from_iter([event]));
+                    let (cover, order) = (cover.clone(), access.order);
+                    let reduction = PendingReduction { operator, buffer, cover, writers, contributors: 1, order };
+                    let realm = analysis.core.pruning_realm();
+                    analysis.set_mut(group, *id).push_pending(reduction, realm);
                 }
+            }
+        });
+    }
+
+    /// Visits the places of an access: the group, the sets touched, and the fields and the instance used.
+    fn each_place(
+        &mut self,
+        access: &Access<'_>,
+        mode: Mode,
+        mut visit: impl FnMut(&mut Self, usize, &[(SetId, Cover)], &(FieldMask, Arc<PhysicalInstance>)),
+    ) {
+        let mut places = access.places.lock();
+        let are_known =
+            !places.is_empty() && places.iter().all(|place| self.data.group(place.group).changes() == place.changes);
+        if !are_known {
+            places.clear();
+            for (instance, (fields, _)) in access.instances.iter().enumerate() {
+                for group in self.data.groups_of(fields) {
+                    let touched = self.touched(group, access, mode);
+                    let changes = self.data.group(group).changes();
+                    places.push(DataPlace { instance, group, changes, touched });
+                }
+            }
+        }
+        for DataPlace { instance, group, touched, .. } in places.iter() {
+            let sets = self.data.group(*group);
+            let used = &access.instances[*instance];
+            if touched.iter().all(|(id, _)| sets.set(*id).pending.is_empty()) {
+                visit(self, *group, touched, used);
+            } else {
+                let touched = self.touched_apart(*group, mode, (access.region, Touched::clone(touched)));
+                visit(self, *group, &touched, used);
             }
         }
     }
@@ -144,12 +169,12 @@ impl<'a> Analysis<'a> {
             for group in self.data.groups_of(fields) {
                 let region = self.data.root.clone();
                 let touched = self.touched_by(group, &region);
-                for (id, _) in touched {
+                for &(id, _) in touched.iter() {
                     self.apply_pending(group, id, instance, fields);
                     let set = self.set(group, id);
                     let view = set.find_view(instance).map(|view| &set.views[view]);
                     view.into_iter().for_each(|view| {
-                        view.writers.touching(&Cover::Everything, self.data.shapes(), &mut after.needs);
+                        view.writers.touching(&Cover::Everything, self.shapes, &mut after.needs);
                     });
                 }
             }
@@ -157,25 +182,26 @@ impl<'a> Analysis<'a> {
     }
 
     /// The sets that an access touches. Those that it changes as a whole are first cut to its size.
-    fn touched(&mut self, group: usize, access: &Access<'_>) -> SmallVec<[(SetId, Cover); 4]> {
-        let mode = access.mode();
+    fn touched(&mut self, group: usize, access: &Access<'_>, mode: Mode) -> Touched {
         let changes_whole_sets = match mode {
             Mode::Read => false,
             // What other operators contributed is about to be applied where only this region's values have room.
             Mode::ReduceInBuffer(_) => !access.homes.is_empty(),
             Mode::Write | Mode::Discard | Mode::ReduceInPlace(_) => true,
         };
-        let mut touched =
-            if changes_whole_sets { self.carve(group, access.region) } else { self.touched_by(group, access.region) };
-        // Pending reductions are applied to a whole set at once: what lies outside of the region must not be waited for, nor fail this access.
+        if changes_whole_sets { self.carve(group, access.region) } else { self.touched_by(group, access.region) }
+    }
+
+    /// Pending reductions are applied to a whole set at once: what lies outside of the region must not be waited for, nor fail this access.
+    fn touched_apart(&mut self, group: usize, mode: Mode, (region, mut touched): (&LogicalRegion, Touched)) -> Touched {
         let sticks_out = |(id, cover): &(SetId, Cover)| {
-            !cover.is_everything() && mode.settles(self.set(group, *id), cover, self.data.shapes())
+            !cover.is_everything() && mode.settles(self.set(group, *id), cover, self.shapes)
         };
         if touched.iter().any(sticks_out) {
-            touched = self.carve(group, access.region);
+            touched = self.carve(group, region);
         }
         if self.set_pending_apart(group, mode, &touched) {
-            touched = self.touched_by(group, access.region);
+            touched = self.touched_by(group, region);
         }
         touched
     }
@@ -183,30 +209,27 @@ impl<'a> Analysis<'a> {
     /// Splits sets of which only a part has pending reductions that are about to be applied: whoever uses the rest must not be waited for.
     /// It may be the task itself, with a mapping. Returns whether there were any.
     fn set_pending_apart(&mut self, group: usize, mode: Mode, touched: &[(SetId, Cover)]) -> bool {
-        let forest = Arc::clone(self.data.root.space().forest());
+        let shapes = self.shapes;
         let mut any = false;
         for (id, cover) in touched {
             let set = self.set(group, *id);
-            if !mode.settles(set, cover, forest.shapes()) {
+            if !mode.settles(set, cover, shapes) {
                 continue;
             }
-            if let Cover::Part(part) = set.pending_cover(forest.shapes()) {
-                self.data.group_mut(group).cut(*id, &part, forest.shapes());
+            if let Cover::Part(part) = set.pending_cover(shapes) {
+                self.data.group_mut(group).cut(*id, &part, shapes);
                 any = true;
             }
         }
         any
     }
 
-    fn touched_by(&mut self, group: usize, region: &LogicalRegion) -> SmallVec<[(SetId, Cover); 4]> {
-        let forest = Arc::clone(region.space().forest());
-        self.data.group_mut(group).touched(region.space(), forest.shapes())
+    fn touched_by(&mut self, group: usize, region: &LogicalRegion) -> Touched {
+        self.data.group_mut(group).touched(region.space(), self.shapes)
     }
 
-    fn carve(&mut self, group: usize, region: &LogicalRegion) -> SmallVec<[(SetId, Cover); 4]> {
-        let forest = Arc::clone(region.space().forest());
-        let inside = self.data.group_mut(group).carve(region.space(), forest.shapes());
-        inside.into_iter().map(|id| (id, Cover::Everything)).collect()
+    fn carve(&mut self, group: usize, region: &LogicalRegion) -> Touched {
+        self.data.group_mut(group).carve(region.space(), self.shapes)
     }
 
     /// Issues the copies, fills and applications of reductions that an access needs.
@@ -219,11 +242,13 @@ impl<'a> Analysis<'a> {
         fields: &FieldMask,
     ) {
         for (id, cover) in touched {
-            if mode.settles(self.set(group, *id), cover, self.data.shapes()) {
+            if mode.settles(self.set(group, *id), cover, self.shapes) {
                 self.settle_pending(group, *id, instance, fields);
             }
         }
-        if matches!(mode, Mode::Read | Mode::Write | Mode::ReduceInPlace(_)) {
+        let sets = self.data.group(group);
+        let is_current = |(id, cover): &(SetId, Cover)| sets.set(*id).is_current(instance, cover, self.shapes);
+        if matches!(mode, Mode::Read | Mode::Write | Mode::ReduceInPlace(_)) && !touched.iter().all(is_current) {
             let mut movements = SmallVec::new();
             for (id, cover) in touched {
                 self.find_sources(group, *id, cover, instance, &mut movements);
@@ -249,7 +274,7 @@ impl<'a> Analysis<'a> {
         }
         let view = self.view(group, id, instance, after);
         let set = self.set(group, id);
-        let (view, shapes) = (&set.views[view], self.data.shapes());
+        let (view, shapes) = (&set.views[view], self.shapes);
         match mode {
             Mode::Read => view.writers.touching(cover, shapes, &mut after.needs),
             Mode::Write => {
@@ -272,7 +297,6 @@ impl<'a> Analysis<'a> {
         event: Event,
     ) {
         let realm: Option<&Realm> = self.core.pruning_realm();
-        let forest = Arc::clone(self.data.root.space().forest());
         let mut forgot = false;
         for (id, cover) in touched {
             let set = self.data.group_mut(group).set_mut(*id);
@@ -282,7 +306,7 @@ impl<'a> Analysis<'a> {
                 None => instance.leave_behind([event]),
             }
             if set.views.len() >= MANY_COPIES && set.views.len().is_power_of_two() {
-                forgot |= set.forget_copies(None, (forest.shapes(), self.core.realm()));
+                forgot |= set.forget_copies(None, (self.shapes, self.core.realm()));
             }
         }
         if forgot {
@@ -298,20 +322,14 @@ impl<'a> Analysis<'a> {
         instance: &Arc<PhysicalInstance>,
         event: Event,
     ) {
-        let forest = Arc::clone(region.space().forest());
-        let ids: SmallVec<[SetId; 4]> = touched.iter().map(|(id, _)| *id).collect();
-        if ids.is_empty() {
+        if touched.is_empty() {
             return;
         }
         let group = self.data.group_mut(group);
-        let set = group.unite(&ids, region.space().shape());
+        let set = group.unite(touched, region.space().shape());
         let set = group.set_mut(set);
-        set.pending.clear();
-        // After uniting, one view of the instance is enough: the operation has come after all uses.
-        let mut first = true;
-        set.views.retain(|view| view.instance.id() == instance.id() && std::mem::take(&mut first));
-        set.keep_only(instance);
-        set.add_writer(view_of(set, instance), event, Cover::Everything, forest.shapes());
+        // Of whatever was known, one view is enough: the operation has come after all uses.
+        set.overwrite(view_of(set, instance), event);
     }
 
     fn commit_in_place(
@@ -321,11 +339,11 @@ impl<'a> Analysis<'a> {
         instance: &Arc<PhysicalInstance>,
         event: Event,
     ) {
-        let (forest, realm) = (Arc::clone(self.data.root.space().forest()), self.core.pruning_realm());
+        let (shapes, realm) = (self.shapes, self.core.pruning_realm());
         for (id, _) in touched {
             let set = self.data.group_mut(group).set_mut(*id);
             set.keep_only(instance);
-            set.add_changer(view_of(set, instance), event, Cover::Everything, (forest.shapes(), realm));
+            set.add_changer(view_of(set, instance), event, Cover::Everything, (shapes, realm));
         }
     }
 

@@ -74,8 +74,8 @@ impl Analysis<'_> {
         after.need(into.ready());
         let set = self.set(group, id);
         let view = view_of(set, into);
-        set.views[view].writers.touching(cover, self.data.shapes(), &mut after.follows);
-        set.views[view].readers.touching(cover, self.data.shapes(), &mut after.follows);
+        set.views[view].writers.touching(cover, self.shapes, &mut after.follows);
+        set.views[view].readers.touching(cover, self.shapes, &mut after.follows);
         together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
         let transfers = || self.core.reductions(together, &set.shape, fields, into);
         let instances = || together.iter().map(|reduction| reduction.buffer.id()).chain([into.id()]).collect();
@@ -85,8 +85,8 @@ impl Analysis<'_> {
         for reduction in together {
             reduction.buffer.leave_behind([event]);
         }
-        let (forest, realm) = (Arc::clone(self.data.root.space().forest()), self.core.pruning_realm());
-        self.set_mut(group, id).add_changer(view, event, cover.clone(), (forest.shapes(), realm));
+        let (shapes, realm) = (self.shapes, self.core.pruning_realm());
+        self.set_mut(group, id).add_changer(view, event, cover.clone(), (shapes, realm));
     }
 }
 

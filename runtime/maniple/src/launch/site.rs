@@ -1,0 +1,129 @@
+//! Launch sites: what launches of one kind have in common, found out once.
+
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use maniple_region::{Requirement, TreeId};
+use maniple_space::{AnyPoint, AnyRect};
+use rustc_hash::FxHasher;
+
+use super::check::{Sharing, is_still_there};
+use super::launcher::TaskLauncher;
+use crate::context::Bound;
+use crate::mapping::Decisions;
+use crate::task::TaskDefinition;
+
+/// A launch that arrives, lent by who launches it.
+pub(crate) struct Launching<'a> {
+    pub(crate) launcher: &'a mut TaskLauncher,
+    pub(crate) domain: AnyRect,
+    pub(crate) index_launch: bool,
+    token: Cell<Option<u64>>,
+}
+
+/// What launches of one kind from one context have in common: all but arguments and futures. They were found to be allowed.
+pub(crate) struct LaunchSite {
+    pub(crate) definition: Arc<TaskDefinition>,
+    pub(crate) bounds: Vec<Bound>,
+    pub(crate) sharing: Sharing,
+    pub(crate) domain: AnyRect,
+    pub(crate) index_launch: bool,
+    pub(crate) tag: u64,
+    /// See [`Launching::token`].
+    pub(crate) token: u64,
+    /// For each requirement, how often ids of fields had been given to new ones.
+    reuses: Vec<u64>,
+    /// What mappers have decided.
+    pub(crate) decisions: Decisions,
+}
+
+impl<'a> Launching<'a> {
+    pub(crate) fn new(launcher: &'a mut TaskLauncher, domain: AnyRect, index_launch: bool) -> Self {
+        Self { launcher, domain, index_launch, token: Cell::new(None) }
+    }
+
+    /// A number that is the same for launches of one kind, and hardly ever for others.
+    pub(crate) fn token(&self) -> u64 {
+        self.token.get().unwrap_or_else(|| {
+            let mut hasher = FxHasher::default();
+            Arc::as_ptr(self.launcher.definition()).hash(&mut hasher);
+            self.launcher.requirements().hash(&mut hasher);
+            (self.domain, self.index_launch, self.launcher.tag_number()).hash(&mut hasher);
+            let token = hasher.finish();
+            self.token.set(Some(token));
+            token
+        })
+    }
+}
+
+impl LaunchSite {
+    /// The site of a launch that was found to be allowed.
+    pub(crate) fn new(launching: &Launching<'_>, bounds: Vec<Bound>, sharing: Sharing) -> Self {
+        Self {
+            definition: Arc::clone(launching.launcher.definition()),
+            reuses: bounds.iter().map(|bound| reuses(&bound.requirement)).collect(),
+            bounds,
+            sharing,
+            domain: launching.domain,
+            index_launch: launching.index_launch,
+            tag: launching.launcher.tag_number(),
+            token: launching.token(),
+            decisions: Decisions::default(),
+        }
+    }
+
+    /// The task's name.
+    pub(crate) fn name(&self) -> &str {
+        self.definition.name()
+    }
+
+    /// Whether a launch that arrives is one of these, and its data is still there.
+    #[inline]
+    pub(crate) fn is_same_and_allowed(&self, launching: &Launching<'_>) -> bool {
+        let is_there = |(bound, &before): (&Bound, &u64)| {
+            before == reuses(&bound.requirement) && is_still_there(&bound.requirement, &self.domain)
+        };
+        self.is_same(launching) && self.bounds.iter().zip(&self.reuses).all(is_there)
+    }
+
+    #[inline]
+    fn is_same(&self, launching: &Launching<'_>) -> bool {
+        let Launching { launcher, domain, index_launch, .. } = launching;
+        let requirements = launcher.requirements();
+        Arc::ptr_eq(&self.definition, launcher.definition())
+            && self.bounds.len() == requirements.len()
+            && self.bounds.iter().zip(requirements).all(|(bound, requirement)| bound.requirement == *requirement)
+            && self.domain == *domain
+            && self.index_launch == *index_launch
+            && self.tag == launcher.tag_number()
+    }
+
+    /// Whether two sites are of the same launches.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.definition, &other.definition)
+            && self.bounds.len() == other.bounds.len()
+            && self.bounds.iter().zip(&other.bounds).all(|(one, other)| one.requirement == other.requirement)
+            && (self.domain, self.index_launch, self.tag) == (other.domain, other.index_launch, other.tag)
+            && self.reuses == other.reuses
+    }
+
+    /// A point as messages show it.
+    pub(crate) fn shown_point(&self, point: AnyPoint) -> Option<AnyPoint> {
+        self.index_launch.then_some(point)
+    }
+
+    /// The domain as messages show it.
+    pub(crate) fn shown_domain(&self) -> Option<AnyRect> {
+        self.index_launch.then_some(self.domain)
+    }
+
+    /// Whether it is about a region tree.
+    pub(crate) fn uses(&self, tree: TreeId) -> bool {
+        self.bounds.iter().any(|bound| bound.requirement.target.tree().id() == tree)
+    }
+}
+
+fn reuses(requirement: &Requirement) -> u64 {
+    requirement.target.tree().fields().reuses()
+}

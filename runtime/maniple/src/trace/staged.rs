@@ -1,0 +1,19 @@
+//! Launches on their way into a trace.
+
+use std::sync::Arc;
+
+use maniple_realm::UserEvent;
+
+use crate::context::Renewed;
+use crate::future::Results;
+use crate::launch::{LaunchSite, TaskLauncher};
+
+/// A launch that was found to be allowed and has its results, and is to be analysed or replayed.
+pub(crate) struct Staged {
+    pub(crate) site: Arc<LaunchSite>,
+    /// Fields of it that are to be zero first.
+    pub(crate) renewed: Vec<Renewed>,
+    pub(crate) launcher: TaskLauncher,
+    pub(crate) results: Arc<Results>,
+    pub(crate) completion: UserEvent,
+}
