@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 
+use crate::event::future::EventFuture;
 use crate::event::word::Phase;
 use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
 use crate::fault::Fault;
@@ -252,6 +253,13 @@ impl Realm {
         assert!(self.core.idle.set(Box::new(ask)).is_ok(), "`on_idle` is set once");
     }
 
+    /// Waits until all workers are out of work: then none holds what a body that has ended had. Nothing on a worker, which is not.
+    pub fn wait_until_idle(&self) {
+        if self.core.local().is_none() {
+            self.core.help_while(|| !self.core.sleep.all_asleep() && !self.core.is_stopping());
+        }
+    }
+
     /// Has those in [`help_while`](Self::help_while) look at their conditions again.
     pub fn nudge(&self) {
         self.core.nudge();
@@ -276,11 +284,8 @@ impl Realm {
     }
 
     /// Waits for the event asynchronously: may be polled anywhere.
-    pub fn event_future(
-        &self,
-        event: Event,
-    ) -> impl Future<Output = Result<(), Arc<Fault>>> + Send + Unpin + 'static + use<> {
-        crate::event::future::EventFuture::new(Arc::clone(&self.core), event)
+    pub fn event_future(&self, event: Event) -> EventFuture {
+        EventFuture::new(Arc::clone(&self.core), event)
     }
 
     /// Runs `work` on a worker once its preconditions have triggered, and gives the event of its end.
