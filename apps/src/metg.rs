@@ -13,7 +13,7 @@ use clap::Args;
 use maniple::ProcessorKind;
 
 use self::sweep::{Curve, Sweep};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::{RuntimeOptions, default_from_command_line, positive, worker_count};
 use crate::progress::Progress;
 use crate::taskbench::graph::Pattern;
@@ -117,8 +117,12 @@ impl fmt::Display for Report {
 /// Measures METG(50%) of Task Bench on this runtime.
 ///
 /// # Errors
-/// As [`taskbench::run`].
+/// As [`taskbench::run`]; [`Error::Usage`] if a record is asked for, which one run has and not a hundred.
 pub fn run(options: &Options) -> Result<Report> {
+    if options.runtime.record.is_wanted() {
+        let problem = "--check and --graph are about a single run: give them to `maniple run taskbench`";
+        return Err(Error::Usage(problem.to_owned()));
+    }
     let mut runtime = options.runtime.clone();
     runtime.workers = runtime.workers.or(options.cores);
     let workers = || runtime.machine().processors_of(ProcessorKind::Cpu).count();

@@ -96,9 +96,10 @@ impl RecordOptions {
             self.draw(&record, file)?;
         }
         if self.check {
-            let Proof { operations, pairs, reads, .. } = check(&record).map_err(Box::new)?;
+            let Proof { operations, replayed, pairs, reads, .. } = check(&record).map_err(Box::new)?;
             say(format_args!(
-                "check: {operations} operations, {pairs} pairs that must be in order and are, {reads} reads of the right values"
+                "check: {operations} operations, {replayed} of them replayed, {pairs} pairs that must be in order and are, {reads} reads of the \
+                 right values"
             ));
         }
         Ok(())

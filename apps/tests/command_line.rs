@@ -391,10 +391,40 @@ mod records {
             {
                 let run = maniple(&format!("{program} --mapper {mapper} --workers 2 --check"));
                 assert_eq!(run.code, Some(0), "{}", run.stderr);
-                let proof = run.stderr.strip_prefix("check: ").unwrap_or_else(|| panic!("no proof: {}", run.stderr));
-                let numbers: Vec<u64> = proof.split(' ').filter_map(|word| word.parse().ok()).collect();
-                assert!(numbers.len() == 3 && numbers.iter().all(|&number| number > 10), "{proof}");
+                let [operations, _, pairs, reads] = proof(&run.stderr);
+                assert!([operations, pairs, reads].iter().all(|&number| number > 10), "{}", run.stderr);
             }
+        }
+    }
+
+    /// Operations, how many of them were replayed, pairs and reads that a run was proven right of.
+    fn proof(said: &str) -> [u64; 4] {
+        let proof = said.strip_prefix("check: ").unwrap_or_else(|| panic!("no proof: {said}"));
+        let numbers: Vec<u64> = proof.split(' ').filter_map(|word| word.parse().ok()).collect();
+        numbers.try_into().unwrap_or_else(|_| panic!("no proof: {said}"))
+    }
+
+    #[test]
+    fn steps_that_are_replayed_are_proven_right_too() {
+        for mapper in ["default", "piecewise"] {
+            for program in
+                ["circuit --pieces 3 --nodes-per-piece 9 --wires-per-piece 9", "cg --poisson 8", "stencil --size 20"]
+            {
+                let run = maniple(&format!("run {program} --mapper {mapper} --workers 2 --trace --check"));
+                assert_eq!(run.code, Some(0), "{}", run.stderr);
+                let [_, replayed, ..] = proof(&run.stderr);
+                assert!(replayed > 0, "{program}: {}", run.stderr);
+            }
+        }
+    }
+
+    #[test]
+    fn every_pattern_of_task_bench_is_proven_right() {
+        for pattern in taskbench::PATTERNS {
+            let run = maniple(&format!("run taskbench -type {pattern} -steps 80 -width 8 --workers 2 --check"));
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            let [operations, replayed, ..] = proof(&run.stderr);
+            assert!(operations >= 1000 && replayed > 0, "{pattern}: {}", run.stderr);
         }
     }
 
@@ -439,6 +469,7 @@ mod records {
             );
         }
         fails("info --graph a.svg", 2, "unexpected argument '--graph' found");
+        fails("run metg --check", 2, "--check and --graph are about a single run");
     }
 
     #[test]
@@ -454,7 +485,7 @@ mod records {
 mod taskbench {
     use super::*;
 
-    const PATTERNS: [&str; 11] = [
+    pub const PATTERNS: [&str; 11] = [
         "trivial",
         "no_comm",
         "stencil_1d",

@@ -85,7 +85,8 @@ fn every_task_mapping_and_launch_is_in_the_profile() {
         assert_eq!(count(&recording, Kind::Mapping, task), 4 * 20, "{task}");
         assert_eq!(count(&recording, Kind::Analysis, task), 20, "{task}");
     }
-    assert!(count(&recording, Kind::Mapper, "map_task") >= 3 * 4 * 20);
+    // What a mapper says of a point may hold for later launches.
+    assert!(count(&recording, Kind::Mapper, "map_task") >= 3 * 4);
     assert!(count(&recording, Kind::Task, "top level") >= 1);
     assert!(count(&recording, Kind::Fill, "fill") >= 1);
     assert!(count(&recording, Kind::Reduction, "reduction") >= 1);

@@ -8,7 +8,21 @@
 //! - `cg`: conjugate gradients against a plain loop on two threads over the same arrays;
 //! - `stencil`: a star stencil against rayon;
 //! - `partitions`: images, preimages and partitions by field against reading and sorting;
-//! - `profile`: a circuit with and without a profile.
+//! - `profile`: a circuit with and without a profile;
+//! - `rivals`: the same programs on this runtime and on others, as far as this machine has them.
+//!
+//! Of `rivals`, the parts in reading order:
+//!
+//! - [`toolbox`]: which rivals there are, and compiling the programs in the folder `rivals`;
+//! - [`contest`]: running programs in turn, and what is made of the times; [`table`]: laying them side by side;
+//! - [`rivals`]: the contests; [`machine`]: what figures depend on besides.
+
+pub mod contest;
+pub mod error;
+pub mod machine;
+pub mod rivals;
+pub mod table;
+pub mod toolbox;
 
 use std::time::Instant;
 

@@ -354,6 +354,27 @@ fn a_launch_that_is_the_first_to_use_such_a_field_finds_zero_too() {
 }
 
 #[test]
+fn such_a_field_starts_at_zero_though_the_first_launch_that_names_it_is_refused() {
+    for traced in [false, true] {
+        let values = runtime().run(async |cx| {
+            let rows = cx.index_space(&IndexSpace::from(Rect::<1>::from(0..4)).into());
+            let fields = cx.field_space(1);
+            let allocate = |name| fields.allocate(name, FieldType::of::<i64>());
+            let old = maniple::Field::<(), i64>::new(allocate("old")?);
+            let cells = Region::<(), 1>::try_from_logical(cx.logical_region(&rows, &fields)?)?;
+            cx.fill(&cells, old, 9)?;
+            fields.free(old.id())?;
+            let new = maniple::Field::<(), i64>::new(allocate("new")?);
+            let copy = |cx: &Context| cx.copy((&cells, new), (&cells, new));
+            let refused = if traced { cx.trace("copy", copy) } else { copy(cx) };
+            assert!(refused.await.is_err(), "a copy onto itself");
+            Ok(cx.map_read(&cells, new).await?.to_vec())
+        });
+        assert_eq!(values.unwrap(), [0; 4], "traced: {traced}");
+    }
+}
+
+#[test]
 fn variants_do_the_same_and_the_first_for_the_processor_is_the_default() {
     #[task(leaf, variant_of(sum))]
     fn sum_backwards(#[reads(value)] cells: Piece<Cell>) -> i64 {

@@ -45,7 +45,8 @@ Examples:
   maniple run taskbench -type fft -width 16 -kernel compute_bound -iter 1000
   maniple run taskbench -type nearest -radix 5 -and -type tree -width 8
   maniple run taskbench -kernel memory_bound -scratch 65536 -iter 16 -width 4
-  maniple run taskbench --workers 1 -type dom -vv";
+  maniple run taskbench --workers 1 -type dom -vv
+  maniple run taskbench --check -type spread -steps 100   prove it right";
 
 /// The flags, and examples.
 #[must_use]
@@ -103,7 +104,7 @@ impl Default for Configuration {
 /// [`AppError::Usage`] if the flags make no sense; else as [`run_on`].
 pub fn run(options: &Options) -> AppResult<Report> {
     let configuration = flags::parse(&options.flags)?;
-    run_on(&options.runtime.start()?, configuration)
+    options.runtime.run(|runtime| run_on(runtime, configuration))
 }
 
 /// Runs graphs on a runtime that was started before.

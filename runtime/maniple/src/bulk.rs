@@ -4,18 +4,19 @@ use std::sync::{Arc, LazyLock};
 
 use maniple_realm::transfer::{self, Dangling, Transfer, TransferError};
 use maniple_realm::{After, Event, Fault};
-use maniple_record::{Kind, OperationNumber};
+use maniple_record::{Kind, LaunchNumber, OperationNumber};
 use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
 use maniple_space::{AnyRect, Rect};
 use smallvec::SmallVec;
 
-use crate::context::{Bound, Context, ContextState, Renewed, Stream};
+use crate::context::{Bound, Context, ContextState, Promised, Renewed, Stream};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
 use crate::future::{Future, Origin, Results, Sources};
 use crate::launch::{Launch, TaskLauncher};
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
+use crate::recorder;
 use crate::regions::Region;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
@@ -51,20 +52,42 @@ fn record_fill(operation: &Operation, region: &LogicalRegion, fields: &FieldMask
 impl ContextState {
     /// Makes fields zero everywhere in a region. The session under way has been left.
     pub(crate) fn submit_zero(self: &Arc<Self>, zero: Renewed) -> Result<()> {
-        let (bound, operation) = zeroing(zero);
+        let (bound, operation) = fill_with_zero(zero);
         self.submit_after(std::slice::from_ref(&bound), &[], |_, _| Arc::new(operation))?;
         Ok(())
     }
 
-    /// The same in a stream of the caller's. The operation is to be released.
-    pub(crate) fn zero_in(self: &Arc<Self>, stream: &mut Stream, zero: Renewed) -> Arc<Operation> {
-        let (bound, operation) = zeroing(zero);
+    /// The same later, but at this place in program order, in a stream of the caller's.
+    pub(crate) fn zeroing(&self, zero: Renewed) -> Zeroing {
+        let (bound, operation) = fill_with_zero(zero);
         let completion = self.core.realm().user_event();
-        self.submit_to(stream, std::slice::from_ref(&bound), (&[], completion), |_, _| Arc::new(operation))
+        let launch = |parent| recorder::launch(parent, &operation, std::slice::from_ref(&bound));
+        let recorded = self.core.record_launch(self.recorded, completion.event(), launch);
+        Zeroing { bound, operation, promised: Promised { completion, recorded } }
+    }
+
+    /// The operation is to be released.
+    pub(crate) fn zero_in(self: &Arc<Self>, stream: &mut Stream, zeroing: Zeroing) -> Arc<Operation> {
+        let Zeroing { bound, operation, promised } = zeroing;
+        self.submit_to(stream, std::slice::from_ref(&bound), (&[], promised), |_, _| Arc::new(operation))
     }
 }
 
-fn zeroing(Renewed { region, fields, state }: Renewed) -> (Bound, FillOperation) {
+/// Fields that are to become zero.
+pub(crate) struct Zeroing {
+    bound: Bound,
+    operation: FillOperation,
+    promised: Promised,
+}
+
+impl Zeroing {
+    /// The number of its launch, while a record is kept.
+    pub(crate) fn recorded(&self) -> Option<LaunchNumber> {
+        self.promised.recorded
+    }
+}
+
+fn fill_with_zero(Renewed { region, fields, state }: Renewed) -> (Bound, FillOperation) {
     let requirement = Requirement::new(region, fields.clone(), Privilege::Discard);
     let bound = Bound { requirement, parts: SmallVec::from_iter([(fields, state)]) };
     let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero(None) };

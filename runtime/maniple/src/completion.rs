@@ -55,7 +55,8 @@ impl Completion {
         let mut ending = ending.lock();
         let Ending::Pending(waiting) = *ending else { return };
         let Some(fault) = failure else {
-            *ending = Ending::Ended(Event::NONE);
+            // The same event as before, by which a record knows the launch.
+            *ending = Ending::Ended(waiting.map_or(Event::NONE, UserEvent::event));
             drop(ending);
             if let Some(waiting) = waiting {
                 realm.trigger(waiting);

@@ -9,7 +9,7 @@ use std::task::{Poll, Waker};
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::{Machine, ProcessorId};
 use maniple_realm::{Event, UserEvent};
-use maniple_record::{Because, Kind, OperationNumber};
+use maniple_record::{Because, Kind, LaunchNumber, OperationNumber};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
 use parking_lot::{Mutex, MutexGuard};
@@ -27,6 +27,7 @@ use crate::logical::LogicalTree;
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::physical::state::{Instances, RegionState};
+use crate::recorder;
 use crate::runtime::RuntimeCore;
 use crate::trace::Tracing;
 
@@ -398,7 +399,8 @@ impl ContextState {
     ) -> Result<Arc<Operation>> {
         let mut stream = self.enter()?;
         let completion = self.core.realm().user_event();
-        let operation = self.submit_to(&mut stream, requirements, (producers, completion), body);
+        let promised = Promised { completion, recorded: None };
+        let operation = self.submit_to(&mut stream, requirements, (producers, promised), body);
         drop(stream);
         operation.release();
         Ok(operation)
@@ -409,15 +411,16 @@ impl ContextState {
         self: &Arc<Self>,
         stream: &mut Stream,
         requirements: &[Bound],
-        (producers, completion): (&[Arc<Operation>], UserEvent),
+        (producers, Promised { completion, recorded }): (&[Arc<Operation>], Promised),
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Arc<Operation> {
         self.core.counters.launches.add(1);
         let submission = Submission { sequence: stream.sequence, barrier: stream.barrier, completion };
         stream.sequence += 1;
         let body = body(stream, &submission);
-        let recorded = self.core.record_launch(self.recorded, &*body, requirements, submission.completion.event());
-        let operation = Operation::new(self, submission.sequence, (submission.completion, recorded), body);
+        let launch = |parent| recorder::launch(parent, &*body, requirements);
+        let recorded = recorded.or_else(|| self.core.record_launch(self.recorded, completion.event(), launch));
+        let operation = Operation::new(self, submission.sequence, (completion, recorded), body);
         let map_after = |earlier: &Arc<Operation>, because: Because| {
             operation.map_after(earlier);
             self.core.record_dependence(recorded, earlier.recorded, because);
@@ -527,20 +530,25 @@ impl ContextState {
     }
 
     /// Submits the operation that stands for a session, and leaves room for what is launched in it: in program order, that comes after the
-    /// number returned. The operation counts as in flight only when the session is closed.
+    /// operation's. It counts as in flight only when the session is closed. None if the task has ended, or holds data mapped, of which a session
+    /// knows nothing.
     pub(crate) fn submit_session(
         self: &Arc<Self>,
         completion: UserEvent,
         body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
-    ) -> Result<u64> {
-        let mut stream = self.enter()?;
+    ) -> Option<Arc<Operation>> {
+        let mut stream = self.enter().ok()?;
+        if stream.inline.in_use() > 0 {
+            drop(stream);
+            self.operation_retired();
+            return None;
+        }
         let operation = self.fence_in(&mut stream, true, completion, body);
-        let sequence = operation.sequence;
         stream.sequence += ROOM_FOR_A_SESSION;
         drop(stream);
         self.operation_retired();
         operation.release();
-        Ok(sequence)
+        Some(operation)
     }
 
     fn fence_in(
@@ -553,10 +561,13 @@ impl ContextState {
         let sequence = stream.sequence;
         stream.sequence += 1;
         let recent = std::mem::take(&mut stream.recent);
-        let waited_for = recent.iter().filter(|earlier| !earlier.is_held);
+        // What the task holds may end after this.
+        let holds = stream.inline.in_use() > 0;
+        let waited_for = recent.iter().filter(|earlier| !(holds && earlier.is_held));
         let ends = waited_for.map(|earlier| earlier.completion.event()).chain([stream.barrier]);
         let body = body(ends.collect());
-        let recorded = self.core.record_launch(self.recorded, &*body, &[], completion.event());
+        let launch = |parent| recorder::launch(parent, &*body, &[]);
+        let recorded = self.core.record_launch(self.recorded, completion.event(), launch);
         let operation = Operation::new(self, sequence, (completion, recorded), body);
         for earlier in recent.iter().chain(stream.fence.replace(Arc::clone(&operation)).as_ref()) {
             operation.map_after(earlier);
@@ -745,6 +756,14 @@ pub(crate) struct Submission {
     pub(crate) sequence: u64,
     pub(crate) barrier: Event,
     pub(crate) completion: UserEvent,
+}
+
+/// What was promised of an operation before it is submitted.
+pub(crate) struct Promised {
+    /// Its end.
+    pub(crate) completion: UserEvent,
+    /// Its number, if it is on record already.
+    pub(crate) recorded: Option<LaunchNumber>,
 }
 
 /// Operations in one session have numbers between that of the session and the next one's.

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker, ready};
 
 use maniple_realm::event::future::EventFuture;
-use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault};
+use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault, prefetch_for_writing};
 use maniple_region::{FieldValue, ReductionOperator};
 use maniple_space::{AnyPoint, AnyRect};
 use parking_lot::Mutex;
@@ -54,7 +54,10 @@ pub(crate) struct Results {
     origin: Origin,
     domain: AnyRect,
     completion: Completion,
+    /// Results of points. One that is `()` is not kept: it is there when the launch has ended well.
     values: Box<[Once<Result<Value>>]>,
+    /// Some of them have been put in place.
+    has_values: AtomicBool,
     /// Somebody has looked at how the launch ended, so its failure is not lost.
     observed: AtomicBool,
     /// Results that these were computed from: whoever sees these fail has seen those fail. Forgotten when these are there, so that a chain
@@ -81,7 +84,20 @@ impl Results {
         let values = (0..points).map(|_| Once::new()).collect();
         let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
         let (realm, fork, producer, recorder) = (realm.clone(), OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Arc::new(Self { realm, origin, domain, completion, values, observed, sources, fork, producer, recorder })
+        let has_values = AtomicBool::new(false);
+        Arc::new(Self {
+            realm,
+            origin,
+            domain,
+            completion,
+            values,
+            has_values,
+            observed,
+            sources,
+            fork,
+            producer,
+            recorder,
+        })
     }
 
     /// The results of a forked task. They end when that does: [`end_as`](Self::end_as) or [`fail_fork`](Self::fail_fork).
@@ -105,12 +121,21 @@ impl Results {
     /// [says so](Self::end).
     pub(crate) fn renew(&mut self, sources: &[Arc<Self>]) {
         self.completion = Completion::on_demand();
-        self.values.iter_mut().for_each(Once::clear);
+        if std::mem::take(self.has_values.get_mut()) {
+            self.values.iter_mut().for_each(Once::clear);
+        }
         *self.observed.get_mut() = false;
         self.producer.take();
         let mine = self.sources.get_mut();
         mine.clear();
         mine.extend(sources.iter().cloned());
+    }
+
+    /// They are about to be [renewed](Self::renew), after others have looked at them.
+    pub(crate) fn prefetch(&self) {
+        const LINE: usize = 64;
+        let start = std::ptr::from_ref(self).cast::<u8>();
+        (0..size_of::<Self>()).step_by(LINE).for_each(|offset| prefetch_for_writing(start.wrapping_add(offset)));
     }
 
     fn name(&self) -> &str {
@@ -130,7 +155,8 @@ impl Results {
         self.recorded_by(operation.context.core.recorder.as_ref());
     }
 
-    fn recorded_by(&self, recorder: Option<&Arc<Recorder>>) {
+    /// Says where it is recorded what these come after.
+    pub(crate) fn recorded_by(&self, recorder: Option<&Arc<Recorder>>) {
         if let Some(recorder) = recorder {
             let _ = self.recorder.set(Arc::clone(recorder));
         }
@@ -172,6 +198,15 @@ impl Results {
     }
 
     pub(crate) fn set(&self, index: usize, value: Result<Value>) {
+        if let Ok(value) = &value
+            && (**value).is::<()>()
+        {
+            // Points that end on several cores would all write to the same lines.
+            return;
+        }
+        if !self.has_values.load(Ordering::Relaxed) {
+            self.has_values.store(true, Ordering::Relaxed);
+        }
         let first = self.values[index].set(value);
         debug_assert!(first, "a point has one result");
     }
@@ -231,9 +266,19 @@ impl Results {
             {
                 typed(value, self.name())
             }
-            None => Err(self
-                .failure()
-                .unwrap_or_else(|| Error::launch(self.name(), "its result was asked for before its end"))),
+            None => self.nothing(),
+        }
+    }
+
+    /// The result of a point for which there is none: it was `()`, unless the launch as a whole failed.
+    fn nothing<T: Clone + 'static>(&self) -> Result<T> {
+        let failure = self.failure();
+        let is_there = self.has_ended() && (failure.is_none() || self.first_error().is_some());
+        match (&() as &dyn Any).downcast_ref::<T>().filter(|_| is_there) {
+            Some(nothing) => Ok(nothing.clone()),
+            None => {
+                Err(failure.unwrap_or_else(|| Error::launch(self.name(), "its result was asked for before its end")))
+            }
         }
     }
 

@@ -154,7 +154,7 @@ impl RuntimeBuilder {
             forks,
             recorder: self.records.then(Arc::default),
             recordings: Recordings::default(),
-            tracing: self.tracing && !self.records,
+            tracing: self.tracing,
             automatic_tracing: self.automatic_tracing,
             traces: Mutex::default(),
             sites: Mutex::default(),

@@ -115,8 +115,9 @@ fn what_is_launched_behind_an_execution_fence_comes_after_everything_before_it()
     let (last, others) = takes.split_last().unwrap();
     let earlier = before(&record, *last);
     assert!(others.iter().all(|take| earlier.contains(take)));
-    let fences = record.launches.last().unwrap().after.iter().filter(|dependence| dependence.because == Because::Fence);
-    assert_eq!(fences.count(), 1);
+    let launch = record.operation(*last).unwrap().kind.launch().unwrap();
+    let after = record.launch(launch).unwrap().after.iter();
+    assert_eq!(after.filter(|dependence| dependence.because == Because::Fence).count(), 1);
 }
 
 #[test]

@@ -262,3 +262,24 @@ fn launches_that_differ_now_and_then_are_right_and_counted() {
     let statistics = runtime.statistics();
     assert!(statistics.replays > 20 && statistics.replays_given_up == 4, "{statistics:?}");
 }
+
+#[test]
+fn runs_of_one_trace_may_begin_differently() {
+    let runtime = Runtime::builder().workers(2).build().expect("there are threads");
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(CELLS as usize)?;
+        let tiles = cells.blocks([8])?;
+        for step in 0..30 {
+            cx.trace("step", |cx| {
+                if step % 3 == 2 {
+                    cx.index_launch(tiles.colors(), keep(&tiles));
+                }
+                cx.index_launch(tiles.colors(), scale(&tiles, 2));
+            });
+        }
+        Ok(cx.map_read(&cells, Cell::old).await?.to_vec())
+    });
+    let model = |value: i64, step: i64| (if step % 3 == 2 { 0 } else { value } * 2 + 1) % 1009;
+    assert_eq!(outcome.expect("nothing fails"), [(0..30).fold(0, model); CELLS as usize]);
+    assert!(runtime.statistics().replays > 10, "{:?}", runtime.statistics());
+}

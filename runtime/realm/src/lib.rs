@@ -66,6 +66,7 @@ pub mod event;
 pub mod fault;
 pub mod graph;
 pub mod operation;
+mod prefetch;
 pub mod profile;
 mod realm;
 pub mod reservation;
@@ -77,6 +78,8 @@ pub use event::{After, Event, EventStatus, UserEvent};
 pub use fault::Fault;
 pub use operation::job::Job;
 pub use operation::{Class, GroupId, Spawn, Target, Work};
+#[doc(hidden)]
+pub use prefetch::prefetch_for_writing;
 pub use realm::{Realm, RealmBuilder, RealmError};
 pub use reservation::{Mode, Reservation};
 pub use worker::WorkerContext;

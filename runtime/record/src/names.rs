@@ -14,6 +14,8 @@ pub struct OperationName {
     pub number: OperationNumber,
     /// The words; none if it is not in the record.
     pub text: String,
+    /// Whether it was replayed.
+    pub replayed: bool,
 }
 
 impl Record {
@@ -21,7 +23,7 @@ impl Record {
     #[must_use]
     pub fn name(&self, number: OperationNumber) -> OperationName {
         let text = self.operation(number).map(|operation| self.describe(&operation.kind));
-        OperationName { number, text: text.unwrap_or_default() }
+        OperationName { number, text: text.unwrap_or_default(), replayed: self.replayed.contains(&number) }
     }
 
     /// The names of the fields of some parts of an instance.
@@ -74,7 +76,9 @@ impl fmt::Display for Record {
         for (number, operation) in self.numbered() {
             let after: Vec<String> = operation.after.iter().map(ToString::to_string).collect();
             let after = if after.is_empty() { "nothing".to_owned() } else { after.join(", ") };
-            writeln!(f, "{number}: {} after {after}", self.name(number).text)?;
+            let OperationName { text, replayed, .. } = self.name(number);
+            let replayed = if replayed { ", replayed," } else { "" };
+            writeln!(f, "{number}: {text}{replayed} after {after}")?;
             for Usage { region, fields, privilege, instances } in operation.kind.usages() {
                 let instances: Vec<String> = instances.iter().map(|(_, instance)| instance.0.to_string()).collect();
                 let (names, points) = (region.fields().names_of(fields), region.space().space());
@@ -95,6 +99,7 @@ impl fmt::Display for OperationName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.text.as_str() {
             "" => write!(f, "operation {}", self.number),
+            text if self.replayed => write!(f, "{text} (operation {}, replayed)", self.number),
             text => write!(f, "{text} (operation {})", self.number),
         }
     }

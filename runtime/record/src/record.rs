@@ -1,6 +1,6 @@
 //! The record: plain data that says what was launched, what was issued to the machine, and what waited for what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maniple_mapper::InstanceId;
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, Requirement};
@@ -28,11 +28,13 @@ pub struct Record {
     pub first_operation: OperationNumber,
     /// What was issued to the machine, by number.
     pub operations: Vec<Operation>,
+    /// Those of the operations that were replayed: no analysis found what they came after, but the compiled graph of a trace made them wait for it.
+    pub replayed: BTreeSet<OperationNumber>,
     /// The instances that operations name.
     pub instances: BTreeMap<InstanceId, Instance>,
 }
 
-/// A launch: a task or an index launch, a fill, an inline mapping or a fence.
+/// A launch: a task or an index launch, a fill, an inline mapping, a fence, or where launches that are traced begin and end.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The task that launched it.
@@ -43,7 +45,7 @@ pub struct Launch {
     pub points: u64,
     /// What it does with which data.
     pub requirements: Vec<Requirement>,
-    /// The earlier launches of the same task that had to be mapped first.
+    /// The earlier launches of the same task that had to be mapped first, or if it is replayed, that it is made to wait for.
     pub after: Vec<Dependence>,
 }
 
@@ -68,6 +70,8 @@ pub enum Because {
     Future,
     /// The later one is an inline mapping, which comes after everything launched before.
     Held,
+    /// The later one is replayed, and the compiled graph of its trace has some of its points wait for some of the earlier one's.
+    Trace,
 }
 
 /// Memory that holds data of a region.
@@ -257,6 +261,18 @@ impl Record {
     #[must_use]
     pub fn launch(&self, number: LaunchNumber) -> Option<&Launch> {
         self.launches.get(usize::try_from(number.0.checked_sub(self.first_launch.0)?).ok()?)
+    }
+
+    /// The number that the next operation would have.
+    #[must_use]
+    pub fn next_operation(&self) -> OperationNumber {
+        self.number(self.operations.len())
+    }
+
+    /// The number that the next launch would have.
+    #[must_use]
+    pub fn next_launch(&self) -> LaunchNumber {
+        LaunchNumber(self.first_launch.0 + self.launches.len() as u64)
     }
 
     /// The operations with their numbers.

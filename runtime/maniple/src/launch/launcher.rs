@@ -252,10 +252,12 @@ impl Context {
     fn submit_untraced(&self, launching: Launching<'_>) -> Result<Arc<Results>> {
         let state: &Arc<ContextState> = &self.state;
         let mut renewed = Vec::new();
-        let site = state.site(&launching, &mut |zero| renewed.push(zero))?;
+        let site = state.site(&launching, &mut |zero| renewed.push(zero));
+        // Also if the launch is refused: the next one will not be told.
         for zero in renewed {
             state.submit_zero(zero)?;
         }
+        let site = site?;
         state.check_inline(site.name(), &site.bounds)?;
         let task = launching.launcher.take().into_task(Arc::clone(&site));
         let producers = Results::producers(&task.sources);

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use maniple_record::{Launch, OperationNumber};
 use maniple_region::{Requirement, TreeId};
 use maniple_space::{AnyPoint, AnyRect};
 use rustc_hash::FxHasher;
@@ -76,6 +77,17 @@ impl LaunchSite {
     /// The task's name.
     pub(crate) fn name(&self) -> &str {
         self.definition.name()
+    }
+
+    /// What such a launch is on record.
+    pub(crate) fn recorded(&self, parent: OperationNumber) -> Launch {
+        Launch {
+            parent,
+            name: self.name().to_owned(),
+            points: self.domain.volume(),
+            requirements: self.bounds.iter().map(|bound| bound.requirement.clone()).collect(),
+            after: Vec::new(),
+        }
     }
 
     /// Whether a launch that arrives is one of these, and its data is still there.

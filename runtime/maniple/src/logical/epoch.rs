@@ -5,23 +5,20 @@ use smallvec::SmallVec;
 
 use super::LogicalUser;
 
-/// An operation that uses fields of a node's region.
-#[derive(Clone, Debug)]
-struct User<O> {
-    operation: O,
+/// Operations that do the same with the same fields of a node's region.
+#[derive(Debug)]
+struct Class<O> {
     fields: FieldMask,
     privilege: Privilege,
-}
-
-/// Users that came between two changes of how a node is used.
-#[derive(Debug)]
-struct Epoch<O> {
-    users: Vec<User<O>>,
-    /// What they do, all together: tells at a glance that a new use interferes with none of them.
-    uses: SmallVec<[(Privilege, FieldMask); 2]>,
+    users: Vec<O>,
     /// Users that have been mapped are dropped when there are this many.
     sweep_at: usize,
 }
+
+/// Users that came between two changes of how a node is used. Of most operations a loop launches many: they are told apart by what they do, so
+/// that a new use need not look at those with whom it has nothing to do.
+#[derive(Debug)]
+struct Epoch<O>(SmallVec<[Class<O>; 2]>);
 
 /// Users of a node: of the *current* epoch, and of the *previous* one, all of which every current user on the same field depends on.
 #[derive(Debug)]
@@ -38,19 +35,20 @@ impl<O> Default for Epochs<O> {
 
 impl<O> Default for Epoch<O> {
     fn default() -> Self {
-        Self { users: Vec::new(), uses: SmallVec::new(), sweep_at: 8 }
+        Self(SmallVec::new())
     }
 }
 
 impl<O: LogicalUser> Epochs<O> {
     pub(super) fn is_empty(&self) -> bool {
-        self.current.users.is_empty() && self.previous.users.is_empty()
+        self.current.0.is_empty() && self.previous.0.is_empty()
     }
 
     /// Forgets users that nobody needs to wait for.
     pub(super) fn sweep(&mut self) {
         for epoch in [&mut self.current, &mut self.previous] {
-            epoch.users.retain(|user| !user.operation.has_mapped());
+            epoch.0.iter_mut().for_each(Class::sweep);
+            epoch.0.retain(|class| !class.users.is_empty());
         }
     }
 
@@ -58,14 +56,14 @@ impl<O: LogicalUser> Epochs<O> {
     /// use interferes with *all* current users, of which there is at least one: if it is recorded here, they make an epoch.
     pub(super) fn check(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) -> FieldMask {
         let mut dominated = FieldMask::new();
-        for (used, common) in &self.current.uses {
-            if used.interferes_with(privilege) {
-                dominated = dominated.union(&common.intersection(fields));
+        for class in &self.current.0 {
+            if class.privilege.interferes_with(privilege) {
+                dominated = dominated.union(&class.fields.intersection(fields));
             }
         }
-        for (used, common) in &self.current.uses {
-            if !used.interferes_with(privilege) {
-                dominated = dominated.difference(common);
+        for class in &self.current.0 {
+            if !class.privilege.interferes_with(privilege) {
+                dominated = dominated.difference(&class.fields);
             }
         }
         self.current.depend_on(fields, privilege, depend);
@@ -76,64 +74,71 @@ impl<O: LogicalUser> Epochs<O> {
     /// Records a use. On `dominated` fields it starts a new epoch.
     pub(super) fn record(&mut self, operation: &O, fields: &FieldMask, privilege: Privilege, dominated: &FieldMask) {
         if !dominated.is_empty() {
-            self.previous.take_out(dominated, |_| ());
+            self.previous.take_out(dominated, |_, _, _| ());
             let previous = &mut self.previous;
-            self.current.take_out(dominated, |user| previous.push(user));
+            self.current.take_out(dominated, |fields, privilege, users| previous.add(fields, privilege, users));
         }
-        self.current.push(User { operation: operation.clone(), fields: fields.clone(), privilege });
+        self.current.add(fields.clone(), privilege, std::slice::from_ref(operation));
     }
 
     /// Removes all users of `fields`, calling `depend` for each.
     pub(super) fn take_over(&mut self, fields: &FieldMask, depend: &mut impl FnMut(&O)) {
         for epoch in [&mut self.current, &mut self.previous] {
-            epoch.take_out(fields, |user| depend(&user.operation));
+            epoch.take_out(fields, |_, _, users| users.iter().for_each(&mut *depend));
         }
     }
 }
 
 impl<O: LogicalUser> Epoch<O> {
-    fn push(&mut self, user: User<O>) {
-        if self.users.len() >= self.sweep_at {
-            self.users.retain(|user| !user.operation.has_mapped());
-            self.sweep_at = 8.max(2 * self.users.len());
+    fn add(&mut self, fields: FieldMask, privilege: Privilege, users: &[O]) {
+        match self.0.iter_mut().find(|class| class.privilege == privilege && class.fields == fields) {
+            Some(class) => class.add(users),
+            None => self.0.push(Class { fields, privilege, users: users.to_vec(), sweep_at: MANY_USERS }),
         }
-        match self.uses.iter_mut().find(|(privilege, _)| *privilege == user.privilege) {
-            Some((_, fields)) => *fields = fields.union(&user.fields),
-            None => self.uses.push((user.privilege, user.fields.clone())),
-        }
-        self.users.push(user);
     }
 
     fn depend_on(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) {
         let interferes =
-            |used: Privilege, common: &FieldMask| used.interferes_with(privilege) && common.overlaps(fields);
-        if !self.uses.iter().any(|(used, common)| interferes(*used, common)) {
-            return;
-        }
-        for user in self.users.iter().filter(|user| interferes(user.privilege, &user.fields)) {
-            depend(&user.operation);
+            |class: &&Class<O>| class.privilege.interferes_with(privilege) && class.fields.overlaps(fields);
+        for class in self.0.iter().filter(interferes) {
+            class.users.iter().for_each(&mut *depend);
         }
     }
 
     /// Takes fields away from all users; gives what was taken to `taken`.
-    fn take_out(&mut self, fields: &FieldMask, mut taken: impl FnMut(User<O>)) {
-        if !self.uses.iter().any(|(_, used)| used.overlaps(fields)) {
-            return;
-        }
-        self.users.retain_mut(|user| {
-            let common = user.fields.intersection(fields);
-            if !common.is_empty() {
-                taken(User { fields: common, ..user.clone() });
+    fn take_out(&mut self, fields: &FieldMask, mut taken: impl FnMut(FieldMask, Privilege, &[O])) {
+        let mut narrowed: SmallVec<[Class<O>; 1]> = SmallVec::new();
+        self.0.retain(|class| {
+            if !class.fields.overlaps(fields) {
+                return true;
             }
-            narrow(user, fields)
+            taken(class.fields.intersection(fields), class.privilege, &class.users);
+            let rest = class.fields.difference(fields);
+            if !rest.is_empty() {
+                narrowed.push(Class { fields: rest, users: std::mem::take(&mut class.users), ..*class });
+            }
+            false
         });
-        self.uses.iter_mut().for_each(|(_, used)| *used = used.difference(fields));
-        self.uses.retain(|(_, used)| !used.is_empty());
+        for class in narrowed {
+            self.add(class.fields, class.privilege, &class.users);
+        }
     }
 }
 
-/// Takes fields away from a user; whether any are left.
-fn narrow<O>(user: &mut User<O>, fields: &FieldMask) -> bool {
-    user.fields = user.fields.difference(fields);
-    !user.fields.is_empty()
+/// So few users are not worth sweeping.
+const MANY_USERS: usize = 8;
+
+impl<O: LogicalUser> Class<O> {
+    fn add(&mut self, users: &[O]) {
+        if self.users.len() >= self.sweep_at {
+            self.sweep();
+            self.sweep_at = MANY_USERS.max(2 * self.users.len());
+        }
+        self.users.extend_from_slice(users);
+    }
+
+    /// Forgets users that nobody needs to wait for.
+    fn sweep(&mut self) {
+        self.users.retain(|user| !user.has_mapped());
+    }
 }

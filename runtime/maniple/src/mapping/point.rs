@@ -308,6 +308,7 @@ impl PointMapping<'_> {
     pub(crate) fn physical_regions(&self, chosen: &Chosen) -> Vec<PhysicalRegion> {
         let regions = self.bounds.iter().enumerate().map(|(number, bound)| PhysicalRegion {
             region: self.regions[number].clone(),
+            space: self.regions[number].space().space().clone(),
             fields: bound.requirement.fields.clone(),
             privilege: bound.requirement.privilege,
             columns: SmallVec::new(),

@@ -197,11 +197,13 @@ impl RegionData {
         selection: &mut Selection,
     ) -> Result<(), CreateError> {
         let column = FieldMask::of(field);
-        let known: Vec<_> = self.table.buffers(request.region, choice.memory, operator).cloned().collect();
+        let known = self.table.buffers(request.region, choice.memory, operator);
         let fits = |buffer: &Arc<PhysicalInstance>| {
             *buffer.fields() == column && !request.taken.iter().any(|taken| taken.id() == buffer.id())
         };
-        let (free, used): (Vec<_>, Vec<_>) = known.into_iter().filter(fits).partition(|buffer| buffer.holders() == 0);
+        let known: SmallVec<[_; 4]> = known.filter(|buffer| fits(buffer)).cloned().collect();
+        let (free, used): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
+            known.into_iter().partition(|buffer| buffer.holders() == 0);
         let contributors = used
             .into_iter()
             .filter_map(|buffer| self.contributors(&buffer, request.region).map(|contributors| (contributors, buffer)));

@@ -8,6 +8,8 @@ use std::cell::RefCell;
 use std::mem::needs_drop;
 use std::sync::Arc;
 
+use maniple_realm::prefetch_for_writing;
+
 /// The arguments of a launch, shared by its points.
 #[derive(Clone)]
 pub(crate) struct Arguments {
@@ -47,6 +49,11 @@ impl Arguments {
 
     pub(crate) fn get<A: 'static>(&self) -> Option<&A> {
         (*self.values).downcast_ref()
+    }
+
+    /// They are about to be replaced.
+    pub(crate) fn prefetch(&self) {
+        prefetch_for_writing(Arc::as_ptr(&self.values).cast::<u8>());
     }
 
     /// Leaves the memory to a later launch, if nobody looks at the values any more.

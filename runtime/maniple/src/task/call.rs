@@ -9,7 +9,7 @@ use maniple_realm::transfer::InstanceField;
 use maniple_region::{
     FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, ReductionOperator,
 };
-use maniple_space::{AnyPoint, AnyRect};
+use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use smallvec::SmallVec;
 
 use crate::access::{Column, ColumnError, ColumnPlace, PieceInfo, Read, Reduce, Write};
@@ -24,6 +24,8 @@ use crate::task::arguments::Arguments;
 #[derive(Clone)]
 pub(crate) struct PhysicalRegion {
     pub(crate) region: LogicalRegion,
+    /// The region's points: a copy, since what others count references to is on its way from core to core all the time.
+    pub(crate) space: AnySpace,
     pub(crate) fields: FieldMask,
     pub(crate) privilege: Privilege,
     pub(crate) place: Placement,
@@ -135,8 +137,8 @@ impl<'a> LeafCall<'a> {
     /// # Errors
     /// [`Error::Launch`] if the launch has no such requirement, or its region another dimension.
     pub fn piece<F: 'static, const D: usize>(&self, requirement: usize) -> Result<PieceInfo<'a, F, D>> {
-        let region = &self.requirement(requirement)?.region;
-        match region.space().space().typed() {
+        let PhysicalRegion { region, space, .. } = self.requirement(requirement)?;
+        match space.typed() {
             Ok(space) => Ok(PieceInfo::new(region, space)),
             Err(error) => Err(Error::launch(self.task, format!("requirement {requirement}: {error}"))),
         }
@@ -237,7 +239,7 @@ impl<'a> LeafCall<'a> {
             && place.ty == FieldType::of::<T>()
         {
             // SAFETY: as below. The place is that of the requirement's field in the requirement's instance.
-            let column = unsafe { Column::at(place, physical.region.space().space()) };
+            let column = unsafe { Column::at(place, &physical.space) };
             return column.map_err(|error| self.refused(requirement, field, &error));
         }
         if !physical.fields.contains(field) {
@@ -255,7 +257,7 @@ impl<'a> LeafCall<'a> {
         // before this call and its event comes after, so the physical analysis keeps away whoever interferes; within the task,
         // requirements that interfere were refused at the launch and a field is taken for writing once a call. The instance outlives
         // the call, which owns it.
-        let column = unsafe { Column::new(instance.storage(), field, physical.region.space().space()) };
+        let column = unsafe { Column::new(instance.storage(), field, &physical.space) };
         column.map_err(|error| self.refused(requirement, field, &error))
     }
 

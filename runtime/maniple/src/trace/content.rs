@@ -6,6 +6,7 @@ use std::sync::Arc;
 use maniple_mapper::InstanceId;
 use maniple_realm::transfer;
 use maniple_realm::{Event, EventStatus, Realm};
+use maniple_record::OperationNumber;
 use maniple_region::{FieldMask, OperatorId, Shape};
 
 use crate::fill::FillValue;
@@ -36,7 +37,8 @@ pub(super) struct Content {
 #[derive(Clone, Debug)]
 enum Fill {
     None,
-    Zero,
+    /// While a record is kept: by whom. The record of a replay must name the right one.
+    Zero(Option<OperationNumber>),
     /// Padding cannot be compared: only what came of one fill is the same.
     Value(Arc<transfer::FillValue>),
     Lost,
@@ -45,7 +47,8 @@ enum Fill {
 impl PartialEq for Fill {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::None, Self::None) | (Self::Zero, Self::Zero) => true,
+            (Self::None, Self::None) => true,
+            (Self::Zero(mine), Self::Zero(theirs)) => mine == theirs,
             (Self::Value(mine), Self::Value(theirs)) => Arc::ptr_eq(mine, theirs),
             _ => false,
         }
@@ -56,7 +59,7 @@ impl Content {
     pub(super) fn of(set: &EquivalenceSet) -> Self {
         let fill = match &set.fill {
             None => Fill::None,
-            Some(FillValue::Zero(_)) => Fill::Zero,
+            Some(FillValue::Zero(recorded)) => Fill::Zero(*recorded),
             Some(FillValue::Value(value, _)) => Fill::Value(Arc::clone(value)),
             Some(FillValue::Lost(_)) => Fill::Lost,
         };
@@ -85,10 +88,8 @@ impl Makers {
         if let Some(FillValue::Lost(_)) = set.fill {
             return Self::Failed;
         }
-        let writers = set.views.iter().flat_map(|view| view.writers.events());
-        let contributors = set.pending.iter().flat_map(|pending| pending.writers.iter().copied());
         let mut makers = Self::Done;
-        for event in writers.chain(contributors) {
+        for event in makers_of(set) {
             match realm.status(event) {
                 EventStatus::Triggered => {}
                 EventStatus::Pending => makers = Self::Ending(event),
@@ -97,6 +98,12 @@ impl Makers {
         }
         makers
     }
+}
+
+/// Who made a set's values, or contributed to them.
+pub(super) fn makers_of(set: &EquivalenceSet) -> impl Iterator<Item = Event> {
+    let writers = set.views.iter().flat_map(|view| view.writers.events());
+    writers.chain(set.pending.iter().flat_map(|pending| pending.writers.iter().copied()))
 }
 
 /// Whether a template may be replayed now.

@@ -7,7 +7,7 @@
 //! - [`issuing`], [`recording`]: what the analysis does is noted down as it happens;
 //! - [`content`]: what is known of a set, to compare what a template rests on with what is;
 //! - [`template`]: a recording compiled to a static graph;
-//! - [`replay`]: the graph at work, [`profiled`]: what a profile is told of it; [`aftermath`]: what is known of the data afterwards;
+//! - [`replay`]: the graph at work, [`profiled`] and [`recorded`]: what profiles and records are told of it; [`aftermath`]: what is known of the data afterwards;
 //! - [`automatic`]: launches outside of any trace are watched for repeats, which [`mining`] finds.
 
 mod aftermath;
@@ -17,12 +17,16 @@ mod issuing;
 mod mining;
 mod problem;
 mod profiled;
+mod recorded;
 mod recording;
 mod replay;
 mod session;
+mod session_record;
 mod staged;
 mod stream;
 mod template;
+#[cfg(test)]
+mod tests;
 #[allow(clippy::module_inception)]
 mod trace;
 

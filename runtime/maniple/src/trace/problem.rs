@@ -15,4 +15,6 @@ pub(crate) enum Problem {
     Spoilt,
     #[error("it uses data that belongs to the parent task's own regions")]
     Borrowed,
+    #[error("the record was taken that says what its copies are")]
+    RecordTaken,
 }

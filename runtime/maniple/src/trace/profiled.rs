@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use maniple_realm::graph::Edge;
 use maniple_realm::profile::{Activity, Graph, GraphId, Kind, OperationId, Profiler, Record, Tag};
 use maniple_realm::transfer::channel;
 
@@ -13,13 +14,20 @@ pub(super) struct Profiled {
     graph: GraphId,
     /// What each node is called.
     tags: Vec<Tag>,
+    /// Nodes that come after some of the run before, and which.
+    after_run_before: Vec<(u32, Vec<u32>)>,
     /// The operation that is node 0 of a run, by slot.
     firsts: Box<[AtomicU64]>,
 }
 
 impl Profiled {
     pub(super) fn new(profiler: &Profiler, template: &Template, slots: usize) -> Self {
-        let graph = profiler.graph(Graph { nodes: template.edges.clone() });
+        let predecessors = template.graph.predecessors();
+        let earlier = |edges: &[Edge]| edges.iter().map(|edge| edge.node).collect::<Vec<u32>>();
+        let graph = profiler.graph(Graph { nodes: predecessors.iter().map(|node| earlier(&node.same_run)).collect() });
+        let after_run_before =
+            (0..).zip(&predecessors).map(|(node, predecessors)| (node, earlier(&predecessors.run_before)));
+        let after_run_before = after_run_before.filter(|(_, earlier)| !earlier.is_empty()).collect();
         let tag = |node: &Node| match node {
             Node::Task(task) => {
                 let site = &template.stages[task.stage as usize].site;
@@ -29,7 +37,8 @@ impl Profiled {
             Node::Transfers(transfers) => transfers.first().map_or(Tag::NONE, |first| Tag::of(first.label())),
         };
         let tags = template.nodes.iter().map(tag).collect();
-        Self { profiler: profiler.clone(), graph, tags, firsts: (0..slots).map(|_| AtomicU64::new(0)).collect() }
+        let (profiler, firsts) = (profiler.clone(), (0..slots).map(|_| AtomicU64::new(0)).collect());
+        Self { profiler, graph, tags, after_run_before, firsts }
     }
 
     /// A run begins.
@@ -39,9 +48,9 @@ impl Profiled {
         let before = self.operation(run.wrapping_sub(1), 0);
         self.firsts[self.slot(run)].store(first.0, Ordering::Relaxed);
         if run > 0 {
-            for (node, edges) in template.edges_between.iter().enumerate().filter(|(_, edges)| !edges.is_empty()) {
-                let earlier = edges.iter().map(|&edge| OperationId(before.0 + u64::from(edge)));
-                self.profiler.came_after(OperationId(first.0 + node as u64), earlier);
+            for (node, earlier) in &self.after_run_before {
+                let earlier = earlier.iter().map(|&earlier| OperationId(before.0 + u64::from(earlier)));
+                self.profiler.came_after(OperationId(first.0 + u64::from(*node)), earlier);
             }
         }
         for (number, node) in template.nodes.iter().enumerate() {

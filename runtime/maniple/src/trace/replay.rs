@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::graph::{GraphRuns, GraphWork, Place};
-use maniple_realm::{After, EventStatus, Fault, UserEvent, WorkerContext, fault};
+use maniple_realm::{After, EventStatus, Fault, UserEvent, WorkerContext, fault, prefetch_for_writing};
+use maniple_record::LaunchNumber;
 use smallvec::SmallVec;
 
 use super::profiled::Profiled;
+use super::recorded::Recorded;
 use super::session::Wake;
 use super::staged::Staged;
 use super::template::{Node, TaskNode, Template};
@@ -37,8 +39,13 @@ pub(super) struct Replay {
     points: Box<[u64]>,
     has_failed: AtomicBool,
     profiled: Option<Profiled>,
+    recorded: Option<Recorded>,
     /// A launch waits for a slot.
     is_full: AtomicBool,
+    /// For each slot, one more than the last run in it that has ended.
+    ended: Box<[AtomicU64]>,
+    /// The first run whose launches count as in flight.
+    next_to_retire: AtomicU64,
     wake: Wake,
 }
 
@@ -65,7 +72,7 @@ impl Replay {
     pub(super) fn start(
         context: &Arc<ContextState>,
         template: &Arc<Template>,
-        wake: Wake,
+        (fence, wake): (Option<LaunchNumber>, Wake),
     ) -> (Arc<Self>, Arc<GraphRuns>) {
         let stages = template.stages.len();
         let depth = (LAUNCHES_AHEAD / stages.max(1)).clamp(4, 256).next_power_of_two();
@@ -86,7 +93,10 @@ impl Replay {
             points,
             has_failed: AtomicBool::new(false),
             profiled: context.core.profiler().map(|profiler| Profiled::new(profiler, template, depth)),
+            recorded: Recorded::begin(context, template, fence),
             is_full: AtomicBool::new(false),
+            ended: (0..depth).map(|_| AtomicU64::new(0)).collect(),
+            next_to_retire: AtomicU64::new(0),
             wake,
         });
         template.guard(true);
@@ -119,6 +129,7 @@ impl Replay {
         stage: usize,
         launcher: &mut TaskLauncher,
     ) -> Arc<Results> {
+        self.prefetch(run, stage);
         let slot = self.slot(run, stage);
         let new = || {
             let (origin, sources) =
@@ -145,8 +156,22 @@ impl Replay {
                 results
             }
         };
-        self.open(runs, (run, stage), launcher.sources());
+        let number = self.recorded.as_ref().map(|recorded| {
+            results.recorded_by(self.context.core.recorder.as_ref());
+            recorded.launch(&self.template, stage, results.completion())
+        });
+        self.open(runs, (run, stage), (launcher.sources(), number));
         results
+    }
+
+    /// The same launch of the next runs will be put where workers were at work: what is there is far away.
+    fn prefetch(&self, run: u64, stage: usize) {
+        prefetch_for_writing(self.slot(run + 2, stage).launched.get());
+        // SAFETY: slots are written only by whoever issues launches, and that is us.
+        if let Some(launched) = unsafe { &*self.slot(run + 1, stage).launched.get() } {
+            launched.results.prefetch();
+            launched.arguments.prefetch();
+        }
     }
 
     /// As [`launch`](Self::launch), for a launch that has its results already.
@@ -155,11 +180,19 @@ impl Replay {
         let launched = Launched { arguments, results: staged.results, promised: Some(staged.completion) };
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
-        self.open(runs, (run, stage), staged.launcher.sources());
+        self.open(runs, (run, stage), (staged.launcher.sources(), staged.recorded));
     }
 
-    fn open(&self, runs: &Arc<GraphRuns>, (run, stage): (u64, usize), sources: &[Arc<Results>]) {
+    fn open(
+        &self,
+        runs: &Arc<GraphRuns>,
+        (run, stage): (u64, usize),
+        (sources, number): (&[Arc<Results>], Option<LaunchNumber>),
+    ) {
         self.slot(run, stage).has_failed.store(false, Ordering::Relaxed);
+        if let (Some(recorded), Some(number)) = (&self.recorded, number) {
+            recorded.stage(&self.template, stage, (number, sources));
+        }
         if stage == 0 {
             self.outstanding.fetch_add(1, Ordering::Relaxed);
             if let Some(profiled) = &self.profiled {
@@ -204,6 +237,11 @@ impl Replay {
         self.run_is_over();
     }
 
+    /// All runs have ended: so it is on record, if one is kept, and these are their launches.
+    pub(super) fn record_end(&self) -> Option<Vec<LaunchNumber>> {
+        self.recorded.as_ref().map(Recorded::end)
+    }
+
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Acquire)
     }
@@ -219,6 +257,34 @@ impl Replay {
         unsafe { &*launched }.as_ref().expect("a stage is opened after its launch was put in place")
     }
 
+    /// How many launches a run has.
+    fn launches_of(&self, run: u64) -> usize {
+        let is_partial = self.partial.0.load(Ordering::Acquire) == run;
+        if is_partial { self.partial.1.load(Ordering::Relaxed) } else { self.template.stages.len() }
+    }
+
+    /// A run has ended: its launches are in flight no more when those of all runs before are not either. Else a worker that loses its core between
+    /// the end of a run and this would leave the launching task without a slot that it has been promised.
+    fn retire_in_order(&self, run: u64) {
+        let ended = |run: u64| &self.ended[run as usize & (self.slots.len() - 1)];
+        ended(run).fetch_max(run + 1, Ordering::Relaxed);
+        // Two that end at the same time: one of them sees the other.
+        fence(Ordering::SeqCst);
+        let mut launches = 0;
+        loop {
+            let next = self.next_to_retire.load(Ordering::Relaxed);
+            if ended(next).load(Ordering::Relaxed) <= next {
+                break;
+            }
+            if self.next_to_retire.compare_exchange(next, next + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                launches += self.launches_of(next);
+            }
+        }
+        if launches > 0 {
+            self.context.operations_retired(launches);
+        }
+    }
+
     fn run_is_over(&self) {
         if self.outstanding.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.wake.wake();
@@ -227,22 +293,22 @@ impl Replay {
 
     fn run_task(&self, run: u64, task: &TaskNode, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         let core = &self.context.core;
-        let stage = &self.template.stages[task.stage as usize];
         let launched = self.launched(run, task.stage);
-        let name = stage.site.name();
+        let name = &*task.name;
         let started = task.profile.then(|| core.now_ns());
         let call = LeafCall {
             task: name,
             point: task.point,
-            domain: stage.site.domain,
+            domain: task.domain,
             processor: context.processor(),
             regions: &task.regions,
             arguments: &launched.arguments,
             taken: RefCell::default(),
         };
-        let shown = stage.site.shown_point(task.point);
-        let value = fault::catch(|| (task.body)(&call)).map_err(|fault| Error::of_fault(&fault, name, shown)).flatten();
-        let value = value.map_err(|error| error.of_task(name, shown));
+        let shown = || self.template.stages[task.stage as usize].site.shown_point(task.point);
+        let value =
+            fault::catch(|| (task.body)(&call)).map_err(|fault| Error::of_fault(&fault, name, shown())).flatten();
+        let value = value.map_err(|error| error.of_task(name, shown()));
         if let Some(started) = started {
             let profile = TaskProfile { processor: context.processor(), started, ended: core.now_ns() };
             self.context.report(name, &profile);
@@ -313,13 +379,12 @@ impl GraphWork for Replay {
     }
 
     fn run_ended(&self, run: u64) {
-        let is_partial = self.partial.0.load(Ordering::Acquire) == run;
-        let launches = if is_partial { self.partial.1.load(Ordering::Relaxed) } else { self.template.stages.len() };
+        let launches = self.launches_of(run);
         let counters = &self.context.core.counters;
         counters.launches.add(launches as u64);
         counters.tasks.add(self.points[launches]);
         if self.ends_by_run {
-            self.context.operations_retired(launches);
+            self.retire_in_order(run);
         }
         fence(Ordering::SeqCst);
         if self.is_full.load(Ordering::Relaxed) && self.is_full.swap(false, Ordering::Relaxed) {

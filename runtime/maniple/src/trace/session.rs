@@ -10,7 +10,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use maniple_realm::{After, Class, Fault, Spawn};
+use maniple_realm::{After, Class, Event, Fault, Spawn};
+use maniple_record::LaunchNumber;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -18,10 +19,12 @@ use smallvec::SmallVec;
 use super::problem::Problem;
 use super::recording::Recording;
 use super::replay::Replay;
+use super::session_record::SessionRecord;
 use super::staged::Staged;
 use super::template::Template;
 use super::trace::Trace;
-use crate::context::{ContextState, Renewed, Stream};
+use crate::bulk::Zeroing;
+use crate::context::{ContextState, Promised, Stream};
 use crate::future::{Origin, Results};
 use crate::launch::Launching;
 use crate::operation::Operation;
@@ -35,6 +38,10 @@ pub(crate) struct Session {
     trace: Arc<Mutex<Trace>>,
     /// The operation that stands for the session in the stream.
     operation: Option<Arc<Operation>>,
+    /// The number of its launch, while a record is kept.
+    recorded: Option<LaunchNumber>,
+    /// What of it is on record, from when it begins.
+    record: Option<SessionRecord>,
     /// Whether runs have a length of their own, known from before: those of traces that were found.
     run_length: Option<usize>,
     phase: Phase,
@@ -51,6 +58,8 @@ pub(crate) struct Session {
 /// What arrives.
 enum Arrival {
     Launch(Box<Staged>),
+    /// Fields that took the ids of freed ones start as zero.
+    Zero(Box<Zeroing>),
     EndOfRun,
 }
 
@@ -74,9 +83,9 @@ struct Replaying {
 
 /// What has to be done when nothing is in flight any more.
 enum Ended {
-    Recording(Arc<Recording>),
+    /// Launches with these ends were analysed, and maybe recorded.
+    Analysed(SmallVec<[Event; 8]>, Option<Arc<Recording>>),
     Replaying(Replaying),
-    Passing,
 }
 
 /// What is known of a launch that arrives.
@@ -118,6 +127,8 @@ impl Session {
                 context: Arc::clone(context),
                 trace,
                 operation: None,
+                recorded: None,
+                record: None,
                 run_length,
                 phase: Phase::Waiting(None),
                 line: VecDeque::new(),
@@ -129,14 +140,15 @@ impl Session {
         })
     }
 
-    /// What is launched in the session comes after this number in program order.
-    pub(crate) fn number_from(&mut self, sequence: u64) {
-        self.next_sequence = sequence;
+    /// What is launched in the session comes after this operation in program order, which stands for it.
+    pub(crate) fn number_from(&mut self, operation: &Operation) {
+        (self.next_sequence, self.recorded) = (operation.sequence, operation.recorded);
     }
 
     /// Everything before the session has been mapped: waits until it has ended.
-    pub(crate) fn begin(&mut self, operation: &Arc<Operation>, earlier: &[maniple_realm::Event]) {
+    pub(crate) fn begin(&mut self, operation: &Arc<Operation>, earlier: &[Event]) {
         self.operation = Some(Arc::clone(operation));
+        self.record = SessionRecord::begin(&self.context, operation, earlier);
         let wake = self.waker();
         self.context.core.realm().when(After::follows(earlier), move |_| wake.wake());
     }
@@ -179,10 +191,15 @@ impl Session {
         let (launcher, domain) = (launching.launcher.take(), launching.domain);
         let (origin, sources) = (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
         let results = Results::new(context.core.realm(), origin, domain, completion.event(), sources.collect());
+        results.recorded_by(context.core.recorder.as_ref());
+        // Also if the launch is refused: the next one will not be told.
+        renewed.into_iter().for_each(|zero| self.arrive(Arrival::Zero(Box::new(context.zeroing(zero)))));
         match site {
             Ok(site) => {
                 let results = Arc::clone(&results);
-                let staged = Staged { site, renewed, launcher, results, completion };
+                let launch = |parent| site.recorded(parent);
+                let recorded = context.core.record_launch(context.recorded, completion.event(), launch);
+                let staged = Staged { site, launcher, results, completion, recorded };
                 self.arrive(Arrival::Launch(Box::new(staged)));
             }
             Err(error) => {
@@ -215,6 +232,7 @@ impl Session {
     /// No more launches come. From now on it counts that the session has not ended.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
+        self.context.core.record_end_of_trace(self.context.recorded, self.recorded);
         self.context.operation_begins();
         match &self.phase {
             Phase::Waiting(_) => {}
@@ -229,12 +247,11 @@ impl Session {
     }
 
     fn arrive(&mut self, arrival: Arrival) {
-        if matches!(self.phase, Phase::Waiting(_)) || !self.line.is_empty() {
-            self.line.push_back(arrival);
-            return;
-        }
         self.line.push_back(arrival);
-        self.go_on();
+        if !matches!(self.phase, Phase::Waiting(_)) {
+            // Even behind others: what the first of them waits for may be there by now, and the sooner the line is gone, the better.
+            self.go_on();
+        }
     }
 
     /// Something that was waited for has happened.
@@ -243,8 +260,11 @@ impl Session {
             let ended = ended.take();
             self.phase = Phase::Idle;
             match ended {
-                None | Some(Ended::Passing) => {}
-                Some(Ended::Recording(recording)) => self.conclude_recording(&recording),
+                None => {}
+                Some(Ended::Analysed(ends, recording)) => {
+                    self.record.iter_mut().for_each(|record| record.analysis_ended(&ends));
+                    recording.iter().for_each(|recording| self.conclude_recording(recording));
+                }
                 Some(Ended::Replaying(replaying)) => self.conclude_replay(&replaying),
             }
         }
@@ -271,6 +291,12 @@ impl Session {
                         return;
                     }
                 }
+                Arrival::Zero(zeroing) => {
+                    if let Some(later) = self.zero(zeroing) {
+                        self.line.push_front(Arrival::Zero(later));
+                        return;
+                    }
+                }
                 Arrival::EndOfRun => self.run_ended(),
             }
             if matches!(self.phase, Phase::Waiting(_)) {
@@ -282,7 +308,7 @@ impl Session {
     /// Takes the launch that is first in line. Gives it back if it has to wait.
     fn launch(&mut self, staged: Box<Staged>) -> Option<Box<Staged>> {
         if let Phase::Idle = self.phase {
-            self.decide();
+            self.decide(&staged);
         }
         match &mut self.phase {
             // The decision waits.
@@ -320,11 +346,11 @@ impl Session {
         }
     }
 
-    /// Nothing is in flight: chooses what is done with the next run.
-    fn decide(&mut self) {
+    /// Nothing is in flight: chooses what is done with the next run, or the rest of one, which begins with this launch.
+    fn decide(&mut self, first: &Staged) {
         let realm = self.context.core.realm();
         let mut trace = self.trace.lock();
-        let found = match trace.find(realm) {
+        let found = match trace.find(first, realm) {
             Ok(found) => found,
             Err(event) => {
                 drop(trace);
@@ -336,7 +362,8 @@ impl Session {
         };
         if let Some(template) = found {
             drop(trace);
-            let (replay, runs) = Replay::start(&self.context, &template, self.waker());
+            let fence = self.record.as_ref().map(SessionRecord::fence);
+            let (replay, runs) = Replay::start(&self.context, &template, (fence, self.waker()));
             self.context.set_window(replay.window());
             self.phase = Phase::Replaying(Replaying { replay, runs, run: 0, stage: 0 });
         } else if trace.wants_recording() {
@@ -368,14 +395,14 @@ impl Session {
                 replay.settle(&runs, run, stage);
             }
             analysed => {
-                let ended = match analysed {
-                    Phase::Recording(recording, _) => Ended::Recording(recording),
-                    _ => Ended::Passing,
+                let recording = match analysed {
+                    Phase::Recording(recording, _) => Some(recording),
+                    _ => None,
                 };
-                self.phase = Phase::Waiting(Some(ended));
                 let inner = std::mem::take(&mut self.inner);
                 let ends: SmallVec<[_; 8]> =
                     inner.recent().iter().map(|operation| operation.completion.event()).collect();
+                self.phase = Phase::Waiting(Some(Ended::Analysed(ends.clone(), recording)));
                 realm.when(After::follows(&ends), move |_| wake.wake());
             }
         }
@@ -383,14 +410,13 @@ impl Session {
 
     /// Sends a launch through the analysis.
     fn analyse(&mut self, staged: Staged) {
-        let Staged { site, renewed, launcher, results, completion } = staged;
-        renewed.into_iter().for_each(|zero| self.zero(zero));
+        let Staged { site, launcher, results, completion, recorded } = staged;
         let context = Arc::clone(&self.context);
-        let mut producers = Results::producers(launcher.sources());
-        let recorded = match &self.phase {
-            Phase::Recording(recording, previous) => {
-                // Launches are mapped one after the other, so that the recording is in program order.
-                producers.extend(previous.iter().cloned());
+        let producers = Results::producers(launcher.sources());
+        let promised = Promised { completion, recorded };
+        self.record_analysed(recorded);
+        let taped = match &self.phase {
+            Phase::Recording(recording, _) => {
                 if site.bounds.iter().any(|bound| context.is_borrowed(bound)) {
                     recording.fail(Problem::Borrowed);
                 }
@@ -401,33 +427,51 @@ impl Session {
         let task = launcher.into_task(Arc::clone(&site));
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
-        let operation = context.submit_to(&mut self.inner, &site.bounds, (&producers, completion), |_, submission| {
-            Arc::new(TaskOperation::new(&context, task, (submission, &results), recorded))
+        let operation = context.submit_to(&mut self.inner, &site.bounds, (&producers, promised), |_, submission| {
+            Arc::new(TaskOperation::new(&context, task, (submission, &results), taped))
         });
         results.produced_by(&operation);
         context.watch(&results);
+        if let Phase::Recording(_, previous) = &mut self.phase
+            && let Some(previous) = previous.replace(Arc::clone(&operation))
+        {
+            // Launches are mapped one after the other, so that the recording is in program order.
+            operation.map_after(&previous);
+        }
         operation.release();
-        if let Phase::Recording(_, previous) = &mut self.phase {
-            *previous = Some(operation);
+    }
+
+    fn record_analysed(&mut self, launch: Option<LaunchNumber>) {
+        if let (Some(record), Some(launch)) = (&mut self.record, launch) {
+            record.analysed(launch);
         }
     }
 
-    /// Fields that took the ids of freed ones start as zero.
-    fn zero(&mut self, zero: Renewed) {
-        if let Phase::Recording(recording, _) = &self.phase {
-            recording.fail(Problem::NotMapped);
+    /// Fields that took the ids of freed ones start as zero, which no template does. Gives them back if they have to wait.
+    fn zero(&mut self, zeroing: Box<Zeroing>) -> Option<Box<Zeroing>> {
+        match &self.phase {
+            Phase::Waiting(_) => return Some(zeroing),
+            Phase::Replaying(_) => {
+                self.settle();
+                return Some(zeroing);
+            }
+            Phase::Idle => self.phase = Phase::Passing,
+            Phase::Recording(recording, _) => recording.fail(Problem::NotMapped),
+            Phase::Passing => {}
         }
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
         self.context.operation_begins();
-        let operation = self.context.zero_in(&mut self.inner, zero);
+        self.record_analysed(zeroing.recorded());
+        let operation = self.context.zero_in(&mut self.inner, *zeroing);
         operation.release();
+        None
     }
 
     /// Makes a template of what was recorded.
     fn conclude_recording(&mut self, recording: &Recording) {
         let core = &self.context.core;
-        let compiled = Template::compile(recording.take(), core.realm());
+        let compiled = Template::compile(recording.take(), core);
         core.recordings.end();
         match compiled {
             Ok(template) => {
@@ -443,6 +487,9 @@ impl Session {
         let Replaying { replay, runs, run, stage } = replaying;
         let template = &replay.template;
         template.guard(false);
+        if let (Some(record), Some(launched)) = (&mut self.record, replay.record_end()) {
+            record.replay_ended(launched);
+        }
         self.context.set_window(usize::MAX);
         let sequence = self.next_sequence;
         self.next_sequence += template.stages.len() as u64;
@@ -467,6 +514,9 @@ impl Session {
     /// All is done: what comes after the session may begin.
     fn finish(&mut self) {
         if let Some(operation) = self.operation.take() {
+            if let Some(record) = self.record.take() {
+                record.end(operation.completion.event());
+            }
             operation.mark_mapped();
             operation.retire(Ok(()));
         }
@@ -488,7 +538,7 @@ impl Replaying {
 
     fn expects_staged(&self, staged: &Staged) -> bool {
         let stage = self.replay.template.stages.get(self.stage);
-        staged.renewed.is_empty() && stage.is_some_and(|stage| stage.site.is_like(&staged.site))
+        stage.is_some_and(|stage| stage.site.is_like(&staged.site))
     }
 
     /// Whether there is a slot for the launch that is expected. If not, the session is woken when there may be one.

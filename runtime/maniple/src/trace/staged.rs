@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use maniple_realm::UserEvent;
+use maniple_record::LaunchNumber;
 
-use crate::context::Renewed;
 use crate::future::Results;
 use crate::launch::{LaunchSite, TaskLauncher};
 
 /// A launch that was found to be allowed and has its results, and is to be analysed or replayed.
 pub(crate) struct Staged {
     pub(crate) site: Arc<LaunchSite>,
-    /// Fields of it that are to be zero first.
-    pub(crate) renewed: Vec<Renewed>,
     pub(crate) launcher: TaskLauncher,
     pub(crate) results: Arc<Results>,
     pub(crate) completion: UserEvent,
+    /// Its number, while a record is kept.
+    pub(crate) recorded: Option<LaunchNumber>,
 }

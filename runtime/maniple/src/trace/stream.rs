@@ -16,7 +16,7 @@ use crate::operation::{Mappable, Operation};
 /// What a context knows of its traces.
 #[derive(Default)]
 pub(crate) struct Tracing {
-    book: TraceBook,
+    pub(super) book: TraceBook,
     session: Option<(TraceId, Arc<Mutex<Session>>)>,
     automatic: Automatic,
 }
@@ -227,7 +227,7 @@ impl Tracing {
 
     /// Begins a session, unless there is something that it could not go with.
     fn start(&mut self, context: &Arc<ContextState>, id: TraceId, run_length: Option<usize>) {
-        if !context.core.is_tracing() || context.mappings_in_use() > 0 {
+        if !context.core.is_tracing() {
             return;
         }
         let (trace, is_new) = self.book.get(id);
@@ -239,8 +239,8 @@ impl Tracing {
         let operation = context.submit_session(completion, |earlier| {
             Arc::new(SessionOperation { session: Arc::clone(&session), earlier })
         });
-        if let Ok(sequence) = operation {
-            session.lock().number_from(sequence);
+        if let Some(operation) = operation {
+            session.lock().number_from(&operation);
             self.session = Some((id, session));
         }
     }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use maniple_mapper::InstanceId;
 use maniple_realm::graph::{Edge, Graph, GraphSpec, NodeSpec};
 use maniple_realm::transfer::Transfer;
-use maniple_realm::{EventStatus, Realm};
-use maniple_space::AnyPoint;
+use maniple_realm::{Event, EventStatus, Realm};
+use maniple_space::{AnyPoint, AnyRect};
 
-use super::content::{Entry, Fit};
+use super::content::{Entry, Fit, makers_of};
 use super::problem::Problem;
+use super::recorded::{self, NodeRecord};
 use super::recording::{NodeTape, PointTape, Role, Slot, Tape};
 use crate::launch::LaunchSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::physical::state::{RegionData, RegionState};
+use crate::runtime::RuntimeCore;
 use crate::task::call::PhysicalRegion;
 use crate::task::{Body, LeafBody};
 
@@ -22,9 +24,8 @@ pub(super) struct Template {
     pub(super) stages: Vec<Stage>,
     pub(super) nodes: Vec<Node>,
     pub(super) graph: Arc<Graph>,
-    /// The edges that the graph was compiled from, for profiles: within a run, and from the run before.
-    pub(super) edges: Vec<Vec<u32>>,
-    pub(super) edges_between: Vec<Vec<u32>>,
+    /// What the nodes are on record, while one is kept.
+    pub(super) on_record: Option<Vec<NodeRecord>>,
     /// What the recorded launches found: each set that they looked at.
     before: Vec<Entry>,
     states: Vec<Arc<RegionState>>,
@@ -51,12 +52,16 @@ pub(super) struct TaskNode {
     pub(super) index: usize,
     pub(super) body: LeafBody,
     pub(super) profile: bool,
+    /// Copies of what the launch site knows, where no launching task counts references.
+    pub(super) name: Box<str>,
+    pub(super) domain: AnyRect,
     pub(super) regions: Box<[PhysicalRegion]>,
 }
 
 impl Template {
     /// Compiles what was recorded, when all of it has ended.
-    pub(super) fn compile(tape: Tape, realm: &Realm) -> Result<Self, Problem> {
+    pub(super) fn compile(tape: Tape, core: &RuntimeCore) -> Result<Self, Problem> {
+        let realm = core.realm();
         if let Some(problem) = tape.problem {
             return Err(problem);
         }
@@ -78,11 +83,9 @@ impl Template {
             after_previous,
         });
         let nodes: Vec<NodeSpec> = nodes.collect();
-        let earlier = |edges: &[Edge]| edges.iter().map(|edge| edge.node).collect();
-        let edges = nodes.iter().map(|node| earlier(&node.after)).collect();
-        let edges_between = nodes.iter().map(|node| earlier(&node.after_previous)).collect();
         let spec = GraphSpec { stages: tape.stages.len() as u32, nodes };
         let graph = Arc::new(Graph::new(&spec, realm.processors()));
+        let movements = core.recorder.as_ref().map(|recorder| recorded::movements(&tape, recorder));
         let stages = tape.stages.into_iter();
         let stages: Vec<Stage> = stages.map(|stage| Stage { site: stage.site, points: stage.points }).collect();
         let nodes = tape.nodes.into_iter().map(|node| {
@@ -96,21 +99,20 @@ impl Template {
                     let body = Arc::clone(body);
                     let (profile, mut regions) = (mapping.profile, physical.clone().into_boxed_slice());
                     regions.iter_mut().for_each(PhysicalRegion::locate);
-                    Node::Task(Box::new(TaskNode { stage: node.stage, point, index, body, profile, regions }))
+                    let site = &stages[node.stage as usize].site;
+                    let (stage, name, domain) = (node.stage, site.name().into(), site.domain);
+                    Node::Task(Box::new(TaskNode { stage, point, index, body, profile, name, domain, regions }))
                 }
             })
         });
         let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
-        Ok(Self {
-            stages,
-            nodes,
-            graph,
-            edges,
-            edges_between,
-            before: tape.entries,
-            states: tape.states,
-            is_idempotent,
-        })
+        let on_record = movements.map(|movements| {
+            let records =
+                nodes.iter().zip(movements).map(|(node, movement)| recorded::of_node(&stages, node, movement));
+            records.collect::<Option<Vec<_>>>().ok_or(Problem::RecordTaken)
+        });
+        let (before, states) = (tape.entries, tape.states);
+        Ok(Self { stages, nodes, graph, on_record: on_record.transpose()?, before, states, is_idempotent })
     }
 
     /// Whether everything is as the recorded launches found it.
@@ -118,6 +120,16 @@ impl Template {
         let locked: Vec<_> = self.states.iter().map(|state| state.lock()).collect();
         let fits = self.before.iter().map(|entry| entry.fits(&locked[entry.state], realm));
         fits.fold(Fit::Yes, |all, one| if all == Fit::No || one == Fit::Yes { all } else { one })
+    }
+
+    /// Whoever made the values that the recorded launches find, or contributed to them: where the template [fits](Self::fits), all have ended.
+    pub(super) fn makers(&self) -> Vec<Event> {
+        let mut makers = Vec::new();
+        for entry in &self.before {
+            let state = self.states[entry.state].lock();
+            entry.find(&state).into_iter().for_each(|set| makers.extend(makers_of(set)));
+        }
+        makers
     }
 
     /// Says whether replays count on what is known of the data.

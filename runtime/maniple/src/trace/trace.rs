@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::content::Fit;
 use super::mining::CandidateId;
 use super::problem::Problem;
+use super::staged::Staged;
 use super::template::Template;
 use maniple_realm::{Event, Realm};
 
@@ -25,7 +26,7 @@ pub(crate) enum TraceId {
 #[derive(Default)]
 pub(crate) struct Trace {
     /// What was recorded: a template for each state that the data was found in. The one used last comes last.
-    templates: Vec<Arc<Template>>,
+    pub(super) templates: Vec<Arc<Template>>,
     /// Recordings in a row that were of no use.
     failures: u32,
     /// So many runs are not recorded.
@@ -39,13 +40,17 @@ const MOST_TEMPLATES: usize = 16;
 const PATIENCE: u32 = 4;
 
 impl Trace {
-    /// The template whose launches would find everything as it is, if there is one.
+    /// The template that begins with a launch and whose launches would find everything as it is, if there is one.
     ///
     /// # Errors
     /// An event after which that is known.
-    pub(super) fn find(&mut self, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
+    pub(super) fn find(&mut self, first: &Staged, realm: &Realm) -> Result<Option<Arc<Template>>, Event> {
         for place in (0..self.templates.len()).rev() {
-            match self.templates[place].fits(realm) {
+            let template = &self.templates[place];
+            if !template.stages.first().is_some_and(|stage| stage.site.is_like(&first.site)) {
+                continue;
+            }
+            match template.fits(realm) {
                 Fit::No => {}
                 Fit::After(event) => return Err(event),
                 Fit::Yes => {

@@ -15,6 +15,7 @@ use super::word::{EventWord, LAST_GENERATION, Preconditions};
 use super::{Event, SLOT_BITS};
 use crate::operation::Class;
 use crate::operation::body::BodyTable;
+use crate::prefetch::prefetch_for_writing;
 use crate::profile::Tag;
 
 /// The preconditions that a slot can wait for by itself; more go through a tree of merges.
@@ -171,6 +172,8 @@ impl Table {
         let last = (first + BATCH as u32).min(CAPACITY);
         assert!(first < last, "{CAPACITY} operations are pending at once, the most a realm can hold: launch fewer");
         pool.fresh = last;
+        // There is room for all slots when they are given back: whoever frees one allocates nothing.
+        pool.free.reserve(last as usize);
         self.grow(locate(last - 1).0);
         // Backwards, so that they are popped in the order of their addresses.
         cache.extend((first..last).rev());
@@ -220,8 +223,14 @@ fn chunk_layout(chunk: usize) -> Layout {
 
 /// A thread's own free slots, exchanged with the pool a batch at a time, so that a thread that only allocates and one
 /// that only frees both stay off the lock.
-#[derive(Default)]
 pub(crate) struct SlotCache(Vec<u32>);
+
+impl Default for SlotCache {
+    /// With all the room that it will ever need: a worker that has begun allocates no more for it.
+    fn default() -> Self {
+        Self(Vec::with_capacity(2 * BATCH))
+    }
+}
 
 impl SlotCache {
     #[inline]
@@ -231,7 +240,7 @@ impl SlotCache {
         }
         let index = self.0.pop().expect("a refilled cache is not empty");
         if let Some(&soon) = self.0.len().checked_sub(PREFETCH_DISTANCE).and_then(|ahead| self.0.get(ahead)) {
-            prefetch_for_writing(table.slot(soon));
+            prefetch_for_writing(ptr::from_ref(table.slot(soon)));
         }
         index
     }
@@ -251,18 +260,6 @@ impl SlotCache {
 
 /// A slot to be taken was last written by the worker that ran it: its line is fetched so many allocations ahead.
 const PREFETCH_DISTANCE: usize = 4;
-
-#[inline]
-fn prefetch_for_writing(slot: &Slot) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        // SAFETY: a prefetch is a hint and accesses nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(ptr::from_ref(slot).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = slot;
-}
 
 /// Whether a slot may be used for another event after `generation`.
 #[inline]

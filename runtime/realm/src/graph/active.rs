@@ -12,6 +12,7 @@ use super::compile::{Graph, JUNCTION, Node};
 use super::words::{Gate, Manner, NodeWord, State};
 use super::{GraphWork, Place};
 use crate::fault::{self, Fault};
+use crate::prefetch::prefetch_for_writing;
 use crate::realm::Core;
 use crate::worker::WorkerContext;
 
@@ -123,6 +124,10 @@ impl Active {
         }
         // Against the fence of a worker that falls asleep: either it sees the open gate, or we see where its lane stands.
         fence(Ordering::SeqCst);
+        // Where lanes stand is written by their workers all the time, and far away.
+        if !core.sleep.is_anybody_asleep() {
+            return;
+        }
         for (lane, cursor) in self.cursors.iter().enumerate() {
             let (at, index) = unpack(cursor.load(Ordering::Relaxed));
             let range = &self.graph.lanes[lane];
@@ -149,6 +154,8 @@ impl Active {
                 wake_home(core, node);
             } else if let State::Ready { poisoned } = state {
                 if self.slot(run).words[place].claim(run as u32, poisoned) {
+                    // Whoever armed it for the next run did so on another core, and we are about to count down there.
+                    prefetch_for_writing(&self.slot(run + 1).words[place]);
                     self.step(lane, &mut cursor, ahead == 0, is_thief);
                     return Some(Claimed { run, place, poisoned, manner: self.gate(run, node.stage).manner() });
                 }
@@ -317,9 +324,10 @@ impl Active {
     #[inline]
     fn count_ended(&self, run: u64, stage: u32, shift: usize) {
         let slot = self.slot(run);
-        if slot.left_in_shift[shift].fetch_sub(1, Ordering::AcqRel) == 1
-            && slot.left_in_stage[stage as usize].fetch_sub(1, Ordering::AcqRel) == 1
-        {
+        // A node that is alone needs no counting.
+        let is_last =
+            self.graph.nodes_of_shift[shift] == 1 || slot.left_in_shift[shift].fetch_sub(1, Ordering::AcqRel) == 1;
+        if is_last && slot.left_in_stage[stage as usize].fetch_sub(1, Ordering::AcqRel) == 1 {
             self.stage_ended(run, stage);
         }
     }
@@ -382,7 +390,8 @@ impl Slot {
 
     /// Everything as it must be before the run begins.
     fn arm(&self, graph: &Graph, run: u64) {
-        for (left, &nodes) in self.left_in_shift.iter().zip(&graph.nodes_of_shift) {
+        let counted = self.left_in_shift.iter().zip(&graph.nodes_of_shift);
+        for (left, &nodes) in counted.filter(|&(_, &nodes)| nodes > 1) {
             left.store(nodes, Ordering::Relaxed);
         }
         for (left, &lanes) in self.left_in_stage.iter().zip(&graph.lanes_of_stage) {

@@ -251,9 +251,9 @@ fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places
 
 /// What a node comes after, without what is implied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct After {
-    same: Vec<Edge>,
-    previous: Vec<Edge>,
+pub(super) struct After {
+    pub(super) same: Vec<Edge>,
+    pub(super) previous: Vec<Edge>,
 }
 
 /// Drops edges that others imply. Those of a run are looked at together with those of the run before: nodes `0..n` are the earlier run's,
@@ -261,10 +261,7 @@ struct After {
 fn reduce(nodes: &[NodeSpec]) -> Vec<After> {
     let count = nodes.len();
     if count > MANY_NODES {
-        return nodes
-            .iter()
-            .map(|node| After { same: merged(&node.after), previous: merged(&node.after_previous) })
-            .collect();
+        return unreduced(nodes);
     }
     let mut ancestors = Ancestors::new(2 * count);
     for (number, node) in nodes.iter().enumerate() {
@@ -279,6 +276,10 @@ fn reduce(nodes: &[NodeSpec]) -> Vec<After> {
         After { same, previous }
     };
     nodes.iter().enumerate().map(later).collect()
+}
+
+pub(super) fn unreduced(nodes: &[NodeSpec]) -> Vec<After> {
+    nodes.iter().map(|node| After { same: merged(&node.after), previous: merged(&node.after_previous) }).collect()
 }
 
 /// The edges in ascending order, each node once.
@@ -335,13 +336,13 @@ fn absorb(sets: &mut [u64], words: usize, later: usize, node: usize) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// All that come before each node of two runs, by following every edge.
-    fn closure(after: &[After], needed_only: bool) -> Vec<Vec<bool>> {
+    pub(in super::super) fn closure(after: &[After], needed_only: bool) -> Vec<Vec<bool>> {
         let count = after.len();
         let mut before = vec![vec![false; 2 * count]; 2 * count];
         for run in 0..2 {
@@ -361,7 +362,7 @@ mod tests {
         before
     }
 
-    fn specs() -> impl Strategy<Value = Vec<NodeSpec>> {
+    pub(in super::super) fn specs() -> impl Strategy<Value = Vec<NodeSpec>> {
         let edges = || proptest::collection::vec((0_u32..1000, any::<bool>()), 0..6);
         proptest::collection::vec((edges(), edges()), 1..24).prop_map(|lists| {
             let count = lists.len() as u32;
@@ -380,9 +381,7 @@ mod tests {
     proptest! {
         #[test]
         fn fewer_edges_imply_the_same_order_and_the_same_failures(nodes in specs()) {
-            let all: Vec<After> = (nodes.iter())
-                .map(|node| After { same: merged(&node.after), previous: merged(&node.after_previous) })
-                .collect();
+            let all = unreduced(&nodes);
             let reduced = reduce(&nodes);
             prop_assert_eq!(closure(&all, false), closure(&reduced, false));
             prop_assert_eq!(closure(&all, true), closure(&reduced, true));

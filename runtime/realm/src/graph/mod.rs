@@ -17,11 +17,13 @@ use crate::worker::WorkerContext;
 
 pub(crate) mod active;
 mod compile;
+mod order;
 pub(crate) mod registry;
 mod words;
 
 use active::Active;
 pub use compile::Graph;
+pub use order::Predecessors;
 use words::Manner;
 
 /// What a [`Graph`] is compiled from.

@@ -20,10 +20,16 @@ pub(crate) struct Registry {
 }
 
 /// A worker's copy of the list.
-#[derive(Default)]
 pub(crate) struct Known {
     version: u64,
     pub(crate) graphs: Vec<Arc<Active>>,
+}
+
+impl Default for Known {
+    /// With room for more graphs than usually run at a time.
+    fn default() -> Self {
+        Self { version: 0, graphs: Vec::with_capacity(4) }
+    }
 }
 
 impl Registry {
@@ -75,6 +81,7 @@ impl Registry {
 impl Known {
     /// Lets go of the graphs: a worker that sleeps must not keep what is gone.
     pub(crate) fn forget(&mut self) {
-        *self = Self::default();
+        self.graphs.clear();
+        self.version = 0;
     }
 }

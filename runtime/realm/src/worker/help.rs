@@ -22,6 +22,11 @@ pub struct HelpTooDeep {
     pub depth: u32,
 }
 
+thread_local! {
+    /// Where a thread of the user's waits. Each wait takes the one token that its event gives.
+    static PARKER: Arc<Parker> = Arc::default();
+}
+
 struct Unpark(Arc<Parker>);
 
 impl Body for Unpark {
@@ -60,7 +65,8 @@ impl Core {
                 self.waiting_for(event, || local.help_while(&mut || self.result(event).is_none(), false));
             }
             None => {
-                let parker = Arc::new(Parker::default());
+                // A thread that ends has none of its own any more.
+                let parker = PARKER.try_with(Arc::clone).unwrap_or_default();
                 self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
                 self.waiting_for(event, || parker.park());
             }

@@ -71,6 +71,12 @@ impl Sleep {
         self.asleep[worker / WORD].load(Ordering::SeqCst) & bit(worker) != 0
     }
 
+    /// Whether any worker is asleep, or about to be.
+    #[inline]
+    pub(crate) fn is_anybody_asleep(&self) -> bool {
+        self.asleep.iter().any(|word| word.load(Ordering::SeqCst) != 0)
+    }
+
     /// Asleep, not parked, back to searching.
     pub(crate) fn cancel(&self, worker: usize) {
         if self.clear(worker) {

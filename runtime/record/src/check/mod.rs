@@ -37,6 +37,8 @@ use versions::Versions;
 pub struct Proof {
     /// Operations in the record.
     pub operations: usize,
+    /// Those of them that were replayed.
+    pub replayed: usize,
     /// Pairs of operations of which one was made to wait for the other.
     pub edges: usize,
     /// Pairs of operations that interfere and between which none interferes with both: they are ordered, and so are all others.
@@ -81,6 +83,7 @@ pub fn check(record: &Record) -> Result<Proof, Violation> {
         Some(violation) => Err(violation),
         None => Ok(Proof {
             operations: record.operations.len(),
+            replayed: record.replayed.len(),
             edges: order.edges(),
             pairs: questions.len(),
             reads: replayed.reads,

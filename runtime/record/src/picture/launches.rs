@@ -23,9 +23,10 @@ impl Graph {
             for dependence in shown {
                 let Some(from) = position(record, dependence.on) else { continue };
                 let labels = edges.entry((from, to)).or_default();
-                let label = reason(&record.launches[from], launch, dependence.because);
-                if !labels.contains(&label) {
-                    labels.push(label);
+                for label in reasons(&record.launches[from], launch, dependence.because) {
+                    if !labels.contains(&label) {
+                        labels.push(label);
+                    }
                 }
             }
             if let Some(from) = launch_of_parent(record, launch) {
@@ -42,7 +43,7 @@ fn node(number: LaunchNumber, launch: &Launch) -> Node {
     let class = match launch.name.as_str() {
         "fill" => Class::Fill,
         "inline mapping" => Class::Mapping,
-        "mapping fence" | "execution fence" => Class::Fence,
+        "mapping fence" | "execution fence" | "trace" | "end of trace" => Class::Fence,
         _ => Class::Task,
     };
     let over = (launch.points > 1).then(|| format!("{} points", launch.points));
@@ -58,26 +59,37 @@ fn node(number: LaunchNumber, launch: &Launch) -> Node {
 }
 
 /// Why a launch comes after an earlier one, in words.
-fn reason(earlier: &Launch, launch: &Launch, because: Because) -> String {
+fn reasons(earlier: &Launch, launch: &Launch, because: Because) -> Vec<String> {
     match because {
         Because::Data(number) => {
-            launch.requirements.get(number).map_or_else(String::new, |requirement| shared_data(earlier, requirement))
+            launch.requirements.get(number).map(|requirement| shared_data(earlier, requirement)).into_iter().collect()
         }
-        Because::Fence => "fence".to_owned(),
-        Because::Future => "result".to_owned(),
-        Because::Held => "mapping".to_owned(),
+        Because::Fence => vec!["fence".to_owned()],
+        Because::Future => vec!["result".to_owned()],
+        Because::Held => vec!["mapping".to_owned()],
+        // The graph of a trace knows nodes, not why they come after one another.
+        Because::Trace => {
+            let shared =
+                launch.requirements.iter().filter(|requirement| interfering(earlier, requirement).next().is_some());
+            shared.map(|requirement| shared_data(earlier, requirement)).collect()
+        }
     }
+}
+
+/// The requirements of an earlier launch that interfere with one of a later one.
+fn interfering<'a>(earlier: &'a Launch, requirement: &'a Requirement) -> impl Iterator<Item = &'a Requirement> {
+    earlier.requirements.iter().filter(move |other| {
+        other.target.tree().id() == requirement.target.tree().id()
+            && other.privilege.interferes_with(requirement.privilege)
+    })
 }
 
 /// The fields of a requirement that an earlier launch uses in a way that interferes. Where neither uses any, launches between have passed the
 /// dependence on.
 fn shared_data(earlier: &Launch, requirement: &Requirement) -> String {
     let tree = requirement.target.tree();
-    let interferes = |other: &&Requirement| {
-        other.target.tree().id() == tree.id() && other.privilege.interferes_with(requirement.privilege)
-    };
-    let used = earlier.requirements.iter().filter(interferes);
-    let common = used.fold(FieldMask::new(), |all, other| all.union(&other.fields.intersection(&requirement.fields)));
+    let common = interfering(earlier, requirement)
+        .fold(FieldMask::new(), |all, other| all.union(&other.fields.intersection(&requirement.fields)));
     let fields = if common.is_empty() { &requirement.fields } else { &common };
     format!("{} of {tree}", tree.fields().names_of(fields))
 }

@@ -1,7 +1,7 @@
 //! The graph of what was issued: tasks, copies, fills and reductions, and what each was made to wait for.
 
 use crate::picture::graph::{Class, Edge, Graph, Node};
-use crate::record::{Kind, Part, Record, Task, Usage};
+use crate::record::{Kind, OperationNumber, Part, Record, Task, Usage};
 
 impl Graph {
     /// The graph of the operations of a record, without edges that others imply unless `all_edges` are wanted.
@@ -12,7 +12,7 @@ impl Graph {
         let nodes = record.numbered().map(|(number, operation)| Node {
             key: format!("operation{number}"),
             label: label(record, &operation.kind),
-            details: details(record, &operation.kind),
+            details: details(record, number, &operation.kind),
             class: class(&operation.kind),
         });
         let edges = record.operations.iter().enumerate().flat_map(|(to, operation)| {
@@ -81,9 +81,9 @@ fn used_fields(usage: &Usage) -> String {
 }
 
 /// What an operation does with which data, a line for each.
-fn details(record: &Record, kind: &Kind) -> Vec<String> {
+fn details(record: &Record, number: OperationNumber, kind: &Kind) -> Vec<String> {
     let part = |part: &Part| format!("at {}", part.points);
-    match kind {
+    let mut details = match kind {
         Kind::Task(Task { usages, .. }) => usages.iter().map(usage_line).collect(),
         Kind::Mapping { usage, .. } => vec![usage_line(usage)],
         Kind::Copy { parts, .. } => std::iter::once(record.describe(kind)).chain(parts.iter().map(part)).collect(),
@@ -95,7 +95,11 @@ fn details(record: &Record, kind: &Kind) -> Vec<String> {
             .map(|one| format!("{} of buffer {} at {}", one.operator, one.buffer.0, one.part.points))
             .collect(),
         _ => vec![record.describe(kind)],
+    };
+    if record.replayed.contains(&number) {
+        details.push("replayed".to_owned());
     }
+    details
 }
 
 fn usage_line(usage: &Usage) -> String {

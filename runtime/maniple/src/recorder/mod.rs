@@ -5,26 +5,29 @@
 //! [numbers](Recorder::numbers_of). An operation that waits for no events, because it was given its place in a graph beforehand, is
 //! [pushed](Recorder::push) with the numbers.
 //!
+//! Some order is enforced without events: before a trace is replayed, and after it, everything has ended. Such a
+//! [standstill](Recorder::stand_still) of a task is an operation too, after which comes all that the task issues from then on.
+//!
 //! Two things make an event useless for that: it may never come to be, since merging events that have all triggered gives none; and it may be forgotten
 //! once it has triggered. So while a record is kept, events that stand for several others get a handle of their own
 //! ([`RuntimeCore::merged`]), and nobody forgets ended uses ([`RuntimeCore::pruning_realm`]).
 
+mod data;
+
 use maniple_realm::{After, Event, Realm};
 use maniple_record::{
-    Because, Contribution, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Part, Place,
-    Record, Task, Usage,
+    Because, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Place, Record, Task, Usage,
 };
-use maniple_region::{FieldMask, Shape};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+
+pub(crate) use data::{contributions, movements, usage};
 
 use crate::context::Bound;
 use crate::operation::Mappable;
 use crate::physical::instance::PhysicalInstance;
-use crate::physical::movement::{Movement, Preconditions, Source};
-use crate::physical::set::PendingReduction;
+use crate::physical::movement::Preconditions;
 use crate::runtime::RuntimeCore;
-use crate::task::call::{PhysicalRegion, Placement};
 
 /// A record in the making.
 #[derive(Default)]
@@ -36,10 +39,14 @@ struct Recording {
     ends: FxHashMap<Event, End>,
     /// For each task that launches, the number of its end.
     ends_of_tasks: FxHashMap<OperationNumber, OperationNumber>,
+    /// For each task that has come to a standstill, the latest one.
+    standstills: FxHashMap<OperationNumber, OperationNumber>,
     /// For each launch, the ends of its points so far.
     points: FxHashMap<LaunchNumber, Vec<OperationNumber>>,
     /// The ends of launches of several points, where somebody asked for them.
     joined: FxHashMap<LaunchNumber, OperationNumber>,
+    /// The end of each trace, by its beginning.
+    ends_of_traces: FxHashMap<LaunchNumber, LaunchNumber>,
     /// Joins of launches that may not have been mapped yet.
     unfinished: Vec<(OperationNumber, Vec<End>)>,
 }
@@ -56,11 +63,35 @@ impl Recorder {
     /// Records a launch, whose end is an event.
     pub(crate) fn launch(&self, launch: Launch, completion: Event) -> LaunchNumber {
         let mut recording = self.0.lock();
-        let first = recording.record.first_launch.0;
-        let number = LaunchNumber(first + recording.record.launches.len() as u64);
+        let number = recording.record.next_launch();
         recording.record.launches.push(launch);
         recording.ends.insert(completion, End::Launch(number));
         number
+    }
+
+    /// Records something that is no launch of the program's, and stands for a moment after some launches of a task and before others.
+    pub(crate) fn fence(
+        &self,
+        parent: OperationNumber,
+        name: &str,
+        after: impl IntoIterator<Item = LaunchNumber>,
+    ) -> LaunchNumber {
+        let after = after.into_iter().map(|on| Dependence { on, because: Because::Fence }).collect();
+        let record = &mut self.0.lock().record;
+        let number = record.next_launch();
+        record.launches.push(Launch { parent, name: name.to_owned(), points: 1, requirements: Vec::new(), after });
+        number
+    }
+
+    /// Records where the launches of a task end that are traced since this one. Who comes after the trace depends on that.
+    pub(crate) fn end_trace(&self, parent: OperationNumber, beginning: LaunchNumber) {
+        let end = self.fence(parent, "end of trace", []);
+        self.0.lock().ends_of_traces.insert(beginning, end);
+    }
+
+    /// What stands for the end of a launch, if that is where launches begin that are traced: else itself.
+    pub(crate) fn end_of_trace(&self, launch: LaunchNumber) -> LaunchNumber {
+        self.0.lock().ends_of_traces.get(&launch).copied().unwrap_or(launch)
     }
 
     /// Records that a launch is mapped after another one.
@@ -72,6 +103,31 @@ impl Recorder {
         if let Some(after) = after.filter(|after| !after.contains(&dependence)) {
             after.push(dependence);
         }
+    }
+
+    /// Records that everything has ended that a task had issued, and these: all that it issues from now on comes after.
+    pub(crate) fn stand_still(&self, task: OperationNumber, mut after: Vec<OperationNumber>) {
+        let mut recording = self.0.lock();
+        after.push(recording.issued_after(task));
+        let standstill = recording.append(Kind::Join, after);
+        recording.standstills.insert(task, standstill);
+    }
+
+    /// What all comes after that a task issues now: its beginning, or its latest standstill.
+    pub(crate) fn issued_after(&self, task: OperationNumber) -> OperationNumber {
+        self.0.lock().issued_after(task)
+    }
+
+    /// Says that an operation was replayed.
+    pub(crate) fn mark_replayed(&self, operation: OperationNumber) {
+        self.0.lock().record.replayed.insert(operation);
+    }
+
+    /// What the operation is that ends with an event, unless its record was taken.
+    pub(crate) fn ending_with(&self, event: Event) -> Option<Kind> {
+        let recording = self.0.lock();
+        let &End::Operation(number) = recording.ends.get(&event)? else { return None };
+        Some(recording.record.operation(number)?.kind.clone())
     }
 
     /// Records an operation. A task that launches also gets an [end](Kind::End), which comes after it and all that it launches.
@@ -148,8 +204,8 @@ impl Recorder {
         }
         let record = &recording.record;
         let next = Record {
-            first_launch: LaunchNumber(record.first_launch.0 + record.launches.len() as u64),
-            first_operation: OperationNumber(record.first_operation.0 + record.operations.len() as u64),
+            first_launch: record.next_launch(),
+            first_operation: record.next_operation(),
             instances: record.instances.clone(),
             ..Record::default()
         };
@@ -177,9 +233,13 @@ impl Recording {
     }
 
     fn append(&mut self, kind: Kind, after: Vec<OperationNumber>) -> OperationNumber {
-        let number = self.record.first_operation.0 + self.record.operations.len() as u64;
+        let number = self.record.next_operation();
         self.record.operations.push(Operation { kind, after });
-        OperationNumber(number)
+        number
+    }
+
+    fn issued_after(&self, task: OperationNumber) -> OperationNumber {
+        self.standstills.get(&task).copied().unwrap_or(task)
     }
 
     fn end_of(&self, operation: OperationNumber) -> OperationNumber {
@@ -254,6 +314,7 @@ impl RuntimeCore {
     ) -> Option<OperationNumber> {
         let recorder = self.recorder.as_ref()?;
         let mut after = recorder.numbers_of(after.needs.iter().chain(&after.follows).copied());
+        let issuer = issuer.map(|issuer| recorder.issued_after(issuer));
         after.extend(issuer.filter(|issuer| !after.contains(issuer)));
         Some(recorder.push(kind(), after))
     }
@@ -290,75 +351,39 @@ impl RuntimeCore {
         }
     }
 
-    /// Records a launch of a task.
+    /// Records a launch of a task's, whose end is an event.
     pub(crate) fn record_launch(
         &self,
         parent: Option<OperationNumber>,
-        body: &dyn Mappable,
-        requirements: &[Bound],
         completion: Event,
+        launch: impl FnOnce(OperationNumber) -> Launch,
     ) -> Option<LaunchNumber> {
-        let recorder = self.recorder.as_ref()?;
-        let launch = Launch {
-            parent: parent?,
-            name: body.name().to_owned(),
-            points: body.points(),
-            requirements: requirements.iter().map(|bound| bound.requirement.clone()).collect(),
-            after: Vec::new(),
-        };
-        Some(recorder.launch(launch, completion))
+        let (recorder, parent) = (self.recorder.as_ref()?, parent?);
+        Some(recorder.launch(launch(parent), completion))
+    }
+
+    /// Records that what a task launches is no longer traced, as it was since this launch.
+    pub(crate) fn record_end_of_trace(&self, parent: Option<OperationNumber>, beginning: Option<LaunchNumber>) {
+        if let (Some(recorder), Some(parent), Some(beginning)) = (&self.recorder, parent, beginning) {
+            recorder.end_trace(parent, beginning);
+        }
     }
 
     /// Records that a launch is mapped after another one.
     pub(crate) fn record_dependence(&self, launch: Option<LaunchNumber>, on: Option<LaunchNumber>, because: Because) {
         if let (Some(recorder), Some(launch), Some(on)) = (&self.recorder, launch, on) {
-            recorder.depends(launch, on, because);
+            recorder.depends(launch, recorder.end_of_trace(on), because);
         }
     }
 }
 
-/// What a requirement does with data, and where.
-pub(crate) fn usage(physical: &PhysicalRegion) -> Usage {
-    let PhysicalRegion { region, fields, privilege, place, .. } = physical;
-    let instances = match place {
-        Placement::Virtual(_) => Vec::new(),
-        Placement::Instances(instances) => {
-            instances.iter().map(|(fields, instance)| (fields.clone(), instance.id())).collect()
-        }
-    };
-    Usage { region: region.clone(), fields: fields.clone(), privilege: *privilege, instances }
-}
-
-/// What movements with one source and destination are.
-pub(crate) fn movements(movements: &[&Movement], cause: Option<LaunchNumber>) -> Kind {
-    let first = movements.first().expect("an operation moves something");
-    let to = first.destination.id();
-    let part = |movement: &Movement| Part { fields: movement.fields.clone(), points: movement.shape.space().clone() };
-    if let Source::Instance(from) = &first.source {
-        return Kind::Copy {
-            cause,
-            from: from.id(),
-            to,
-            parts: movements.iter().map(|&movement| part(movement)).collect(),
-        };
+/// What was launched.
+pub(crate) fn launch(parent: OperationNumber, body: &dyn Mappable, requirements: &[Bound]) -> Launch {
+    Launch {
+        parent,
+        name: body.name().to_owned(),
+        points: body.points(),
+        requirements: requirements.iter().map(|bound| bound.requirement.clone()).collect(),
+        after: Vec::new(),
     }
-    let filled = |movement: &&Movement| match &movement.source {
-        Source::Fill(value) => Some((part(movement), value.recorded())),
-        Source::Instance(_) => None,
-    };
-    Kind::Fill { cause, to, parts: movements.iter().filter_map(filled).collect() }
-}
-
-/// What applying buffers to fields of a set of points is: what [`RuntimeCore::reductions`] carries out.
-pub(crate) fn contributions(pending: &[PendingReduction], whole: &Shape, fields: &FieldMask) -> Vec<Contribution> {
-    let contribution = |reduction: &PendingReduction| {
-        let fields = fields.intersection(reduction.buffer.fields());
-        let points = reduction.cover.shape(whole)?.space().clone();
-        Some(Contribution {
-            buffer: reduction.buffer.id(),
-            operator: reduction.operator,
-            part: Part { fields, points },
-        })
-    };
-    pending.iter().filter_map(contribution).collect()
 }

@@ -1,0 +1,156 @@
+//! Which rivals this machine has, and how programs against them are built.
+//!
+//! Here: what each rival needs, and looking for it. A rival is found when a small program that uses it compiles, links and runs; the program tells
+//! the version. Nothing is ever installed. [`program`]: compiling and running the rivals' programs.
+
+pub mod program;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+use self::program::{Program, Recipe};
+use crate::error::Result;
+
+/// Something that runs tasks, beside this project. Rayon is a dependency and always there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rival {
+    /// The compiler's own OpenMP.
+    OpenMp,
+    /// A message passing library, one process a core.
+    Mpi,
+    /// StarPU 1.3 or later.
+    StarPu,
+    /// Taskflow 3 or later.
+    Taskflow,
+}
+
+impl Rival {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::OpenMp, Self::Mpi, Self::StarPu, Self::Taskflow];
+
+    /// How to get it where it is missing.
+    #[must_use]
+    pub fn how_to_get(self) -> &'static str {
+        match self {
+            Self::OpenMp => "use a C compiler with OpenMP: gcc, or clang and libomp-dev",
+            Self::Mpi => "apt install libopenmpi-dev openmpi-bin",
+            Self::StarPu => "apt install libstarpu-dev pkg-config",
+            Self::Taskflow => {
+                "apt install libtaskflow-cpp-dev g++, or set TASKFLOW_INCLUDE to a folder that has taskflow/taskflow.hpp"
+            }
+        }
+    }
+
+    /// A program that prints the version.
+    fn probe(self) -> &'static str {
+        match self {
+            Self::OpenMp => "probe_openmp.c",
+            Self::Mpi => "probe_mpi.c",
+            Self::StarPu => "probe_starpu.c",
+            Self::Taskflow => "probe_taskflow.cpp",
+        }
+    }
+
+    /// The ways to build a program that uses it, of which the first that works is taken.
+    fn recipes(self) -> Vec<Recipe> {
+        match self {
+            Self::OpenMp => vec![Recipe::c().with(["-fopenmp"])],
+            Self::Mpi => vec![Recipe::new("mpicc")],
+            Self::StarPu => {
+                let packages = ["starpu-1.4", "starpu-1.3"];
+                packages.iter().filter_map(|package| Recipe::c().with_package(package)).collect()
+            }
+            Self::Taskflow => {
+                let plain = Recipe::cpp().with(["-pthread"]);
+                let told = std::env::var("TASKFLOW_INCLUDE").ok();
+                let told = told.map(|folder| plain.clone().with([format!("-I{folder}")]));
+                let packaged = plain.clone().with_package("Taskflow");
+                told.into_iter().chain(packaged).chain([plain]).collect()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Rival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::OpenMp => "OpenMP",
+            Self::Mpi => "MPI",
+            Self::StarPu => "StarPU",
+            Self::Taskflow => "Taskflow",
+        })
+    }
+}
+
+/// A rival that was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What its program says of its version.
+    pub version: String,
+    recipe: Recipe,
+}
+
+/// The rivals of this machine. Looks for each when it is first asked for, and compiles programs when they are first wanted.
+#[derive(Debug)]
+pub struct Toolbox {
+    folder: PathBuf,
+    cores: usize,
+    found: [OnceLock<Option<Found>>; Rival::ALL.len()],
+    /// Held while a program is compiled, so that nobody else compiles the same one.
+    compiling: Mutex<()>,
+}
+
+impl Toolbox {
+    /// Keeps compiled programs in a folder, from run to run. Programs use so many cores.
+    #[must_use]
+    pub fn new(folder: &Path, cores: usize) -> Self {
+        Self { folder: folder.join("rivals"), cores, found: Default::default(), compiling: Mutex::new(()) }
+    }
+
+    /// How many cores each contestant may use.
+    #[must_use]
+    pub fn cores(&self) -> usize {
+        self.cores
+    }
+
+    /// A rival, if it is there.
+    #[must_use]
+    pub fn find(&self, rival: Rival) -> Option<&Found> {
+        self.found[rival as usize].get_or_init(|| self.look_for(rival)).as_ref()
+    }
+
+    fn look_for(&self, rival: Rival) -> Option<Found> {
+        let found = |recipe: Recipe| {
+            let probe = self.build(rival, &recipe, rival.probe()).ok()?;
+            let version = probe.output(&[]).ok()?.trim().to_owned();
+            Some(Found { version, recipe })
+        };
+        rival.recipes().into_iter().find_map(found)
+    }
+
+    /// A program against a rival, compiled from a file of `benches/rivals`. None if the rival is missing.
+    #[must_use]
+    pub fn program(&self, rival: Rival, source: &str) -> Option<Result<Program>> {
+        Some(self.build(rival, &self.find(rival)?.recipe, source))
+    }
+
+    fn build(&self, rival: Rival, recipe: &Recipe, source: &str) -> Result<Program> {
+        let _alone = self.compiling.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let launcher = match rival {
+            Rival::Mpi => vec!["mpiexec".to_owned(), "-n".to_owned(), self.cores.to_string()],
+            _ => Vec::new(),
+        };
+        recipe.compile(source, &self.folder, launcher)
+    }
+
+    /// What was found, and how to get the rest.
+    #[must_use]
+    pub fn report(&self) -> Vec<String> {
+        let line = |rival: Rival| match self.find(rival) {
+            Some(found) => format!("{rival:<9} {}", found.version),
+            None => format!("{rival:<9} not found ({})", rival.how_to_get()),
+        };
+        Rival::ALL.map(line).to_vec()
+    }
+}

@@ -1,0 +1,166 @@
+//! Replays on record: every node of every run is an operation, behind those that the graph makes it wait for.
+//!
+//! What these are is read from the compiled graph, and not from what it was compiled from: the check of a record shall tell whether the graph
+//! keeps what interferes in order. Besides, all comes after what had ended before the replay began, and the nodes of a launch after the results
+//! that it takes; and when the replay ends, all of it has ended.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use maniple_realm::Event;
+use maniple_realm::graph::{Edge, Predecessors};
+use maniple_record::{Because, Kind, LaunchNumber, OperationNumber, Place, Task};
+use parking_lot::Mutex;
+
+use super::recording::{NodeTape, Tape};
+use super::template::{Node, Stage, TaskNode, Template};
+use crate::context::ContextState;
+use crate::future::Results;
+use crate::recorder::{self, Recorder};
+
+/// A replay on record.
+pub(super) struct Recorded {
+    recorder: Arc<Recorder>,
+    /// The task that launches.
+    task: OperationNumber,
+    /// What stands for the beginning of the replay among the launches.
+    fence: Option<LaunchNumber>,
+    predecessors: Vec<Predecessors>,
+    runs: Mutex<Runs>,
+}
+
+/// What was recorded of the latest two runs.
+#[derive(Default)]
+struct Runs {
+    current: Run,
+    before: Run,
+    /// All launches so far.
+    launched: Vec<LaunchNumber>,
+    /// All nodes that none came after so far.
+    last: BTreeSet<OperationNumber>,
+}
+
+#[derive(Default)]
+struct Run {
+    launches: Vec<LaunchNumber>,
+    nodes: Vec<OperationNumber>,
+}
+
+impl Recorded {
+    /// A replay begins, if a record is kept: everything has ended, also who made the values that it finds.
+    pub(super) fn begin(context: &ContextState, template: &Template, fence: Option<LaunchNumber>) -> Option<Self> {
+        let (recorder, task) = (context.core.recorder.as_ref()?, context.recorded?);
+        recorder.stand_still(task, recorder.numbers_of(template.makers()));
+        let (recorder, predecessors) = (Arc::clone(recorder), template.graph.predecessors());
+        Some(Self { recorder, task, fence, predecessors, runs: Mutex::default() })
+    }
+
+    /// A launch is about to be replayed.
+    pub(super) fn launch(&self, template: &Template, stage: usize, completion: Event) -> LaunchNumber {
+        self.recorder.launch(template.stages[stage].site.recorded(self.task), completion)
+    }
+
+    /// A stage of the current run is about to be opened, when these results are there; the next run's first stage, after the last.
+    pub(super) fn stage(&self, template: &Template, stage: usize, (launch, sources): (LaunchNumber, &[Arc<Results>])) {
+        let Some(nodes) = &template.on_record else { return };
+        let results = self.recorder.numbers_of(sources.iter().map(|source| source.completion()));
+        let runs = &mut *self.runs.lock();
+        if stage == 0 {
+            std::mem::swap(&mut runs.current, &mut runs.before);
+            runs.current.launches.clear();
+            runs.current.nodes.clear();
+        }
+        runs.current.launches.push(launch);
+        runs.launched.push(launch);
+        self.fence.iter().for_each(|&fence| self.recorder.depends(launch, fence, Because::Fence));
+        let first = nodes.partition_point(|node| (node.stage as usize) < stage);
+        for (node, record) in (first..).zip(&nodes[first..]).take_while(|(_, node)| node.stage as usize == stage) {
+            let Predecessors { same_run, run_before } = &self.predecessors[node];
+            // The first run comes after none.
+            let run_before = if runs.before.nodes.is_empty() { &[] } else { run_before.as_slice() };
+            for (run, edges) in [(&runs.current, same_run.as_slice()), (&runs.before, run_before)] {
+                for on in launches(nodes, run, edges).filter(|&on| on != launch) {
+                    self.recorder.depends(launch, on, Because::Trace);
+                }
+            }
+            let mut after: Vec<_> = edges(&runs.current, same_run).chain(edges(&runs.before, run_before)).collect();
+            for earlier in &after {
+                runs.last.remove(earlier);
+            }
+            if after.is_empty() {
+                after.push(self.recorder.issued_after(self.task));
+            }
+            after.extend(&results);
+            let number = self.recorder.push(record.of_launch(self.task, launch), after);
+            self.recorder.mark_replayed(number);
+            runs.current.nodes.push(number);
+            runs.last.insert(number);
+        }
+    }
+
+    /// All runs have ended. Gives their launches.
+    pub(super) fn end(&self) -> Vec<LaunchNumber> {
+        let runs = std::mem::take(&mut *self.runs.lock());
+        self.recorder.stand_still(self.task, runs.last.into_iter().collect());
+        runs.launched
+    }
+}
+
+fn edges<'a>(run: &'a Run, edges: &'a [Edge]) -> impl Iterator<Item = OperationNumber> + 'a {
+    edges.iter().map(|edge| run.nodes[edge.node as usize])
+}
+
+/// The launches that nodes of a run belong to.
+fn launches<'a>(nodes: &'a [NodeRecord], run: &'a Run, edges: &'a [Edge]) -> impl Iterator<Item = LaunchNumber> + 'a {
+    edges.iter().map(|edge| run.launches[nodes[edge.node as usize].stage as usize])
+}
+
+/// What a node is on record, for whichever launch it is replayed.
+pub(super) struct NodeRecord {
+    pub(super) stage: u32,
+    kind: Kind,
+}
+
+impl NodeRecord {
+    fn of_launch(&self, parent: OperationNumber, launch: LaunchNumber) -> Kind {
+        let mut kind = self.kind.clone();
+        match &mut kind {
+            Kind::Task(Task { place, .. }) => *place = Place { parent, launch, ..*place },
+            Kind::Copy { cause, .. }
+            | Kind::Fill { cause, .. }
+            | Kind::Refill { cause, .. }
+            | Kind::Apply { cause, .. } => *cause = Some(launch),
+            _ => {}
+        }
+        kind
+    }
+}
+
+/// The stages of copies, fills and applications of reductions, and what they were when they were recorded; of tasks, nothing.
+pub(super) fn movements(tape: &Tape, recorder: &Recorder) -> Vec<Option<NodeRecord>> {
+    let mut movements: Vec<_> = tape.nodes.iter().map(|_| None).collect();
+    for (&event, &number) in &tape.by_event {
+        let node = &tape.nodes[number as usize];
+        if let NodeTape::Transfers(_) = node.body {
+            let kind = recorder.ending_with(event);
+            movements[number as usize] = kind.map(|kind| NodeRecord { stage: node.stage, kind });
+        }
+    }
+    movements
+}
+
+/// What a node is on record. A task is what the template has it do; nothing of a movement unless it is given.
+pub(super) fn of_node(stages: &[Stage], node: &Node, movement: Option<NodeRecord>) -> Option<NodeRecord> {
+    let Node::Task(task) = node else { return movement };
+    let TaskNode { stage, point, index, regions, .. } = &**task;
+    let site = &stages[*stage as usize].site;
+    let nowhere = Place { parent: OperationNumber::default(), launch: LaunchNumber::default(), index: *index as u64 };
+    let kind = Kind::Task(Task {
+        place: nowhere,
+        name: site.name().to_owned(),
+        point: site.shown_point(*point),
+        is_leaf: true,
+        usages: regions.iter().map(recorder::usage).collect(),
+    });
+    Some(NodeRecord { stage: *stage, kind })
+}

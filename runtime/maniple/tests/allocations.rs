@@ -1,0 +1,114 @@
+//! What a loop allocates, counted by an allocator of its own. One test, so that nothing else allocates meanwhile.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "a test")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use maniple::prelude::*;
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// Where allocations come from is shown if the variable `SHOW_ALLOCATIONS` is set.
+static SHOWN: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static IS_SHOWING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+fn count() {
+    if IS_SHOWING.get() {
+        return;
+    }
+    ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    if SHOWN.load(Ordering::Relaxed) {
+        IS_SHOWING.set(true);
+        eprintln!("{}", std::backtrace::Backtrace::force_capture());
+        IS_SHOWING.set(false);
+    }
+}
+
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[derive(Fields)]
+struct Cell {
+    value: f64,
+    sum: f64,
+}
+
+#[task(leaf)]
+fn gather(#[reads(value)] near: Piece<Cell>, #[discards(sum)] cells: Piece<Cell>) {
+    for cell in cells.points() {
+        let beside = |offset| near.value.get(cell[0] + offset).unwrap_or_default();
+        cells.sum[cell] = beside(-1) + beside(1);
+    }
+}
+
+#[task(leaf)]
+fn scatter(
+    #[reads(sum)]
+    #[writes(value)]
+    cells: Piece<Cell>,
+    factor: f64,
+) {
+    cells.points().for_each(|cell| cells.value[cell] += factor * cells.sum[cell]);
+}
+
+/// Runs a loop, and counts what is allocated in the last part of it.
+fn allocations(workers: usize, steps: usize, traced: bool) -> u64 {
+    let runtime = Runtime::builder().workers(workers).build().unwrap();
+    let counted = runtime.run(async |cx: &Context| {
+        let cells = cx.region::<Cell>(64)?;
+        let pieces = cells.partition(8).equal()?;
+        let near = cells.tiles([8], [1])?;
+        cx.fill(&cells, Cell::value, 1.0)?;
+        let step = |cx: &Context| {
+            cx.index_launch(8, gather(&near, &pieces));
+            cx.index_launch(8, scatter(&pieces, 0.25));
+        };
+        let run = |steps: usize| {
+            for _ in 0..steps {
+                if traced { cx.trace("step", step) } else { step(cx) }
+            }
+        };
+        // All memory that a replay ever needs is there when the program has run so far ahead that it has had to wait.
+        run(5_000);
+        SHOWN.store(std::env::var_os("SHOW_ALLOCATIONS").is_some(), Ordering::Relaxed);
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        run(steps);
+        SHOWN.store(false, Ordering::Relaxed);
+        Ok(ALLOCATIONS.load(Ordering::Relaxed) - before)
+    });
+    assert!(runtime.statistics().replays > 1_000, "the loop is replayed: {:?}", runtime.statistics());
+    counted.unwrap()
+}
+
+#[test]
+fn a_loop_that_is_replayed_allocates_nothing() {
+    for workers in [1, 2, 4] {
+        assert_eq!(allocations(workers, 10_000, true), 0, "marked by the program, {workers} workers");
+        assert_eq!(allocations(workers, 10_000, false), 0, "found by the runtime, {workers} workers");
+    }
+}
