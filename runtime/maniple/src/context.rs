@@ -68,7 +68,8 @@ pub(crate) struct Created {
 pub(crate) struct ContextState {
     pub(crate) core: Arc<RuntimeCore>,
     pub(crate) task: Origin,
-    pub(crate) point: Option<AnyPoint>,
+    /// In a box, as few contexts have one and all have room for it.
+    point: Option<Box<AnyPoint>>,
     pub(crate) processor: ProcessorId,
     pub(crate) depth: usize,
     /// The number of the task's beginning, while a record is kept.
@@ -78,9 +79,9 @@ pub(crate) struct ContextState {
     stream: Lazily<Mutex<Stream>>,
     pub(crate) in_flight: InFlight,
     /// What somebody waits for that falling numbers in flight bring.
-    waiter: Mutex<Waiter>,
+    waiter: Lazily<Mutex<Waiter>>,
     has_waiter: AtomicBool,
-    launched: Mutex<Launched>,
+    launched: Lazily<Mutex<Launched>>,
     /// What is known of launches that repeat; made with the first one.
     sites: OnceLock<Arc<Sites>>,
     /// The number of the next launch, to tell which failure came first in the program.
@@ -200,7 +201,7 @@ impl ContextState {
         Arc::new(Self {
             core: Arc::clone(core),
             task,
-            point,
+            point: point.map(Box::new),
             processor,
             depth,
             recorded,
@@ -208,9 +209,9 @@ impl ContextState {
             created: Lazily::default(),
             stream: Lazily::default(),
             in_flight: InFlight::default(),
-            waiter: Mutex::default(),
+            waiter: Lazily::default(),
             has_waiter: AtomicBool::new(false),
-            launched: Mutex::default(),
+            launched: Lazily::default(),
             sites: OnceLock::new(),
             next_launch: AtomicU64::new(0),
             fence: AtomicU64::new(0),
@@ -709,7 +710,6 @@ impl ContextState {
 
     /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
-        let mut launched = std::mem::take(&mut self.launched.lock().results);
         // Operations know their context, and its stream knows them: let go of them, or neither would ever be freed.
         if let Some(tracing) = self.tracing.get() {
             *tracing.lock() = Tracing::default();
@@ -721,20 +721,10 @@ impl ContextState {
             let stream = std::mem::take(&mut *stream.lock());
             drop(stream);
         }
-        let result = result?;
-        // Forks are watched only once they have failed.
-        launched.sort_by_key(|(number, _)| *number);
-        let launched = launched.iter().map(|(_, results)| results);
-        let (seen, unseen): (Vec<_>, Vec<_>) = launched.partition(|results| results.is_observed());
-        let mut unseen = unseen.into_iter().filter_map(|results| results.error()).peekable();
-        if unseen.peek().is_none() {
-            return Ok(result);
-        }
-        // A failure spreads: who has seen it at one operation has seen it.
-        let seen: Vec<Error> = seen.into_iter().flat_map(|results| results.errors()).collect();
-        match unseen.find(|error| !seen.iter().any(|seen| seen.is_same_failure(error))) {
-            Some(error) => Err(error),
-            None => Ok(result),
+        let launched = self.launched.get().map(|launched| std::mem::take(&mut launched.lock().results));
+        match (result, launched) {
+            (Ok(result), Some(launched)) => unseen_failure(launched).map_or(Ok(result), Err),
+            (result, _) => result,
         }
     }
 
@@ -749,6 +739,19 @@ impl ContextState {
     pub(crate) fn ready_to_map(self: &Arc<Self>, operation: &Arc<Operation>) {
         self.core.seat(self.processor).enqueue(&self.core, Arc::clone(operation));
     }
+}
+
+/// The first failure in the program among launches, given with their numbers, that nobody has seen.
+fn unseen_failure(mut launched: Vec<(u64, Arc<Results>)>) -> Option<Error> {
+    // Forks are watched only once they have failed.
+    launched.sort_by_key(|(number, _)| *number);
+    let launched = launched.iter().map(|(_, results)| results);
+    let (seen, unseen): (Vec<_>, Vec<_>) = launched.partition(|results| results.is_observed());
+    let mut unseen = unseen.into_iter().filter_map(|results| results.error()).peekable();
+    unseen.peek()?;
+    // A failure spreads: who has seen it at one operation has seen it.
+    let seen: Vec<Error> = seen.into_iter().flat_map(|results| results.errors()).collect();
+    unseen.find(|error| !seen.iter().any(|seen| seen.is_same_failure(error)))
 }
 
 /// An operation's place in the stream.
@@ -796,7 +799,7 @@ impl fmt::Debug for Context {
             f,
             "Context({}{})",
             self.state.name(),
-            self.state.point.map_or_else(String::new, |point| point.to_string())
+            self.state.point.as_ref().map_or_else(String::new, |point| point.to_string())
         )
     }
 }
