@@ -4,6 +4,7 @@
 //! `cargo bench -p maniple-benches`, one with `cargo bench -p maniple-benches --bench NAME`:
 //!
 //! - `overhead`: events, empty tasks of the machine layer, and point tasks of a circuit with tiny pieces;
+//! - `recursion`: tasks that launch tasks, without regions, against rayon;
 //! - `launches`: whether a million launches grow memory;
 //! - `cg`: conjugate gradients against a plain loop on two threads over the same arrays;
 //! - `stencil`: a star stencil against rayon;

@@ -170,6 +170,22 @@ fn increment(value: u8) -> Result<u8, Overflow> {
 fn a_tasks_error_reaches_the_launcher() {
     assert_eq!(increment(1).run_variant("increment"), Ok(2));
     assert_eq!(increment(255).run_variant("increment"), Err(model::Error("task: overflow".into())));
+    assert_eq!(increment(255).run_free(), Err(model::Error("task: overflow".into())));
+}
+
+#[test]
+fn only_a_task_without_regions_is_launched_by_its_types_too() {
+    assert!(distribute_launch().free.is_none());
+    assert_eq!(increment(1).run_free(), Ok(2));
+    assert_eq!(nothing().run_free(), Ok(()));
+    assert_eq!(pair(String::from("left"), 2.5).run_free().as_deref(), Ok("left 2.5 3 Point([7])"));
+}
+
+/// Everything that a task without regions may have.
+#[task(crate = model)]
+async fn pair(cx: &Context, left: String, #[point] at: Point<1>, right: f64) -> model::Result<String> {
+    std::future::ready(()).await;
+    Ok(format!("{left} {right} {} {at:?}", cx.depth))
 }
 
 #[task(replicable, inner, crate = model)]

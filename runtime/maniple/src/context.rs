@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::{Poll, Waker};
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::{Machine, ProcessorId};
@@ -17,9 +18,11 @@ use smallvec::SmallVec;
 
 use crate::block_on::block_on;
 use crate::error::{Error, Result};
-use crate::future::Results;
+use crate::fork::InFlight;
+use crate::future::{Origin, Results};
 use crate::inline::InlineUses;
 use crate::launch::Sites;
+use crate::lazily::Lazily;
 use crate::logical::LogicalTree;
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
@@ -64,24 +67,29 @@ pub(crate) struct Created {
 
 pub(crate) struct ContextState {
     pub(crate) core: Arc<RuntimeCore>,
-    pub(crate) task: String,
-    pub(crate) point: Option<AnyPoint>,
+    pub(crate) task: Origin,
+    /// In a box, as few contexts have one and all have room for it.
+    point: Option<Box<AnyPoint>>,
     pub(crate) processor: ProcessorId,
     pub(crate) depth: usize,
     /// The number of the task's beginning, while a record is kept.
     pub(crate) recorded: Option<OperationNumber>,
     held: Vec<HeldRegion>,
-    created: Mutex<FxHashMap<TreeId, Created>>,
-    stream: Mutex<Stream>,
-    in_flight: AtomicUsize,
-    /// Somebody waits for `in_flight` to fall to the number.
-    waiter: Mutex<Option<(usize, UserEvent)>>,
+    created: Lazily<Mutex<FxHashMap<TreeId, Created>>>,
+    stream: Lazily<Mutex<Stream>>,
+    pub(crate) in_flight: InFlight,
+    /// What somebody waits for that falling numbers in flight bring.
+    waiter: Lazily<Mutex<Waiter>>,
     has_waiter: AtomicBool,
-    launched: Mutex<Launched>,
+    launched: Lazily<Mutex<Launched>>,
     /// What is known of launches that repeat; made with the first one.
     sites: OnceLock<Arc<Sites>>,
+    /// The number of the next launch, to tell which failure came first in the program.
+    next_launch: AtomicU64,
+    /// The last execution fence, as the bits of its event, after which nothing can be forked until it has triggered.
+    pub(crate) fence: AtomicU64,
     /// Locked for as long as a launch takes, before the stream.
-    pub(crate) tracing: Mutex<Tracing>,
+    pub(crate) tracing: Lazily<Mutex<Tracing>>,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
     replay_window: AtomicUsize,
 }
@@ -96,15 +104,31 @@ pub(crate) struct Renewed {
 /// The results of launches that may yet fail without anybody noticing.
 #[derive(Default)]
 struct Launched {
-    results: Vec<Arc<Results>>,
+    /// With the numbers of their launches.
+    results: Vec<(u64, Arc<Results>)>,
     sweep_at: usize,
+}
+
+/// Who waits for what was launched to end.
+#[derive(Default)]
+struct Waiter {
+    /// For fewer than so many operations in flight.
+    fewer: Option<(usize, UserEvent)>,
+    /// For no fork in flight.
+    no_forks: Option<UserEvent>,
+    /// For nothing in flight: the end of a forked task.
+    drained: Option<Waker>,
+}
+
+impl Waiter {
+    fn is_nobody(&self) -> bool {
+        self.fewer.is_none() && self.no_forks.is_none() && self.drained.is_none()
+    }
 }
 
 /// The program order of a context.
 #[derive(Default)]
 pub(crate) struct Stream {
-    /// The task has ended.
-    is_closed: bool,
     sequence: u64,
     trees: FxHashMap<TreeId, LogicalTree<Arc<Operation>>>,
     /// The last mapping fence.
@@ -121,7 +145,7 @@ impl Context {
     /// The name of the task.
     #[must_use]
     pub fn task(&self) -> &str {
-        &self.state.task
+        self.state.name()
     }
 
     /// The processor that the task was mapped to.
@@ -149,7 +173,8 @@ impl Context {
     pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
         let first = core.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id);
         let recorded = core.record(None, &Preconditions::default(), || Kind::TopLevel);
-        let context = Self { state: ContextState::new(core, (TOP_LEVEL, None, recorded), first, 0, Vec::new()) };
+        let name = Origin::BuiltIn(TOP_LEVEL);
+        let context = Self { state: ContextState::new(core, (name, None, recorded), first, 0, Vec::new()) };
         match catch_unwind(AssertUnwindSafe(|| block_on(core.profiler(), TOP_LEVEL, body(&context)))) {
             Ok(result) => context.state.end(result),
             Err(panic) => {
@@ -168,27 +193,29 @@ const TOP_LEVEL: &str = "top level";
 impl ContextState {
     pub(crate) fn new(
         core: &Arc<RuntimeCore>,
-        (task, point, recorded): (&str, Option<AnyPoint>, Option<OperationNumber>),
+        (task, point, recorded): (Origin, Option<AnyPoint>, Option<OperationNumber>),
         processor: ProcessorId,
         depth: usize,
         held: Vec<HeldRegion>,
     ) -> Arc<Self> {
         Arc::new(Self {
             core: Arc::clone(core),
-            task: task.to_owned(),
-            point,
+            task,
+            point: point.map(Box::new),
             processor,
             depth,
             recorded,
             held,
-            created: Mutex::default(),
-            stream: Mutex::default(),
-            in_flight: AtomicUsize::new(0),
-            waiter: Mutex::new(None),
+            created: Lazily::default(),
+            stream: Lazily::default(),
+            in_flight: InFlight::default(),
+            waiter: Lazily::default(),
             has_waiter: AtomicBool::new(false),
-            launched: Mutex::default(),
+            launched: Lazily::default(),
             sites: OnceLock::new(),
-            tracing: Mutex::default(),
+            next_launch: AtomicU64::new(0),
+            fence: AtomicU64::new(0),
+            tracing: Lazily::default(),
             replay_window: AtomicUsize::new(usize::MAX),
         })
     }
@@ -199,6 +226,11 @@ impl ContextState {
             self.core.register_sites(&sites);
             sites
         })
+    }
+
+    /// The name of the task.
+    pub(crate) fn name(&self) -> &str {
+        self.task.name()
     }
 
     pub(crate) fn held(&self) -> &[HeldRegion] {
@@ -217,11 +249,13 @@ impl ContextState {
 
     /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends.
     pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Created> {
-        std::mem::take(&mut *self.created.lock())
+        self.created.get().map(|created| std::mem::take(&mut *created.lock())).unwrap_or_default()
     }
 
     pub(crate) fn adopt(&self, created: FxHashMap<TreeId, Created>) {
-        self.created.lock().extend(created);
+        if !created.is_empty() {
+            self.created.lock().extend(created);
+        }
     }
 
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
@@ -241,7 +275,7 @@ impl ContextState {
             return Ok(());
         }
         region.check_alive()?;
-        Err(Error::NotTheMaker { task: self.task.clone(), region: region.root_region().to_string() })
+        Err(Error::NotTheMaker { task: self.name().to_owned(), region: region.root_region().to_string() })
     }
 
     /// Checks that the task may launch an operation with this requirement, and finds the state of its data (Bauer 2014, section 4.2). The session
@@ -335,7 +369,7 @@ impl ContextState {
         let held = self.held.iter().find(|held| bound.is_within(&held.region) && held.fields.overlaps(missing));
         Error::PrivilegeNotHeld {
             operation: operation.to_owned(),
-            parent: self.task.clone(),
+            parent: self.name().to_owned(),
             region: requirement.target.to_string(),
             fields: requirement.target.tree().fields().names_of(missing),
             wanted: requirement.privilege.to_string(),
@@ -417,18 +451,16 @@ impl ContextState {
         self.throttle();
         // Counted first: who closes the stream and then waits for what was counted misses nobody.
         self.operation_begins();
-        let stream = self.stream.lock();
-        if stream.is_closed {
-            drop(stream);
+        if self.in_flight.is_closed() {
             self.operation_retired();
             return Err(self.ended());
         }
-        Ok(stream)
+        Ok(self.stream.lock())
     }
 
     /// Counts one more operation in flight.
     pub(crate) fn operation_begins(&self) {
-        self.in_flight.fetch_add(1, Ordering::SeqCst);
+        self.in_flight.begin_operation();
     }
 
     /// A replay wants no more operations than this in flight.
@@ -437,20 +469,20 @@ impl ContextState {
     }
 
     fn ended(&self) -> Error {
-        Error::Ended { task: self.task.clone() }
+        Error::Ended { task: self.name().to_owned() }
     }
 
     /// Refuses a task that has ended.
     fn check_open(&self) -> Result<()> {
-        if self.stream.lock().is_closed { Err(self.ended()) } else { Ok(()) }
+        if self.in_flight.is_closed() { Err(self.ended()) } else { Ok(()) }
     }
 
     /// The body has ended with this result: nothing is launched any more. A result that keeps data mapped is dropped.
     pub(crate) fn close<T>(&self, result: Result<T>) -> Result<T> {
         self.leave_session();
-        self.stream.lock().is_closed = true;
+        self.in_flight.close();
         match result {
-            Ok(_) if self.mappings_in_use() > 0 => Err(Error::StillMapped { task: self.task.clone() }),
+            Ok(_) if self.mappings_in_use() > 0 => Err(Error::StillMapped { task: self.name().to_owned() }),
             other => other,
         }
     }
@@ -462,13 +494,15 @@ impl ContextState {
         let leaked = self.mappings_in_use();
         let ended = self.core.realm().wait(self.fewer_than(1 + leaked));
         let result = self.conclude(result);
-        self.created.lock().values().for_each(|created| created.state.lock().root.tree().end_with_run());
+        if let Some(created) = self.created.get() {
+            created.lock().values().for_each(|created| created.state.lock().root.tree().end_with_run());
+        }
         ended.map_err(|fault| Error::of_fault(&fault, TOP_LEVEL, None))?;
         result
     }
 
     pub(crate) fn mappings_in_use(&self) -> usize {
-        self.with_stream(|stream| stream.inline.in_use())
+        self.stream.get().map_or(0, |stream| stream.lock().inline.in_use())
     }
 
     /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and if `executes`, in execution. The body is
@@ -482,7 +516,15 @@ impl ContextState {
         self.leave_session();
         let mut stream = self.enter()?;
         self.core.counters.launches.add(1);
+        let forks = if executes { self.no_forks() } else { Event::NONE };
+        let body = |mut earlier: Vec<Event>| {
+            earlier.push(forks);
+            body(earlier)
+        };
         let operation = self.fence_in(&mut stream, executes, completion, body);
+        if executes {
+            self.fence.store(completion.event().to_bits(), Ordering::Relaxed);
+        }
         drop(stream);
         operation.release();
         Ok(operation)
@@ -550,10 +592,23 @@ impl ContextState {
 
     /// Remembers a launch so that its failure is not lost if nobody looks at it.
     pub(crate) fn watch(&self, results: &Arc<Results>) {
+        self.watch_launch(self.number_launch(), results);
+    }
+
+    /// The number of a launch that is made now. If several threads launch from this context, their launches may have the same one.
+    #[inline]
+    pub(crate) fn number_launch(&self) -> u64 {
+        let number = self.next_launch.load(Ordering::Relaxed);
+        self.next_launch.store(number + 1, Ordering::Relaxed);
+        number
+    }
+
+    /// As [`watch`](Self::watch), for a launch that has a number.
+    pub(crate) fn watch_launch(&self, number: u64, results: &Arc<Results>) {
         let mut launched = self.launched.lock();
-        launched.results.push(Arc::clone(results));
+        launched.results.push((number, Arc::clone(results)));
         if launched.results.len() > launched.sweep_at {
-            launched.results.retain(|results| !results.is_settled());
+            launched.results.retain(|(_, results)| !results.is_settled());
             launched.sweep_at = 64.max(2 * launched.results.len());
         }
     }
@@ -563,7 +618,7 @@ impl ContextState {
     /// release while it waits.
     pub(crate) fn throttle(self: &Arc<Self>) {
         let window = self.core.window.min(self.replay_window.load(Ordering::Relaxed));
-        if self.in_flight.load(Ordering::Relaxed) >= window && self.mappings_in_use() == 0 {
+        if self.in_flight.count() >= window && self.mappings_in_use() == 0 {
             let fewer = self.fewer_than(window - window / 4);
             self.core.realm().wait_if_safe(fewer);
         }
@@ -577,21 +632,41 @@ impl ContextState {
     /// Triggers when fewer than so many operations are in flight. One caller at a time: the launching task.
     fn fewer_than(&self, limit: usize) -> Event {
         let mut waiter = self.waiter.lock();
-        if let Some((earlier, event)) = &mut *waiter {
-            // Several threads launch from one context: all wait for the strictest.
-            *earlier = (*earlier).min(limit);
-            let event = event.event();
-            drop(waiter);
-            self.wake_waiter();
-            return event;
+        // Several threads launch from one context: all wait for the strictest.
+        let (strictest, event) = waiter.fewer.get_or_insert_with(|| (limit, self.core.realm().user_event()));
+        *strictest = (*strictest).min(limit);
+        let event = event.event();
+        self.waits(waiter);
+        event
+    }
+
+    /// Triggers when no fork is in flight.
+    pub(crate) fn no_forks(&self) -> Event {
+        if self.in_flight.forks() == 0 {
+            return Event::NONE;
         }
-        let event = self.core.realm().user_event();
-        *waiter = Some((limit, event));
+        let mut waiter = self.waiter.lock();
+        let event = waiter.no_forks.get_or_insert_with(|| self.core.realm().user_event()).event();
+        self.waits(waiter);
+        event
+    }
+
+    /// Whether everything that was launched has ended; if not, the waker is told when it has.
+    pub(crate) fn poll_drained(&self, waker: &Waker) -> Poll<()> {
+        if self.in_flight.count() > 0 {
+            let mut waiter = self.waiter.lock();
+            waiter.drained = Some(waker.clone());
+            self.waits(waiter);
+        }
+        if self.in_flight.count() > 0 { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    /// Somebody waits now.
+    fn waits(&self, waiter: MutexGuard<'_, Waiter>) {
         self.has_waiter.store(true, Ordering::SeqCst);
         drop(waiter);
         // The last operation may have ended before we were seen waiting.
         self.wake_waiter();
-        event.event()
     }
 
     pub(crate) fn operation_retired(&self) {
@@ -599,7 +674,12 @@ impl ContextState {
     }
 
     pub(crate) fn operations_retired(&self, operations: usize) {
-        self.in_flight.fetch_sub(operations, Ordering::SeqCst);
+        self.in_flight.end_operations(operations);
+        self.wake_waiter();
+    }
+
+    pub(crate) fn fork_ended(&self) {
+        self.in_flight.end_fork();
         self.wake_waiter();
     }
 
@@ -616,35 +696,35 @@ impl ContextState {
             return;
         }
         let mut waiter = self.waiter.lock();
-        if let Some((_, event)) = waiter.take_if(|(limit, _)| self.in_flight.load(Ordering::SeqCst) < *limit) {
-            self.has_waiter.store(false, Ordering::SeqCst);
-            drop(waiter);
-            self.core.realm().trigger(event);
+        let (count, forks) = (self.in_flight.count(), self.in_flight.forks());
+        let fewer = waiter.fewer.take_if(|(limit, _)| count < *limit).map(|(_, event)| event);
+        let no_forks = waiter.no_forks.take_if(|_| forks == 0);
+        let drained = waiter.drained.take_if(|_| count == 0);
+        self.has_waiter.store(!waiter.is_nobody(), Ordering::SeqCst);
+        drop(waiter);
+        fewer.into_iter().chain(no_forks).for_each(|event| self.core.realm().trigger(event));
+        if let Some(waker) = drained {
+            waker.wake();
         }
     }
 
     /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
-        let launched = std::mem::take(&mut self.launched.lock().results);
         // Operations know their context, and its stream knows them: let go of them, or neither would ever be freed.
-        *self.tracing.lock() = Tracing::default();
+        if let Some(tracing) = self.tracing.get() {
+            *tracing.lock() = Tracing::default();
+        }
         if let Some(sites) = self.sites.get() {
             sites.clear();
         }
-        let closed = Stream { is_closed: true, ..Stream::default() };
-        let stream = std::mem::replace(&mut *self.stream.lock(), closed);
-        drop(stream);
-        let result = result?;
-        let (seen, unseen): (Vec<_>, Vec<_>) = launched.iter().partition(|results| results.is_observed());
-        let mut unseen = unseen.into_iter().filter_map(|results| results.error()).peekable();
-        if unseen.peek().is_none() {
-            return Ok(result);
+        if let Some(stream) = self.stream.get() {
+            let stream = std::mem::take(&mut *stream.lock());
+            drop(stream);
         }
-        // A failure spreads: who has seen it at one operation has seen it.
-        let seen: Vec<Error> = seen.into_iter().flat_map(|results| results.errors()).collect();
-        match unseen.find(|error| !seen.iter().any(|seen| seen.is_same_failure(error))) {
-            Some(error) => Err(error),
-            None => Ok(result),
+        let launched = self.launched.get().map(|launched| std::mem::take(&mut launched.lock().results));
+        match (result, launched) {
+            (Ok(result), Some(launched)) => unseen_failure(launched).map_or(Ok(result), Err),
+            (result, _) => result,
         }
     }
 
@@ -659,6 +739,19 @@ impl ContextState {
     pub(crate) fn ready_to_map(self: &Arc<Self>, operation: &Arc<Operation>) {
         self.core.seat(self.processor).enqueue(&self.core, Arc::clone(operation));
     }
+}
+
+/// The first failure in the program among launches, given with their numbers, that nobody has seen.
+fn unseen_failure(mut launched: Vec<(u64, Arc<Results>)>) -> Option<Error> {
+    // Forks are watched only once they have failed.
+    launched.sort_by_key(|(number, _)| *number);
+    let launched = launched.iter().map(|(_, results)| results);
+    let (seen, unseen): (Vec<_>, Vec<_>) = launched.partition(|results| results.is_observed());
+    let mut unseen = unseen.into_iter().filter_map(|results| results.error()).peekable();
+    unseen.peek()?;
+    // A failure spreads: who has seen it at one operation has seen it.
+    let seen: Vec<Error> = seen.into_iter().flat_map(|results| results.errors()).collect();
+    unseen.find(|error| !seen.iter().any(|seen| seen.is_same_failure(error)))
 }
 
 /// An operation's place in the stream.
@@ -705,8 +798,8 @@ impl fmt::Debug for Context {
         write!(
             f,
             "Context({}{})",
-            self.state.task,
-            self.state.point.map_or_else(String::new, |point| point.to_string())
+            self.state.name(),
+            self.state.point.as_ref().map_or_else(String::new, |point| point.to_string())
         )
     }
 }

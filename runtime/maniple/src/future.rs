@@ -7,7 +7,9 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Poll, Waker, ready};
 
+use maniple_realm::event::future::EventFuture;
 use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault, prefetch_for_writing};
 use maniple_region::{FieldValue, ReductionOperator};
 use maniple_space::{AnyPoint, AnyRect};
@@ -17,9 +19,11 @@ use smallvec::SmallVec;
 
 use crate::completion::Completion;
 use crate::error::{Error, Result};
+use crate::fork::{Fork, Outcome, results_of};
 use crate::once::Once;
 use crate::operation::Operation;
 use crate::recorder::Recorder;
+use crate::runtime::RuntimeCore;
 use crate::task::{TaskDefinition, Value};
 
 /// Results that others are computed from.
@@ -29,13 +33,16 @@ pub(crate) type Sources = SmallVec<[Arc<Results>; 2]>;
 #[derive(Clone)]
 pub(crate) enum Origin {
     Task(Arc<TaskDefinition>),
+    /// A task that `#[task]` declares: naming it counts no references.
+    Declared(&'static TaskDefinition),
     BuiltIn(&'static str),
 }
 
 impl Origin {
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Task(definition) => definition.name(),
+            Self::Declared(definition) => definition.name(),
             Self::BuiltIn(name) => name,
         }
     }
@@ -56,6 +63,8 @@ pub(crate) struct Results {
     /// Results that these were computed from: whoever sees these fail has seen those fail. Forgotten when these are there, so that a chain
     /// of futures is not kept by its end.
     sources: Mutex<Sources>,
+    /// The forked task whose value is the result, once it has ended well.
+    fork: OnceLock<Arc<dyn Fork>>,
     /// The launch that gives them, unless they are a function of others.
     producer: OnceLock<Weak<Operation>>,
     /// Where it is recorded what the completion comes after, while a record is kept.
@@ -74,9 +83,38 @@ impl Results {
         let points = domain.volume() as usize;
         let values = (0..points).map(|_| Once::new()).collect();
         let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
-        let (realm, producer, recorder) = (realm.clone(), OnceLock::new(), OnceLock::new());
+        let (realm, fork, producer, recorder) = (realm.clone(), OnceLock::new(), OnceLock::new(), OnceLock::new());
         let has_values = AtomicBool::new(false);
-        Arc::new(Self { realm, origin, domain, completion, values, has_values, observed, sources, producer, recorder })
+        Arc::new(Self {
+            realm,
+            origin,
+            domain,
+            completion,
+            values,
+            has_values,
+            observed,
+            sources,
+            fork,
+            producer,
+            recorder,
+        })
+    }
+
+    /// The results of a forked task. They end when that does: [`end_as`](Self::end_as) or [`fail_fork`](Self::fail_fork).
+    pub(crate) fn of_fork(core: &RuntimeCore, definition: &'static TaskDefinition) -> Arc<Self> {
+        Self::new(core.realm(), Origin::Declared(definition), one_point(), Completion::on_demand(), Sources::new())
+    }
+
+    /// The forked task has ended well: the result is its value.
+    pub(crate) fn end_as(&self, fork: Arc<dyn Fork>) {
+        let _ = self.fork.set(fork);
+        self.end(None);
+    }
+
+    /// The forked task, which was given results of these, has failed, and is about to end.
+    pub(crate) fn fail_fork(&self, error: &Error, sources: Sources) {
+        *self.sources.lock() = sources;
+        self.set(0, Err(error.clone()));
     }
 
     /// Makes results that nobody looks at any more those of another launch of the same task over the same points, which ends when somebody
@@ -219,12 +257,15 @@ impl Results {
     }
 
     fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+        let of_fork = || self.fork.get().and_then(|fork| fork.value());
         match self.values.get(index).and_then(Once::get) {
-            Some(Ok(value)) => match value.downcast_ref::<T>() {
-                Some(value) => Ok(value.clone()),
-                None => Err(Error::launch(self.name(), format!("its result is not a {}", std::any::type_name::<T>()))),
-            },
+            Some(Ok(value)) => typed(&**value, self.name()),
             Some(Err(error)) => Err(error.clone()),
+            None if index == 0
+                && let Some(value) = of_fork() =>
+            {
+                typed(value, self.name())
+            }
             None => self.nothing(),
         }
     }
@@ -255,12 +296,6 @@ impl Results {
         }
     }
 
-    /// Waits for one result. That one point of many ended well tells nobody how the others did.
-    async fn end_of<T: Clone + 'static>(&self, index: usize) -> Result<T> {
-        self.completed().await;
-        self.seen(index)
-    }
-
     /// One result, looked at.
     fn seen<T: Clone + 'static>(&self, index: usize) -> Result<T> {
         let value = self.get(index);
@@ -274,6 +309,12 @@ impl Results {
         // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
         let _ = self.realm.event_future(self.completion()).await;
     }
+}
+
+/// A copy of a result, if it has the type.
+fn typed<T: Clone + 'static>(value: &dyn Any, name: &str) -> Result<T> {
+    let wrong = || Error::launch(name, format!("its result is not a {}", std::any::type_name::<T>()));
+    value.downcast_ref::<T>().cloned().ok_or_else(wrong)
 }
 
 impl Drop for Results {
@@ -294,40 +335,125 @@ impl fmt::Debug for Results {
     }
 }
 
+/// What gives a result.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// A launch that goes through the stream of its context, or a function of others.
+    Launch(Arc<Results>),
+    /// A forked task.
+    Fork(Arc<dyn Fork>),
+}
+
+impl Source {
+    pub(crate) fn results(&self) -> Arc<Results> {
+        match self {
+            Self::Launch(results) => Arc::clone(results),
+            Self::Fork(fork) => results_of(fork),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Launch(results) => results.name(),
+            Self::Fork(fork) => fork.head().name(),
+        }
+    }
+
+    fn realm(&self) -> &Realm {
+        match self {
+            Self::Launch(results) => &results.realm,
+            Self::Fork(fork) => fork.head().core().realm(),
+        }
+    }
+
+    /// See [`Results::is_of`].
+    pub(crate) fn is_of(&self, realm: &Realm) -> bool {
+        self.realm().is_same(realm)
+    }
+
+    fn has_ended(&self) -> bool {
+        match self {
+            Self::Launch(results) => results.has_ended(),
+            Self::Fork(fork) => fork.head().outcome().is_some(),
+        }
+    }
+
+    /// Whether all results of the launch are there; if not, the waker is told when they are.
+    pub(crate) fn poll_ended(&self, waker: &Waker) -> Poll<()> {
+        match self {
+            _ if self.has_ended() => Poll::Ready(()),
+            Self::Fork(fork) => fork.head().poll(waker).map(drop),
+            Self::Launch(results) => {
+                let waker = waker.clone();
+                results.realm.when(After::follows(&[results.completion()]), move |_| waker.wake());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Why the launch failed, if it has.
+    pub(crate) fn error(&self) -> Option<Error> {
+        match self {
+            Self::Launch(results) => results.error(),
+            Self::Fork(fork) if fork.head().outcome() == Some(Outcome::Good) => None,
+            Self::Fork(fork) => results_of(fork).error(),
+        }
+    }
+
+    fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+        match self {
+            Self::Fork(fork) if let Some(value) = fork.value() => typed(value, self.name()),
+            _ => self.results().get(index),
+        }
+    }
+
+    /// One result, looked at.
+    fn seen<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+        match self {
+            Self::Fork(fork) if let Some(value) = fork.value() => typed(value, self.name()),
+            _ => self.results().seen(index),
+        }
+    }
+}
+
 /// A result that is still to come. Await it, or pass it to another launch without waiting.
 ///
 /// Dropping it does not cancel anything. If the task fails and nobody awaits the future, the task that launched it fails too.
 pub struct Future<T> {
-    results: Arc<Results>,
+    source: Source,
     index: usize,
     marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Future<T> {
     pub(crate) fn new(results: Arc<Results>, index: usize) -> Self {
-        Self { results, index, marker: PhantomData }
+        Self { source: Source::Launch(results), index, marker: PhantomData }
+    }
+
+    pub(crate) fn of_fork(fork: Arc<dyn Fork>) -> Self {
+        Self { source: Source::Fork(fork), index: 0, marker: PhantomData }
     }
 
     /// Triggers when the result is there, poisoned if the task failed.
     #[must_use]
     pub fn event(&self) -> Event {
-        self.results.completion()
+        self.source.results().completion()
     }
 
-    pub(crate) fn results(&self) -> &Arc<Results> {
-        &self.results
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
 
     /// Whether the result is there, or the task has failed.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.results.has_ended()
+        self.source.has_ended()
     }
 }
 
 impl<T: Clone + Send + Sync + 'static> Future<T> {
     pub(crate) fn value(&self) -> Result<T> {
-        self.results.get(self.index)
+        self.source.get(self.index)
     }
 
     /// Waits for the result, in code that is not `async`: outside of tasks, or at top level.
@@ -336,23 +462,24 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
     /// The failure of the task, or of anything that it needed. [`Error::Launch`] in a task, if the result is not there yet: what it waits for
     /// may need the worker that it would block. Tasks `.await`.
     pub fn wait(&self) -> Result<T> {
-        if !self.is_ready() && self.results.realm.current_processor().is_some() {
+        let realm = self.source.realm();
+        if !self.is_ready() && realm.current_processor().is_some() {
             return Err(Error::launch(
-                self.results.name(),
+                self.source.name(),
                 "a task waits for its result by `wait`, which would block a worker: use `.await`",
             ));
         }
-        let outcome = self.results.realm.wait(self.results.completion());
+        let outcome = realm.wait(self.event());
         if !self.is_ready() {
-            outcome.map_err(|fault| Error::of_fault(&fault, self.results.name(), None))?;
+            outcome.map_err(|fault| Error::of_fault(&fault, self.source.name(), None))?;
         }
-        self.results.seen(self.index)
+        self.source.seen(self.index)
     }
 
     /// A future of a function of the result, computed where the result comes in. The function must be short.
     pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl FnOnce(T) -> U + Send + 'static) -> Future<U> {
         let source = self.clone();
-        compute("map", Sources::from_iter([Arc::clone(&self.results)]), move || source.value().map(function))
+        compute("map", Sources::from_iter([self.source.results()]), move || source.value().map(function))
     }
 
     /// A future of a function of this result and another, of the same runtime.
@@ -361,15 +488,13 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
         U: Clone + Send + Sync + 'static,
         V: Clone + Send + Sync + 'static,
     {
-        if !other.results.is_of(&self.results.realm) {
+        let realm = self.source.realm();
+        if !other.source.is_of(realm) {
             let error = Error::launch("zip_with", "it takes results of two runtimes; `.await` one and pass the value");
-            return Future::new(
-                Results::failed(&self.results.realm, Origin::BuiltIn("zip_with"), one_point(), &error),
-                0,
-            );
+            return Future::new(Results::failed(realm, Origin::BuiltIn("zip_with"), one_point(), &error), 0);
         }
         let (left, right) = (self.clone(), other.clone());
-        let sources = Sources::from_iter([Arc::clone(&self.results), Arc::clone(&other.results)]);
+        let sources = Sources::from_iter([self.source.results(), other.source.results()]);
         compute("zip_with", sources, move || Ok(function(left.value()?, right.value()?)))
     }
 }
@@ -434,22 +559,59 @@ impl Promise {
 
 impl<T> Clone for Future<T> {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.results), self.index)
+        Self { source: self.source.clone(), ..*self }
     }
 }
 
 impl<T> fmt::Debug for Future<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Future({:?}, #{})", self.results, self.index)
+        match &self.source {
+            Source::Launch(results) => write!(f, "Future({results:?}, #{})", self.index),
+            Source::Fork(fork) => write!(f, "Future({fork:?})"),
+        }
     }
 }
 
 impl<T: Clone + Send + Sync + 'static> IntoFuture for Future<T> {
     type Output = Result<T>;
-    type IntoFuture = Pin<Box<dyn std::future::Future<Output = Result<T>> + Send>>;
+    type IntoFuture = Awaited<T>;
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.results.end_of(self.index).await })
+    #[inline]
+    fn into_future(self) -> Awaited<T> {
+        Awaited { future: self, event: None }
+    }
+}
+
+/// A [`Future`] that is being awaited.
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct Awaited<T> {
+    future: Future<T>,
+    /// The end of a launch that is no fork.
+    event: Option<EventFuture>,
+}
+
+impl<T: Clone + Send + Sync + 'static> std::future::Future for Awaited<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        let Self { future, event } = &mut *self;
+        match &future.source {
+            Source::Fork(fork) => drop(ready!(fork.head().poll_by_body(context.waker()))),
+            Source::Launch(results) if !results.has_ended() => {
+                let event = event.get_or_insert_with(|| results.realm.event_future(results.completion()));
+                // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
+                let _ = ready!(Pin::new(event).poll(context));
+            }
+            Source::Launch(_) => {}
+        }
+        // Waiting for one point of many tells nobody how the others ended.
+        Poll::Ready(future.source.seen(future.index))
+    }
+}
+
+impl<T> fmt::Debug for Awaited<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Awaited({:?})", self.future)
     }
 }
 

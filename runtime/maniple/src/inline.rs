@@ -68,7 +68,7 @@ impl ContextState {
                 if stream.inline.conflict(requirement) {
                     return Err(Error::MappedByParent {
                         operation: operation.to_owned(),
-                        parent: self.task.clone(),
+                        parent: self.name().to_owned(),
                         region: requirement.target.to_string(),
                         fields: requirement.field_names(),
                         wanted: requirement.privilege.to_string(),
@@ -229,7 +229,7 @@ impl Context {
         let declared = region.fields().type_of(field)?;
         if declared != FieldType::of::<T>() {
             return Err(Error::Access {
-                task: state.task.clone(),
+                task: state.name().to_owned(),
                 requirement: 0,
                 field: region.fields().name_of(field),
                 region: region.to_string(),

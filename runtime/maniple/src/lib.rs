@@ -46,6 +46,8 @@
 //! 3. `mapping/`: the mapper picks processor, variant, instances; `task_operation.rs` drives it, point by point;
 //! 4. `physical/`: which instances hold current data, what must be copied, what must be waited for;
 //! 5. `point_task.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the operation retires.
+//!
+//! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`.
 
 mod block_on;
 mod bulk;
@@ -55,9 +57,11 @@ mod creation;
 mod dependent;
 mod error;
 mod fill;
+mod fork;
 mod future;
 mod inline;
 mod launch;
+mod lazily;
 mod logical;
 mod mapped;
 mod mapping;
@@ -82,7 +86,7 @@ pub mod task;
 pub use context::Context;
 pub use dependent::Color;
 pub use error::{Error, Result};
-pub use future::{Future, FutureMap};
+pub use future::{Awaited, Future, FutureMap};
 pub use launch::{Launch, TaskLauncher};
 pub use mapped::{ReadMapping, WriteMapping};
 pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use crate::context::{Context, ContextState, HeldRegion};
 use crate::error::{Error, Result};
+use crate::future::Origin;
 use crate::mapping::decisions::MappedPoint;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
@@ -199,9 +200,9 @@ async fn run_in_context(task: PointTask, ready: &[Event]) -> Result<Value> {
     let (point, mut regions) = (task.mapped.point, task.mapped.physical.clone());
     regions.iter_mut().for_each(PhysicalRegion::lend);
     let parent = Arc::clone(&task.state.context);
-    let (core, name) = (Arc::clone(&parent.core), task.state.name().to_owned());
+    let (core, name) = (Arc::clone(&parent.core), Origin::Task(Arc::clone(&task.state.site.definition)));
     let Body::Context(body) = task.body() else {
-        return Err(Error::launch(&name, "its variant is a leaf"));
+        return Err(Error::launch(task.state.name(), "its variant is a leaf"));
     };
     let held = regions.iter().zip(ready).flat_map(|(physical, ready)| held(physical, *ready)).collect::<Vec<_>>();
     for state in &held {
@@ -209,7 +210,7 @@ async fn run_in_context(task: PointTask, ready: &[Event]) -> Result<Value> {
     }
     let shown = task.state.site.shown_point(point);
     let processor = task.mapped.mapping.processor;
-    let context = ContextState::new(&core, (&name, shown, task.recorded), processor, parent.depth + 1, held);
+    let context = ContextState::new(&core, (name, shown, task.recorded), processor, parent.depth + 1, held);
     let regions: Arc<[LogicalRegion]> = regions.iter().map(|physical| physical.region.clone()).collect();
     let call = ContextCall {
         context: Context { state: Arc::clone(&context) },

@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::fork::ForkCounts;
 use crate::launch::{Launch, Sites};
 use crate::mapping::MapperSeat;
 use crate::physical::instance::PhysicalInstance;
@@ -138,6 +139,7 @@ impl RuntimeBuilder {
         let realm = builder.build().map_err(start)?;
         let seats = realm.machine().processors().iter();
         let seats = seats.map(|processor| MapperSeat::new((self.mapper)(realm.machine(), processor.id))).collect();
+        let forks = ForkCounts::new(realm.processors().len());
         let core = Arc::new(RuntimeCore {
             realm,
             clock: Clock::start(),
@@ -147,8 +149,9 @@ impl RuntimeBuilder {
             next_instance: AtomicU64::new(0),
             states: Mutex::new(Vec::new()),
             has_starving: AtomicBool::new(false),
-            starving: Mutex::default(),
+            starving: Arc::default(),
             counters: Counters::default(),
+            forks,
             recorder: self.records.then(Arc::default),
             recordings: Recordings::default(),
             tracing: self.tracing,
@@ -156,8 +159,9 @@ impl RuntimeBuilder {
             traces: Mutex::default(),
             sites: Mutex::default(),
         });
-        let idle = Arc::downgrade(&core);
-        core.realm.on_idle(move || idle.upgrade().is_some_and(|core| core.feed_one()));
+        let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
+        // Without anybody who starves the core is left alone: who drops the runtime is to find that no worker holds it.
+        core.realm.on_idle(move || starving.lock().is_anybody() && idle.upgrade().is_some_and(|core| core.feed_one()));
         Ok(Runtime { core, _problems: profiler.filter(|_| !told).map(TellProblems) })
     }
 }
@@ -183,8 +187,9 @@ pub struct Runtime {
 
 impl Drop for Runtime {
     /// Whoever drops the last handle to the realm waits for its end, and that had better be this thread: workers may still hold what they
-    /// replayed.
+    /// have run or replayed.
     fn drop(&mut self) {
+        self.core.realm.wait_until_idle();
         self.core.realm.release_graphs();
     }
 }
@@ -239,7 +244,9 @@ impl Runtime {
     /// What the runtime has done so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        self.core.counters.read()
+        let (forked, ended) = self.core.forks.read();
+        let counted = self.core.counters.read();
+        Statistics { launches: counted.launches + forked, tasks: counted.tasks + ended, ..counted }
     }
 
     /// What has been launched and issued since the last call, with what came after what: to be [checked](maniple_record::check()), drawn, or
@@ -279,8 +286,9 @@ pub(crate) struct RuntimeCore {
     /// All region states, to find instances that nobody needs when a memory is full.
     states: Mutex<Vec<Weak<RegionState>>>,
     has_starving: AtomicBool,
-    starving: Mutex<Starving>,
+    starving: Arc<Mutex<Starving>>,
     pub(crate) counters: Counters,
+    pub(crate) forks: ForkCounts,
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) recordings: Recordings,
     tracing: bool,
@@ -330,6 +338,11 @@ impl RuntimeCore {
             states.retain(|state| state.strong_count() > 0);
         }
         states.push(Arc::downgrade(state));
+    }
+
+    /// Whether launches may be forked. Not while a record is kept, which shows how each was analysed.
+    pub(crate) fn is_forking(&self) -> bool {
+        self.recorder.is_none()
     }
 
     pub(crate) fn is_tracing(&self) -> bool {
@@ -544,6 +557,16 @@ struct Starving {
     work: VecDeque<StarvingWork>,
     /// How much of it has tried in vain since a task last ended.
     asked: usize,
+}
+
+impl Starving {
+    /// Whether anything waits. If not, nothing has tried in vain.
+    fn is_anybody(&mut self) -> bool {
+        if self.work.is_empty() {
+            self.asked = 0;
+        }
+        !self.work.is_empty()
+    }
 }
 
 /// Work that waits until there may be room in a memory.

@@ -4,11 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 
+use crate::event::future::EventFuture;
 use crate::event::word::Phase;
 use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
 use crate::fault::Fault;
 use crate::machine::{Machine, MemoryId, ProcessorId};
 use crate::memory::MemoryPool;
+use crate::operation::job::Job;
 use crate::operation::{GroupId, Outcome, Spawn, Work};
 use crate::profile::Profiler;
 use core::Keeper;
@@ -251,6 +253,13 @@ impl Realm {
         assert!(self.core.idle.set(Box::new(ask)).is_ok(), "`on_idle` is set once");
     }
 
+    /// Waits until all workers are out of work: then none holds what a body that has ended had. Nothing on a worker, which is not.
+    pub fn wait_until_idle(&self) {
+        if self.core.local().is_none() {
+            self.core.help_while(|| !self.core.sleep.all_asleep() && !self.core.is_stopping());
+        }
+    }
+
     /// Has those in [`help_while`](Self::help_while) look at their conditions again.
     pub fn nudge(&self) {
         self.core.nudge();
@@ -275,11 +284,8 @@ impl Realm {
     }
 
     /// Waits for the event asynchronously: may be polled anywhere.
-    pub fn event_future(
-        &self,
-        event: Event,
-    ) -> impl Future<Output = Result<(), Arc<Fault>>> + Send + Unpin + 'static + use<> {
-        crate::event::future::EventFuture::new(Arc::clone(&self.core), event)
+    pub fn event_future(&self, event: Event) -> EventFuture {
+        EventFuture::new(Arc::clone(&self.core), event)
     }
 
     /// Runs `work` on a worker once its preconditions have triggered, and gives the event of its end.
@@ -288,6 +294,19 @@ impl Realm {
     /// at once.
     pub fn spawn<'a, W: Work>(&self, spawn: impl Into<Spawn<'a>>, work: W) -> Event {
         self.core.spawn(spawn.into(), work)
+    }
+
+    /// Queues a job: on a worker with that worker, which runs the last one first, while others steal the oldest; elsewhere for any worker. If
+    /// the realm goes down before the job was run, it is dropped.
+    #[inline]
+    pub fn queue_job(&self, job: Arc<dyn Job>) {
+        self.core.queue_job(job);
+    }
+
+    /// The number of the worker that this thread is, from 0, if it is one of this realm's.
+    #[inline]
+    pub fn current_worker(&self) -> Option<usize> {
+        self.core.local().map(|local| local.index)
     }
 
     /// Polls `future` on workers once its preconditions have triggered, and gives the event of its end. While the

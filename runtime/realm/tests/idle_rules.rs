@@ -77,3 +77,17 @@ fn a_worker_that_waits_for_what_an_idle_realm_brings_goes_on() {
     let waiting = realm.spawn(Spawn::ANYWHERE, with_context(move |cx| cx.realm().wait(event.event())));
     realm.wait(waiting).unwrap();
 }
+
+#[test]
+fn who_waits_until_a_realm_is_idle_waits_for_what_its_bodies_hold() {
+    for _ in 0..200 {
+        let realm = realm(2);
+        let held = Arc::new(());
+        for _ in 0..3 {
+            let mine = Arc::clone(&held);
+            realm.spawn(Spawn::ANYWHERE, move || drop(mine));
+        }
+        realm.wait_until_idle();
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+}

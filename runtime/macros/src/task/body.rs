@@ -4,7 +4,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{Attribute, Ident};
 
-use super::launch::local;
+use super::launch::{self, local};
 use super::parameter::{Kind, Parameter, Privilege, Region, View};
 use super::{Returns, Task, hidden};
 
@@ -73,10 +73,7 @@ pub(super) fn pieces(task: &Task) -> impl Iterator<Item = TokenStream> {
 pub(super) fn runner(task: &Task) -> TokenStream {
     let (runtime, body) = (task.runtime(), body_name(task));
     let parameters = parameters(task);
-    let values = task.parameters.iter().map(|parameter| match parameter.kind {
-        Kind::Context => quote!(__call.context()),
-        _ => local(&parameter.name).to_token_stream(),
-    });
+    let values = values(task);
     let wait = task.function.sig.asyncness.map(|_| quote!(.await));
     let result = match task.returns {
         Returns::Value(_) => quote!(value),
@@ -100,6 +97,61 @@ pub(super) fn runner(task: &Task) -> TokenStream {
             }
         }
     }
+}
+
+/// The body of a task without regions by its types, which the launching function names.
+pub(super) fn free(task: &Task) -> Option<TokenStream> {
+    if !task.is_free() {
+        return None;
+    }
+    let (runtime, body, name, value) = (task.runtime(), body_name(task), launch::free_name(task), task.value_type());
+    let types = task.arguments().map(|argument| &argument.written.ty);
+    let mut number = 0;
+    let mut arguments = Vec::new();
+    for Parameter { name, kind, .. } in &task.parameters {
+        let argument = match kind {
+            Kind::Context | Kind::Region(_) => continue,
+            Kind::Point(dimension) => quote!(#runtime::generated::point::<#dimension>(__call.point())?),
+            Kind::Argument => {
+                let index = Literal::usize_unsuffixed(number);
+                number += 1;
+                quote!(__arguments.#index.take(__call.point())?)
+            }
+        };
+        let local = local(name);
+        arguments.push(quote!(let #local = #argument;));
+    }
+    let values = values(task);
+    let wait = task.function.sig.asyncness.map(|_| quote!(.await));
+    let result = match task.returns {
+        Returns::Value(_) => quote!(free_value),
+        Returns::Fallible(_) => quote!(free_fallible),
+    };
+    Some(quote! {
+        impl #runtime::generated::Free for #name {
+            type Arguments = (#(#runtime::generated::Argument<#types>,)*);
+            type Value = #value;
+
+            #[allow(unused_variables)]
+            fn start(
+                __call: #runtime::generated::ForkCall,
+                __arguments: Self::Arguments,
+            ) -> impl ::core::future::Future<Output = #runtime::Result<#value>> + ::core::marker::Send + 'static {
+                async move {
+                    #(#arguments)*
+                    #runtime::generated::#result(#body(#(#values),*)#wait)
+                }
+            }
+        }
+    })
+}
+
+/// What the body is given: locals that hold the values of parameters.
+fn values(task: &Task) -> impl Iterator<Item = TokenStream> {
+    task.parameters.iter().map(|parameter| match parameter.kind {
+        Kind::Context => quote!(__call.context()),
+        _ => local(&parameter.name).to_token_stream(),
+    })
 }
 
 /// A statement for each parameter that binds its value.

@@ -11,9 +11,9 @@ pub(super) fn items(task: &Task) -> TokenStream {
     let conditions = task.conditions();
     let (pieces, body, runner) = (body::pieces(task), body::function(task), body::runner(task));
     let registration = registration(task);
-    let (launching, agreement) = match &task.options.variant_of {
-        Some(original) => (None, Some(launch::agreement(task, original))),
-        None => (Some([launch::function(task), launch::landmarks(task)]), None),
+    let (launching, agreement, free) = match &task.options.variant_of {
+        Some(original) => (None, Some(launch::agreement(task, original)), None),
+        None => (Some([launch::function(task), launch::landmarks(task)]), None, body::free(task)),
     };
     let launching = launching.into_iter().flatten();
     quote! {
@@ -24,6 +24,7 @@ pub(super) fn items(task: &Task) -> TokenStream {
             #(#pieces)*
             #body
             #runner
+            #free
             #registration
             #agreement
         };

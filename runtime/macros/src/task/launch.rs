@@ -23,18 +23,44 @@ pub(super) fn function(task: &Task) -> TokenStream {
         let (name, ty) = (&argument.name, &argument.written.ty);
         quote!(#runtime::IntoArgument::<#ty>::into_argument(#name, __builder))
     });
+    let arguments = quote!((#(#arguments,)*));
+    let launch = if task.is_free() {
+        let body = free_name(task);
+        quote!(#runtime::generated::launch_free::<#body>(#handle(), |__builder| #arguments))
+    } else {
+        quote! {
+            #runtime::generated::launch(#handle(), |__builder| {
+                #(#regions)*
+                let __arguments = #arguments;
+                __builder.arguments(__arguments);
+            })
+        }
+    };
     quote! {
         #(#attributes)*
         #privileges
         #[allow(clippy::too_many_arguments)]
         #visibility fn #name(#(#parameters),*) -> #runtime::Launch<#value> {
-            #runtime::generated::launch(#handle(), |__builder| {
-                #(#regions)*
-                let __arguments = (#(#arguments,)*);
-                __builder.arguments(__arguments);
-            })
+            #launch
         }
     }
+}
+
+/// The type that stands for the body of a task without regions, in that scope where its launching function is.
+pub(super) fn free_name(task: &Task) -> Ident {
+    hidden("free_", &task.function.sig.ident)
+}
+
+/// What the launching function of a task without regions refers to: the type whose body it launches.
+fn free_landmark(task: &Task) -> Option<TokenStream> {
+    let (name, conditions) = (free_name(task), task.conditions());
+    let landmark = quote! {
+        #(#conditions)*
+        #[doc(hidden)]
+        #[allow(non_camel_case_types)]
+        struct #name;
+    };
+    task.is_free().then_some(landmark)
 }
 
 /// What variants in other places refer to, found by the task's path: its handle and a hash of its privileges.
@@ -44,7 +70,10 @@ pub(super) fn landmarks(task: &Task) -> TokenStream {
     let (handle, privileges) = (hidden("handle_", ident), hidden("privileges_", ident));
     let (name, hash) = (task.name(), privileges_hash(task));
     let conditions: Vec<&Attribute> = task.conditions().collect();
+    let free = free_landmark(task);
     quote! {
+        #free
+
         #(#conditions)*
         #[doc(hidden)]
         #[allow(non_snake_case)]

@@ -66,6 +66,11 @@ impl Task {
         self.parameters.iter().any(|parameter| matches!(parameter.kind, Kind::Context))
     }
 
+    /// Whether it uses no regions: its launches need no analysis.
+    fn is_free(&self) -> bool {
+        self.regions().next().is_none()
+    }
+
     fn regions(&self) -> impl Iterator<Item = (&Ident, &Region)> {
         self.parameters.iter().filter_map(|parameter| match &parameter.kind {
             Kind::Region(region) => Some((&parameter.name, region.as_ref())),

@@ -57,6 +57,12 @@ impl<T: Clone> Argument<T> {
     }
 }
 
+impl<T> Argument<T> {
+    pub fn take(self, _: AnyPoint) -> Result<T> {
+        Ok(self.0)
+    }
+}
+
 /// What a launch was told, in order.
 #[derive(Default)]
 pub struct Builder {
@@ -83,7 +89,48 @@ impl Builder {
 pub fn launch<T>(handle: &'static TaskHandle, describe: impl FnOnce(&mut Builder)) -> Launch<T> {
     let mut builder = Builder::default();
     describe(&mut builder);
-    Launch { handle, builder, marker: PhantomData }
+    Launch { handle, builder, free: None, marker: PhantomData }
+}
+
+/// Runs the body of a task without regions with its arguments.
+pub type FreeBody<T> = fn(Arc<dyn Any + Send + Sync>) -> Result<T>;
+
+/// The body of a task without regions.
+pub trait Free {
+    type Arguments: Any + Send + Sync;
+    type Value;
+
+    fn start(call: ForkCall, arguments: Self::Arguments) -> impl Future<Output = Result<Self::Value>> + Send + 'static;
+}
+
+pub fn launch_free<B: Free>(
+    handle: &'static TaskHandle,
+    describe: impl FnOnce(&mut Builder) -> B::Arguments,
+) -> Launch<B::Value> {
+    let mut builder = Builder::default();
+    let arguments = describe(&mut builder);
+    builder.arguments(arguments);
+    Launch { handle, builder, free: Some(start::<B>), marker: PhantomData }
+}
+
+fn start<B: Free>(arguments: Arc<dyn Any + Send + Sync>) -> Result<B::Value> {
+    let arguments = arguments.downcast::<B::Arguments>().ok().and_then(Arc::into_inner);
+    let call = ForkCall { context: Context { depth: 3 } };
+    super::block_on(Box::pin(B::start(call, arguments.expect("the launch alone has its arguments"))))
+}
+
+pub struct ForkCall {
+    context: Context,
+}
+
+impl ForkCall {
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub fn point(&self) -> AnyPoint {
+        AnyPoint(7)
+    }
 }
 
 pub struct LeafCall<'a> {
@@ -157,4 +204,12 @@ pub fn value<T: Any + Send + Sync>(value: T) -> Result<Value> {
 
 pub fn fallible<T: Any + Send + Sync, E: std::fmt::Display>(result: Result<T, E>) -> Result<Value> {
     result.map(|value| Box::new(value) as Value).map_err(Error::from_task)
+}
+
+pub fn free_value<T>(value: T) -> Result<T> {
+    Ok(value)
+}
+
+pub fn free_fallible<T, E: std::fmt::Display>(result: Result<T, E>) -> Result<T> {
+    result.map_err(Error::from_task)
 }

@@ -162,7 +162,17 @@ pub struct Context {
 pub struct Launch<T> {
     pub handle: &'static generated::TaskHandle,
     pub builder: generated::Builder,
+    /// The body of a task without regions, by its types.
+    pub free: Option<generated::FreeBody<T>>,
     marker: PhantomData<fn() -> T>,
+}
+
+impl<T> Launch<T> {
+    /// Runs the body of a task without regions at point 7.
+    pub fn run_free(self) -> Result<T> {
+        let arguments = self.builder.arguments.expect("every launch says its arguments, if only ()");
+        self.free.expect("the task has no regions")(arguments)
+    }
 }
 
 impl<T: 'static> Launch<T> {

@@ -12,6 +12,7 @@ use super::requirements::Requirements;
 use super::site::{LaunchSite, Launching};
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
+use crate::fork::Fork;
 use crate::future::{Future, FutureMap, Origin, Results, Sources};
 use crate::regions::Domain;
 use crate::task::arguments::Arguments;
@@ -28,7 +29,8 @@ pub struct TaskLauncher {
     arguments: Arguments,
     sources: Sources,
     tag: u64,
-    error: Option<Error>,
+    /// In a box, as launchers are moved about.
+    error: Option<Box<Error>>,
 }
 
 impl TaskLauncher {
@@ -77,13 +79,24 @@ impl TaskLauncher {
     /// Remembers an error found while the launcher was put together: the launch will fail with it.
     #[must_use]
     pub fn fail(mut self, error: impl Into<Error>) -> Self {
-        self.error.get_or_insert(error.into());
+        self.error.get_or_insert(Box::new(error.into()));
         self
     }
 
     /// Says what the task returns.
     pub fn typed<T>(self) -> Launch<T> {
-        Launch { launcher: self, marker: PhantomData }
+        Launch { described: Described::Launcher(self), marker: PhantomData }
+    }
+
+    /// The launcher of a task without regions.
+    pub(crate) fn of_free(
+        definition: &Arc<TaskDefinition>,
+        (arguments, sources): (Arguments, Sources),
+        tag: u64,
+    ) -> Self {
+        let mut launcher = Self { sources, tag, ..Self::new(definition) };
+        std::mem::replace(&mut launcher.arguments, arguments).recycle();
+        launcher
     }
 
     pub(crate) fn definition(&self) -> &Arc<TaskDefinition> {
@@ -112,7 +125,7 @@ impl TaskLauncher {
     }
 
     pub(crate) fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: &Argument<T>) {
-        self.sources.extend(argument.source().cloned());
+        self.sources.extend(argument.source().map(|source| source.results()));
     }
 
     pub(crate) fn arguments_mut(&mut self) -> &mut Arguments {
@@ -140,17 +153,47 @@ impl TaskLauncher {
 ///
 /// The function that `#[task]` declares gives one; [`Context::launch`] and [`Context::index_launch`] take it.
 #[must_use = "a launch does nothing until it is given to `Context::launch` or `Context::index_launch`"]
-#[derive(Clone)]
 pub struct Launch<T> {
-    launcher: TaskLauncher,
+    described: Described,
     marker: PhantomData<fn() -> T>,
 }
 
+/// A launch as it was described.
+enum Described {
+    Launcher(TaskLauncher),
+    /// Of a task without regions.
+    Free(Arc<dyn Fork>),
+}
+
 impl<T> Launch<T> {
+    /// Of a task without regions.
+    pub(crate) fn free(fork: Arc<dyn Fork>) -> Self {
+        Self { described: Described::Free(fork), marker: PhantomData }
+    }
+
     /// A number for the mapper.
-    pub fn tag(mut self, tag: u64) -> Self {
-        self.launcher.tag = tag;
-        self
+    pub fn tag(self, tag: u64) -> Self {
+        let launcher = TaskLauncher { tag, ..self.into_launcher() };
+        Self { described: Described::Launcher(launcher), marker: PhantomData }
+    }
+
+    fn into_launcher(self) -> TaskLauncher {
+        match self.described {
+            Described::Launcher(launcher) => launcher,
+            Described::Free(mut fork) => {
+                Arc::get_mut(&mut fork).expect("nobody else knows a task before its launch").take_launcher()
+            }
+        }
+    }
+}
+
+impl<T> Clone for Launch<T> {
+    fn clone(&self) -> Self {
+        let described = match &self.described {
+            Described::Launcher(launcher) => Described::Launcher(launcher.clone()),
+            Described::Free(fork) => Described::Free(fork.duplicate()),
+        };
+        Self { described, marker: PhantomData }
     }
 }
 
@@ -159,9 +202,14 @@ impl Context {
     ///
     /// A launch that is refused (a privilege that is not held, requirements that interfere, a region that was destroyed, a partition where only
     /// one of its pieces can be meant) gives a future that fails.
-    pub fn launch<T>(&self, task: Launch<T>) -> Future<T> {
+    pub fn launch<T>(&self, mut task: Launch<T>) -> Future<T> {
+        if let Described::Free(fork) = &mut task.described
+            && self.state.fork(fork)
+        {
+            return Future::of_fork(Arc::clone(fork));
+        }
         let one = AnyRect::from(Rect::<1>::from(0..1));
-        Future::new(self.submit_task(task.launcher, one, false), 0)
+        Future::new(self.submit_task(task.into_launcher(), one, false), 0)
     }
 
     /// Launches a task once for each point of a domain. Returns at once; the points run side by side, at this place in program order.
@@ -169,14 +217,14 @@ impl Context {
     /// Analysed once, whatever the number of points. A launch that is refused (as for [`Context::launch`], or points that interfere with one
     /// another, or a projection that leaves its bound) gives futures that fail.
     pub fn index_launch<T>(&self, domain: impl Into<Domain>, task: Launch<T>) -> FutureMap<T> {
-        FutureMap::new(self.submit_task(task.launcher, domain.into().rect(), true))
+        FutureMap::new(self.submit_task(task.into_launcher(), domain.into().rect(), true))
     }
 
     fn submit_task(&self, mut launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Arc<Results> {
         let state: &Arc<ContextState> = &self.state;
         let refused = match launcher.error.take() {
             None => check_launch(&launcher, &domain, state.core.realm()).err(),
-            error => error,
+            error => error.map(|error| *error),
         };
         let mut launching = Launching::new(&mut launcher, domain, index_launch);
         let submitted = match refused {

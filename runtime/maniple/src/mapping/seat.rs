@@ -1,25 +1,33 @@
 //! A mapper object and the operations that wait for its decision.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use maniple_mapper::{Mapper, ReadyOperation};
+use maniple_mapper::{Mapper, ReadyOperation, TaskInfo, Validity};
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::profile::{Kind, Tag};
 use maniple_realm::{Class, Spawn};
 use maniple_region::FieldMask;
+use maniple_space::{AnyRect, Rect};
 use parking_lot::Mutex;
 
+use super::answer::check_mapping;
+use super::lookup::Lookup;
+use super::point::LockedStates;
 use crate::error::{Error, Result};
+use crate::fork::ForkDecisions;
 use crate::operation::Operation;
 use crate::physical::instance::PhysicalInstance;
 use crate::profiling::MAPPING;
 use crate::runtime::{Chance, RuntimeCore};
+use crate::task::TaskDefinition;
 
 /// A mapper object: called by one thread at a time.
 pub(crate) struct MapperSeat {
     mapper: Mutex<Box<dyn Mapper>>,
     queue: Mutex<Queue>,
+    forks: ForkDecisions,
 }
 
 #[derive(Default)]
@@ -31,7 +39,7 @@ struct Queue {
 
 impl MapperSeat {
     pub(crate) fn new(mapper: Box<dyn Mapper>) -> Self {
-        Self { mapper: Mutex::new(mapper), queue: Mutex::default() }
+        Self { mapper: Mutex::new(mapper), queue: Mutex::default(), forks: ForkDecisions::default() }
     }
 
     /// Calls the mapper. A panic becomes an error; the mapper stays in use.
@@ -56,6 +64,52 @@ impl MapperSeat {
 
     pub(crate) fn tunable(&self, core: &RuntimeCore, name: &str) -> Result<Option<i64>> {
         self.call(core, "tunable", |mapper| mapper.tunable(name, core.machine()))
+    }
+
+    /// Whether single launches of a task without regions may be forked, for as long as the mapper lives: it has them run where they are launched,
+    /// by the implementation that was launched, and would say so again. A task on this processor is about to launch the task at this depth.
+    #[inline]
+    pub(crate) fn lets_fork(
+        &self,
+        core: &RuntimeCore,
+        task: &'static Arc<TaskDefinition>,
+        (origin, depth): (ProcessorId, usize),
+    ) -> bool {
+        self.forks.get_or_decide(task, || self.ask_about_forks(core, task, (origin, depth)))
+    }
+
+    #[cold]
+    fn ask_about_forks(
+        &self,
+        core: &RuntimeCore,
+        task: &TaskDefinition,
+        (origin, depth): (ProcessorId, usize),
+    ) -> bool {
+        let domain = AnyRect::from(Rect::<1>::from(0..1));
+        let info = TaskInfo {
+            name: task.name(),
+            point: domain.lo(),
+            domain,
+            is_index_launch: false,
+            requirements: &[],
+            variants: task.variants(),
+            origin,
+            depth,
+            tag: 0,
+        };
+        let mut no_states = LockedStates::lock(&[]);
+        let states = RefCell::new(&mut no_states);
+        let lookup = Lookup { core, bounds: &[], regions: &[], states: &states };
+        let mapping = self.call(core, "map_task", |mapper| mapper.map_task(&info, &lookup));
+        // An answer that is none is for the launch to tell of.
+        mapping.is_ok_and(|mapping| {
+            check_mapping(&mapping, &info, core.machine()).is_ok()
+                && mapping.validity == Validity::WhileUnchanged
+                && mapping.processor == origin
+                && (mapping.variant, mapping.priority) == (0, 0)
+                && !mapping.pinned
+                && !mapping.profile
+        })
     }
 
     /// Ranks instances that data may come from. A mapper that panics or answers nonsense leaves them as they are.

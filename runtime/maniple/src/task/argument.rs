@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maniple_space::AnyPoint;
 
 use crate::error::Result;
-use crate::future::{Future, FutureMap, Results};
+use crate::future::{Future, FutureMap, Source};
 use crate::generated::Builder;
 
 /// A by-value parameter of a task, as the launch knows it.
@@ -32,12 +32,23 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
         }
     }
 
-    /// The launch whose results this is one of.
-    pub(crate) fn source(&self) -> Option<&Arc<Results>> {
+    /// [`get`](Self::get), for the last one who needs it.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get).
+    pub fn take(self, point: AnyPoint) -> Result<T> {
+        match self {
+            Self::Value(value) => Ok(value),
+            other => other.get(point),
+        }
+    }
+
+    /// What gives it, if it is not there by itself.
+    pub(crate) fn source(&self) -> Option<Source> {
         match self {
             Self::Value(_) => None,
-            Self::Future(future) => Some(future.results()),
-            Self::PerPoint(map) => Some(map.results()),
+            Self::Future(future) => Some(future.source().clone()),
+            Self::PerPoint(map) => Some(Source::Launch(Arc::clone(map.results()))),
         }
     }
 }

@@ -125,7 +125,14 @@ impl ContextState {
 
     /// Something that is no launch is about to enter the stream.
     pub(crate) fn leave_session(&self) {
-        self.tracing.lock().interrupt(self);
+        if let Some(tracing) = self.tracing.get() {
+            tracing.lock().interrupt(self);
+        }
+    }
+
+    /// Whether the program is within a trace that it has named.
+    pub(crate) fn is_in_trace(&self) -> bool {
+        self.tracing.get().is_some_and(|tracing| tracing.lock().book.depth > 0)
     }
 
     /// A region was destroyed.

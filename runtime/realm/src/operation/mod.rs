@@ -1,7 +1,7 @@
 //! Operations: work that waits for events, runs once on a worker, and whose end is an event.
 //!
 //! [`Spawn`] says where, when and how urgently, [`Work`] what. Read on in `body` (how a closure lives in a slot),
-//! `settle` (what a trigger sets off) and [`task`] (async bodies).
+//! `settle` (what a trigger sets off), [`task`] (async bodies) and [`job`] (work without events).
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use crate::worker::WorkerContext;
 
 pub(crate) mod body;
 pub(crate) mod destination;
+pub mod job;
 pub(crate) mod settle;
 mod spawn;
 pub mod task;

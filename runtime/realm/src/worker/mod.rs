@@ -1,6 +1,6 @@
 //! Workers: one thread a processor, running operations, stealing them, sleeping when there are none.
 //!
-//! Read on in `queue` (what waits where), `sleep` (when workers sleep), `help` (waiting on a worker).
+//! Read on in `queue` (what waits where), `sleep` (when workers sleep), `help` (waiting on a worker), `jobs` and `nodes` (what else they run).
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -15,12 +15,14 @@ use crate::machine::ProcessorId;
 use crate::operation::Class;
 use crate::operation::body::Finish;
 use crate::operation::destination::Destination;
+use crate::operation::job::Job;
 use crate::profile::{Activity, Profiler, Tag, common};
 use crate::realm::{Core, Realm};
 use crate::worker::queue::{OwnDeques, Rank};
 
 mod help;
 pub(crate) mod helpers;
+mod jobs;
 mod nodes;
 pub(crate) mod queue;
 pub(crate) mod sleep;
@@ -48,6 +50,19 @@ impl WorkerContext<'_> {
     pub fn event(&self) -> Event {
         self.event
     }
+
+    /// The number of the worker, from 0.
+    pub fn worker(&self) -> usize {
+        self.local.index
+    }
+
+    /// Calls `settle`, by which a [`Job`] ends: what that makes ready first is kept aside, and run next, without a queue.
+    pub fn settle<R>(&self, settle: impl FnOnce() -> R) -> R {
+        let nested = self.local.completing.replace(true);
+        let result = settle();
+        self.local.completing.set(nested);
+        result
+    }
 }
 
 /// What belongs to one worker's thread alone.
@@ -59,10 +74,13 @@ pub(crate) struct Local {
     slots: RefCell<SlotCache>,
     /// An operation that the end of the last one made ready, to be run next without going through a queue; 0 for none.
     next: Cell<u32>,
+    /// The same of a job.
+    next_job: Cell<Option<Arc<dyn Job>>>,
     /// Whether the end of an operation is being settled, so that what becomes ready may go to `next`.
     completing: Cell<bool>,
     /// Nested helps on the stack.
     depth: Cell<u32>,
+    /// What the worker has run since it last looked at what others handed to it first.
     tick: Cell<u32>,
     random: Cell<u32>,
     /// The graphs to look at.
@@ -72,8 +90,9 @@ pub(crate) struct Local {
 }
 
 /// What a worker has found to do.
-enum Found {
+pub(crate) enum Found {
     Operation(u32),
+    Job(Arc<dyn Job>),
     Node(Arc<Active>, Claimed),
 }
 
@@ -212,6 +231,7 @@ impl Local {
             deques,
             slots: RefCell::default(),
             next: Cell::new(0),
+            next_job: Cell::new(None),
             completing: Cell::new(false),
             depth: Cell::new(0),
             tick: Cell::new(0),
@@ -235,6 +255,7 @@ impl Local {
             self.run(found);
         }
         self.release_next();
+        self.drop_jobs();
         CURRENT.set(ptr::null());
         self.slots.borrow_mut().give_back(&self.core().table);
         if let Some(profiler) = &self.core().profiler {
@@ -257,40 +278,56 @@ impl Local {
 
     /// Queues what was kept to run next, because something else comes first.
     fn release_next(&self) {
-        let index = self.next.replace(0);
-        if index != 0 {
-            // SAFETY: the kept operation is ready and this worker's.
-            let class = unsafe { self.core().table.slot(index).header() }.class;
-            self.deques.push(class, index);
-            self.core().sleep.announce();
+        while let Some(next) = self.take_next() {
+            self.release(next);
         }
+    }
+
+    fn release(&self, kept: Found) {
+        match kept {
+            Found::Operation(index) => {
+                // SAFETY: the kept operation is ready and this worker's.
+                let class = unsafe { self.core().table.slot(index).header() }.class;
+                self.deques.push(class, index);
+            }
+            Found::Job(job) => self.deques.push_job(job),
+            Found::Node(..) => unreachable!("nodes are not kept"),
+        }
+        self.core().sleep.announce();
     }
 
     /// Finds something to do without waiting.
     #[inline]
     fn find(&self) -> Option<Found> {
         if self.core().graphs.is_empty() {
-            return self.find_operation().map(Found::Operation);
+            return self.find_queued();
         }
         self.find_among_graphs()
     }
 
-    /// Finds an operation without waiting.
+    /// Finds an operation or a job without waiting.
     #[inline]
-    fn find_operation(&self) -> Option<u32> {
-        let tick = self.tick.get().wrapping_add(1);
-        self.tick.set(tick);
-        let others_turn = tick.is_multiple_of(OTHERS_EVERY);
-        let (queues, next) = (&self.core().queues, self.next.replace(0));
-        if next == 0 {
+    fn find_queued(&self) -> Option<Found> {
+        let others_turn = self.tick.get() >= OTHERS_EVERY;
+        self.tick.set(if others_turn { 0 } else { self.tick.get() + 1 });
+        let queues = &self.core().queues;
+        let Some(next) = self.take_next() else {
             return queues.find(self.index, &self.deques, others_turn, self.random());
-        }
-        if others_turn && let Some(index) = queues.find_here(self.index, &self.deques, true) {
-            self.next.set(next);
-            self.release_next();
-            return Some(index);
+        };
+        if others_turn && let Some(found) = queues.find_here(self.index, &self.deques, true) {
+            self.release(next);
+            return Some(found);
         }
         Some(next)
+    }
+
+    /// What was kept to be run next. If that is an operation and a job, they take turns with the queues.
+    #[inline]
+    fn take_next(&self) -> Option<Found> {
+        match self.next.replace(0) {
+            0 => self.next_job.take().map(Found::Job),
+            index => Some(Found::Operation(index)),
+        }
     }
 
     /// Finds something to do, sleeping while there is nothing; `None` once the realm stops.
@@ -355,6 +392,7 @@ impl Local {
     fn run(&self, found: Found) {
         match found {
             Found::Operation(index) => self.run_operation(index),
+            Found::Job(job) => self.run_jobs(job),
             Found::Node(graph, claimed) => self.serve(&graph, claimed),
         }
     }

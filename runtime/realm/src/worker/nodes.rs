@@ -19,7 +19,7 @@ const HOPEFUL_ROUNDS: usize = 10;
 impl Local {
     /// What to do next while there are graphs. Nodes take turns with operations.
     pub(super) fn find_among_graphs(&self) -> Option<Found> {
-        let operation = || self.find_operation().map(Found::Operation);
+        let operation = || self.find_queued();
         let mine = || self.claim_node(|graph| graph.claim(self.core(), self.index, false));
         let found = if self.served.replace(false) { operation().or_else(mine) } else { mine().or_else(operation) };
         if found.is_some() || self.core().is_crowded() {

@@ -8,8 +8,10 @@ use crossbeam_deque::{Injector, Steal, Stealer, Worker as Deque};
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 
+use crate::operation::job::Job;
 use crate::operation::{Class, GroupId};
 use crate::realm::RealmError;
+use crate::worker::Found;
 
 /// How urgent an operation is: its class first, then its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +101,7 @@ struct WorkerQueues {
     /// What only this worker may run: of priority 0, and of others.
     pinned: [Injector<u32>; 2],
     pinned_by_rank: RankedQueue,
+    jobs: Stealer<Arc<dyn Job>>,
 }
 
 /// A processor group: one queue that its members serve.
@@ -111,6 +114,8 @@ pub(crate) struct Group {
 pub(crate) struct Queues {
     /// What threads that are no workers queued for anyone.
     shared: [Injector<u32>; 2],
+    /// The same of jobs.
+    shared_jobs: Injector<Arc<dyn Job>>,
     workers: Box<[CachePadded<WorkerQueues>]>,
     /// What anyone may run and has a priority other than 0.
     ranked: RankedQueue,
@@ -124,11 +129,22 @@ pub(crate) struct Queues {
 /// The worker's own ends of its deques.
 pub(crate) struct OwnDeques {
     deques: [Deque<u32>; 2],
+    jobs: Deque<Arc<dyn Job>>,
 }
 
 impl OwnDeques {
     pub(crate) fn new() -> Self {
-        Self { deques: [Deque::new_lifo(), Deque::new_lifo()] }
+        Self { deques: [Deque::new_lifo(), Deque::new_lifo()], jobs: Deque::new_lifo() }
+    }
+
+    #[inline]
+    pub(crate) fn push_job(&self, job: Arc<dyn Job>) {
+        self.jobs.push(job);
+    }
+
+    #[inline]
+    pub(crate) fn pop_job(&self) -> Option<Arc<dyn Job>> {
+        self.jobs.pop()
     }
 
     pub(crate) fn push(&self, class: Class, index: u32) {
@@ -152,10 +168,12 @@ impl Queues {
                 inboxes: [Injector::new(), Injector::new()],
                 pinned: [Injector::new(), Injector::new()],
                 pinned_by_rank: RankedQueue::new(),
+                jobs: deques.jobs.stealer(),
             })
         };
         Self {
             shared: [Injector::new(), Injector::new()],
+            shared_jobs: Injector::new(),
             workers: own.iter().map(worker).collect(),
             ranked: RankedQueue::new(),
             groups: RwLock::default(),
@@ -166,6 +184,10 @@ impl Queues {
 
     pub(crate) fn push_shared(&self, class: Class, index: u32) {
         self.shared[class as usize].push(index);
+    }
+
+    pub(crate) fn push_shared_job(&self, job: Arc<dyn Job>) {
+        self.shared_jobs.push(job);
     }
 
     pub(crate) fn push_inbox(&self, worker: usize, class: Class, index: u32) {
@@ -211,24 +233,35 @@ impl Queues {
         if index < self.groups.read().len() { Ok(index) } else { Err(RealmError::UnknownGroup(group)) }
     }
 
-    /// Takes the operation that this worker should run next, from its own queues or from another's. `random` chooses
-    /// the first victim.
-    pub(crate) fn find(&self, worker: usize, own: &OwnDeques, others_turn: bool, random: u32) -> Option<u32> {
+    /// Takes what this worker should run next, from its own queues or from another's. `random` chooses the first victim.
+    pub(crate) fn find(&self, worker: usize, own: &OwnDeques, others_turn: bool, random: u32) -> Option<Found> {
         self.find_here(worker, own, others_turn)
-            .or_else(|| self.steal(worker, own, random))
-            .or_else(|| self.take_ranked(worker, Rank::NOTHING))
+            .or_else(|| self.steal(worker, own, random).map(Found::Operation))
+            .or_else(|| self.steal_job(worker, own, random).map(Found::Job))
+            .or_else(|| self.take_ranked(worker, Rank::NOTHING).map(Found::Operation))
     }
 
     /// [`find`](Self::find) without stealing, and without what has a negative priority. `others_turn` puts what the
-    /// worker was handed by others before its own tasks.
-    pub(crate) fn find_here(&self, worker: usize, own: &OwnDeques, others_turn: bool) -> Option<u32> {
-        if others_turn && let Some(index) = self.take_handed(worker, own, Class::Task) {
-            return Some(index);
+    /// worker was handed by others before its own tasks, and these before its jobs.
+    pub(crate) fn find_here(&self, worker: usize, own: &OwnDeques, others_turn: bool) -> Option<Found> {
+        if others_turn && let Some(found) = self.find_of_others(worker, own) {
+            return Some(found);
         }
         self.take_ranked(worker, Rank::RUNTIME)
             .or_else(|| self.take_of_class(worker, own, Class::Runtime))
             .or_else(|| self.take_ranked(worker, Rank::TASK))
-            .or_else(|| self.take_of_class(worker, own, Class::Task))
+            .map(Found::Operation)
+            .or_else(|| own.pop_job().map(Found::Job))
+            .or_else(|| self.take_of_class(worker, own, Class::Task).map(Found::Operation))
+            .or_else(|| take_batch(&self.shared_jobs, &own.jobs).map(Found::Job))
+    }
+
+    /// What a worker that always has something of its own would not come to.
+    fn find_of_others(&self, worker: usize, own: &OwnDeques) -> Option<Found> {
+        self.take_handed(worker, own, Class::Task)
+            .or_else(|| own.deques[Class::Task as usize].pop())
+            .map(Found::Operation)
+            .or_else(|| take_batch(&self.shared_jobs, &own.jobs).map(Found::Job))
     }
 
     /// From a ranked queue that this worker serves, if the first item's rank is at least `least`.
@@ -284,6 +317,13 @@ impl Queues {
         None
     }
 
+    fn steal_job(&self, worker: usize, own: &OwnDeques, random: u32) -> Option<Arc<dyn Job>> {
+        let count = self.workers.len();
+        let first = random as usize % count;
+        let mut victims = (first..count).chain(0..first).filter(|&victim| victim != worker);
+        victims.find_map(|victim| retry(|| self.workers[victim].jobs.steal_batch_and_pop(&own.jobs)))
+    }
+
     /// Whether there is work of the runtime that this worker should do before anything else.
     #[inline]
     pub(crate) fn has_runtime_work_for(&self, worker: usize, own: &OwnDeques) -> bool {
@@ -305,9 +345,11 @@ impl Queues {
     /// Whether there is anything that any worker may run.
     pub(crate) fn has_work_for_anyone(&self) -> bool {
         self.shared.iter().any(|queue| !queue.is_empty())
+            || !self.shared_jobs.is_empty()
             || !self.ranked.is_empty()
             || self.workers.iter().any(|worker| {
-                worker.deques.iter().any(|deque| !deque.is_empty())
+                !worker.jobs.is_empty()
+                    || worker.deques.iter().any(|deque| !deque.is_empty())
                     || worker.inboxes.iter().any(|inbox| !inbox.is_empty())
             })
     }
@@ -333,14 +375,14 @@ fn take_one(queue: &Injector<u32>) -> Option<u32> {
     if queue.is_empty() { None } else { retry(|| queue.steal()) }
 }
 
-fn take_batch(queue: &Injector<u32>, deque: &Deque<u32>) -> Option<u32> {
+fn take_batch<T>(queue: &Injector<T>, deque: &Deque<T>) -> Option<T> {
     if queue.is_empty() { None } else { retry(|| queue.steal_batch_and_pop(deque)) }
 }
 
-fn retry(mut steal: impl FnMut() -> Steal<u32>) -> Option<u32> {
+fn retry<T>(mut steal: impl FnMut() -> Steal<T>) -> Option<T> {
     loop {
         match steal() {
-            Steal::Success(index) => return Some(index),
+            Steal::Success(taken) => return Some(taken),
             Steal::Empty => return None,
             Steal::Retry => std::hint::spin_loop(),
         }

@@ -1,0 +1,215 @@
+//! Jobs: where they are queued, who runs them, and in what order.
+
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+
+use maniple_realm::operation::with_context;
+use maniple_realm::{Job, Realm, Spawn, WorkerContext};
+
+fn realm(workers: usize) -> Realm {
+    Realm::builder().workers(workers).build().unwrap()
+}
+
+/// A job that calls a function, as often as it is run.
+struct Calls<F>(F);
+
+impl<F: Fn(&Arc<dyn Job>, &WorkerContext<'_>) + Send + Sync + 'static> Job for Calls<F> {
+    fn run(self: Arc<Self>, context: &WorkerContext<'_>) {
+        let this: Arc<dyn Job> = self.clone();
+        (self.0)(&this, context);
+    }
+}
+
+fn job(call: impl Fn() + Send + Sync + 'static) -> Arc<dyn Job> {
+    Arc::new(Calls(move |_: &Arc<dyn Job>, _: &WorkerContext<'_>| call()))
+}
+
+/// Runs `body` on the realm's only worker, with a handle to queue jobs that call the names that it is given, and gives the names in the order in
+/// which they were called.
+fn order_of(body: impl FnOnce(&WorkerContext<'_>, &dyn Fn(&'static str)) + Send + 'static) -> Vec<&'static str> {
+    let realm = realm(1);
+    let (sender, called) = mpsc::channel();
+    let done = realm.spawn(
+        Spawn::ANYWHERE,
+        with_context(move |context| {
+            let realm = context.realm();
+            let queue = |name| {
+                let sender = sender.clone();
+                realm.queue_job(job(move || sender.send(name).unwrap()));
+            };
+            body(context, &queue);
+        }),
+    );
+    realm.wait(done).unwrap();
+    let order = called.iter().collect();
+    drop(realm);
+    order
+}
+
+#[test]
+fn a_job_from_outside_is_run_by_a_sleeping_worker() {
+    for workers in 1..4 {
+        let realm = realm(workers);
+        for round in 0..100 {
+            let (sender, ran) = mpsc::channel();
+            realm.queue_job(job(move || sender.send(round).unwrap()));
+            assert_eq!(ran.recv(), Ok(round));
+        }
+    }
+}
+
+#[test]
+fn a_worker_runs_its_last_job_first() {
+    let order = order_of(|_, queue| ["first", "second", "third"].into_iter().for_each(queue));
+    assert_eq!(order, ["third", "second", "first"]);
+}
+
+#[test]
+fn what_the_end_of_a_job_makes_ready_first_is_run_next() {
+    let order = order_of(|context, queue| {
+        queue("before");
+        context.settle(|| {
+            queue("next");
+            queue("later");
+        });
+    });
+    assert_eq!(order, ["next", "later", "before"]);
+}
+
+#[test]
+fn jobs_of_a_worker_that_is_busy_are_stolen() {
+    let realm = realm(2);
+    let (sender, ran) = mpsc::channel();
+    let done = realm.spawn(
+        Spawn::ANYWHERE,
+        with_context(move |context| {
+            let mine = context.worker();
+            for _ in 0..3 {
+                let sender = sender.clone();
+                let tell = move |_: &Arc<dyn Job>, context: &WorkerContext<'_>| sender.send(context.worker()).unwrap();
+                context.realm().queue_job(Arc::new(Calls(tell)));
+            }
+            // This worker runs nothing else until all have been run.
+            let others = ran.iter().take(3).filter(|&worker| worker != mine).count();
+            assert_eq!(others, 3);
+        }),
+    );
+    realm.wait(done).unwrap();
+}
+
+#[test]
+fn a_job_that_is_queued_again_and_again_lets_others_have_their_turn() {
+    for in_settling in [false, true] {
+        let realm = realm(1);
+        let go_on = Arc::new(AtomicBool::new(true));
+        let forever = Arc::clone(&go_on);
+        realm.queue_job(Arc::new(Calls(move |this: &Arc<dyn Job>, context: &WorkerContext<'_>| {
+            if forever.load(Ordering::Relaxed) {
+                let again = || context.realm().queue_job(Arc::clone(this));
+                if in_settling { context.settle(again) } else { again() }
+            }
+        })));
+        // From outside, and from the worker itself.
+        let realm = Arc::new(realm);
+        let inner = Arc::clone(&realm);
+        let (sender, own) = mpsc::channel();
+        let handed = realm.spawn(Spawn::ANYWHERE, move || sender.send(inner.spawn(Spawn::ANYWHERE, || ())).unwrap());
+        realm.wait(handed).unwrap();
+        realm.wait(own.recv().unwrap()).unwrap();
+        let (sender, job_from_outside) = mpsc::channel();
+        realm.queue_job(job(move || sender.send(()).unwrap()));
+        job_from_outside.recv().unwrap();
+        go_on.store(false, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_worker_that_waits_runs_jobs() {
+    let realm = realm(1);
+    let event = realm.user_event();
+    let done = realm.spawn(
+        Spawn::ANYWHERE,
+        with_context(move |context| {
+            let inner = context.realm().clone();
+            context.realm().queue_job(job(move || inner.try_trigger(event).unwrap()));
+            context.realm().wait(event.event()).unwrap();
+        }),
+    );
+    realm.wait(done).unwrap();
+}
+
+#[test]
+fn a_condition_that_a_job_changes_is_looked_at_again() {
+    let realm = realm(2);
+    let changed = Arc::new(AtomicBool::new(false));
+    let condition = Arc::clone(&changed);
+    let (sender, helping) = mpsc::channel();
+    let done = realm.spawn(
+        Spawn::ANYWHERE,
+        with_context(move |context| {
+            sender.send(()).unwrap();
+            assert!(context.realm().help_while(|| !condition.load(Ordering::Relaxed)));
+        }),
+    );
+    helping.recv().unwrap();
+    realm.queue_job(job(move || changed.store(true, Ordering::Relaxed)));
+    realm.wait(done).unwrap();
+}
+
+#[test]
+fn jobs_that_queue_jobs_are_all_run_once_by_any_number_of_workers() {
+    fn spread(depth: u32, ran: Arc<AtomicUsize>) -> Arc<dyn Job> {
+        Arc::new(Calls(move |_: &Arc<dyn Job>, context: &WorkerContext<'_>| {
+            ran.fetch_add(1, Ordering::Relaxed);
+            for _ in 0..if depth > 0 { 3 } else { 0 } {
+                context.realm().queue_job(spread(depth - 1, Arc::clone(&ran)));
+            }
+        }))
+    }
+    for workers in [1, 2, 5] {
+        let realm = realm(workers);
+        let ran = Arc::new(AtomicUsize::new(0));
+        realm.queue_job(spread(8, Arc::clone(&ran)));
+        let expected = (3_usize.pow(9) - 1) / 2;
+        realm.help_while(|| ran.load(Ordering::Relaxed) < expected);
+        drop(realm);
+        assert_eq!(ran.load(Ordering::Relaxed), expected);
+    }
+}
+
+#[test]
+fn jobs_that_were_not_run_are_dropped_when_the_realm_ends() {
+    struct Dropped(Arc<Mutex<usize>>);
+    impl Job for Dropped {
+        fn run(self: Arc<Self>, _: &WorkerContext<'_>) {}
+    }
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            *self.0.lock().unwrap() += 1;
+        }
+    }
+    let realm = realm(1);
+    let dropped = Arc::new(Mutex::new(0));
+    let (sender, running) = mpsc::channel();
+    let (ending, ended) = mpsc::channel::<()>();
+    let counted = Arc::clone(&dropped);
+    realm.spawn(
+        Spawn::ANYWHERE,
+        with_context(move |context| {
+            sender.send(()).unwrap();
+            // The last handle goes while this runs.
+            assert!(ended.recv().is_err());
+            while !context.realm().has_triggered(context.realm().spawn(Spawn::ANYWHERE, || ())) {
+                context.realm().queue_job(Arc::new(Dropped(Arc::clone(&counted))));
+            }
+        }),
+    );
+    running.recv().unwrap();
+    realm.queue_job(Arc::new(Dropped(Arc::clone(&dropped))));
+    drop(ending);
+    drop(realm);
+    assert_eq!(Arc::strong_count(&dropped), 1);
+    assert!(*dropped.lock().unwrap() > 0);
+}
