@@ -39,6 +39,9 @@ pub mod concepts {}
 #[doc = include_str!("src/mapper.md")]
 pub mod mapper {}
 
+#[doc = include_str!("src/traces.md")]
+pub mod traces {}
+
 #[doc = include_str!("src/looking.md")]
 pub mod looking {}
 
