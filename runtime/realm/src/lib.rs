@@ -20,7 +20,7 @@
 //! * [`reduction`], [`transfer`]: folding values; copies, fills, gathers and scatters between instances.
 //!
 //! The protocols (event words, sleeping workers, barriers, reservations, shutdown) are told, with their races and why
-//! each is won, in the crate's `README.md`; `tests/loom.rs` checks them.
+//! each is won, in the crate's `README.md`; `tests/loom` checks them.
 //!
 //! # A program
 //!

@@ -1,7 +1,7 @@
 //! The atomics, locks and parking that the lock-free protocols are written against.
 //!
 //! [`crate::event`]'s words, the workers' sleep and the reservations' lock word name these through `crate::sync` alone.
-//! `tests/loom.rs` compiles the very same files with a `sync` module made of loom's types, so the model checker sees
+//! `tests/loom` compiles the very same files with a `sync` module made of loom's types, so the model checker sees
 //! the code that ships, and the crate itself needs no conditional compilation.
 
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};

@@ -1,6 +1,6 @@
 //! The counting of a barrier: arrivals and alterations in, completed phases out, in order.
 //!
-//! The file knows nothing of events, so that loom can check it alone (`tests/loom.rs`). The protocol is told in the
+//! The file knows nothing of events, so that loom can check it alone (`tests/loom`). The protocol is told in the
 //! crate's `README.md`.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,6 +1,6 @@
 //! The two atomic words on which all synchronisation rests: [`EventWord`] and [`Preconditions`].
 //!
-//! The file knows nothing of slots, threads or bodies, so that loom can check it alone (`tests/loom.rs`). The protocol
+//! The file knows nothing of slots, threads or bodies, so that loom can check it alone (`tests/loom`). The protocol
 //! is told in the crate's `README.md`.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};

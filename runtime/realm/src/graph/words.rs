@@ -1,6 +1,6 @@
 //! The words that decide when a node of a graph may run, and who runs it. The protocol is told in the folder's `README.md`.
 //!
-//! The file knows nothing of graphs, so that loom can check it alone (`tests/loom.rs`).
+//! The file knows nothing of graphs, so that loom can check it alone (`tests/loom`).
 
 use crate::sync::{AtomicU64, Ordering};
 

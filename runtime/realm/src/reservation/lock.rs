@@ -1,6 +1,6 @@
 //! The state of a reservation: one word while there is no contention, a queue beside it when there is.
 //!
-//! The file knows nothing of events, so that loom can check it alone (`tests/loom.rs`). The protocol is told in the
+//! The file knows nothing of events, so that loom can check it alone (`tests/loom`). The protocol is told in the
 //! crate's `README.md`.
 
 use std::collections::VecDeque;

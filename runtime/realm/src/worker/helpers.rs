@@ -1,7 +1,7 @@
 //! How workers that help while a condition holds learn that it may have changed. The protocol is told in the crate's
 //! `README.md`.
 //!
-//! The file knows nothing of conditions or sleep, so that loom can check it alone (`tests/loom.rs`).
+//! The file knows nothing of conditions or sleep, so that loom can check it alone (`tests/loom`).
 
 use crossbeam_utils::CachePadded;
 

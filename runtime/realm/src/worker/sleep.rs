@@ -1,6 +1,6 @@
 //! When workers sleep and who wakes them. The protocol is told in the crate's `README.md`.
 //!
-//! The file knows nothing of queues, so that loom can check it alone (`tests/loom.rs`).
+//! The file knows nothing of queues, so that loom can check it alone (`tests/loom`).
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Parker, fence};
 

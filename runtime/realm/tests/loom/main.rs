@@ -23,60 +23,21 @@ use sleep::Sleep;
 use sync::{AtomicU32, Ordering};
 use word::{EventWord, Phase, Preconditions};
 
-#[path = "../src/worker/helpers.rs"]
+#[path = "../../src/worker/helpers.rs"]
 mod helpers;
-#[path = "../src/reservation/lock.rs"]
+#[path = "../../src/reservation/lock.rs"]
 mod lock;
-#[path = "../src/barrier/phases.rs"]
+#[path = "../../src/barrier/phases.rs"]
 mod phases;
-#[path = "../src/worker/sleep.rs"]
+#[path = "../../src/worker/sleep.rs"]
 mod sleep;
-#[path = "../src/event/word.rs"]
+#[path = "../../src/event/word.rs"]
 mod word;
+#[path = "../../src/graph/words.rs"]
+mod words;
 
-/// What the files import as `crate::sync`: loom's in place of the real ones.
-mod sync {
-    pub(crate) use loom::sync::MutexGuard;
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-
-    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
-
-    impl<T> Mutex<T> {
-        pub(crate) fn new(value: T) -> Self {
-            Self(loom::sync::Mutex::new(value))
-        }
-
-        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            self.0.lock().unwrap()
-        }
-    }
-
-    pub(crate) struct Parker {
-        token: loom::sync::Mutex<bool>,
-        given: loom::sync::Condvar,
-    }
-
-    impl Default for Parker {
-        fn default() -> Self {
-            Self { token: loom::sync::Mutex::new(false), given: loom::sync::Condvar::new() }
-        }
-    }
-
-    impl Parker {
-        pub(crate) fn park(&self) {
-            let mut token = self.token.lock().unwrap();
-            while !*token {
-                token = self.given.wait(token).unwrap();
-            }
-            *token = false;
-        }
-
-        pub(crate) fn unpark(&self) {
-            *self.token.lock().unwrap() = true;
-            self.given.notify_one();
-        }
-    }
-}
+mod graphs;
+mod sync;
 
 fn model(check: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();

@@ -1,0 +1,42 @@
+//! What the files import as `crate::sync`: loom's in place of the real ones.
+
+pub(crate) use loom::sync::MutexGuard;
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap()
+    }
+}
+
+pub(crate) struct Parker {
+    token: loom::sync::Mutex<bool>,
+    given: loom::sync::Condvar,
+}
+
+impl Default for Parker {
+    fn default() -> Self {
+        Self { token: loom::sync::Mutex::new(false), given: loom::sync::Condvar::new() }
+    }
+}
+
+impl Parker {
+    pub(crate) fn park(&self) {
+        let mut token = self.token.lock().unwrap();
+        while !*token {
+            token = self.given.wait(token).unwrap();
+        }
+        *token = false;
+    }
+
+    pub(crate) fn unpark(&self) {
+        *self.token.lock().unwrap() = true;
+        self.given.notify_one();
+    }
+}
