@@ -61,7 +61,7 @@ pub(crate) struct Bound {
 pub(crate) struct Created {
     state: Arc<RegionState>,
     /// What was known of its field space when it was last used: whether ids of fields mean something else by now.
-    reuses: u64,
+    changes: u64,
     generations: FxHashMap<FieldId, u32>,
 }
 
@@ -243,7 +243,7 @@ impl ContextState {
         self.core.register(&state);
         let fields = region.fields();
         let generations = fields.fields().iter().map(|field| (field, fields.generation(field))).collect();
-        let created = Created { state, reuses: fields.reuses(), generations };
+        let created = Created { state, changes: fields.changes(), generations };
         self.created.lock().insert(region.tree().id(), created);
     }
 
@@ -253,9 +253,7 @@ impl ContextState {
     }
 
     pub(crate) fn adopt(&self, created: FxHashMap<TreeId, Created>) {
-        if !created.is_empty() {
-            self.created.lock().extend(created);
-        }
+        self.created.lock().extend(created);
     }
 
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
@@ -338,10 +336,10 @@ impl ContextState {
         let known = created.get_mut(&region.tree().id())?;
         let state = Arc::clone(&known.state);
         let fields = region.fields();
-        if known.reuses == fields.reuses() {
+        if known.changes == fields.changes() {
             return Some(state);
         }
-        known.reuses = fields.reuses();
+        known.changes = fields.changes();
         let generations = &mut known.generations;
         let is_new = |field: &FieldId| {
             let generation = fields.generation(*field);
@@ -449,6 +447,11 @@ impl ContextState {
     /// Counts one more operation, and locks the stream for it.
     fn enter(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
         self.throttle();
+        self.enter_at_once()
+    }
+
+    /// As [`enter`](Self::enter), however many operations are in flight.
+    fn enter_at_once(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
         // Counted first: who closes the stream and then waits for what was counted misses nobody.
         self.operation_begins();
         if self.in_flight.is_closed() {
@@ -538,7 +541,8 @@ impl ContextState {
         completion: UserEvent,
         body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
     ) -> Option<Arc<Operation>> {
-        let mut stream = self.enter().ok()?;
+        // Without a limit: the launch that begins the session counts already, and would wait for itself.
+        let mut stream = self.enter_at_once().ok()?;
         if stream.inline.in_use() > 0 {
             drop(stream);
             self.operation_retired();

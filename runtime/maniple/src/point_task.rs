@@ -231,7 +231,12 @@ async fn run_in_context(task: PointTask, ready: &[Event]) -> Result<Value> {
     // Even of a task that failed: what it did launch and change is brought home.
     let home = bring_home(&context, task.operation.recorded);
     let moved = core.realm().event_future(home).await;
-    parent.adopt(context.take_created());
+    let created = context.take_created();
+    if !created.is_empty() {
+        // Where they were used last need not be known of them, if that was in a replay: but all of it has ended.
+        core.record_return(context.recorded, parent.recorded);
+        parent.adopt(created);
+    }
     match (value, moved) {
         (Ok(value), Ok(())) => Ok(value),
         (Ok(_), Err(fault)) => Err(task.state.blame_fault(&fault, point)),

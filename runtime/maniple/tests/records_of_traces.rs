@@ -337,3 +337,23 @@ fn tasks_with_traces_of_their_own_are_proved_right() {
         Ok(())
     });
 }
+
+#[task]
+async fn make(cx: &Context) -> Result<Region<Cell>> {
+    let cells = cx.region::<Cell>(40)?;
+    cx.fill(&cells, Cell::old, 1)?;
+    for _ in 0..10 {
+        cx.trace("double", |cx| cx.launch(double(&cells)));
+    }
+    Ok(cells)
+}
+
+#[test]
+fn what_a_task_leaves_to_its_parent_after_replays_is_used_after_them() {
+    prove(5, async |cx, _| {
+        let cells = cx.launch(make()).await?;
+        assert_eq!(cx.map_read(&cells, Cell::old).await?.to_vec(), [1024 % 1009; 40]);
+        cx.launch(look(&cells));
+        Ok(())
+    });
+}

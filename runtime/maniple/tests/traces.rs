@@ -229,10 +229,60 @@ fn identity(value: i64) -> i64 {
 
 #[test]
 fn a_window_of_one_launch_is_enough_for_a_trace_of_several() {
-    let runtime = Runtime::builder().workers(2).window(1).build().expect("there are threads");
-    let (values, _) = run(&runtime, 30, 1000, Marks::Named);
-    assert_eq!(values, expected(30));
-    assert!(runtime.statistics().replays > 0);
+    for (marks, steps) in [(Marks::Named, 30), (Marks::None, 100)] {
+        let runtime = Runtime::builder().workers(2).window(1).build().expect("there are threads");
+        let (values, _) = run(&runtime, steps, 1000, marks);
+        assert_eq!(values, expected(steps), "{marks:?}");
+        assert!(runtime.statistics().replays > 0, "{marks:?}");
+    }
+}
+
+#[task(leaf)]
+fn look(#[reads(old)] cells: Piece<Cell>, fails: bool) -> Result<i64> {
+    if fails { Err(Error::application("seen enough")) } else { Ok(cells.old[0]) }
+}
+
+#[test]
+fn a_task_that_only_looked_and_failed_in_a_replay_fails_nothing_in_later_ones() {
+    let runtime = Runtime::builder().workers(2).build().expect("there are threads");
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(CELLS as usize)?;
+        cx.fill(&cells, Cell::old, 7)?;
+        let looks: Vec<_> = (0..20).map(|step| cx.trace("look", |cx| cx.launch(look(&cells, step == 9)))).collect();
+        let mut failed = Vec::new();
+        for (step, seen) in looks.into_iter().enumerate() {
+            if seen.await.is_err() {
+                failed.push(step);
+            }
+        }
+        Ok(failed)
+    });
+    assert_eq!(outcome.expect("the failure was seen"), [9]);
+    assert!(runtime.statistics().replays > 10, "{:?}", runtime.statistics());
+}
+
+#[test]
+fn a_launch_that_is_refused_in_a_trace_has_not_seen_how_its_arguments_ended() {
+    for traced in [false, true] {
+        let runtime = Runtime::builder().workers(2).build().expect("there are threads");
+        let outcome = runtime.run(async |cx| {
+            let cells = cx.region::<Cell>(CELLS as usize)?;
+            let tiles = cells.blocks([8])?;
+            cx.destroy_partition(&tiles)?;
+            let factor = cx.launch(fail());
+            let body = |cx: &Context| cx.index_launch(tiles.colors(), scale(&tiles, &factor));
+            let refused = if traced { cx.trace("step", body) } else { body(cx) };
+            assert!(refused.await.expect_err("the partition is gone").to_string().contains("destroyed"));
+            Ok(())
+        });
+        let error = outcome.expect_err("nobody has seen that the first task failed");
+        assert!(error.to_string().contains("no factor today"), "traced: {traced}: {error}");
+    }
+}
+
+#[task(leaf)]
+fn fail() -> Result<i64> {
+    Err(Error::application("no factor today"))
 }
 
 #[test]

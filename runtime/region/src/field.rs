@@ -91,8 +91,8 @@ pub struct FieldSpace {
     id: u64,
     max_fields: usize,
     slots: RwLock<Vec<Slot>>,
-    /// How often the id of a freed field has been given to a new one.
-    reuses: AtomicU64,
+    /// How often a field was freed, or its id given to a new one.
+    changes: AtomicU64,
     destroyed: AtomicBool,
 }
 
@@ -113,7 +113,7 @@ impl Slot {
 
 impl FieldSpace {
     pub(crate) fn new(id: u64, max_fields: usize) -> Self {
-        Self { id, max_fields, slots: RwLock::default(), reuses: AtomicU64::new(0), destroyed: AtomicBool::new(false) }
+        Self { id, max_fields, slots: RwLock::default(), changes: AtomicU64::new(0), destroyed: AtomicBool::new(false) }
     }
 
     /// The number that tells this field space from all others of its forest.
@@ -145,7 +145,7 @@ impl FieldSpace {
             return Ok(FieldId((slots.len() - 1) as u32));
         };
         slots[free] = Slot { field, is_free: false, generation: slots[free].generation + 1 };
-        self.reuses.fetch_add(1, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::Release);
         Ok(FieldId(free as u32))
     }
 
@@ -158,6 +158,7 @@ impl FieldSpace {
         match slots.get_mut(field.0 as usize) {
             Some(slot) if !slot.is_free => {
                 slot.is_free = true;
+                self.changes.fetch_add(1, Ordering::Release);
                 Ok(())
             }
             _ => Err(RegionError::NoSuchField { field }),
@@ -213,10 +214,10 @@ impl FieldSpace {
         present.map(|(index, _)| FieldId(index as u32)).collect()
     }
 
-    /// How often the id of a freed field has been given to a new one: unless this has changed, all ids mean what they meant.
+    /// How often a field was freed, or its id given to a new one: unless this has changed, all ids mean what they meant.
     #[must_use]
-    pub fn reuses(&self) -> u64 {
-        self.reuses.load(Ordering::Acquire)
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     /// How many fields have had an id before the one that has it now.
@@ -265,7 +266,7 @@ mod tests {
         assert_eq!(space.find("a"), None);
         let c = space.allocate("c", FieldType::of::<f32>()).unwrap();
         assert_eq!((c, space.get(c).unwrap().name), (a, "c".to_owned()));
-        assert_eq!((space.reuses(), space.generation(c)), (1, 1));
+        assert_eq!((space.changes(), space.generation(c)), (2, 1));
         assert_eq!(space.fields().iter().count(), 2);
     }
 

@@ -33,8 +33,8 @@ pub(crate) struct LaunchSite {
     pub(crate) tag: u64,
     /// See [`Launching::token`].
     pub(crate) token: u64,
-    /// For each requirement, how often ids of fields had been given to new ones.
-    reuses: Vec<u64>,
+    /// For each requirement, how often fields had been freed, or their ids given to new ones.
+    changes: Vec<u64>,
     /// What mappers have decided.
     pub(crate) decisions: Decisions,
 }
@@ -63,7 +63,7 @@ impl LaunchSite {
     pub(crate) fn new(launching: &Launching<'_>, bounds: Vec<Bound>, sharing: Sharing) -> Self {
         Self {
             definition: Arc::clone(launching.launcher.definition()),
-            reuses: bounds.iter().map(|bound| reuses(&bound.requirement)).collect(),
+            changes: bounds.iter().map(|bound| changes(&bound.requirement)).collect(),
             bounds,
             sharing,
             domain: launching.domain,
@@ -94,9 +94,9 @@ impl LaunchSite {
     #[inline]
     pub(crate) fn is_same_and_allowed(&self, launching: &Launching<'_>) -> bool {
         let is_there = |(bound, &before): (&Bound, &u64)| {
-            before == reuses(&bound.requirement) && is_still_there(&bound.requirement, &self.domain)
+            before == changes(&bound.requirement) && is_still_there(&bound.requirement, &self.domain)
         };
-        self.is_same(launching) && self.bounds.iter().zip(&self.reuses).all(is_there)
+        self.is_same(launching) && self.bounds.iter().zip(&self.changes).all(is_there)
     }
 
     #[inline]
@@ -117,7 +117,7 @@ impl LaunchSite {
             && self.bounds.len() == other.bounds.len()
             && self.bounds.iter().zip(&other.bounds).all(|(one, other)| one.requirement == other.requirement)
             && (self.domain, self.index_launch, self.tag) == (other.domain, other.index_launch, other.tag)
-            && self.reuses == other.reuses
+            && self.changes == other.changes
     }
 
     /// A point as messages show it.
@@ -136,6 +136,6 @@ impl LaunchSite {
     }
 }
 
-fn reuses(requirement: &Requirement) -> u64 {
-    requirement.target.tree().fields().reuses()
+fn changes(requirement: &Requirement) -> u64 {
+    requirement.target.tree().fields().changes()
 }

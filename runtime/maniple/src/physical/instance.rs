@@ -11,6 +11,7 @@ use maniple_realm::machine::MemoryId;
 use maniple_realm::{After, Event, Realm};
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape};
 use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::recorder::Recorder;
@@ -145,8 +146,10 @@ impl PhysicalInstance {
         let mut leftovers = self.leftovers.lock();
         leftovers.events.extend(events);
         let is_recorded = self.recorder.is_some() || self.recordings.are_under_way();
-        if leftovers.events.len() > leftovers.sweep_at && !is_recorded {
-            leftovers.events.retain(|&event| !self.realm.has_triggered(event));
+        if leftovers.events.len() > leftovers.sweep_at {
+            // What is left behind is taken up by every set that uses the instance next, and left behind by each of them again.
+            let mut seen = FxHashSet::default();
+            leftovers.events.retain(|&event| (is_recorded || !self.realm.has_triggered(event)) && seen.insert(event));
             leftovers.sweep_at = 32.max(2 * leftovers.events.len());
         }
     }

@@ -113,6 +113,12 @@ impl Recorder {
         recording.standstills.insert(task, standstill);
     }
 
+    /// Records that a task has ended, with all that it issued, before its parent issues anything that uses what it leaves behind.
+    pub(crate) fn return_to(&self, parent: OperationNumber, task: OperationNumber) {
+        let end = self.0.lock().end_of(task);
+        self.stand_still(parent, vec![end]);
+    }
+
     /// What all comes after that a task issues now: its beginning, or its latest standstill.
     pub(crate) fn issued_after(&self, task: OperationNumber) -> OperationNumber {
         self.0.lock().issued_after(task)
@@ -360,6 +366,13 @@ impl RuntimeCore {
     ) -> Option<LaunchNumber> {
         let (recorder, parent) = (self.recorder.as_ref()?, parent?);
         Some(recorder.launch(launch(parent), completion))
+    }
+
+    /// Records that a task leaves to its parent what it has made.
+    pub(crate) fn record_return(&self, task: Option<OperationNumber>, parent: Option<OperationNumber>) {
+        if let (Some(recorder), Some(parent), Some(task)) = (&self.recorder, parent, task) {
+            recorder.return_to(parent, task);
+        }
     }
 
     /// Records that what a task launches is no longer traced, as it was since this launch.

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use maniple_realm::{After, Class, Event, Fault, Spawn};
+use maniple_realm::{After, Class, Event, Spawn};
 use maniple_record::LaunchNumber;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -185,30 +185,32 @@ impl Session {
     /// is all.
     fn line_up(&mut self, launching: &mut Launching<'_>) -> Arc<Results> {
         let context = Arc::clone(&self.context);
-        let completion = context.core.realm().user_event();
+        let realm = context.core.realm();
         let mut renewed = Vec::new();
         let site = context.site(launching, &mut |zero| renewed.push(zero));
         let (launcher, domain) = (launching.launcher.take(), launching.domain);
-        let (origin, sources) = (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
-        let results = Results::new(context.core.realm(), origin, domain, completion.event(), sources.collect());
-        results.recorded_by(context.core.recorder.as_ref());
+        let origin = Origin::Task(Arc::clone(launcher.definition()));
         // Also if the launch is refused: the next one will not be told.
         renewed.into_iter().for_each(|zero| self.arrive(Arrival::Zero(Box::new(context.zeroing(zero)))));
         match site {
             Ok(site) => {
-                let results = Arc::clone(&results);
+                let (completion, sources) = (realm.user_event(), launcher.sources().iter().cloned());
+                let results = Results::new(realm, origin, domain, completion.event(), sources.collect());
+                results.recorded_by(context.core.recorder.as_ref());
                 let launch = |parent| site.recorded(parent);
                 let recorded = context.core.record_launch(context.recorded, completion.event(), launch);
-                let staged = Staged { site, launcher, results, completion, recorded };
+                let staged = Staged { site, launcher, results: Arc::clone(&results), completion, recorded };
                 self.arrive(Arrival::Launch(Box::new(staged)));
+                results
             }
             Err(error) => {
+                // It has not taken any results: who sees it fail has not seen how they ended.
+                let results = Results::failed(realm, origin, domain, &error);
                 context.watch(&results);
-                context.core.realm().poison(completion, Arc::<Fault>::from(error));
                 context.operation_retired();
+                results
             }
         }
-        results
     }
 
     /// The token of a launch, if it is the one that a replay expects.
