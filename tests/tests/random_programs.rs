@@ -1,5 +1,5 @@
-//! Random programs equal the sequential oracle: 2,500 in all, under random mappers, machines, worker counts, windows and delays. The records of
-//! 500 of them prove that this was no luck.
+//! Random programs equal the sequential oracle: 3,500 in all, under random mappers, machines, worker counts, windows and delays. The records of
+//! 700 of them prove that this was no luck.
 //!
 //! The rest of the file is about whether that means anything: whether the programs have everything in them, whether they really ran in
 //! parallel and moved data, whether every kind of mistake would be noticed, and whether what is printed then is of use.
@@ -50,6 +50,13 @@ struct Evidence {
     reductions: u64,
     /// Times that a mapper was asked again, or a task waited, for want of memory.
     retries: u64,
+    /// Programs in which something was replayed.
+    replaying: u64,
+    recordings: u64,
+    replays: u64,
+    replays_given_up: u64,
+    /// Replays in programs in which tasks failed.
+    replays_beside_failures: u64,
 }
 
 impl Evidence {
@@ -65,6 +72,13 @@ impl Evidence {
         self.fills += statistics.fills;
         self.reductions += statistics.reductions;
         self.retries += statistics.mapping_retries;
+        self.replaying += u64::from(statistics.replays > 0);
+        self.recordings += statistics.recordings;
+        self.replays += statistics.replays;
+        self.replays_given_up += statistics.replays_given_up;
+        if counts.failures > 0 {
+            self.replays_beside_failures += statistics.replays;
+        }
     }
 }
 
@@ -128,6 +142,21 @@ fn what_survives_a_mapper_that_answers_nonsense_equals_the_oracle() {
     let done = equal_the_oracle(Family::Unsound);
     assert!(done.failures > 400, "nonsense must be refused: {done:?}");
     assert!(done.results > 3_000 && done.cells > 25_000, "sense must not: {done:?}");
+}
+
+#[test]
+fn loops_that_are_replayed_equal_the_oracle() {
+    let done = equal_the_oracle(Family::Looping);
+    assert!(done.replays > 1_000 && done.recordings > 500 && done.replays_given_up > 100, "{done:?}");
+    assert!(done.replaying > PROGRAMS / 4, "{done:?}");
+    assert_eq!(done.failures, 0, "nothing may fail: {done:?}");
+}
+
+#[test]
+fn what_depends_on_a_task_that_failed_in_a_replay_fails_and_everything_else_equals_the_oracle() {
+    let done = equal_the_oracle(Family::Stumbling);
+    assert!(done.failures > 1_000 && done.replays_beside_failures > 500, "{done:?}");
+    assert!(done.results > 5_000 && done.cells > 5_000, "some must not fail: {done:?}");
 }
 
 #[test]
@@ -228,6 +257,19 @@ const EVERYTHING: &[(&str, u64)] = &[
     ("future map reduced", 200),
     ("future map folded", 200),
     ("future of a future map", 200),
+    ("loop", 500),
+    ("loop in a nested task", 200),
+    ("loop of ten turns or more", 300),
+    ("loop without a trace", 100),
+    ("loop with a trace", 300),
+    ("loop with several traces", 100),
+    ("turn like the one before", 5000),
+    ("trace", 5000),
+    ("trace in a nested task", 1000),
+    ("result that nobody asks for any more", 5000),
+    ("mapper Steady", 500),
+    ("no tracing", 200),
+    ("automatic tracing", 1000),
     ("wait", 5000),
     ("wait in a nested task", 5000),
     ("refused: a piece sticks out", 10),
