@@ -36,8 +36,9 @@ impl Census {
             Some(Automatic::Off) => "tracing",
             Some(Automatic::On) => "automatic tracing",
         });
-        if let Ok((world, _)) = World::run(&program.body) {
-            self.block(&world, &program.body, 0);
+        match World::run(&program.body) {
+            Ok((world, _)) => self.block(&world, &program.body, 0),
+            Err(_) => self.one("no meaning"),
         }
     }
 

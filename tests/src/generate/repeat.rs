@@ -309,12 +309,23 @@ impl Generator {
         };
         (self.world, scope.context) = (world, context);
         if verdict == Verdict::Done {
-            scope.learn(&copy.action);
+            self.learn_copy(scope, &copy);
         } else {
             text.names = names;
             superseded.truncate(known);
         }
         block.0.push(copy);
+    }
+
+    /// Remembers the names that a statement has made, and those that statements inside it have made for the same task.
+    fn learn_copy(&self, scope: &mut Scope, copy: &Statement) {
+        if self.world.verdicts.get(&copy.id) != Some(&Verdict::Done) {
+            return;
+        }
+        scope.learn(&copy.action);
+        if !matches!(copy.action, Action::Launch(_)) {
+            copy.nested().iter().flat_map(|block| &block.0).for_each(|inside| self.learn_copy(scope, inside));
+        }
     }
 
     /// Now and then fills what failed tasks were to write, so that things can go on.
