@@ -410,18 +410,17 @@ impl TaskState {
             recorded,
         };
         let place = (target, mapping.priority);
+        if let (Issuing::Recorded(recorder), Body::Context(_)) = (placed.issuing, body) {
+            // Before it begins: one that is mapped virtually may be over, and the recording with it, by the time that it is issued.
+            recorder.recording.fail(Problem::LaunchesTasks);
+        }
         let event = match body {
             Body::Leaf(_) => LeafTask::issue(task, place, &start.and(&all_data)),
             Body::Context(_) => ContextTask::issue(task, place, start, &data),
         };
         self.context.core.record_end(recorded, event);
-        if let Issuing::Recorded(recorder) = placed.issuing {
-            match body {
-                Body::Context(_) => recorder.recording.fail(Problem::LaunchesTasks),
-                Body::Leaf(_) => {
-                    recorder.recording.add_point(recorder, mapped, &all_data, event, self.context.core.realm());
-                }
-            }
+        if let (Issuing::Recorded(recorder), Body::Leaf(_)) = (placed.issuing, body) {
+            recorder.recording.add_point(recorder, mapped, &all_data, event, self.context.core.realm());
         }
         placed.commit(states, chosen, event);
         if !chosen.is_virtual() {
