@@ -132,7 +132,10 @@ impl Results {
         self.producer.take();
         let mine = self.sources.get_mut();
         mine.clear();
-        mine.extend(sources.iter().cloned());
+        // Even to extend by nothing takes its time.
+        if !sources.is_empty() {
+            mine.extend(sources.iter().cloned());
+        }
     }
 
     fn name(&self) -> &str {
