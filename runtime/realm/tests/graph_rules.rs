@@ -282,7 +282,6 @@ proptest! {
 
 /// A graph of three stages of a node each, the third after the second, and its log.
 fn three_stages() -> (Realm, Arc<Log>, GraphRuns) {
-    let realm = Realm::builder().workers(2).build().unwrap();
     let node = |stage, after: &[u32]| NodeSpec {
         stage,
         home: maniple_realm::machine::ProcessorId(stage % 2),
@@ -290,8 +289,13 @@ fn three_stages() -> (Realm, Arc<Log>, GraphRuns) {
         after: after.iter().map(|&node| Edge { node, needs: true }).collect(),
         after_previous: Vec::new(),
     };
-    let spec = GraphSpec { stages: 3, nodes: vec![node(0, &[]), node(1, &[]), node(2, &[1])] };
-    let graph = Arc::new(Graph::new(&spec, realm.processors()));
+    started(&GraphSpec { stages: 3, nodes: vec![node(0, &[]), node(1, &[]), node(2, &[1])] })
+}
+
+/// A graph that has been started, and its log, which is done when a run has ended.
+fn started(spec: &GraphSpec) -> (Realm, Arc<Log>, GraphRuns) {
+    let realm = Realm::builder().workers(2).build().unwrap();
+    let graph = Arc::new(Graph::new(spec, realm.processors()));
     let done = realm.user_event();
     let log = Arc::new(Log {
         moments: AtomicU64::new(0),
@@ -316,6 +320,18 @@ fn a_stage_that_is_skipped_ends_without_running() {
     realm.wait(log.done.event()).unwrap();
     assert_eq!(log.fates.lock().iter().map(|(place, _)| place.node).collect::<Vec<_>>(), [0]);
     assert_eq!(log.stages.lock().iter().map(|(_, stage, _)| *stage).collect::<Vec<_>>(), [0]);
+}
+
+#[test]
+fn a_stage_may_be_opened_after_a_later_run_has_ended() {
+    // Stages without nodes end when they are opened.
+    let (_realm, log, runs) = started(&GraphSpec { stages: 2, nodes: Vec::new() });
+    runs.open(0, 0);
+    runs.open(1, 0);
+    runs.open(1, 1);
+    assert_eq!(*log.armed.lock(), [1], "nothing of it comes after the run before");
+    runs.open(0, 1);
+    assert_eq!(*log.armed.lock(), [1, 0]);
 }
 
 #[test]

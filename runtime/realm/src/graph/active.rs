@@ -106,6 +106,11 @@ impl Active {
         self.slot(run).armed.load(Ordering::Acquire) == run
     }
 
+    /// Whether the slot is or was armed for a run.
+    pub(super) fn was_armed(&self, run: u64) -> bool {
+        self.slot(run).armed.load(Ordering::Acquire) >= run
+    }
+
     /// Says why a stage fails that is about to be opened as spoilt.
     pub(super) fn blame_stage(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
         self.faults.lock().of_stages.insert((run, stage), Arc::clone(fault));

@@ -121,11 +121,12 @@ impl Realm {
 }
 
 impl GraphRuns {
-    /// Whether the stages of a run may be opened: the slots of it and of the next are armed. A run whose time has not come is armed when an
+    /// Whether the stages of a run may be opened: its slot is armed, and that of the next was. A run whose time has not come is armed when an
     /// earlier one ends ([`GraphWork::run_ended`]).
     #[must_use]
     pub fn is_armed(&self, run: u64) -> bool {
-        self.active.is_armed(run) && self.active.is_armed(run + 1)
+        // The next run may have ended before this one, if none of its nodes comes after any of this one's.
+        self.active.is_armed(run) && self.active.was_armed(run + 1)
     }
 
     /// Lets the nodes of a stage run; [`GraphWork::stage_ended`] is called when they have. Of a stage without nodes, that is at once.
