@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use maniple::prelude::*;
 use maniple_apps::circuit::pieces::Pieces;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
 use super::findings::{Bound, Findings, Row};
 use super::points::{shape, step};
-use super::{Effort, Target};
+use super::{Effort, Target, seconds_of};
 use crate::error::Result as BenchResult;
 
 /// What an idle runtime takes.
@@ -61,9 +61,9 @@ async fn watch(seconds: f64) -> f64 {
         let watched = Arc::clone(&watched);
         move || {
             thread::sleep(SETTLING);
-            let (started, used) = (Instant::now(), processor_seconds());
+            let (started, used) = (Instant::now(), seconds_of(ClockId::ProcessCPUTime));
             thread::sleep(Duration::from_secs_f64(seconds));
-            let share = (processor_seconds() - used) / started.elapsed().as_secs_f64();
+            let share = (seconds_of(ClockId::ProcessCPUTime) - used) / started.elapsed().as_secs_f64();
             let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
             watched.share = Some(share);
             watched.waker.take().into_iter().for_each(Waker::wake);
@@ -81,10 +81,4 @@ async fn watch(seconds: f64) -> f64 {
         }
     })
     .await
-}
-
-/// The time that this process has had on all cores.
-fn processor_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }

@@ -14,6 +14,7 @@ pub mod points;
 
 use maniple_apps::circuit;
 use maniple_apps::options::RuntimeOptions;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::Result;
 use findings::Findings;
@@ -68,4 +69,10 @@ pub fn tiny_circuit(steps: usize) -> circuit::Options {
 /// Options of a program that runs on a runtime which was started before.
 fn without_progress() -> RuntimeOptions {
     RuntimeOptions { no_progress: true, ..circuit::Options::default().runtime }
+}
+
+/// What a clock says.
+fn seconds_of(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
