@@ -640,7 +640,7 @@ impl ContextState {
     pub(crate) fn throttle(self: &Arc<Self>) {
         let window = self.core.window.min(self.replay_window.load(Ordering::Relaxed));
         if self.in_flight.count() >= window && self.mappings_in_use() == 0 {
-            let fewer = self.fewer_than(window - window / 4);
+            let fewer = self.fewer_than(window - window / 2);
             self.core.realm().wait_if_safe(fewer);
         }
     }

@@ -10,14 +10,14 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker, ready};
 
 use maniple_realm::event::future::EventFuture;
-use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault, prefetch_for_writing};
+use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault};
 use maniple_region::{FieldValue, ReductionOperator};
 use maniple_space::{AnyPoint, AnyRect};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::completion::Completion;
+use crate::completion::{Completion, ReplayedStage};
 use crate::error::{Error, Result};
 use crate::fork::{Fork, Outcome, results_of};
 use crate::once::Once;
@@ -116,10 +116,14 @@ impl Results {
         self.set(0, Err(error.clone()));
     }
 
-    /// Makes results that nobody looks at any more those of another launch of the same task over the same points, which ends when somebody
-    /// [says so](Self::end).
-    pub(crate) fn renew(&mut self, sources: &[Arc<Self>]) {
-        self.completion = Completion::on_demand();
+    /// Makes results that nobody looks at any more those of another launch of the same task over the same points: of a stage that is replayed.
+    pub(crate) fn renew(
+        &mut self,
+        (run, is_watched): (u64, bool),
+        stage: impl FnOnce() -> ReplayedStage,
+        sources: &[Arc<Self>],
+    ) {
+        self.completion.renew(run, is_watched, stage);
         if std::mem::take(self.has_values.get_mut()) {
             self.values.get_mut().into_iter().flatten().for_each(Once::clear);
         }
@@ -128,13 +132,6 @@ impl Results {
         let mine = self.sources.get_mut();
         mine.clear();
         mine.extend(sources.iter().cloned());
-    }
-
-    /// They are about to be [renewed](Self::renew), after others have looked at them.
-    pub(crate) fn prefetch(&self) {
-        const LINE: usize = 64;
-        let start = std::ptr::from_ref(self).cast::<u8>();
-        (0..size_of::<Self>()).step_by(LINE).for_each(|offset| prefetch_for_writing(start.wrapping_add(offset)));
     }
 
     fn name(&self) -> &str {
@@ -184,7 +181,7 @@ impl Results {
 
     /// Triggers when all results are there, poisoned if one is a failure.
     pub(crate) fn completion(&self) -> Event {
-        self.completion.event(&self.realm)
+        self.completion.event(&self.realm, || self.first_error().map(|error| error.clone().into()))
     }
 
     pub(crate) fn has_ended(&self) -> bool {

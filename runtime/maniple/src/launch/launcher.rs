@@ -103,7 +103,7 @@ impl TaskLauncher {
         &self.definition
     }
 
-    pub(crate) fn requirements(&self) -> &[Requirement] {
+    pub(crate) fn requirements(&self) -> &Requirements {
         &self.requirements
     }
 
