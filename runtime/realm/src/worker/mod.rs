@@ -83,6 +83,8 @@ pub(crate) struct Local {
     /// What the worker has run since it last looked at what others handed to it first.
     tick: Cell<u32>,
     random: Cell<u32>,
+    /// While it last waited for a node of others, it ran that itself: their worker may not have a core.
+    has_stolen: Cell<bool>,
     /// The graphs to look at.
     known: RefCell<Known>,
     /// Nodes of graphs were run last: it is the operations' turn.
@@ -236,6 +238,7 @@ impl Local {
             depth: Cell::new(0),
             tick: Cell::new(0),
             random: Cell::new(index as u32 + 1),
+            has_stolen: Cell::new(false),
             known: RefCell::default(),
             served: Cell::new(false),
         }
