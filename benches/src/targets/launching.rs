@@ -33,21 +33,9 @@ const LAUNCHES: u64 = 6;
 
 fn measure(effort: Effort) -> BenchResult<Findings> {
     let runtime = Runtime::builder().workers(effort.cores).tracing(false).build()?;
-    let (cold, warm) = runtime.run(async |cx| {
-        let cells = cx.region::<Cell>(MANY)?;
-        let (few, many) = (cells.partition(FEW).equal()?, cells.partition(MANY).equal()?);
-        let (mut cold, mut warm): ([Vec<f64>; 2], [Vec<f64>; 2]) = Default::default();
-        for round in 0..effort.rounds as u64 {
-            // New to the runtime are those with tags of their own.
-            let new = (round * LAUNCHES..(round + 1) * LAUNCHES).collect::<Vec<_>>();
-            let known = [u64::MAX; LAUNCHES as usize];
-            for (times, tags) in [(&mut cold, &*new), (&mut warm, &known)] {
-                let seconds = [launch(cx, &few, tags).await?, launch(cx, &many, tags).await?];
-                times.iter_mut().zip(seconds).for_each(|(times, seconds)| times.push(seconds * 1e6));
-            }
-        }
-        Ok((cold, warm))
-    })?;
+    let new = |round| (round * LAUNCHES..(round + 1) * LAUNCHES).collect();
+    let known = |_| vec![0; LAUNCHES as usize];
+    let (cold, warm) = (times(&runtime, effort.rounds, new)?, times(&runtime, effort.rounds, known)?);
     let mut rows = Vec::new();
     for (what, [few, many]) in [("launch sites cold", cold.map(median)), ("launch sites warm", warm.map(median))] {
         rows.push(Row::new(format!("call of an index launch of {FEW} points, {what}"), few, "us"));
@@ -55,6 +43,21 @@ fn measure(effort: Effort) -> BenchResult<Findings> {
         rows.push(row.must(Bound::AtMost(1.2)).aim(Bound::AtMost(1.0)));
     }
     Ok(Findings { rows, details: Vec::new() })
+}
+
+/// The microseconds of launches of few and of many points, with the tags that each round is to have: a launch whose tag is new is new to the runtime.
+fn times(runtime: &Runtime, rounds: usize, tags: impl Fn(u64) -> Vec<u64>) -> Result<[Vec<f64>; 2]> {
+    runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(MANY)?;
+        let pieces = [cells.partition(FEW).equal()?, cells.partition(MANY).equal()?];
+        let mut times: [Vec<f64>; 2] = Default::default();
+        for round in 0..rounds as u64 {
+            for (times, pieces) in times.iter_mut().zip(&pieces) {
+                times.push(1e6 * launch(cx, pieces, &tags(round)).await?);
+            }
+        }
+        Ok(times)
+    })
 }
 
 /// The time that the launching task has on a core for a launch: what workers do meanwhile does not count.

@@ -266,7 +266,7 @@ impl Described {
     fn is(&self, launching: &Launching<'_>) -> bool {
         let Launching { launcher, domain, index_launch, .. } = launching;
         Arc::ptr_eq(&self.definition.0, launcher.definition())
-            && self.requirements == **launcher.requirements()
+            && *self.requirements == **launcher.requirements()
             && (self.domain, self.index_launch, self.tag) == (*domain, *index_launch, launcher.tag_number())
     }
 
