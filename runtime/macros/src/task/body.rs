@@ -121,7 +121,7 @@ pub(super) fn free(task: &Task) -> Option<TokenStream> {
         let local = local(name);
         arguments.push(quote!(let #local = #argument;));
     }
-    let values = values(task);
+    let (values, launches) = (values(task), task.has_context());
     let wait = task.function.sig.asyncness.map(|_| quote!(.await));
     let result = match task.returns {
         Returns::Value(_) => quote!(free_value),
@@ -131,6 +131,8 @@ pub(super) fn free(task: &Task) -> Option<TokenStream> {
         impl #runtime::generated::Free for #name {
             type Arguments = (#(#runtime::generated::Argument<#types>,)*);
             type Value = #value;
+
+            const LAUNCHES: bool = #launches;
 
             #[allow(unused_variables)]
             fn start(

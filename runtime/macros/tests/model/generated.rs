@@ -100,6 +100,8 @@ pub trait Free {
     type Arguments: Any + Send + Sync;
     type Value;
 
+    const LAUNCHES: bool;
+
     fn start(call: ForkCall, arguments: Self::Arguments) -> impl Future<Output = Result<Self::Value>> + Send + 'static;
 }
 
