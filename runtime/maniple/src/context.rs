@@ -283,7 +283,9 @@ impl ContextState {
     }
 
     pub(crate) fn adopt(&self, created: FxHashMap<TreeId, Created>) {
-        self.created.lock().extend(created);
+        if !created.is_empty() {
+            self.created.lock().extend(created);
+        }
     }
 
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.

@@ -105,6 +105,12 @@ impl Results {
         Self::new(core.realm(), Origin::Declared(definition), one_point(), Completion::on_demand(), Sources::new())
     }
 
+    /// The results of a forked task whose value nobody was left to see, and could not be dropped.
+    pub(crate) fn of_lost_value(core: &RuntimeCore, definition: &'static TaskDefinition, fault: &Fault) -> Arc<Self> {
+        let error = Error::of_fault(fault, definition.name(), None);
+        Self::failed(core.realm(), Origin::Declared(definition), one_point(), &error)
+    }
+
     /// The forked task has ended well: the result is its value.
     pub(crate) fn end_as(&self, fork: Fork) {
         let _ = self.fork.set(fork);

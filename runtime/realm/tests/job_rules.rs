@@ -240,6 +240,28 @@ fn who_helps_runs_jobs_of_its_own_until_it_is_done() {
 }
 
 #[test]
+fn what_was_kept_to_be_run_next_goes_to_the_queue_when_a_help_is_done() {
+    let order = on_one_worker(|context| {
+        let (order, realm) = (Arc::new(Mutex::new(Vec::new())), context.realm());
+        let note = |name| {
+            let order = Arc::clone(&order);
+            job(move || order.lock().unwrap().push(name))
+        };
+        let (helped, kept) = (Arc::new(AtomicBool::new(false)), note("kept"));
+        let done = Arc::clone(&helped);
+        realm.queue_job(Job::new(move |context| {
+            context.settle(|| context.realm().queue_job(kept));
+            done.store(true, Ordering::Relaxed);
+        }));
+        assert!(realm.help_with_own_jobs(|| helped.load(Ordering::Relaxed)));
+        realm.queue_job(note("last"));
+        assert!(!realm.help_with_own_jobs(|| false));
+        Arc::into_inner(order).unwrap().into_inner().unwrap()
+    });
+    assert_eq!(order, ["last", "kept"]);
+}
+
+#[test]
 fn helps_on_top_of_one_another_leave_most_of_the_stack() {
     /// Helps with a job that does the same, until one is not run: notes how deep the stack is then.
     fn deeper(context: &WorkerContext<'_>, bottom: usize, deepest: Arc<AtomicUsize>) {

@@ -222,13 +222,18 @@ impl Fork {
         ManuallyDrop::new(self).0
     }
 
+    /// The same, with the reference staying here.
+    pub(super) fn as_raw(&self) -> NonNull<Head> {
+        self.0
+    }
+
     /// # Safety
     /// From [`into_raw`](Self::into_raw), or a job's; each once.
     pub(super) unsafe fn from_raw(head: NonNull<Head>) -> Self {
         Self(head)
     }
 
-    /// Frees the cell.
+    /// Frees the cell. Panics if the destructor of what is in it does, when all else is done.
     ///
     /// # Safety
     /// It was the last reference.
@@ -237,10 +242,23 @@ impl Fork {
         // SAFETY: nobody knows the cell any more.
         unsafe {
             let body = (*cell.as_ptr()).body;
-            let (layout, _) =
-                Layout::new::<Head>().extend(Layout::for_value(body.as_ref())).expect("it was allocated so");
-            let core = (*cell.as_ptr()).core.take();
+            let _head = FreeHead(cell, Layout::for_value(body.as_ref()));
             body.drop_in_place();
+        }
+    }
+}
+
+/// A cell whose body is being dropped, with the body's layout: the rest goes after that, also if it panics.
+struct FreeHead(NonNull<Head>, Layout);
+
+impl Drop for FreeHead {
+    #[inline]
+    fn drop(&mut self) {
+        let (cell, body) = (self.0, self.1);
+        let (layout, _) = Layout::new::<Head>().extend(body).expect("it was allocated so");
+        // SAFETY: it is only made of a cell that nobody knows, whose body is gone.
+        unsafe {
+            let core = (*cell.as_ptr()).core.take();
             cell.drop_in_place();
             spare::keep_memory(cell.cast(), layout.pad_to_align(), core);
         }
@@ -312,12 +330,17 @@ impl Head {
         if let Some(outcome) = self.outcome() {
             return Poll::Ready(outcome);
         }
-        let mut watchers = self.watchers.lock();
-        watchers.get_or_insert_default().add(waker);
+        let mut list = self.watchers.lock();
+        let watchers = list.get_or_insert_default();
+        watchers.add(waker);
         self.word.watch();
-        drop(watchers);
         // It may have ended before anybody could tell that it is watched.
-        self.outcome().map_or(Poll::Pending, Poll::Ready)
+        let Some(outcome) = self.outcome() else { return Poll::Pending };
+        // Nobody else may tell. A waker that stayed could keep the task that it wakes, and that this one.
+        let wakers = watchers.take_wakers();
+        drop(list);
+        wakers.into_iter().for_each(Waker::wake);
+        Poll::Ready(outcome)
     }
 
     /// [`poll`](Self::poll), for a body that can't go on before. A worker runs what it has queued itself meanwhile, on top of the body: most likely

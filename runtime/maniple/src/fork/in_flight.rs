@@ -1,6 +1,6 @@
 //! How much of what a task has launched has not ended, whether it may launch more, and whether somebody waits: one word.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
 const FORK: u64 = 1 << 31;
 /// Somebody waits for the numbers to fall.
@@ -102,28 +102,6 @@ impl InFlight {
     /// As new.
     #[inline]
     pub(crate) fn reset(&mut self) {
-        *self.0.get_mut() = 0;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_and_forks_are_counted_apart_and_together() {
-        let flight = InFlight::default();
-        flight.begin_operation();
-        flight.begin_operation();
-        assert!(flight.begin_fork());
-        assert_eq!((flight.count(), flight.forks()), (3, 1));
-        flight.close();
-        assert!(flight.is_closed() && !flight.begin_fork());
-        assert!(flight.end_fork_unless_waited());
-        assert_eq!(flight.wait(), 3);
-        assert!(!flight.end_fork_unless_waited());
-        assert!(flight.end_fork() && flight.end_operations(2));
-        flight.wait_no_more();
-        assert_eq!((flight.count(), flight.forks(), flight.is_closed()), (0, 0, true));
+        self.0 = AtomicU64::new(0);
     }
 }

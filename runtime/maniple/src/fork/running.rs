@@ -13,14 +13,14 @@ use super::spare;
 use super::word::{Last, Outcome};
 use crate::context::ContextState;
 use crate::error::{Error, Result};
-use crate::future::Origin;
+use crate::future::{Origin, Results};
 
 /// Forked tasks as jobs. A job is a reference, and the right to run the task.
 pub(super) static JOB: JobTable = JobTable {
     run,
     drop: |head| {
-        // SAFETY: the job's reference is given up.
-        drop(unsafe { Fork::from_raw(head.cast()) });
+        // SAFETY: the job's reference is given up, and with it the right to run the task.
+        abandon(unsafe { Fork::from_raw(head.cast()) });
     },
     recorded: |head| {
         // SAFETY: the job has a reference.
@@ -119,7 +119,12 @@ fn end(fork: Fork, result: Result<(), Box<Error>>, worker: Option<&WorkerContext
     }
     core.task_ended();
     match result {
-        Ok(()) => end_well(fork),
+        Ok(()) => {
+            let definition = head.definition();
+            if let Err(fault) = fault::catch(|| end_well(fork)) {
+                parent.watch_launch(number, &Results::of_lost_value(&parent.core, definition, &fault));
+            }
+        }
         Err(error) => {
             clear(body);
             let results = head.standing_for();
@@ -135,6 +140,7 @@ fn end(fork: Fork, result: Result<(), Box<Error>>, worker: Option<&WorkerContext
     parent.count_off();
 }
 
+/// Tells everybody. If nobody knows the task any more its value goes, whose destructor may panic.
 #[inline]
 fn end_well(fork: Fork) {
     match fork.head().word.end(Outcome::Good) {
@@ -157,15 +163,28 @@ fn retire(context: Arc<ContextState>, parent: &ContextState) {
     }
 }
 
-/// Nobody is left who could wake the task, or the machine ends: so it has failed.
+/// Nobody is left who could wake the task, or the machine ends: so it has failed. It ends as others do, after what it has launched. The caller has the
+/// right to run it.
 #[cold]
 pub(super) fn abandon(fork: Fork) {
-    let name = fork.head().name().to_owned();
-    // SAFETY: nobody else knows the task, so nobody else has the right to run it.
-    let (_, _, body) = unsafe { fork.inside() };
+    fork.head().schedule.run();
+    // SAFETY: the caller passes on the right to run the task.
+    let (head, course, body) = unsafe { fork.inside() };
     clear(body);
     let problem = "its body waits for something, but nobody is left who could wake it";
-    end(fork, Err(Box::new(Error::launch(&name, problem))), None);
+    let error = Box::new(Error::launch(head.name(), problem));
+    match (&course.phase, &course.context) {
+        (Phase::Draining(_), _) => {}
+        (_, Some(context)) => course.phase = Phase::Draining(context.close(Err(*error)).map_err(Box::new)),
+        (_, None) => return end(fork, Err(error), None),
+    }
+    // SAFETY: as in `run`.
+    let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(fork.as_raw())) });
+    match drain(course, &waker) {
+        Poll::Ready(result) => end(fork, result, None),
+        Poll::Pending if fork.head().schedule.suspend() => {}
+        Poll::Pending => queue(fork),
+    }
 }
 
 /// Queues a task with this worker.

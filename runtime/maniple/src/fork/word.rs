@@ -1,6 +1,6 @@
 //! One word that tells who still knows a forked task, whether it has ended, and whether somebody waits for that.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Ordering};
 
 /// Somebody has put himself on the list of watchers.
 const WATCHED: usize = 1;
@@ -47,10 +47,10 @@ impl Word {
         Self(AtomicUsize::new(REFERENCE))
     }
 
-    /// One more reference, while nobody else knows the task.
+    /// One more reference, while nobody but its one owner knows the task.
     #[inline]
     pub(super) fn add_first(&mut self) {
-        *self.0.get_mut() += REFERENCE;
+        self.0 = AtomicUsize::new(2 * REFERENCE);
     }
 
     /// One more reference, by somebody who has one.

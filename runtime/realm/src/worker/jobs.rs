@@ -59,6 +59,8 @@ impl Local {
             self.run_job(job);
             self.nested.set(self.nested.get() - 1);
         }
+        // The body may go on for long: what was kept to be run next is for others.
+        self.release_next();
         true
     }
 

@@ -290,6 +290,7 @@ impl Local {
     }
 
     /// Queues what was kept to run next, because something else comes first.
+    #[inline]
     fn release_next(&self) {
         while let Some(next) = self.take_next() {
             self.release(next);
