@@ -233,17 +233,13 @@ impl ContextState {
         let Some(mut used) = fork::take_context() else {
             return Self::new(&parent.core, (task, None, None), processor, depth, Vec::new());
         };
-        debug_assert!(Arc::ptr_eq(&used.core, &parent.core) && Arc::weak_count(&used) == 0);
-        match Arc::get_mut(&mut used) {
-            Some(context) => {
-                (context.task, context.processor, context.depth) = (task, processor, depth);
-                context.in_flight.reset();
-                *context.next_launch.get_mut() = 0;
-                *context.fence.get_mut() = 0;
-                used
-            }
-            None => Self::new(&parent.core, (task, None, None), processor, depth, Vec::new()),
-        }
+        let context = used.get_mut();
+        debug_assert!(Arc::ptr_eq(&context.core, &parent.core));
+        (context.task, context.processor, context.depth) = (task, processor, depth);
+        context.in_flight.reset();
+        *context.next_launch.get_mut() = 0;
+        *context.fence.get_mut() = 0;
+        used.into_context()
     }
 
     /// Whether nobody but its task knows the context, nothing is in flight, and all is as it was: it may be used again.

@@ -7,7 +7,7 @@ use maniple_space::{AnyPoint, Point};
 
 pub use linkme;
 
-pub use crate::fork::{ForkCall, Free};
+pub use crate::fork::{ForkCall, Free, FreeResult};
 pub use crate::task::registry::{Options, StaticBody as Body, TASKS, TaskHandle, VariantRegistration};
 pub use crate::task::{Argument, BoxFuture, ContextCall, LeafCall, Value};
 
@@ -95,7 +95,7 @@ pub fn launch_free<B: Free>(
 /// # Errors
 /// Never.
 #[inline]
-pub fn free_value<T>(value: T) -> Result<T> {
+pub fn free_value<T>(value: T) -> FreeResult<T> {
     Ok(value)
 }
 
@@ -106,10 +106,10 @@ pub fn free_value<T>(value: T) -> Result<T> {
 #[inline]
 pub fn free_fallible<T, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     result: std::result::Result<T, E>,
-) -> Result<T> {
+) -> FreeResult<T> {
     match result {
         Ok(value) => Ok(value),
-        Err(error) => Err(Error::from_task(error)),
+        Err(error) => Err(Box::new(Error::from_task(error))),
     }
 }
 

@@ -138,7 +138,7 @@ pub(super) fn free(task: &Task) -> Option<TokenStream> {
             fn start(
                 __call: #runtime::generated::ForkCall,
                 __arguments: Self::Arguments,
-            ) -> impl ::core::future::Future<Output = #runtime::Result<#value>> + ::core::marker::Send + 'static {
+            ) -> impl ::core::future::Future<Output = #runtime::generated::FreeResult<#value>> + ::core::marker::Send + 'static {
                 async move {
                     #(#arguments)*
                     #runtime::generated::#result(#body(#(#values),*)#wait)

@@ -11,7 +11,7 @@ use maniple_space::AnyPoint;
 use super::cell::Fork;
 use super::sources::Sources;
 use crate::context::{Context, ContextState};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::task::TaskDefinition;
 use crate::task::arguments::Arguments;
 
@@ -48,6 +48,9 @@ impl ForkCall {
     }
 }
 
+/// What the body of a task without regions ends with. An error is many times as large as most values, and in a box it is not moved about with them.
+pub type FreeResult<T> = std::result::Result<T, Box<Error>>;
+
 /// The body of a task without regions, by its types.
 pub trait Free: 'static {
     /// The arguments, a tuple.
@@ -59,7 +62,10 @@ pub trait Free: 'static {
     const LAUNCHES: bool;
 
     /// The body, with these arguments.
-    fn start(call: ForkCall, arguments: Self::Arguments) -> impl Future<Output = Result<Self::Value>> + Send + 'static;
+    fn start(
+        call: ForkCall,
+        arguments: Self::Arguments,
+    ) -> impl Future<Output = FreeResult<Self::Value>> + Send + 'static;
 }
 
 /// A body whose types are forgotten. Its owner sees to it that it is touched by one thread at a time, and after the end only looked at.
@@ -111,7 +117,7 @@ impl<B, C, F> Body for Typed<B, C, F>
 where
     B: Free,
     C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,
-    F: Future<Output = Result<B::Value>> + Send + 'static,
+    F: Future<Output = FreeResult<B::Value>> + Send + 'static,
 {
     fn launches(&self) -> bool {
         B::LAUNCHES
@@ -119,7 +125,9 @@ where
 
     fn begin(&mut self, call: ForkCall) {
         if let Stage::Waiting(arguments) = std::mem::replace(&mut self.stage, Stage::Empty) {
-            self.stage = Stage::Running((self.call)(call, arguments));
+            let stage = &raw mut self.stage;
+            // SAFETY: the empty stage that is there has nothing to be dropped. Told so, the compiler makes the future in its place.
+            unsafe { stage.write(Stage::Running((self.call)(call, arguments))) };
         }
     }
 
@@ -137,7 +145,7 @@ where
             }
             Poll::Ready(Err(error)) => {
                 self.stage = Stage::Empty;
-                Poll::Ready(Err(Box::new(error)))
+                Poll::Ready(Err(error))
             }
         }
     }

@@ -17,7 +17,7 @@ use maniple_realm::profile::{OperationId, Record, Tag};
 use maniple_realm::{Job, JobHead};
 use parking_lot::Mutex;
 
-use super::body::{Body, ForkCall, Free, Typed};
+use super::body::{Body, ForkCall, Free, FreeResult, Typed};
 use super::parent::Parent;
 use super::running::{JOB, abandon};
 use super::schedule::Schedule;
@@ -103,7 +103,7 @@ impl Fork {
     where
         B: Free,
         C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,
-        F: Future<Output = Result<B::Value>> + Send + 'static,
+        F: Future<Output = FreeResult<B::Value>> + Send + 'static,
     {
         let layout = Layout::new::<Cell<Typed<B, C, F>>>();
         let (memory, core) = spare::take_memory(layout);

@@ -6,12 +6,11 @@ use std::sync::atomic::Ordering;
 use maniple_realm::Event;
 use maniple_realm::profile::{Kind, OperationId, Profiler, Record, Tag};
 
-use super::body::{ForkCall, Free};
+use super::body::{ForkCall, Free, FreeResult};
 use super::cell::Fork;
 use super::parent::Parent;
 use super::sources::Sources;
 use crate::context::ContextState;
-use crate::error::Result;
 use crate::future::Source;
 use crate::task::TaskDefinition;
 
@@ -26,7 +25,7 @@ pub(crate) fn describe<B, C, F>(
 where
     B: Free,
     C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,
-    F: Future<Output = Result<B::Value>> + Send + 'static,
+    F: Future<Output = FreeResult<B::Value>> + Send + 'static,
 {
     Fork::new::<B, C, F>(definition, arguments, sources, call)
 }

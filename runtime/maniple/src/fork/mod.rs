@@ -25,7 +25,7 @@ mod spare;
 mod watchers;
 mod word;
 
-pub use body::{ForkCall, Free};
+pub use body::{ForkCall, Free, FreeResult};
 pub(crate) use cell::Fork;
 pub(crate) use counts::ForkCounts;
 pub(crate) use decisions::ForkDecisions;

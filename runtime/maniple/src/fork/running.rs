@@ -110,7 +110,7 @@ fn end(fork: Fork, result: Result<(), Box<Error>>, worker: Option<&WorkerContext
     head.schedule.end();
     let (parent, number) = course.parent.take().expect("a task that runs was launched");
     if let Some(context) = course.context.take() {
-        retire(context, &parent);
+        retire(context, &parent, worker.is_some());
     }
     let core = head.core();
     match worker {
@@ -156,9 +156,10 @@ fn end_well(fork: Fork) {
 }
 
 /// A task does not need its context any more. What it has made is its parent's.
-fn retire(context: Arc<ContextState>, parent: &ContextState) {
+fn retire(context: Arc<ContextState>, parent: &ContextState, by_worker: bool) {
     match context.is_over() {
-        true => spare::keep_context(context),
+        true if by_worker => spare::keep_context(context),
+        true => {}
         false => parent.adopt(context.take_created()),
     }
 }
