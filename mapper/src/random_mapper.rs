@@ -1,5 +1,7 @@
 //! A mapper that decides by chance.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use fastrand::Rng;
 use maniple_realm::layout::{Arrangement, LayoutConstraint};
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
@@ -11,17 +13,47 @@ use crate::{
 
 /// An adversary: every decision is drawn at random from all that are allowed. Whatever it does, programs must give the same results.
 ///
-/// The same seed draws the same numbers; which decision gets which number depends on the order in which the runtime asks.
+/// The same seed draws the same numbers; which decision gets which number depends on the order in which the runtime asks. A
+/// [steady](RandomMapper::steady) one answers the same question the same way each time.
 #[derive(Clone, Debug)]
 pub struct RandomMapper {
     random: Rng,
+    /// Chooses which operation goes first, which no answer may settle for ever.
+    order: Rng,
+    /// What answers follow from, besides the question.
+    steady: Option<u64>,
 }
 
 impl RandomMapper {
     /// An adversary whose choices follow from a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { random: Rng::with_seed(seed) }
+        Self { random: Rng::with_seed(seed), order: Rng::with_seed(!seed), steady: None }
+    }
+
+    /// An adversary that decides by chance, but the same each time that it is asked the same: launches that repeat are mapped as they were, as
+    /// traces need it. Launches are the same if task, points and tag are. New instances are seldom demanded where there is one.
+    ///
+    /// Which operation goes first remains a matter of chance.
+    #[must_use]
+    pub fn steady(seed: u64) -> Self {
+        Self { steady: Some(seed), ..Self::new(seed) }
+    }
+
+    /// Makes the choices that follow depend on the question alone, if they are to be steady.
+    fn consider(&mut self, question: impl Hash) {
+        if let Some(seed) = self.steady {
+            let mut hasher = DefaultHasher::new();
+            (seed, question).hash(&mut hasher);
+            self.random.seed(hasher.finish());
+        }
+    }
+
+    fn reuse(&mut self) -> Reuse {
+        match self.steady {
+            Some(_) if self.random.usize(..50) > 0 => self.one_of(&[Reuse::Any, Reuse::Any, Reuse::Exact]),
+            _ => self.one_of(&[Reuse::Any, Reuse::Any, Reuse::Exact, Reuse::Never]),
+        }
     }
 
     fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
@@ -37,7 +69,7 @@ impl RandomMapper {
         for memory in memories {
             let wild = InstanceChoice {
                 memory,
-                reuse: self.one_of(&[Reuse::Any, Reuse::Any, Reuse::Exact, Reuse::Never]),
+                reuse: self.reuse(),
                 extent: self.one_of(&[Extent::Region, Extent::Ancestor(1), Extent::Root]),
                 columns: self.one_of(&[Columns::Requirement, Columns::Separate, Columns::All]),
                 layout: self.layout(variant),
@@ -70,7 +102,15 @@ impl Mapper for RandomMapper {
         "random"
     }
 
+    fn validity(&mut self, _task: &TaskInfo<'_>) -> Validity {
+        match self.steady {
+            Some(_) if self.random.usize(..8) > 0 => Validity::WhileUnchanged,
+            _ => Validity::Once,
+        }
+    }
+
     fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {
+        self.consider(("slices", launch.name, launch.domain, launch.tag));
         let parts = 1 + self.random.usize(..4);
         let processors: Vec<ProcessorId> = machine.processors().iter().map(|processor| processor.id).collect();
         let mut slices: Vec<Slice> = launch
@@ -84,6 +124,7 @@ impl Mapper for RandomMapper {
     }
 
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
+        self.consider(("task", task.name, task.domain, task.point, task.tag));
         let machine = context.machine();
         let able: Vec<ProcessorId> = machine
             .processors()
@@ -112,25 +153,23 @@ impl Mapper for RandomMapper {
             requirements,
             priority: self.random.i32(-2..=2),
             profile: false,
-            validity: Validity::Once,
+            validity: self.validity(task),
         }
     }
 
     fn map_inline(
         &mut self,
-        _requirement: &RequirementInfo,
+        requirement: &RequirementInfo,
         processor: ProcessorId,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
+        self.consider(("inline", &requirement.fields, processor));
         self.choices(processor, &LayoutConstraint::default(), context.machine())
     }
 
-    fn rank_sources(
-        &mut self,
-        sources: &[InstanceInfo],
-        _destination: &InstanceInfo,
-        _machine: &Machine,
-    ) -> Vec<usize> {
+    fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, _machine: &Machine) -> Vec<usize> {
+        let instances = sources.iter().map(|source| source.id);
+        self.consider(("sources", instances.collect::<Vec<_>>(), destination.id));
         let mut order: Vec<usize> = (0..sources.len()).collect();
         self.random.shuffle(&mut order);
         order.truncate(self.random.usize(..=sources.len()));
@@ -138,8 +177,8 @@ impl Mapper for RandomMapper {
     }
 
     fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
-        let mut chosen: Vec<usize> = (0..ready.len()).filter(|_| self.random.bool()).collect();
-        self.random.shuffle(&mut chosen);
+        let mut chosen: Vec<usize> = (0..ready.len()).filter(|_| self.order.bool()).collect();
+        self.order.shuffle(&mut chosen);
         chosen
     }
 }

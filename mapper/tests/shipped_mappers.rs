@@ -157,6 +157,21 @@ fn an_adversary_with_the_same_seed_decides_alike() {
 }
 
 #[test]
+fn a_steady_adversary_decides_by_the_question_alone() {
+    let (context, variants) = (context(), variants());
+    let requirements = [requirement(Privilege::ReadWrite, false)];
+    let decide =
+        |mapper: &mut RandomMapper, point| mapper.map_task(&task(point, 20, &requirements, &variants), &context);
+    let mut mapper = RandomMapper::steady(7);
+    let decisions: Vec<_> = (0..20).map(|point| decide(&mut mapper, point)).collect();
+    let backwards: Vec<_> = (0..20).rev().map(|point| decide(&mut mapper, point)).collect();
+    assert!(decisions.iter().eq(backwards.iter().rev()));
+    assert!(decisions.windows(2).any(|pair| pair[0] != pair[1]), "different questions have different answers");
+    let others: Vec<_> = (0..20).map(|point| decide(&mut RandomMapper::steady(8), point)).collect();
+    assert_ne!(decisions, others);
+}
+
+#[test]
 fn a_logged_decision_names_task_point_processor_data_and_place() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&lines);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::environment::Automatic;
 use crate::oracle::{Pieces, Verdict, World, points_of};
 use crate::program::{
     Action, Block, Body, Derived, Inline, Launch, Node, PartitionName, Passed, Pick, Right, Split, Statement, Target,
@@ -30,8 +31,14 @@ impl Census {
         self.one(format!("mapper {:?}", environment.mapper));
         self.one(format!("workers {}", environment.workers));
         self.one(format!("window {}", environment.window));
-        if let Ok((world, _)) = World::run(&program.body) {
-            self.block(&world, &program.body, 0);
+        self.one(match environment.tracing {
+            None => "no tracing",
+            Some(Automatic::Off) => "tracing",
+            Some(Automatic::On) => "automatic tracing",
+        });
+        match World::run(&program.body) {
+            Ok((world, _)) => self.block(&world, &program.body, 0),
+            Err(_) => self.one("no meaning"),
         }
     }
 
@@ -82,7 +89,43 @@ impl Census {
                 Derived::Point(..) => "future of a future map",
             }),
             Action::Wait(_) => self.one(if depth == 0 { "wait" } else { "wait in a nested task" }),
+            Action::Forget(_) => self.one("result that nobody asks for any more"),
+            Action::Repeat(turns) => self.repeat(world, turns, depth),
+            Action::Traced(_, block) => {
+                self.one(if depth == 0 { "trace" } else { "trace in a nested task" });
+                self.block(world, block, depth);
+            }
         }
+    }
+
+    fn repeat(&mut self, world: &World, turns: &[Block], depth: usize) {
+        self.one(if depth == 0 { "loop" } else { "loop in a nested task" });
+        if turns.len() >= 10 {
+            self.one("loop of ten turns or more");
+        }
+        let names = turns.iter().flat_map(|turn| &turn.0).filter_map(|statement| match &statement.action {
+            Action::Traced(name, _) => Some(name),
+            _ => None,
+        });
+        let names: std::collections::BTreeSet<_> = names.collect();
+        self.one(match names.len() {
+            0 => "loop without a trace",
+            1 => "loop with a trace",
+            _ => "loop with several traces",
+        });
+        let sites = |turn: &Block| {
+            let mut sites = Vec::new();
+            turn.each(&mut |statement| {
+                if !matches!(statement.action, Action::Forget(_)) {
+                    sites.push(statement.site);
+                }
+            });
+            sites
+        };
+        let turns_alike = turns.windows(2).filter(|pair| sites(&pair[0]) == sites(&pair[1])).count();
+        (0..turns.len()).for_each(|_| self.one("turn"));
+        (0..turns_alike).for_each(|_| self.one("turn like the one before"));
+        turns.iter().for_each(|turn| self.block(world, turn, depth));
     }
 
     fn inline(&mut self, world: &World, inline: &Inline, depth: usize) {

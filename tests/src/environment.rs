@@ -21,6 +21,17 @@ pub struct Environment {
     pub machine: Machine,
     /// The mapper.
     pub mapper: MapperKind,
+    /// Whether the runtime looks for traces itself; none if it has no traces at all.
+    pub tracing: Option<Automatic>,
+}
+
+/// Whether traces are looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Automatic {
+    /// Stretches that repeat are found, besides those that the program names.
+    On,
+    /// Only what the program names is a trace.
+    Off,
 }
 
 /// Which mapper decides.
@@ -32,9 +43,22 @@ pub enum MapperKind {
     Piecewise,
     /// [`RandomMapper`].
     Random,
+    /// [`RandomMapper::steady`], whose decisions can be replayed.
+    Steady,
     /// [`LoggingMapper`] around a [`RandomMapper`].
     Logged,
     /// [`UnsoundMapper`].
+    Unsound,
+}
+
+/// What mappers are like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Minds {
+    /// Most decide by chance.
+    Any,
+    /// Most decide the same each time.
+    Steady,
+    /// They answer nonsense now and then.
     Unsound,
 }
 
@@ -50,14 +74,15 @@ pub enum Room {
 impl Environment {
     /// The environment of a seed.
     #[must_use]
-    pub fn new(seed: u64, room: Room, unsound: bool) -> Self {
+    pub fn new(seed: u64, room: Room, minds: Minds) -> Self {
         let mut random = Rng::with_seed(seed ^ 0x5eed);
         let processors = random.usize(1..=4);
-        let mapper = match random.usize(..10) {
-            _ if unsound => MapperKind::Unsound,
-            0 => MapperKind::Default,
-            1 => MapperKind::Piecewise,
-            2 => MapperKind::Logged,
+        let mapper = match (minds, random.usize(..10)) {
+            (Minds::Unsound, _) => MapperKind::Unsound,
+            (_, 0) => MapperKind::Default,
+            (_, 1) => MapperKind::Piecewise,
+            (_, 2) => MapperKind::Logged,
+            (Minds::Steady, 3..) | (Minds::Any, 3..=4) => MapperKind::Steady,
             _ => MapperKind::Random,
         };
         let windows = [1, 2, 3, 8, 64, 1024];
@@ -67,6 +92,11 @@ impl Environment {
             window: windows[random.usize(..windows.len())],
             machine: machine(&mut random, processors, room),
             mapper,
+            tracing: match random.usize(..10) {
+                0 => None,
+                1..=3 => Some(Automatic::Off),
+                _ => Some(Automatic::On),
+            },
         }
     }
 
@@ -82,6 +112,7 @@ impl Environment {
                 MapperKind::Default => boxed(DefaultMapper::new(), trace),
                 MapperKind::Piecewise => boxed(DefaultMapper::piecewise(), trace),
                 MapperKind::Random => boxed(RandomMapper::new(seed), trace),
+                MapperKind::Steady => boxed(RandomMapper::steady(seed), trace),
                 MapperKind::Logged => Box::new(LoggingMapper::with_sink(RandomMapper::new(seed), |line| {
                     assert!(!line.is_empty(), "a decision has a text");
                 })),
@@ -89,6 +120,7 @@ impl Environment {
             }
         };
         let builder = Runtime::builder().machine(self.machine.clone()).workers(self.workers).window(self.window);
+        let builder = builder.tracing(self.tracing.is_some()).automatic_tracing(self.tracing == Some(Automatic::On));
         builder.mapper_for(factory).record_operations(record).build()
     }
 }
@@ -135,7 +167,8 @@ impl UnsoundMapper {
     /// A mapper whose whims follow from a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { inner: RandomMapper::new(seed), random: Rng::with_seed(!seed) }
+        let inner = if seed.is_multiple_of(2) { RandomMapper::new(seed) } else { RandomMapper::steady(seed) };
+        Self { inner, random: Rng::with_seed(!seed) }
     }
 
     fn whim(&mut self) -> Option<usize> {

@@ -2,7 +2,7 @@
 //!
 //! In reading order:
 //!
-//! - [`program`]: programs as plain data: statements over region trees, nested blocks for tasks that launch; [`value`]: what fields hold and how
+//! - [`program`]: programs as plain data: statements over region trees, nested blocks for tasks that launch, loops turn by turn; [`value`]: what fields hold and how
 //!   it is reduced;
 //! - [`oracle`]: what a program means: run statement by statement on one copy of each region, from sets of points alone;
 //! - [`generate`]: programs from seeds, made beside the oracle so that nearly every statement is legal, and the others must be refused;

@@ -1,7 +1,8 @@
 //! Random programs as plain data.
 //!
 //! A program is a block of statements; a launch of a task with a context has a block for each point. All names are unique in the whole
-//! program, so that what a name stands for does not depend on who looks.
+//! program, so that what a name stands for does not depend on who looks. That holds for loops as well: they are written out turn by turn, with
+//! new names in each, and statements of different turns that are one statement of the loop have its *site* in common.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,6 +28,10 @@ macro_rules! names {
 names! {
     /// Names a statement.
     StatementId "#";
+    /// Names a place in the text of a program: where a statement of a loop stands, whichever the turn.
+    Site "~";
+    /// Names a trace.
+    TraceName "trace";
     /// Names an index space that is no piece.
     SpaceName "space";
     /// Names a partition of an index space.
@@ -102,6 +107,20 @@ impl Block {
             statement.nested().iter().for_each(|block| block.each(visit));
         }
     }
+
+    /// The block with each statement, those nested in it first, replaced by others.
+    #[must_use]
+    pub fn rewritten(&self, replace: &mut impl FnMut(Statement) -> Vec<Statement>) -> Self {
+        let mut statements = Vec::with_capacity(self.0.len());
+        for statement in &self.0 {
+            let mut statement = statement.clone();
+            for block in statement.nested_mut() {
+                *block = block.rewritten(replace);
+            }
+            statements.extend(replace(statement));
+        }
+        Self(statements)
+    }
 }
 
 /// One step of a program.
@@ -109,11 +128,19 @@ impl Block {
 pub struct Statement {
     /// Its number.
     pub id: StatementId,
+    /// Where it stands.
+    pub site: Site,
     /// What it does.
     pub action: Action,
 }
 
 impl Statement {
+    /// A statement that stands in a place of its own.
+    #[must_use]
+    pub fn new(number: u32, action: Action) -> Self {
+        Self { id: StatementId(number), site: Site(number), action }
+    }
+
     /// The blocks inside it.
     #[must_use]
     pub fn nested(&self) -> &[Block] {
@@ -123,7 +150,24 @@ impl Statement {
                 Body::Leaf => &[],
             },
             Action::Inline(inline) => std::slice::from_ref(&inline.during),
+            Action::Repeat(turns) => turns,
+            Action::Traced(_, block) => std::slice::from_ref(block),
             _ => &[],
+        }
+    }
+
+    fn nested_mut(&mut self) -> &mut [Block] {
+        match &mut self.action {
+            Action::Launch(launch) if matches!(launch.body, Body::Blocks { .. }) => {
+                match &mut Arc::make_mut(launch).body {
+                    Body::Blocks { blocks, .. } => blocks,
+                    Body::Leaf => &mut [],
+                }
+            }
+            Action::Inline(inline) => std::slice::from_mut(&mut inline.during),
+            Action::Repeat(turns) => turns,
+            Action::Traced(_, block) => std::slice::from_mut(block),
+            _ => &mut [],
         }
     }
 }
@@ -167,6 +211,12 @@ pub enum Action {
     Derive(FutureName, Derived),
     /// Waits for a future; the value counts into the result of the block.
     Wait(FutureName),
+    /// Lets go of a future: nobody asks for it any more.
+    Forget(FutureName),
+    /// A loop, turn by turn.
+    Repeat(Vec<Block>),
+    /// Statements that are marked as a trace.
+    Traced(TraceName, Block),
 }
 
 /// A copy through pointers.
@@ -249,7 +299,7 @@ pub enum Fault {
 }
 
 /// A region requirement.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Use {
     /// The region.
     pub region: RegionName,
@@ -262,7 +312,7 @@ pub struct Use {
 }
 
 /// Which part of a region each point gets.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
     /// All the same.
     Node(Node),
@@ -273,7 +323,7 @@ pub enum Target {
 }
 
 /// Which piece a point gets.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Pick {
     /// The color that is the point.
     Identity,
@@ -374,8 +424,12 @@ impl fmt::Debug for Block {
 impl fmt::Debug for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} ", self.id)?;
+        if self.site.0 != self.id.0 {
+            write!(f, "at {:?} ", self.site)?;
+        }
         match &self.action {
             Action::Launch(launch) => launch.fmt(f),
+            Action::Repeat(_) | Action::Traced(..) => self.action.fmt(f),
             action @ Action::Inline(inline) if !inline.during.0.is_empty() => action.fmt(f),
             // One line each, whatever the format asked for.
             action => write!(f, "{action:?}"),

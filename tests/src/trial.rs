@@ -7,7 +7,7 @@ use std::sync::Arc;
 use maniple::record::{Record, check};
 use maniple::{AnySpace, Field, Rect, Region, Runtime, Statistics};
 
-use crate::environment::{Environment, Room};
+use crate::environment::{Environment, Minds, Room};
 use crate::execute::{Counts, Mistake, Run, Tally, Tolerance, run_program};
 use crate::generate::{Profile, generate};
 use crate::oracle::World;
@@ -27,11 +27,16 @@ pub enum Family {
     Tight,
     /// Mappers that answer nonsense: what does not fail must be right.
     Unsound,
+    /// Loops, most of which can be replayed.
+    Looping,
+    /// Loops with tasks that fail.
+    Stumbling,
 }
 
 impl Family {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Flat, Self::Nested, Self::Faulty, Self::Tight, Self::Unsound];
+    pub const ALL: [Self; 7] =
+        [Self::Flat, Self::Nested, Self::Faulty, Self::Tight, Self::Unsound, Self::Looping, Self::Stumbling];
 
     fn profile(self) -> Profile {
         match self {
@@ -39,12 +44,14 @@ impl Family {
             Self::Nested => Profile::FULL,
             Self::Faulty => Profile::FAULTY,
             Self::Tight | Self::Unsound => Profile { statements: 25, ..Profile::FULL },
+            Self::Looping => Profile::LOOPS,
+            Self::Stumbling => Profile::FAULTY_LOOPS,
         }
     }
 
     fn tolerance(self) -> Tolerance {
         match self {
-            Self::Flat | Self::Nested | Self::Faulty => Tolerance::None,
+            Self::Flat | Self::Nested | Self::Faulty | Self::Looping | Self::Stumbling => Tolerance::None,
             Self::Tight | Self::Unsound => Tolerance::Errors,
         }
     }
@@ -53,7 +60,12 @@ impl Family {
     #[must_use]
     pub fn environment(self, seed: u64) -> Environment {
         let room = if self == Self::Tight { Room::Tight } else { Room::Enough };
-        Environment::new(seed, room, self == Self::Unsound)
+        let minds = match self {
+            Self::Unsound => Minds::Unsound,
+            Self::Looping | Self::Stumbling => Minds::Steady,
+            _ => Minds::Any,
+        };
+        Environment::new(seed, room, minds)
     }
 
     /// The program of a seed.

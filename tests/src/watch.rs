@@ -9,8 +9,10 @@ use crate::program::Program;
 use crate::trial::{Outcome, Trial};
 
 impl Trial {
-    /// Runs a program on a thread of its own, and waits as long as statements and tasks keep beginning. If none has for so long, or up to
-    /// twice as long, then the run counts as hanging and is left behind with its threads.
+    /// Runs a program on a thread of its own, and waits as long as statements and tasks keep beginning. If none has for so long, or a little
+    /// longer, then the run counts as hanging and is left behind with its threads.
+    ///
+    /// A process may be stopped for as long as somebody likes, and then goes on. So it looks many times: all the time that the process was stopped is one look.
     ///
     /// Nothing else can tell a hang: there is no event for what never happens. The patience says how long a machine may take over one task, not
     /// over a program, so it can be ample without a hang going unnoticed.
@@ -23,22 +25,24 @@ impl Trial {
             // Nobody listens any more if this took too long.
             let _ = sender.send(trial.run_program(program, watched));
         });
-        let mut last = Counts::default();
-        loop {
-            match receiver.recv_timeout(patience) {
+        let (mut last, mut looks) = (Counts::default(), 0);
+        while looks < LOOKS {
+            match receiver.recv_timeout(patience / LOOKS) {
                 Ok(outcome) => return outcome,
                 Err(RecvTimeoutError::Disconnected) => return Outcome::deviation("the executor panicked".to_owned()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let counts = tally.read();
-            if counts == last {
-                let what = format!("hangs: no statement and no task has begun for {patience:?}");
-                return Outcome { counts, ..Outcome::deviation(what) };
-            }
+            looks = if counts == last { looks + 1 } else { 0 };
             last = counts;
         }
+        let what = format!("hangs: no statement and no task has begun for {patience:?}");
+        Outcome { counts: last, ..Outcome::deviation(what) }
     }
 }
+
+/// How often to look for progress before a run counts as hanging.
+const LOOKS: u32 = 20;
 
 /// Keeps panics that are part of the programs from being printed; others are still.
 pub fn silence_planned_panics() {

@@ -13,7 +13,7 @@ use maniple_tests::execute::{Run, run_program};
 use maniple_tests::oracle::World;
 use maniple_tests::program::{
     Action, Block, Body, FieldsName, FutureName, Launch, Node, Program, RegionName, Right, SpaceName, Statement,
-    StatementId, Target, Use,
+    Target, Use,
 };
 use maniple_tests::value::{Kind, Operator};
 
@@ -33,7 +33,7 @@ fn program(actions: Vec<Action>) -> Program {
 }
 
 fn block(first: u32, actions: impl IntoIterator<Item = Action>) -> Block {
-    let statements = (first..).zip(actions).map(|(id, action)| Statement { id: StatementId(id), action });
+    let statements = (first..).zip(actions).map(|(id, action)| Statement::new(id, action));
     Block(statements.collect())
 }
 

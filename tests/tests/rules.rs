@@ -375,6 +375,18 @@ fn such_a_field_starts_at_zero_though_the_first_launch_that_names_it_is_refused(
 }
 
 #[test]
+fn a_launch_is_refused_once_its_field_is_freed_though_the_same_was_allowed_before() {
+    let refused = runtime().run(async |cx| {
+        let cells = cx.region::<Cell>(4)?;
+        cx.launch(number(&cells)).await?;
+        cx.launch(number(&cells)).await?;
+        cells.logical().tree().fields().free(Cell::value.id())?;
+        Ok(cx.launch(number(&cells)).await)
+    });
+    assert!(refused.unwrap().is_err(), "a freed field is refused");
+}
+
+#[test]
 fn variants_do_the_same_and_the_first_for_the_processor_is_the_default() {
     #[task(leaf, variant_of(sum))]
     fn sum_backwards(#[reads(value)] cells: Piece<Cell>) -> i64 {

@@ -1,7 +1,8 @@
 //! The end of a launch, as others wait for it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use maniple_realm::graph::GraphRuns;
 use maniple_realm::{Event, Fault, Realm, UserEvent};
 use parking_lot::Mutex;
 
@@ -10,14 +11,39 @@ pub(crate) enum Completion {
     /// When this event has triggered.
     Event(Event),
     /// When somebody says so. There is an event only if somebody asks for one: of most launches that are replayed nobody does.
-    OnDemand(Mutex<Ending>),
+    OnDemand {
+        ending: Mutex<Ending>,
+        /// The launch is replayed: then nobody says so unless asked to.
+        stage: Option<ReplayedStage>,
+    },
 }
 
 pub(crate) enum Ending {
-    /// It has not ended. Somebody may wait for this event.
+    /// Nobody has said that it has ended. Somebody may wait for this event.
     Pending(Option<UserEvent>),
     /// It has ended well, or with a failure for which this event is poisoned.
     Ended(Event),
+}
+
+/// A stage of a graph, which knows by itself whether it has ended.
+pub(crate) struct ReplayedStage {
+    pub(crate) runs: Weak<GraphRuns>,
+    pub(crate) run: u64,
+    pub(crate) stage: u32,
+    /// Its end will be told in any case.
+    pub(crate) is_watched: bool,
+}
+
+impl ReplayedStage {
+    fn has_ended(&self) -> bool {
+        // A graph that is gone has ended.
+        !self.is_watched && self.runs.upgrade().is_none_or(|runs| runs.has_ended(self.run, self.stage))
+    }
+
+    /// Has the end told. False if it has ended.
+    fn watch(&self) -> bool {
+        self.is_watched || self.runs.upgrade().is_some_and(|runs| runs.watch(self.run, self.stage))
+    }
 }
 
 impl From<Event> for Completion {
@@ -28,30 +54,55 @@ impl From<Event> for Completion {
 
 impl Completion {
     pub(crate) fn on_demand() -> Self {
-        Self::OnDemand(Mutex::new(Ending::Pending(None)))
+        Self::OnDemand { ending: Mutex::new(Ending::Pending(None)), stage: None }
     }
 
-    /// An event that triggers when the launch has ended, poisoned if it failed.
-    pub(crate) fn event(&self, realm: &Realm) -> Event {
+    pub(crate) fn of_stage(stage: ReplayedStage) -> Self {
+        Self::OnDemand { ending: Mutex::new(Ending::Pending(None)), stage: Some(stage) }
+    }
+
+    /// Makes it that of a stage. Of the same one, in a later run, it costs little.
+    pub(crate) fn renew(&mut self, run: u64, is_watched: bool, stage: impl FnOnce() -> ReplayedStage) {
         match self {
-            Self::Event(event) => *event,
-            Self::OnDemand(ending) => match &mut *ending.lock() {
-                Ending::Pending(event) => event.get_or_insert_with(|| realm.user_event()).event(),
-                Ending::Ended(event) => *event,
-            },
+            Self::OnDemand { ending, stage: Some(stage) } => {
+                *ending.get_mut() = Ending::Pending(None);
+                (stage.run, stage.is_watched) = (run, is_watched);
+            }
+            _ => *self = Self::of_stage(stage()),
         }
+    }
+
+    /// An event that triggers when the launch has ended, poisoned if it failed. Of one that is replayed, `failure` says why it did, if it has ended.
+    pub(crate) fn event(&self, realm: &Realm, failure: impl FnOnce() -> Option<Arc<Fault>>) -> Event {
+        let (ending, stage) = match self {
+            Self::Event(event) => return *event,
+            Self::OnDemand { ending, stage } => (ending, stage),
+        };
+        let event = match &mut *ending.lock() {
+            Ending::Pending(Some(event)) => return event.event(),
+            Ending::Ended(event) => return *event,
+            Ending::Pending(none) => none.insert(realm.user_event()).event(),
+        };
+        if let Some(stage) = stage
+            && !stage.watch()
+        {
+            self.end(realm, failure());
+        }
+        event
     }
 
     pub(crate) fn has_ended(&self, realm: &Realm) -> bool {
         match self {
             Self::Event(event) => realm.has_triggered(*event),
-            Self::OnDemand(ending) => matches!(*ending.lock(), Ending::Ended(_)),
+            Self::OnDemand { ending, stage } => {
+                matches!(*ending.lock(), Ending::Ended(_)) || stage.as_ref().is_some_and(ReplayedStage::has_ended)
+            }
         }
     }
 
     /// The launch has ended: tells those who wait. Only for one that ends when somebody says so, once.
     pub(crate) fn end(&self, realm: &Realm, failure: Option<Arc<Fault>>) {
-        let Self::OnDemand(ending) = self else { return };
+        let Self::OnDemand { ending, .. } = self else { return };
         let mut ending = ending.lock();
         let Ending::Pending(waiting) = *ending else { return };
         let Some(fault) = failure else {

@@ -50,6 +50,13 @@ pub(crate) struct HeldRegion {
     pub(crate) home: Option<Instances>,
 }
 
+impl HeldRegion {
+    /// Whether the data is in the state of the parent, where others than this task's operations may change it.
+    fn is_borrowed(&self) -> bool {
+        self.home.is_none() || matches!(self.privilege, Privilege::Reduce(_))
+    }
+}
+
 /// A requirement with the physical states of its fields: one, unless the parent holds its fields separately.
 #[derive(Clone)]
 pub(crate) struct Bound {
@@ -385,9 +392,19 @@ impl ContextState {
     pub(crate) fn is_borrowed(&self, bound: &Bound) -> bool {
         let is_lent = |state: &Arc<RegionState>| {
             let held = self.held.iter().find(|held| Arc::ptr_eq(&held.state, state));
-            held.is_some_and(|held| held.home.is_none() || matches!(held.privilege, Privilege::Reduce(_)))
+            held.is_some_and(HeldRegion::is_borrowed)
         };
         bound.parts.iter().any(|(_, state)| is_lent(state))
+    }
+
+    /// As [`is_borrowed`](Self::is_borrowed), before the requirement is bound to states.
+    pub(crate) fn borrows(&self, requirement: &Requirement) -> bool {
+        let mut borrowed = self.held.iter().filter(|held| held.is_borrowed());
+        borrowed.any(|held| {
+            held.fields.overlaps(&requirement.fields)
+                && held.privilege.covers(requirement.privilege)
+                && requirement.target.bound().is_within(&held.region)
+        })
     }
 
     fn not_held(&self, operation: &str, requirement: &Requirement, missing: &FieldMask) -> Error {
@@ -412,7 +429,7 @@ impl ContextState {
         requirements: &[Bound],
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
-        self.leave_session();
+        self.leave_session("a fill or an inline mapping");
         self.core.analysing("fill, copy or mapping", || self.submit_after(requirements, &[], body))
     }
 
@@ -510,7 +527,7 @@ impl ContextState {
 
     /// The body has ended with this result: nothing is launched any more. A result that keeps data mapped is dropped.
     pub(crate) fn close<T>(&self, result: Result<T>) -> Result<T> {
-        self.leave_session();
+        self.leave_session("the end of the task");
         self.in_flight.close();
         match result {
             Ok(_) if self.mappings_in_use() > 0 => Err(Error::StillMapped { task: self.name().to_owned() }),
@@ -544,7 +561,7 @@ impl ContextState {
         completion: UserEvent,
         body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
-        self.leave_session();
+        self.leave_session("a fence");
         let mut stream = self.enter()?;
         self.core.counters.launches.add(1);
         let forks = if executes { self.no_forks() } else { Event::NONE };
@@ -651,7 +668,7 @@ impl ContextState {
     pub(crate) fn throttle(self: &Arc<Self>) {
         let window = self.core.window.min(self.replay_window.load(Ordering::Relaxed));
         if self.in_flight.count() >= window && self.mappings_in_use() == 0 {
-            let fewer = self.fewer_than(window - window / 4);
+            let fewer = self.fewer_than(window - window / 2);
             self.core.realm().wait_if_safe(fewer);
         }
     }

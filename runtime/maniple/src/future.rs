@@ -10,14 +10,14 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker, ready};
 
 use maniple_realm::event::future::EventFuture;
-use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault, prefetch_for_writing};
+use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault};
 use maniple_region::{FieldValue, ReductionOperator};
 use maniple_space::{AnyPoint, AnyRect};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::completion::Completion;
+use crate::completion::{Completion, ReplayedStage};
 use crate::error::{Error, Result};
 use crate::fork::{Fork, Outcome};
 use crate::once::Once;
@@ -54,8 +54,9 @@ pub(crate) struct Results {
     origin: Origin,
     domain: AnyRect,
     completion: Completion,
-    /// Results of points. One that is `()` is not kept: it is there when the launch has ended well.
-    values: Box<[Once<Result<Value>>]>,
+    /// Results of points. One that is `()` is not kept: it is there when the launch has ended well. So most launches need no room for any, and
+    /// it is made for the first one: a launch costs the same however many points it has.
+    values: OnceLock<Box<[Once<Result<Value>>]>>,
     /// Some of them have been put in place.
     has_values: AtomicBool,
     /// Somebody has looked at how the launch ended, so its failure is not lost.
@@ -80,8 +81,6 @@ impl Results {
         sources: Sources,
     ) -> Arc<Self> {
         let completion = completion.into();
-        let points = domain.volume() as usize;
-        let values = (0..points).map(|_| Once::new()).collect();
         let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
         let (realm, fork, producer, recorder) = (realm.clone(), OnceLock::new(), OnceLock::new(), OnceLock::new());
         let has_values = AtomicBool::new(false);
@@ -90,7 +89,7 @@ impl Results {
             origin,
             domain,
             completion,
-            values,
+            values: OnceLock::new(),
             has_values,
             observed,
             sources,
@@ -123,25 +122,25 @@ impl Results {
         self.set(0, Err(error.clone()));
     }
 
-    /// Makes results that nobody looks at any more those of another launch of the same task over the same points, which ends when somebody
-    /// [says so](Self::end).
-    pub(crate) fn renew(&mut self, sources: &[Arc<Self>]) {
-        self.completion = Completion::on_demand();
+    /// Makes results that nobody looks at any more those of another launch of the same task over the same points: of a stage that is replayed.
+    pub(crate) fn renew(
+        &mut self,
+        (run, is_watched): (u64, bool),
+        stage: impl FnOnce() -> ReplayedStage,
+        sources: &[Arc<Self>],
+    ) {
+        self.completion.renew(run, is_watched, stage);
         if std::mem::take(self.has_values.get_mut()) {
-            self.values.iter_mut().for_each(Once::clear);
+            self.values.get_mut().into_iter().flatten().for_each(Once::clear);
         }
         *self.observed.get_mut() = false;
         self.producer.take();
         let mine = self.sources.get_mut();
         mine.clear();
-        mine.extend(sources.iter().cloned());
-    }
-
-    /// They are about to be [renewed](Self::renew), after others have looked at them.
-    pub(crate) fn prefetch(&self) {
-        const LINE: usize = 64;
-        let start = std::ptr::from_ref(self).cast::<u8>();
-        (0..size_of::<Self>()).step_by(LINE).for_each(|offset| prefetch_for_writing(start.wrapping_add(offset)));
+        // Even to extend by nothing takes its time.
+        if !sources.is_empty() {
+            mine.extend(sources.iter().cloned());
+        }
     }
 
     fn name(&self) -> &str {
@@ -191,7 +190,7 @@ impl Results {
 
     /// Triggers when all results are there, poisoned if one is a failure.
     pub(crate) fn completion(&self) -> Event {
-        self.completion.event(&self.realm)
+        self.completion.event(&self.realm, || self.first_error().map(|error| error.clone().into()))
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -213,20 +212,30 @@ impl Results {
         if !self.has_values.load(Ordering::Relaxed) {
             self.has_values.store(true, Ordering::Relaxed);
         }
-        let first = self.values[index].set(value);
+        let values = self.values.get_or_init(|| (0..self.points()).map(|_| Once::new()).collect());
+        let first = values[index].set(value);
         debug_assert!(first, "a point has one result");
+    }
+
+    /// How many points there are.
+    fn points(&self) -> usize {
+        self.domain.volume() as usize
+    }
+
+    /// The failures of points that have failed, in their order.
+    fn errors_of_points(&self) -> impl Iterator<Item = &Error> {
+        let values = self.values.get().map_or(&[][..], |values| values);
+        values.iter().filter_map(|value| value.get().and_then(|value| value.as_ref().err()))
     }
 
     /// The first failure in the order of points.
     pub(crate) fn first_error(&self) -> Option<&Error> {
-        self.values.iter().find_map(|value| value.get().and_then(|value| value.as_ref().err()))
+        self.errors_of_points().next()
     }
 
     /// All failures of points, and that of the launch as a whole.
     pub(crate) fn errors(&self) -> impl Iterator<Item = Error> {
-        let of_points =
-            self.values.iter().filter_map(|value| value.get().and_then(|value| value.as_ref().err().cloned()));
-        of_points.chain(self.failure())
+        self.errors_of_points().cloned().chain(self.failure())
     }
 
     /// Why the launch failed, if it has.
@@ -264,7 +273,7 @@ impl Results {
 
     fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
         let of_fork = || self.fork.get().and_then(Fork::value);
-        match self.values.get(index).and_then(Once::get) {
+        match self.values.get().and_then(|values| values.get(index)).and_then(Once::get) {
             Some(Ok(value)) => typed(&**value, self.name()),
             Some(Err(error)) => Err(error.clone()),
             None if index == 0
@@ -686,7 +695,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
     /// The first failure in the order of points.
     pub async fn all(&self) -> Result<Vec<T>> {
         self.results.seen_to_end().await;
-        (0..self.results.values.len()).map(|index| self.results.get(index)).collect()
+        (0..self.results.points()).map(|index| self.results.get(index)).collect()
     }
 
     /// The results of a function of each point's result, computed where the last of these comes in. The function must be short.
@@ -729,7 +738,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
     ) -> Future<U> {
         let results = Arc::clone(&self.results);
         compute("fold", Sources::from_iter([Arc::clone(&self.results)]), move || {
-            (0..results.values.len()).try_fold(start, |folded, index| Ok(function(folded, results.get(index)?)))
+            (0..results.points()).try_fold(start, |folded, index| Ok(function(folded, results.get(index)?)))
         })
     }
 }

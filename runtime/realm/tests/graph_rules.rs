@@ -87,8 +87,26 @@ impl GraphWork for Log {
     }
 }
 
-/// Runs a graph so many times and gives the fates of its nodes.
-fn run(spec: &GraphSpec, workers: usize, runs: u64, fails: &[Place]) -> (Vec<(Place, Fate)>, Vec<StageEnd>) {
+/// How a stage is opened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Opening {
+    Watched,
+    Unwatched,
+    /// Unwatched, and then watched: as soon as so many more stages have been opened.
+    WatchedLater(usize),
+}
+
+/// What came of the asking for a stage's end: whether the end would be told, and when that was known.
+type Answer = (u64, u32, bool, u64);
+
+/// Runs a graph so many times, the stages opened in these ways in turn. Gives the fates of its nodes, the ends of stages that were told, and what
+/// came of asking for more.
+fn run(
+    spec: &GraphSpec,
+    workers: usize,
+    runs: u64,
+    (fails, openings): (&[Place], &[Opening]),
+) -> (Vec<(Place, Fate)>, Vec<StageEnd>, Vec<Answer>) {
     let realm = Realm::builder().workers(workers).build().unwrap();
     let graph = Arc::new(Graph::new(spec, realm.processors()));
     let done = realm.user_event();
@@ -102,18 +120,50 @@ fn run(spec: &GraphSpec, workers: usize, runs: u64, fails: &[Place]) -> (Vec<(Pl
         realm: realm.clone(),
         done,
     });
+    let (mut to_watch, mut answers) = (Vec::new(), Vec::new());
     let graph_runs: GraphRuns = realm.start_graph(&graph, Arc::clone(&log) as Arc<dyn GraphWork>, 4);
     for number in 0..runs {
         while !graph_runs.is_armed(number) {
             std::thread::yield_now();
         }
-        (0..spec.stages).for_each(|stage| graph_runs.open(number, stage));
+        for stage in 0..spec.stages {
+            let opening = opening_of(spec, openings, number, stage);
+            match opening {
+                Opening::Watched => graph_runs.open(number, stage),
+                Opening::Unwatched | Opening::WatchedLater(_) => graph_runs.open_unwatched(number, stage),
+            }
+            if let Opening::WatchedLater(after) = opening {
+                to_watch.push((after, number, stage));
+            }
+            to_watch.retain_mut(|(after, run, stage)| {
+                if *after == 0 {
+                    let will_be_told = graph_runs.watch(*run, *stage);
+                    answers.push((*run, *stage, will_be_told, log.moment()));
+                    return false;
+                }
+                *after -= 1;
+                true
+            });
+        }
     }
     realm.wait(done.event()).unwrap();
+    for (_, run, stage) in to_watch {
+        answers.push((run, stage, graph_runs.watch(run, stage), log.moment()));
+    }
     drop(graph_runs);
     let fates = log.fates.lock().clone();
     let stages = log.stages.lock().clone();
-    (fates, stages)
+    (fates, stages, answers)
+}
+
+fn opening_of(spec: &GraphSpec, openings: &[Opening], run: u64, stage: u32) -> Opening {
+    openings[(run as usize * spec.stages as usize + stage as usize) % openings.len()]
+}
+
+fn openings() -> impl Strategy<Value = Vec<Opening>> {
+    let opening =
+        prop_oneof![Just(Opening::Watched), Just(Opening::Unwatched), (0_usize..9).prop_map(Opening::WatchedLater)];
+    proptest::collection::vec(opening, 1..8)
 }
 
 fn specs() -> impl Strategy<Value = GraphSpec> {
@@ -174,7 +224,7 @@ proptest! {
     ) {
         const RUNS: u64 = 12;
         let fails: Vec<Place> = failing.iter().map(|&(node, run)| Place { node, run }).collect();
-        let (fates, stages) = run(&spec, workers, RUNS, &fails);
+        let (fates, stages, _) = run(&spec, workers, RUNS, (&fails, &[Opening::Watched]));
         prop_assert_eq!(fates.len(), spec.nodes.len() * RUNS as usize, "each node once a run");
         let fate = |node: u32, run: u64| {
             &fates.iter().find(|(place, _)| *place == Place { node, run }).expect("it ran").1
@@ -199,11 +249,39 @@ proptest! {
         bad.sort_by_key(|place| (place.run, place.node));
         prop_assert_eq!(bad, poisoned(&spec, RUNS, &fails));
     }
+
+    #[test]
+    fn the_end_of_a_stage_is_told_to_those_who_want_to_know_and_once(
+        spec in specs(), workers in 1_usize..5, openings in openings(),
+        failing in proptest::collection::vec((0_u32..30, 0_u64..24), 0..3),
+    ) {
+        const RUNS: u64 = 24;
+        let fails: Vec<Place> = failing.iter().map(|&(node, run)| Place { node, run }).collect();
+        let (fates, told, answers) = run(&spec, workers, RUNS, (&fails, &openings));
+        for (run, stage) in (0..RUNS).flat_map(|run| (0..spec.stages).map(move |stage| (run, stage))) {
+            let nodes = || fates.iter().filter(|(place, _)| place.run == run && spec.nodes[place.node as usize].stage == stage);
+            let last = nodes().map(|(_, fate)| fate.end()).max();
+            let ends: Vec<u64> = told.iter().filter(|told| (told.0, told.1) == (run, stage)).map(|told| told.2).collect();
+            prop_assert!(ends.len() <= 1, "told once");
+            prop_assert!(ends.iter().all(|&end| last.is_none_or(|last| last < end)), "a stage ends after its nodes");
+            let has_failed = nodes().any(|(_, fate)| !matches!(fate, Fate::Ran { .. }));
+            let is_watched = opening_of(&spec, &openings, run, stage) == Opening::Watched;
+            let answer = answers.iter().find(|answer| (answer.0, answer.1) == (run, stage));
+            let is_promised = answer.is_some_and(|&(_, _, will_be_told, _)| will_be_told);
+            if is_watched || has_failed || is_promised {
+                prop_assert_eq!(ends.len(), 1, "stage {} of run {} was not told", stage, run);
+            } else if answer.is_none() {
+                prop_assert_eq!(ends.len(), 0, "stage {} of run {} was told to nobody", stage, run);
+            }
+            if let Some(&(_, _, false, at)) = answer {
+                prop_assert!(last.is_none_or(|last| last < at), "what is said to have ended has");
+            }
+        }
+    }
 }
 
 /// A graph of three stages of a node each, the third after the second, and its log.
 fn three_stages() -> (Realm, Arc<Log>, GraphRuns) {
-    let realm = Realm::builder().workers(2).build().unwrap();
     let node = |stage, after: &[u32]| NodeSpec {
         stage,
         home: maniple_realm::machine::ProcessorId(stage % 2),
@@ -211,8 +289,13 @@ fn three_stages() -> (Realm, Arc<Log>, GraphRuns) {
         after: after.iter().map(|&node| Edge { node, needs: true }).collect(),
         after_previous: Vec::new(),
     };
-    let spec = GraphSpec { stages: 3, nodes: vec![node(0, &[]), node(1, &[]), node(2, &[1])] };
-    let graph = Arc::new(Graph::new(&spec, realm.processors()));
+    started(&GraphSpec { stages: 3, nodes: vec![node(0, &[]), node(1, &[]), node(2, &[1])] })
+}
+
+/// A graph that has been started, and its log, which is done when a run has ended.
+fn started(spec: &GraphSpec) -> (Realm, Arc<Log>, GraphRuns) {
+    let realm = Realm::builder().workers(2).build().unwrap();
+    let graph = Arc::new(Graph::new(spec, realm.processors()));
     let done = realm.user_event();
     let log = Arc::new(Log {
         moments: AtomicU64::new(0),
@@ -237,6 +320,18 @@ fn a_stage_that_is_skipped_ends_without_running() {
     realm.wait(log.done.event()).unwrap();
     assert_eq!(log.fates.lock().iter().map(|(place, _)| place.node).collect::<Vec<_>>(), [0]);
     assert_eq!(log.stages.lock().iter().map(|(_, stage, _)| *stage).collect::<Vec<_>>(), [0]);
+}
+
+#[test]
+fn a_stage_may_be_opened_after_a_later_run_has_ended() {
+    // Stages without nodes end when they are opened.
+    let (_realm, log, runs) = started(&GraphSpec { stages: 2, nodes: Vec::new() });
+    runs.open(0, 0);
+    runs.open(1, 0);
+    runs.open(1, 1);
+    assert_eq!(*log.armed.lock(), [1], "nothing of it comes after the run before");
+    runs.open(0, 1);
+    assert_eq!(*log.armed.lock(), [1, 0]);
 }
 
 #[test]

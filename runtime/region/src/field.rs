@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 
 pub use maniple_realm::layout::FieldId;
 
-use crate::{FieldMask, RegionError};
+use crate::{FieldMask, RegionError, endings};
 
 /// How many fields a field space may hold unless its creator says otherwise.
 pub const DEFAULT_MAX_FIELDS: usize = 512;
@@ -146,6 +146,7 @@ impl FieldSpace {
         };
         slots[free] = Slot { field, is_free: false, generation: slots[free].generation + 1 };
         self.changes.fetch_add(1, Ordering::Release);
+        endings::count();
         Ok(FieldId(free as u32))
     }
 
@@ -159,6 +160,7 @@ impl FieldSpace {
             Some(slot) if !slot.is_free => {
                 slot.is_free = true;
                 self.changes.fetch_add(1, Ordering::Release);
+                endings::count();
                 Ok(())
             }
             _ => Err(RegionError::NoSuchField { field }),

@@ -30,6 +30,7 @@
 //! # Ok::<(), maniple_region::RegionError>(())
 //! ```
 
+pub mod endings;
 pub mod error;
 pub mod field;
 pub mod forest;
@@ -42,6 +43,7 @@ pub mod requirement;
 pub mod shape;
 pub mod tree;
 
+pub use endings::endings;
 pub use error::RegionError;
 pub use field::{DEFAULT_MAX_FIELDS, FieldDescriptor, FieldId, FieldSpace, FieldType, FieldValue};
 pub use forest::Forest;

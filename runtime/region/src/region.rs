@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use maniple_space::AnyPoint;
 
-use crate::{FieldSpace, IndexSpaceNode, Partitioning, RegionError};
+use crate::{FieldSpace, IndexSpaceNode, Partitioning, RegionError, endings};
 
 /// The number of a region tree: all regions made by splitting one region share it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -63,13 +63,16 @@ impl RegionTree {
     /// # Errors
     /// [`RegionError::Destroyed`] if it was destroyed before; [`RegionError::Ended`] if it ended with its run.
     pub fn destroy(&self) -> Result<(), RegionError> {
-        self.end.set(End::Destroyed).or_else(|_| self.check_alive())
+        self.end.set(End::Destroyed).or_else(|_| self.check_alive())?;
+        endings::count();
+        Ok(())
     }
 
     /// Marks the tree ended with the top-level task that had it: nothing new can be launched on it. One that was destroyed before stays
     /// destroyed.
     pub fn end_with_run(&self) {
         self.end.get_or_init(|| End::WithItsRun);
+        endings::count();
     }
 
     fn check_alive(&self) -> Result<(), RegionError> {

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 
-use crate::{Forest, RegionError, Shape};
+use crate::{Forest, RegionError, Shape, endings};
 
 /// The number of an index space or partition, unique within its [`Forest`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -350,6 +350,7 @@ fn mark(destroyed: &AtomicBool, what: impl FnOnce() -> String) -> Result<(), Reg
     if destroyed.swap(true, Ordering::AcqRel) {
         return Err(RegionError::Destroyed { what: what() });
     }
+    endings::count();
     Ok(())
 }
 

@@ -23,7 +23,7 @@ struct Options {
     /// How many seeds to run; without it, as many as there is time for.
     #[arg(long)]
     count: Option<u64>,
-    /// The kinds of programs: flat, nested, faulty, tight, unsound. Without it, all in turn.
+    /// The kinds of programs: flat, nested, faulty, tight, unsound, looping, stumbling. Without it, all in turn.
     #[arg(long, value_delimiter = ',')]
     family: Vec<Family>,
     /// How often to run each program: failures may depend on the schedule.

@@ -11,7 +11,7 @@ use maniple::{
 
 use super::body::{CallArguments, delay, leaf, seed_of};
 use super::{Handle, Run, Stop};
-use crate::program::{Body, Launch, Node, Passed, Pick, Place, Right, Target, Use};
+use crate::program::{Body, Launch, Node, Passed, Pick, Place, Right, Site, Target, Use};
 use crate::value::{Word, mix};
 
 impl Right {
@@ -36,8 +36,13 @@ impl CustomProjection for Listed {
 
 impl Run {
     /// Launches a task, and remembers its results.
-    pub(super) fn launch(self: &Arc<Self>, context: &Context, launch: &Arc<Launch>) -> Result<Handle, Stop> {
-        let task = self.typed_launch(launch)?;
+    pub(super) fn launch(
+        self: &Arc<Self>,
+        context: &Context,
+        launch: &Arc<Launch>,
+        site: Site,
+    ) -> Result<Handle, Stop> {
+        let task = self.typed_launch(launch, site)?;
         let handle = match launch.domain {
             None => Handle::One(context.launch(task)),
             Some(domain) => Handle::Many(context.index_launch(domain, task)),
@@ -46,7 +51,7 @@ impl Run {
         Ok(handle)
     }
 
-    fn typed_launch(self: &Arc<Self>, launch: &Arc<Launch>) -> Result<TypedLaunch<Word>, Stop> {
+    fn typed_launch(self: &Arc<Self>, launch: &Arc<Launch>, site: Site) -> Result<TypedLaunch<Word>, Stop> {
         let mut arguments = Vec::new();
         for passed in &launch.arguments {
             arguments.push(match passed {
@@ -58,22 +63,26 @@ impl Run {
                 },
             });
         }
-        let mut launcher = TaskLauncher::new(&Arc::new(definition(launch))).tag(launch.name.0.into());
+        let task = self.names.tasks.get_or_insert(site, || Ok(Arc::new(definition(launch, site))))?;
+        let mut launcher = TaskLauncher::new(&task).tag(site.0.into());
         for argument in &arguments {
             launcher = launcher.after(argument);
         }
-        for wanted in &launch.requirements {
-            launcher = launcher.requirement(self.requirement(wanted, launch.domain)?);
+        for (number, wanted) in launch.requirements.iter().enumerate() {
+            launcher = launcher.requirement(self.requirement(wanted, launch.domain, (site, number))?);
         }
         let given = CallArguments { run: Arc::clone(self), launch: Arc::clone(launch), arguments };
         Ok(launcher.arguments(given).typed())
     }
 
-    fn requirement(&self, wanted: &Use, domain: Option<AnyRect>) -> Result<Requirement, Stop> {
+    fn requirement(&self, wanted: &Use, domain: Option<AnyRect>, key: (Site, usize)) -> Result<Requirement, Stop> {
         let place = |node| Place { region: wanted.region, node };
-        let listed = |nodes: &[Node]| -> Result<Projection, Stop> {
-            let regions = nodes.iter().map(|&node| self.logical(place(node))).collect::<Result<_, _>>()?;
-            Ok(Projection::Custom(Arc::new(Listed(regions))))
+        let the_same = |make: &dyn Fn() -> Result<Projection, Stop>| self.projection(key, wanted, make);
+        let listed = |nodes: &[Node]| {
+            the_same(&|| {
+                let regions = nodes.iter().map(|&node| self.logical(place(node))).collect::<Result<_, _>>()?;
+                Ok(Projection::Custom(Arc::new(Listed(regions))))
+            })
         };
         let target = match &wanted.target {
             Target::Node(node) => DataTarget::Region(self.logical(place(*node))?, None),
@@ -91,7 +100,7 @@ impl Run {
                             let number = domain.map_or(0, |domain| domain.linear(point));
                             colors.delinear((factor * number + offset) % colors.volume().max(1))
                         };
-                        Projection::Color(Arc::new(color))
+                        the_same(&|| Ok(Projection::Color(Arc::new(color))))?
                     }
                     Pick::Listed(nodes) => listed(nodes)?,
                 };
@@ -101,12 +110,29 @@ impl Run {
         let fields = wanted.fields.iter().map(|&field| self.field(wanted.region, field));
         Ok(Requirement::new(target, fields.collect::<Result<FieldMask, _>>()?, wanted.right.privilege()))
     }
+
+    /// The function that a requirement has had before, if it is the same: two functions that do the same are not equal.
+    fn projection(
+        &self,
+        key: (Site, usize),
+        wanted: &Use,
+        make: &dyn Fn() -> Result<Projection, Stop>,
+    ) -> Result<Projection, Stop> {
+        if let Ok((known, projection)) = self.names.projections.get(key)
+            && known == *wanted
+        {
+            return Ok(projection);
+        }
+        let projection = make()?;
+        self.names.projections.insert(key, (wanted.clone(), projection.clone()));
+        Ok(projection)
+    }
 }
 
-/// The task of a launch: one or two variants that do the same.
-fn definition(launch: &Launch) -> TaskDefinition {
-    let name = format!("{:?}", launch.name);
-    let seed = mix(launch.name.0.into(), 11);
+/// The task of all launches of a site: one or two variants that do the same.
+fn definition(launch: &Launch, site: Site) -> TaskDefinition {
+    let name = format!("task{}", site.0);
+    let seed = mix(site.0.into(), 11);
     let mut options = TaskOptions::default();
     if seed.is_multiple_of(4) {
         let arrangements = [Arrangement::StructOfArrays, Arrangement::ArrayOfStructs, Arrangement::Blocked(4)];

@@ -1,6 +1,6 @@
 //! Programs run through the public interface of the runtime, and compared with the oracle on the way.
 //!
-//! In reading order: `statement` interprets blocks, `launch` launches tasks and `body` is the one leaf task of all programs, `split` makes
+//! In reading order: `statement` interprets blocks, `traced` those that are traces, `launch` launches tasks and `body` is the one leaf task of all programs, `split` makes
 //! partitions, `bulk` copies, `compare` looks at what has come out, `mistake` names what can be done wrong on purpose, `tally` counts. What
 //! deviates from the oracle is noted in the [`Run`]; the program goes on as far as it can.
 
@@ -12,16 +12,22 @@ mod mistake;
 mod split;
 mod statement;
 mod tally;
+mod traced;
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use maniple::{Error, FieldId, FieldSpace, Future, FutureMap, IndexSpaceNode, LogicalRegion, Partitioning, Region};
+use maniple::task::TaskDefinition;
+use maniple::{
+    Error, FieldId, FieldSpace, Future, FutureMap, IndexSpaceNode, LogicalRegion, Partitioning, Projection, Region,
+};
 
 use crate::oracle::{Context as Fate, World};
-use crate::program::{FieldNumber, FieldsName, FutureName, Node, PartitionName, Place, Program, RegionName, SpaceName};
+use crate::program::{
+    FieldNumber, FieldsName, FutureName, Node, PartitionName, Place, Program, RegionName, Site, SpaceName, Use,
+};
 use crate::value::{Cells, Word};
 
 pub use compare::run_program;
@@ -70,6 +76,9 @@ struct Names {
     fields: Table<FieldsName, (Arc<FieldSpace>, Vec<FieldId>)>,
     regions: Table<RegionName, LogicalRegion>,
     futures: Table<FutureName, Handle>,
+    /// Tasks and projections: the same in all turns of a loop, as they are in a program that names functions.
+    tasks: Table<Site, Arc<TaskDefinition>>,
+    projections: Table<(Site, usize), (Use, Projection)>,
 }
 
 /// What names of one kind stand for.
@@ -89,6 +98,15 @@ impl<K: Eq + Hash + std::fmt::Debug, V: Clone> Table<K, V> {
 
     fn insert(&self, name: K, value: V) {
         locked(&self.0).insert(name, value);
+    }
+
+    fn get_or_insert(&self, name: K, make: impl FnOnce() -> Result<V, Stop>) -> Result<V, Stop> {
+        if let Some(known) = locked(&self.0).get(&name) {
+            return Ok(known.clone());
+        }
+        let made = make()?;
+        self.insert(name, made.clone());
+        Ok(made)
     }
 
     fn remove(&self, name: K) {

@@ -17,15 +17,15 @@ use crate::value::{Cells, Kind, Operator, Stored, Word, mix};
 use crate::with_kind;
 
 /// A block in execution.
-struct Frame<'a> {
+pub(super) struct Frame<'a> {
     run: &'a Arc<Run>,
-    context: &'a Context,
+    pub(super) context: &'a Context,
     digest: Word,
     /// The first failure that was waited for.
     failure: Option<Error>,
 }
 
-type Boxed<'a, T> = Pin<Box<dyn StdFuture<Output = T> + Send + 'a>>;
+pub(super) type Boxed<'a, T> = Pin<Box<dyn StdFuture<Output = T> + Send + 'a>>;
 
 /// Runs a block and gives the digest of all that it has seen.
 pub(super) fn run_block<'a>(
@@ -55,7 +55,7 @@ pub(super) fn run_block<'a>(
 }
 
 impl Frame<'_> {
-    fn run<'b>(&'b mut self, block: &'b Block) -> Boxed<'b, std::result::Result<(), Stop>> {
+    pub(super) fn run<'b>(&'b mut self, block: &'b Block) -> Boxed<'b, std::result::Result<(), Stop>> {
         Box::pin(async move {
             for statement in self.run.mistake.order(block) {
                 self.run.tally.statement();
@@ -90,7 +90,7 @@ impl Frame<'_> {
             }
             Action::DestroyPartition(name) => names.partitions.get(*name)?.destroy().map_err(Error::from),
             Action::Launch(launch) => {
-                let handle = run.launch(context, launch)?;
+                let handle = run.launch(context, launch, statement.site)?;
                 self.refusal(statement.id, &handle).await
             }
             Action::Fill(column, random) => self.fill(*column, *random)?,
@@ -111,6 +111,20 @@ impl Frame<'_> {
             Action::Derive(name, derived) => self.derive(*name, *derived)?,
             Action::Wait(name) => {
                 self.wait(*name).await?;
+                Ok(())
+            }
+            Action::Forget(name) => {
+                names.futures.remove(*name);
+                Ok(())
+            }
+            Action::Repeat(turns) => {
+                for turn in turns {
+                    self.run(turn).await?;
+                }
+                Ok(())
+            }
+            Action::Traced(name, block) => {
+                self.traced(*name, block).await?;
                 Ok(())
             }
         };
@@ -278,7 +292,7 @@ impl Frame<'_> {
     /// Waits for a future and compares what comes.
     async fn wait(&mut self, name: FutureName) -> std::result::Result<(), Stop> {
         // At top level no worker is blocked, and futures can be waited for without `await`.
-        let blocking = self.context.task() == "top level" && name.0.is_multiple_of(2);
+        let blocking = self.is_at_top() && name.0.is_multiple_of(2);
         let values = match self.run.names.futures.get(name)? {
             Handle::One(future) if blocking => future.wait().map(|value| vec![value]),
             Handle::One(future) => future.await.map(|value| vec![value]),

@@ -76,6 +76,6 @@ impl Generator {
             (self.world, *scope) = (old_world, old_scope);
             return;
         }
-        block.0.push(Statement { id, action: Action::Inline(Inline { during, ..plain }) });
+        block.0.push(Statement::new(id.0, Action::Inline(Inline { during, ..plain })));
     }
 }

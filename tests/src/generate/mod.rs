@@ -4,8 +4,10 @@
 //! if it must be refused. So programs are mostly legal without knowing the rules, and never without meaning.
 
 mod data;
+mod repeat;
 mod shape;
 mod task;
+mod turn;
 
 use std::sync::Arc;
 
@@ -14,7 +16,6 @@ use fastrand::Rng;
 use crate::oracle::{Context, Verdict, World};
 use crate::program::{
     Action, Block, Body, FieldsName, FutureName, Node, PartitionName, Program, RegionName, SpaceName, Statement,
-    StatementId,
 };
 
 /// What programs are made of.
@@ -34,24 +35,41 @@ pub struct Profile {
     pub refusals: usize,
     /// The most points of a region along one side.
     pub extent: i64,
+    /// Of a hundred statements that are proposed, so many are loops.
+    pub loops: usize,
 }
 
 impl Profile {
     /// Everything but faults.
-    pub const FULL: Self =
-        Self { statements: 40, depth: 3, faults: false, destruction: true, inline: true, refusals: 6, extent: 40 };
+    pub const FULL: Self = Self {
+        statements: 40,
+        depth: 3,
+        faults: false,
+        destruction: true,
+        inline: true,
+        refusals: 6,
+        extent: 40,
+        loops: 1,
+    };
 
     /// Single and index launches without nesting.
     pub const FLAT: Self = Self { depth: 0, ..Self::FULL };
 
     /// With tasks that fail.
     pub const FAULTY: Self = Self { faults: true, destruction: false, depth: 2, ..Self::FULL };
+
+    /// Little but loops.
+    pub const LOOPS: Self = Self { statements: 24, depth: 1, extent: 20, loops: 20, ..Self::FULL };
+
+    /// Little but loops, with tasks that fail.
+    pub const FAULTY_LOOPS: Self = Self { faults: true, destruction: false, ..Self::LOOPS };
 }
 
 /// Makes the program of a seed.
 #[must_use]
 pub fn generate(seed: u64, profile: Profile) -> Program {
-    let mut generator = Generator { random: Rng::with_seed(seed), world: World::default(), next: 0, profile };
+    let (random, world) = (Rng::with_seed(seed), World::default());
+    let mut generator = Generator { random, world, next: 0, profile, is_plain: false, left_for_loops: repeat::MOST };
     let mut scope = Scope::default();
     let mut block = Block::default();
     generator.foundations(&mut scope, &mut block);
@@ -67,6 +85,10 @@ struct Generator {
     world: World,
     next: u32,
     profile: Profile,
+    /// Tasks neither launch others nor go wrong: the first turn of a loop is made.
+    is_plain: bool,
+    /// How many more statements there may be in loops.
+    left_for_loops: usize,
 }
 
 /// What statements of a block can name.
@@ -149,6 +171,9 @@ impl Generator {
 
     /// Proposes a statement and perhaps adds it.
     fn add(&mut self, scope: &mut Scope, block: &mut Block) {
+        if self.random.usize(..100) < self.profile.loops {
+            return self.add_repeat(scope, block);
+        }
         let top = scope.depth == 0;
         let fences = !scope.holding;
         let action = match self.random.usize(..100) {
@@ -175,7 +200,7 @@ impl Generator {
 
     /// Adds a statement if it has a meaning, and unless it is one refusal too many.
     fn attempt(&mut self, scope: &mut Scope, block: &mut Block, action: Action) -> bool {
-        let statement = Statement { id: StatementId(self.number()), action };
+        let statement = Statement::new(self.number(), action);
         let (mut world, mut context) = (self.world.clone(), scope.context.clone());
         let Ok(verdict) = world.step(&mut context, &statement) else { return false };
         if verdict != Verdict::Done && !self.once_in(self.profile.refusals) {
@@ -277,6 +302,7 @@ impl Scope {
                 }
             }
             Action::Wait(name) => self.waited.push(*name),
+            Action::Forget(name) => self.futures.retain(|known| known != name),
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use super::{Generator, Scope, shared};
 use crate::oracle::{Trouble, Verdict, points_of};
 use crate::program::{
     Action, Block, Body, Column, Fault, FieldNumber, FutureName, Launch, Node, PartitionName, Passed, Pick, RegionName,
-    Right, Statement, StatementId, Target, Use,
+    Right, Statement, Target, Use,
 };
 use crate::value::Operator;
 
@@ -17,8 +17,8 @@ impl Generator {
         if launch.requirements.is_empty() && !self.once_in(4) {
             return;
         }
-        let nested = scope.depth < self.profile.depth && self.once_in(3);
-        if self.profile.faults && self.once_in(10) {
+        let nested = scope.depth < self.profile.depth && !self.is_plain && self.once_in(3);
+        if self.profile.faults && !self.is_plain && self.once_in(10) {
             let points = points_of(&launch).len().max(1);
             let fault = self.one_of(&[Fault::PanicsAtOnce, Fault::PanicsAtEnd, Fault::Fails]);
             launch.fault = fault.map(|fault| (self.random.usize(..points), fault));
@@ -63,9 +63,9 @@ impl Generator {
         launch.body = Body::Blocks { inner, blocks };
         let action = Action::Launch(shared(launch));
         scope.learn(&action);
-        let id = StatementId(self.number());
-        self.world.verdicts.insert(id, Verdict::Done);
-        block.0.push(Statement { id, action });
+        let statement = Statement::new(self.number(), action);
+        self.world.verdicts.insert(statement.id, Verdict::Done);
+        block.0.push(statement);
         Ok(())
     }
 

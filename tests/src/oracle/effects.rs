@@ -49,9 +49,9 @@ impl World {
     fn argument(&self, argument: &Passed, number: usize) -> Result<(Word, Health), Trouble> {
         match argument {
             Passed::Value(value) => Ok((*value, Health::Sound)),
-            Passed::Future(name) => Ok(known(self.futures.get(name), name)?.values[0]),
+            Passed::Future(name) => Ok(self.results(*name)?.values[0]),
             Passed::PerPoint(name) => {
-                let results = known(self.futures.get(name), name)?;
+                let results = self.results(*name)?;
                 let (value, health) = results.values[number];
                 // The results of a launch come all together, so the failure of one point may keep others from going on.
                 let others = if results.health() == Health::Sound { Health::Sound } else { Health::Doubtful };

@@ -28,7 +28,7 @@ impl World {
                 Passed::Future(name) => (name, None),
                 Passed::PerPoint(name) => (name, launch.domain),
             };
-            let results = known(self.futures.get(name), name)?;
+            let results = self.results(*name)?;
             if results.domain != per_point || (matches!(argument, Passed::PerPoint(_)) && per_point.is_none()) {
                 return meaningless("an argument for other points");
             }

@@ -130,6 +130,8 @@ pub struct World {
     pub regions: BTreeMap<RegionName, RegionData>,
     /// Results.
     pub futures: BTreeMap<FutureName, Results>,
+    /// Results that nobody may ask for any more.
+    forgotten: BTreeSet<FutureName>,
     /// What became of the statements.
     pub verdicts: BTreeMap<StatementId, Verdict>,
 }
@@ -238,7 +240,7 @@ impl World {
             Action::MappingFence | Action::ExecutionFence => {}
             Action::Derive(name, derived) => self.derive(*name, *derived)?,
             Action::Wait(name) => {
-                let results = known(self.futures.get(name), name)?;
+                let results = self.results(*name)?;
                 for (value, _) in &results.values {
                     context.digest = mix(context.digest, *value);
                 }
@@ -246,8 +248,32 @@ impl World {
                 let created = context.pending.remove(name).unwrap_or_default();
                 context.created.extend(created);
             }
+            Action::Forget(name) => {
+                self.results(*name)?;
+                if context.pending.get(name).is_some_and(|created| !created.is_empty()) {
+                    return Err(Trouble::Meaningless("regions would be out of sight".into()));
+                }
+                self.forgotten.insert(*name);
+            }
+            Action::Repeat(turns) => turns.iter().try_for_each(|turn| self.block(context, turn))?,
+            Action::Traced(_, block) => self.block(context, block)?,
         }
         Ok(())
+    }
+
+    fn block(&mut self, context: &mut Context, block: &Block) -> Result<(), Trouble> {
+        for statement in &block.0 {
+            self.step(context, statement).map_err(Trouble::Meaningless)?;
+        }
+        Ok(())
+    }
+
+    /// The results of something, if they can still be asked for.
+    fn results(&self, name: FutureName) -> Result<&Results, Trouble> {
+        match self.forgotten.contains(&name) {
+            false => known(self.futures.get(&name), &name),
+            true => Err(Trouble::Meaningless(format!("{name:?} was forgotten"))),
+        }
     }
 
     fn allocate_field(&mut self, fields: FieldsName, kind: Kind) -> Result<(), Trouble> {
@@ -307,9 +333,7 @@ impl World {
                 Body::Leaf => values.push(self.run_leaf(context.start, launch, (number, point), &targets)?),
                 Body::Blocks { blocks, .. } => {
                     let mut child = self.enter(context.start, launch, (number, point), &targets)?;
-                    for statement in &blocks[number % blocks.len()].0 {
-                        self.step(&mut child, statement).map_err(Trouble::Meaningless)?;
-                    }
+                    self.block(&mut child, &blocks[number % blocks.len()])?;
                     let (value, regions) = self.leave(launch, number, child)?;
                     created.extend(regions);
                     values.push(value);
@@ -335,9 +359,8 @@ impl World {
     }
 
     fn derive(&mut self, name: FutureName, derived: Derived) -> Result<(), Trouble> {
-        let results = |name: FutureName| known(self.futures.get(&name), &name);
         let one = |name: FutureName| {
-            let results = results(name)?;
+            let results = self.results(name)?;
             match (results.domain, &results.values[..]) {
                 (None, [value]) => Ok(*value),
                 _ => Err(Trouble::Meaningless(format!("{name:?} is no single result"))),
@@ -354,16 +377,16 @@ impl World {
             }
             Derived::Reduce(source, operator) => {
                 let identity = if operator == Operator::Min { Word::MAX } else { 0 };
-                let results = results(source)?;
+                let results = self.results(source)?;
                 let fold = |folded, &(value, _): &_| reduce_words(operator, folded, value);
                 (results.values.iter().fold(identity, fold), results.health())
             }
             Derived::Fold(source) => {
-                let results = results(source)?;
+                let results = self.results(source)?;
                 (results.values.iter().fold(7, |folded, &(value, _)| mix(folded, value)), results.health())
             }
             Derived::Point(source, point) => {
-                let results = results(source)?;
+                let results = self.results(source)?;
                 let domain = results.domain.ok_or_else(|| Trouble::Meaningless("no index launch".into()))?;
                 if !domain.contains(point) {
                     return Err(Trouble::Refused("no such point".into()));
@@ -380,9 +403,7 @@ impl World {
 
     fn inline(&mut self, context: &mut Context, id: StatementId, inline: &Inline) -> Result<(), Trouble> {
         self.open_inline(context, id, inline)?;
-        for statement in &inline.during.0 {
-            self.step(context, statement).map_err(Trouble::Meaningless)?;
-        }
+        self.block(context, &inline.during)?;
         self.close_inline(context, id, inline)
     }
 

@@ -156,7 +156,7 @@ pub(crate) fn check_point(operation: &str, bounds: &[Bound], regions: &[LogicalR
 }
 
 /// Whether a projection may answer otherwise the next time: because it breaks its promise, or because what it names was destroyed.
-fn may_change(requirement: &Requirement) -> bool {
+pub(super) fn may_change(requirement: &Requirement) -> bool {
     match &requirement.target {
         Target::Region(_, projection) => projection.is_some(),
         Target::Partition(_, projection) => matches!(projection, Projection::Color(_) | Projection::Custom(_)),

@@ -21,8 +21,8 @@ use crate::task_operation::{TaskLaunch, TaskOperation};
 
 /// A task about to be launched: what it is, what it wants of which data, and what it is given.
 ///
-/// Requirements are numbered in the order in which they are added; the body finds its data by these numbers.
-#[derive(Clone)]
+/// Requirements are numbered in the order in which they are added; the body finds its data by these numbers. A program that launches the same over and
+/// over may keep a launcher and launch copies of it: they share the requirements, and are known again at a glance.
 pub struct TaskLauncher {
     definition: Arc<TaskDefinition>,
     requirements: Requirements,
@@ -31,6 +31,20 @@ pub struct TaskLauncher {
     tag: u64,
     /// In a box, as launchers are moved about.
     error: Option<Box<Error>>,
+}
+
+impl Clone for TaskLauncher {
+    fn clone(&self) -> Self {
+        Self {
+            definition: Arc::clone(&self.definition),
+            requirements: self.requirements.clone(),
+            arguments: self.arguments.clone(),
+            // Even to copy nothing takes its time.
+            sources: if self.sources.is_empty() { Sources::new() } else { self.sources.clone() },
+            tag: self.tag,
+            error: self.error.clone(),
+        }
+    }
 }
 
 impl TaskLauncher {
@@ -99,7 +113,7 @@ impl TaskLauncher {
         &self.definition
     }
 
-    pub(crate) fn requirements(&self) -> &[Requirement] {
+    pub(crate) fn requirements(&self) -> &Requirements {
         &self.requirements
     }
 

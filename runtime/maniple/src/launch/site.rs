@@ -3,14 +3,16 @@
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_record::{Launch, OperationNumber};
-use maniple_region::{Requirement, TreeId};
+use maniple_region::{Requirement, TreeId, endings};
 use maniple_space::{AnyPoint, AnyRect};
 use rustc_hash::FxHasher;
 
-use super::check::{Sharing, is_still_there};
+use super::check::{Sharing, is_still_there, may_change};
 use super::launcher::TaskLauncher;
+use super::requirements::Requirements;
 use crate::context::Bound;
 use crate::mapping::Decisions;
 use crate::task::TaskDefinition;
@@ -33,8 +35,14 @@ pub(crate) struct LaunchSite {
     pub(crate) tag: u64,
     /// See [`Launching::token`].
     pub(crate) token: u64,
+    /// The list that the first of them came with. Those that come with copies of it want the same.
+    requirements: Requirements,
     /// For each requirement, how often fields had been freed, or their ids given to new ones.
     changes: Vec<u64>,
+    /// What a launch names may be gone, or mean something else, though nothing has [ended](endings): a projection may answer otherwise.
+    may_change: bool,
+    /// The latest [number of endings](endings) after which everything was found to be there.
+    there_after: AtomicU64,
     /// What mappers have decided.
     pub(crate) decisions: Decisions,
 }
@@ -63,7 +71,10 @@ impl LaunchSite {
     pub(crate) fn new(launching: &Launching<'_>, bounds: Vec<Bound>, sharing: Sharing) -> Self {
         Self {
             definition: Arc::clone(launching.launcher.definition()),
+            requirements: launching.launcher.requirements().clone(),
             changes: bounds.iter().map(|bound| changes(&bound.requirement)).collect(),
+            may_change: bounds.iter().any(|bound| may_change(&bound.requirement)),
+            there_after: AtomicU64::new(u64::MAX),
             bounds,
             sharing,
             domain: launching.domain,
@@ -93,10 +104,23 @@ impl LaunchSite {
     /// Whether a launch that arrives is one of these, and its data is still there.
     #[inline]
     pub(crate) fn is_same_and_allowed(&self, launching: &Launching<'_>) -> bool {
+        self.is_same(launching) && self.is_there()
+    }
+
+    #[inline]
+    fn is_there(&self) -> bool {
+        let endings = endings();
+        if self.there_after.load(Ordering::Relaxed) == endings {
+            return true;
+        }
         let is_there = |(bound, &before): (&Bound, &u64)| {
             before == changes(&bound.requirement) && is_still_there(&bound.requirement, &self.domain)
         };
-        self.is_same(launching) && self.bounds.iter().zip(&self.changes).all(is_there)
+        let all_there = self.bounds.iter().zip(&self.changes).all(is_there);
+        if all_there && !self.may_change {
+            self.there_after.store(endings, Ordering::Relaxed);
+        }
+        all_there
     }
 
     #[inline]
@@ -104,11 +128,15 @@ impl LaunchSite {
         let Launching { launcher, domain, index_launch, .. } = launching;
         let requirements = launcher.requirements();
         Arc::ptr_eq(&self.definition, launcher.definition())
-            && self.bounds.len() == requirements.len()
-            && self.bounds.iter().zip(requirements).all(|(bound, requirement)| bound.requirement == *requirement)
+            && (self.requirements.is_copy_of(requirements) || self.wants(requirements))
             && self.domain == *domain
             && self.index_launch == *index_launch
             && self.tag == launcher.tag_number()
+    }
+
+    fn wants(&self, requirements: &[Requirement]) -> bool {
+        self.bounds.len() == requirements.len()
+            && self.bounds.iter().zip(requirements).all(|(bound, requirement)| bound.requirement == *requirement)
     }
 
     /// Whether two sites are of the same launches.

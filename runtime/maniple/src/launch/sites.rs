@@ -82,7 +82,7 @@ impl ContextState {
         }
         let (name, requirements) = (launching.launcher.definition().name(), launching.launcher.requirements());
         let mut bounds = Vec::with_capacity(requirements.len());
-        for requirement in requirements {
+        for requirement in requirements.iter() {
             bounds.push(self.bind_and(name, requirement.clone(), renew)?);
         }
         let sharing = check(name, &bounds, &launching.domain, launching.index_launch)?;

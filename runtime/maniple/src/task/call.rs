@@ -82,8 +82,8 @@ impl PhysicalRegion {
 /// A field can be taken for writing or reducing once a call.
 pub struct LeafCall<'a> {
     pub(crate) task: &'a str,
-    pub(crate) point: AnyPoint,
-    pub(crate) domain: AnyRect,
+    pub(crate) point: &'a AnyPoint,
+    pub(crate) domain: &'a AnyRect,
     pub(crate) processor: ProcessorId,
     pub(crate) regions: &'a [PhysicalRegion],
     pub(crate) arguments: &'a Arguments,
@@ -100,13 +100,13 @@ impl<'a> LeafCall<'a> {
     /// The point of the index launch; of a single launch, the only point of its domain.
     #[must_use]
     pub fn point(&self) -> AnyPoint {
-        self.point
+        *self.point
     }
 
     /// All points of the launch.
     #[must_use]
     pub fn domain(&self) -> AnyRect {
-        self.domain
+        *self.domain
     }
 
     /// The processor that the body runs on.

@@ -17,7 +17,7 @@ use super::recorded::Recorded;
 use super::session::Wake;
 use super::staged::Staged;
 use super::template::{Node, TaskNode, Template};
-use crate::completion::Completion;
+use crate::completion::{Completion, ReplayedStage};
 use crate::context::ContextState;
 use crate::error::Error;
 use crate::future::{Origin, Results};
@@ -135,19 +135,23 @@ impl Replay {
         launcher: &mut TaskLauncher,
     ) -> Arc<Results> {
         self.prefetch(run, stage);
+        // Something is to be done at its end in any case, not only for those who ask later.
+        let is_watched = !launcher.sources().is_empty() || self.recorded.is_some() || !self.ends_by_run;
         let slot = self.slot(run, stage);
+        let replayed = || ReplayedStage { runs: Arc::downgrade(runs), run, stage: stage as u32, is_watched };
         let new = || {
             let (origin, sources) =
                 (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
             let domain = self.template.stages[stage].site.domain;
-            Results::new(self.context.core.realm(), origin, domain, Completion::on_demand(), sources.collect())
+            let completion = Completion::of_stage(replayed());
+            Results::new(self.context.core.realm(), origin, domain, completion, sources.collect())
         };
         // SAFETY: the slot's last run has ended, and the stage of this one is not open.
         let launched = unsafe { &mut *slot.launched.get() };
         let results = match launched {
             Some(old) => {
                 match Arc::get_mut(&mut old.results) {
-                    Some(results) => results.renew(launcher.sources()),
+                    Some(results) => results.renew((run, is_watched), replayed, launcher.sources()),
                     None => old.results = new(),
                 }
                 old.promised = None;
@@ -169,7 +173,7 @@ impl Replay {
             results.recorded_by(self.context.core.recorder.as_ref());
             recorded.launch(&self.template, stage, results.completion())
         });
-        self.open(runs, (run, stage), (launcher.sources(), number));
+        self.open(runs, (run, stage), (launcher.sources(), number), is_watched);
         results
     }
 
@@ -178,7 +182,6 @@ impl Replay {
         prefetch_for_writing(self.slot(run + 2, stage).launched.get());
         // SAFETY: slots are written only by whoever issues launches, and that is us.
         if let Some(launched) = unsafe { &*self.slot(run + 1, stage).launched.get() } {
-            launched.results.prefetch();
             launched.arguments.prefetch();
         }
     }
@@ -189,7 +192,7 @@ impl Replay {
         let launched = Launched { arguments, results: staged.results, promised: Some(staged.completion) };
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
-        self.open(runs, (run, stage), (staged.launcher.sources(), staged.recorded));
+        self.open(runs, (run, stage), (staged.launcher.sources(), staged.recorded), true);
     }
 
     fn open(
@@ -197,6 +200,7 @@ impl Replay {
         runs: &Arc<GraphRuns>,
         (run, stage): (u64, usize),
         (sources, number): (&[Arc<Results>], Option<LaunchNumber>),
+        is_watched: bool,
     ) {
         self.slot(run, stage).has_failed.store(false, Ordering::Relaxed);
         if let (Some(recorded), Some(number)) = (&self.recorded, number) {
@@ -208,7 +212,9 @@ impl Replay {
                 profiled.begin(&self.template, run);
             }
         }
-        if sources.is_empty() {
+        if !is_watched {
+            runs.open_unwatched(run, stage as u32);
+        } else if sources.is_empty() {
             runs.open(run, stage as u32);
         } else {
             self.open_after(runs, (run, stage as u32), sources);
@@ -307,8 +313,8 @@ impl Replay {
         let started = task.profile.then(|| core.now_ns());
         let call = LeafCall {
             task: name,
-            point: task.point,
-            domain: task.domain,
+            point: &task.point,
+            domain: &task.domain,
             processor: context.processor(),
             regions: &task.regions,
             arguments: &launched.arguments,
@@ -414,4 +420,4 @@ impl GraphWork for Replay {
 }
 
 /// How many launches are in flight at a time, unless runs have more.
-const LAUNCHES_AHEAD: usize = 512;
+const LAUNCHES_AHEAD: usize = 1024;

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::compile::{Graph, JUNCTION, Node};
+use super::ends::Ends;
 use super::words::{Gate, Manner, NodeWord, State};
 use super::{GraphWork, Place};
 use crate::fault::{self, Fault};
@@ -39,14 +40,9 @@ struct Faults {
 struct Slot {
     words: Box<[NodeWord]>,
     gates: Box<[Gate]>,
-    /// Nodes that have not ended, by lane and stage: nobody else's line, in the usual course.
-    left_in_shift: Box<[CachePadded<AtomicU32>]>,
-    /// Lanes that have not ended their nodes of a stage.
-    left_in_stage: Box<[AtomicU32]>,
-    /// Stages that have not ended.
-    left: AtomicU32,
+    ends: Ends,
     /// The run that the slot is armed for.
-    armed: AtomicU64,
+    armed: CachePadded<AtomicU64>,
 }
 
 /// A node that the caller has to run.
@@ -110,16 +106,24 @@ impl Active {
         self.slot(run).armed.load(Ordering::Acquire) == run
     }
 
+    /// Whether the slot is or was armed for a run.
+    pub(super) fn was_armed(&self, run: u64) -> bool {
+        self.slot(run).armed.load(Ordering::Acquire) >= run
+    }
+
     /// Says why a stage fails that is about to be opened as spoilt.
     pub(super) fn blame_stage(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
         self.faults.lock().of_stages.insert((run, stage), Arc::clone(fault));
     }
 
-    /// Opens a stage.
-    pub(super) fn open(&self, core: &Core, run: u64, stage: u32, manner: Manner) {
-        self.slot(run).gates[stage as usize].open(run as u32, manner);
-        if self.graph.lanes_of_stage[stage as usize] == 0 {
-            self.stage_ended(run, stage);
+    /// Opens a stage, whose end is told if it is watched.
+    pub(super) fn open(&self, core: &Core, (run, stage): (u64, u32), manner: Manner, watched: bool) {
+        self.gate(run, stage).open(run as u32, manner, watched);
+        if self.graph.shifts_of_stage(stage).is_empty() {
+            self.tell_end(run, stage);
+            if self.slot(run).ends.end_part() {
+                self.retire(run);
+            }
             return;
         }
         // Against the fence of a worker that falls asleep: either it sees the open gate, or we see where its lane stands.
@@ -205,6 +209,16 @@ impl Active {
         }
     }
 
+    /// Whether the first unclaimed node of a lane may be claimed now. Of the words, only that node's is looked at, and had for writing at once: it is the
+    /// caller's to claim, and its line comes from far away whenever somebody has counted it down.
+    #[inline]
+    pub(crate) fn is_first_ready(&self, lane: usize) -> bool {
+        let Some(cursor) = self.cursor(lane) else { return false };
+        let (run, place) = (cursor.run, cursor.place());
+        prefetch_for_writing(&self.slot(run).words[place]);
+        self.state(run, place) != State::Early
+    }
+
     /// Whether the first unclaimed node of a lane only waits for others to end.
     #[inline]
     pub(crate) fn is_expecting(&self, lane: usize) -> bool {
@@ -263,13 +277,14 @@ impl Active {
         };
         if let Err(fault) = result {
             self.spread(claimed.run, claimed.place, &fault);
+            self.gate(claimed.run, node.stage).watch(claimed.run as u32);
         }
         let mut readied = 0;
         self.end(core, worker, claimed.run, claimed.place, &mut readied);
         if readied > 1 {
             core.sleep.announce();
         }
-        self.count_ended(claimed.run, node.stage, node.shift as usize);
+        self.count_ended(claimed.run, node);
     }
 
     /// Counts down what comes after a node.
@@ -332,25 +347,40 @@ impl Active {
         }
     }
 
-    /// Counts an ended node; the last one ends its stage, the last stage the run.
+    /// Counts an ended node: the last of a stage may be what somebody waits for, and the last of all ends the run.
     #[inline]
-    fn count_ended(&self, run: u64, stage: u32, shift: usize) {
-        let slot = self.slot(run);
-        // A node that is alone needs no counting.
-        let is_last =
-            self.graph.nodes_of_shift[shift] == 1 || slot.left_in_shift[shift].fetch_sub(1, Ordering::AcqRel) == 1;
-        if is_last && slot.left_in_stage[stage as usize].fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.stage_ended(run, stage);
+    fn count_ended(&self, run: u64, node: &Node) {
+        let ends = &self.slot(run).ends;
+        if ends.end_node(&self.graph, run, node.shift as usize) {
+            self.tell_end(run, node.stage);
+            // Not before it is told: then the slot may be used for another run.
+            if ends.end_shift(node.lane) {
+                self.retire(run);
+            }
         }
     }
 
-    fn stage_ended(&self, run: u64, stage: u32) {
-        if self.gate(run, stage).manner() != Manner::Skip {
-            self.work.stage_ended(run, stage);
+    /// Tells of the end of a stage, if it has ended and somebody wants to know.
+    #[inline]
+    fn tell_end(&self, run: u64, stage: u32) {
+        let gate = self.gate(run, stage);
+        if gate.is_watched() && gate.manner() != Manner::Skip {
+            let ends = &self.slot(run).ends;
+            if ends.has_ended(&self.graph, run, stage) && ends.tells(run, stage) {
+                self.work.stage_ended(run, stage);
+            }
         }
-        if self.slot(run).left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.retire(run);
-        }
+    }
+
+    /// Has the end of an open stage told. False if it has ended, and may not be told any more.
+    pub(super) fn watch(&self, run: u64, stage: u32) -> bool {
+        // If the gate is not open for the run, another has been opened since.
+        self.gate(run, stage).watch(run as u32) && !self.has_ended(run, stage)
+    }
+
+    /// Whether all nodes of an open stage have ended.
+    pub(super) fn has_ended(&self, run: u64, stage: u32) -> bool {
+        self.slot(run).ends.has_ended(&self.graph, run, stage)
     }
 
     /// Makes the slot of a run that has ended ready for the run that uses it next.
@@ -392,24 +422,15 @@ impl Slot {
     fn new(graph: &Graph) -> Self {
         Self {
             words: (0..graph.len()).map(|_| NodeWord::new()).collect(),
-            gates: graph.lanes_of_stage.iter().map(|_| Gate::new()).collect(),
-            left_in_shift: graph.nodes_of_shift.iter().map(|_| CachePadded::default()).collect(),
-            left_in_stage: graph.lanes_of_stage.iter().map(|_| AtomicU32::new(0)).collect(),
-            left: AtomicU32::new(0),
-            armed: AtomicU64::new(u64::MAX),
+            gates: (0..graph.stages()).map(|_| Gate::new()).collect(),
+            ends: Ends::new(graph),
+            armed: CachePadded::new(AtomicU64::new(u64::MAX)),
         }
     }
 
     /// Everything as it must be before the run begins.
     fn arm(&self, graph: &Graph, run: u64) {
-        let counted = self.left_in_shift.iter().zip(&graph.nodes_of_shift);
-        for (left, &nodes) in counted.filter(|&(_, &nodes)| nodes > 1) {
-            left.store(nodes, Ordering::Relaxed);
-        }
-        for (left, &lanes) in self.left_in_stage.iter().zip(&graph.lanes_of_stage) {
-            left.store(lanes, Ordering::Relaxed);
-        }
-        self.left.store(graph.lanes_of_stage.len() as u32, Ordering::Relaxed);
+        self.ends.arm(graph);
         let steady = usize::from(run > 0);
         for (word, node) in self.words.iter().zip(&graph.nodes) {
             word.arm(run as u32, node.predecessors[steady]);
@@ -428,11 +449,8 @@ impl std::fmt::Debug for Active {
             let gate = self.gate(run, node.stage).is_open(run as u32);
             Some((lane, run, node, gate, self.slot(run).words[place].state(run as u32, || true)))
         });
-        let slots: Vec<_> = self
-            .slots
-            .iter()
-            .map(|slot| (slot.armed.load(Ordering::Relaxed), slot.left.load(Ordering::Relaxed)))
-            .collect();
+        let slots: Vec<_> =
+            self.slots.iter().map(|slot| (slot.armed.load(Ordering::Relaxed), slot.ends.left())).collect();
         f.debug_struct("Active").field("lanes", &lanes.collect::<Vec<_>>()).field("slots", &slots).finish()
     }
 }

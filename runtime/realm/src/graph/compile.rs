@@ -15,10 +15,15 @@ pub struct Graph {
     pub(super) next: Successors,
     /// What comes after each node, in the next run.
     pub(super) next_run: Successors,
-    /// For each stage, how many lanes have nodes of it.
-    pub(super) lanes_of_stage: Vec<u32>,
-    /// For each pair of a lane and a stage with nodes in it, how many.
+    /// For each shift, how many nodes it has. A shift is the nodes of one stage that follow one another in a lane. Each lane's begin at a multiple of
+    /// [`WORDS_IN_A_LINE`]; between are shifts without nodes.
     pub(super) nodes_of_shift: Vec<u32>,
+    /// For each lane, how many shifts have nodes.
+    pub(super) shifts_of_lane: Vec<u32>,
+    /// The shifts of each stage.
+    shifts_of_stage: Vec<Vec<u32>>,
+    /// How many lanes have nodes, and how many stages have none: a run has ended when all of these have.
+    pub(super) parts: u32,
 }
 
 /// A node in its place.
@@ -27,7 +32,7 @@ pub(super) struct Node {
     /// Its index in the specification; of a junction, none.
     pub(super) index: u32,
     pub(super) stage: u32,
-    /// Which entry of `nodes_of_shift` it belongs to.
+    /// The shift that it belongs to.
     pub(super) shift: u32,
     pub(super) lane: u32,
     pub(super) pinned: bool,
@@ -75,12 +80,18 @@ impl Graph {
             nodes: places.nodes,
             next: Successors::default(),
             next_run: Successors::default(),
-            lanes_of_stage: vec![0; spec.stages as usize],
-            nodes_of_shift: places.nodes_of_shift,
+            shifts_of_lane: vec![0; processors.len()],
+            shifts_of_stage: vec![Vec::new(); spec.stages as usize],
+            nodes_of_shift: places.shifts.iter().map(|shift| shift.nodes).collect(),
+            parts: 0,
         };
-        for &(_, stage) in &places.shifts {
-            graph.lanes_of_stage[stage as usize] += 1;
+        for (number, shift) in places.shifts.iter().enumerate().filter(|(_, shift)| shift.nodes > 0) {
+            graph.shifts_of_lane[shift.lane as usize] += 1;
+            graph.shifts_of_stage[shift.stage as usize].push(number as u32);
         }
+        let lanes_with_nodes = graph.shifts_of_lane.iter().filter(|&&shifts| shifts > 0).count();
+        let stages_without = graph.shifts_of_stage.iter().filter(|shifts| shifts.is_empty()).count();
+        graph.parts = (lanes_with_nodes + stages_without) as u32;
         graph.connect(&after, &places.position);
         graph
     }
@@ -88,6 +99,14 @@ impl Graph {
     /// The number of nodes, junctions and gaps included.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    pub(super) fn stages(&self) -> usize {
+        self.shifts_of_stage.len()
+    }
+
+    pub(super) fn shifts_of_stage(&self, stage: u32) -> &[u32] {
+        &self.shifts_of_stage[stage as usize]
     }
 
     /// Packs the edges, with junctions where crowds meet.
@@ -209,9 +228,14 @@ struct Places {
     nodes: Vec<Node>,
     /// The place of each node of the specification.
     position: Vec<u32>,
-    /// The lane and the stage of each shift.
-    shifts: Vec<(u32, u32)>,
-    nodes_of_shift: Vec<u32>,
+    shifts: Vec<Shift>,
+}
+
+#[derive(Clone, Copy)]
+struct Shift {
+    lane: u32,
+    stage: u32,
+    nodes: u32,
 }
 
 fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places {
@@ -220,31 +244,27 @@ fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places
     for (number, node) in spec.nodes.iter().enumerate() {
         members[lane_of(node)].push(number as u32);
     }
-    let mut places = Places {
-        lanes: Vec::new(),
-        nodes: Vec::new(),
-        position: vec![0; spec.nodes.len()],
-        shifts: Vec::new(),
-        nodes_of_shift: Vec::new(),
-    };
+    let mut places =
+        Places { lanes: Vec::new(), nodes: Vec::new(), position: vec![0; spec.nodes.len()], shifts: Vec::new() };
     let gap = Node { index: JUNCTION, stage: 0, shift: 0, lane: JUNCTION, pinned: false, predecessors: [0; 2] };
     for (lane, members) in members.iter().enumerate() {
         let lane = lane as u32;
-        let first = places.nodes.len() as u32;
+        let (first, first_shift) = (places.nodes.len() as u32, places.shifts.len());
         for &number in members {
             let NodeSpec { stage, pinned, .. } = spec.nodes[number as usize];
-            if places.shifts.last() != Some(&(lane, stage)) {
-                places.shifts.push((lane, stage));
-                places.nodes_of_shift.push(0);
+            match places.shifts[first_shift..].last_mut() {
+                Some(shift) if shift.stage == stage => shift.nodes += 1,
+                _ => places.shifts.push(Shift { lane, stage, nodes: 1 }),
             }
             let shift = places.shifts.len() as u32 - 1;
-            places.nodes_of_shift[shift as usize] += 1;
             places.position[number as usize] = places.nodes.len() as u32;
             places.nodes.push(Node { index: number, stage, shift, lane, pinned, predecessors: [0; 2] });
         }
         places.lanes.push(first..places.nodes.len() as u32);
         let whole_lines = (places.nodes.len() as u32).next_multiple_of(WORDS_IN_A_LINE);
         places.nodes.resize(whole_lines as usize, gap);
+        let whole_lines = places.shifts.len().next_multiple_of(WORDS_IN_A_LINE as usize);
+        places.shifts.resize(whole_lines, Shift { lane, stage: 0, nodes: 0 });
     }
     places
 }

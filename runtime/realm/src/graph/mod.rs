@@ -17,6 +17,7 @@ use crate::worker::WorkerContext;
 
 pub(crate) mod active;
 mod compile;
+mod ends;
 mod order;
 pub(crate) mod registry;
 mod words;
@@ -72,7 +73,8 @@ pub trait GraphWork: Send + Sync + 'static {
     /// The worker that asks will probably run this node next. A hint, which may come late: the node may have been run by another.
     fn expect(&self, _place: Place) {}
 
-    /// All nodes of a stage have ended, and were not passed over.
+    /// All nodes of a stage have ended, and were not passed over: of one that was opened [to be told](GraphRuns::open) of, that is
+    /// [watched](GraphRuns::watch), or in which a node failed.
     fn stage_ended(&self, run: u64, stage: u32);
 
     /// All nodes of a run have ended, and its slot is armed for a later run: see [`GraphRuns::is_armed`].
@@ -119,31 +121,53 @@ impl Realm {
 }
 
 impl GraphRuns {
-    /// Whether the stages of a run may be opened: the slots of it and of the next are armed. A run whose time has not come is armed when an
+    /// Whether the stages of a run may be opened: its slot is armed, and that of the next was. A run whose time has not come is armed when an
     /// earlier one ends ([`GraphWork::run_ended`]).
     #[must_use]
     pub fn is_armed(&self, run: u64) -> bool {
-        self.active.is_armed(run) && self.active.is_armed(run + 1)
+        // The next run may have ended before this one, if none of its nodes comes after any of this one's.
+        self.active.is_armed(run) && self.active.was_armed(run + 1)
     }
 
-    /// Lets the nodes of a stage run. Of a stage without nodes, that is its end.
+    /// Lets the nodes of a stage run; [`GraphWork::stage_ended`] is called when they have. Of a stage without nodes, that is at once.
     pub fn open(&self, run: u64, stage: u32) {
+        self.open_as(run, stage, Manner::Run, true);
+    }
+
+    /// As [`open`](Self::open), for a stage whose end nobody waits for so far: [`GraphWork::stage_ended`] is called only if a node fails, or if
+    /// somebody [watches](Self::watch) the stage in time. Cheaper: workers need not tell one another of each end.
+    pub fn open_unwatched(&self, run: u64, stage: u32) {
+        self.open_as(run, stage, Manner::Run, false);
+    }
+
+    fn open_as(&self, run: u64, stage: u32, manner: Manner, watched: bool) {
         debug_assert!(self.is_armed(run), "run {run} is opened before its slot is free");
-        self.active.open(self.realm.core(), run, stage, Manner::Run);
+        self.active.open(self.realm.core(), (run, stage), manner, watched);
+    }
+
+    /// From any thread, for a stage that has been opened: calls [`GraphWork::stage_ended`] when its nodes have ended. False if they have ended already; then
+    /// it may not be called.
+    #[must_use]
+    pub fn watch(&self, run: u64, stage: u32) -> bool {
+        self.active.watch(run, stage)
+    }
+
+    /// From any thread, for a stage that has been opened: whether its nodes have ended.
+    #[must_use]
+    pub fn has_ended(&self, run: u64, stage: u32) -> bool {
+        self.active.has_ended(run, stage)
     }
 
     /// Passes over the nodes of a stage: they end, in their order, without being run, and [`GraphWork::stage_ended`] is not called. So a run
     /// that will not be completed ends.
     pub fn skip(&self, run: u64, stage: u32) {
-        debug_assert!(self.is_armed(run), "run {run} is opened before its slot is free");
-        self.active.open(self.realm.core(), run, stage, Manner::Skip);
+        self.open_as(run, stage, Manner::Skip, false);
     }
 
     /// Fails all nodes of a stage, and what needs them.
     pub fn fail(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
-        debug_assert!(self.is_armed(run), "run {run} is opened before its slot is free");
         self.active.blame_stage(run, stage, fault);
-        self.active.open(self.realm.core(), run, stage, Manner::Spoilt);
+        self.open_as(run, stage, Manner::Spoilt, true);
     }
 
     /// The faults of nodes that failed in the latest runs, and of those that need such, whether their stages were opened or not. To be asked

@@ -86,6 +86,9 @@ impl NodeWord {
 pub(crate) struct Gate(AtomicU64);
 
 const MANNER: u64 = 3;
+/// Somebody wants to be told when all nodes of the stage have ended.
+const WATCHED: u64 = 1 << 2;
+const FLAGS: u32 = 3;
 
 /// What becomes of the nodes of an open stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,14 +107,33 @@ impl Gate {
         Self(AtomicU64::new(0))
     }
 
-    /// Lets the stage's nodes start.
-    pub(crate) fn open(&self, run: u32, manner: Manner) {
-        self.0.store((u64::from(run) + 1) << 2 | manner as u64, Ordering::SeqCst);
+    /// Lets the stage's nodes start, and says whether somebody wants to be told of their end.
+    pub(crate) fn open(&self, run: u32, manner: Manner, watched: bool) {
+        let watched = if watched { WATCHED } else { 0 };
+        self.0.store((u64::from(run) + 1) << FLAGS | watched | manner as u64, Ordering::SeqCst);
     }
 
     #[inline]
     pub(crate) fn is_open(&self, run: u32) -> bool {
-        self.0.load(Ordering::SeqCst) >> 2 == u64::from(run) + 1
+        self.0.load(Ordering::SeqCst) >> FLAGS == u64::from(run) + 1
+    }
+
+    /// From now on somebody wants to be told of the end of the stage. False if the gate is not open for this run.
+    pub(crate) fn watch(&self, run: u32) -> bool {
+        let mut word = self.0.load(Ordering::SeqCst);
+        while word >> FLAGS == u64::from(run) + 1 {
+            match self.0.compare_exchange(word, word | WATCHED, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Whether somebody wants to be told of the end of the stage that was opened last.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.0.load(Ordering::SeqCst) & WATCHED != 0
     }
 
     /// How the gate was opened last.

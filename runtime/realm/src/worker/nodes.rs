@@ -11,10 +11,13 @@ use crate::graph::active::{Active, Claimed};
 const NODES_IN_A_ROW: usize = 64;
 
 /// So often a worker looks again at a node that only waits for others: what they are at takes little longer than to look elsewhere.
-const EXPECTING_ROUNDS: usize = 100;
+const EXPECTING_ROUNDS: usize = 400;
+
+/// So often it looks only at that node, before it looks beyond.
+const THOROUGH_ROUNDS: usize = 8;
 
 /// So often it looks again before it steals.
-const HOPEFUL_ROUNDS: usize = 10;
+const HOPEFUL_ROUNDS: usize = 40;
 
 impl Local {
     /// What to do next while there are graphs. Nodes take turns with operations.
@@ -67,7 +70,10 @@ impl Local {
             {
                 return None;
             }
-            if let Some(claimed) = graph.claim(core, self.index, false) {
+            let is_thorough = round % THOROUGH_ROUNDS == 0;
+            if (is_thorough || graph.is_first_ready(self.index))
+                && let Some(claimed) = graph.claim(core, self.index, false)
+            {
                 return Some(claimed);
             }
             if core.is_crowded() || !graph.is_expecting(self.index) {

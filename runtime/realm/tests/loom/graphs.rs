@@ -147,7 +147,7 @@ fn nodes_of_an_open_stage_see_its_launch_and_in_which_manner_it_was_opened() {
         model(move || {
             let (node, gate) = (Node::armed(3, 0), Arc::new(Gate::new()));
             // As the run left it that had the slot before.
-            gate.open(1, Manner::Skip);
+            gate.open(1, Manner::Skip, false);
             let (theirs, their_gate) = (node.clone(), gate.clone());
             let worker = thread::spawn(move || {
                 // The launch is the node's first input.
@@ -155,12 +155,75 @@ fn nodes_of_an_open_stage_see_its_launch_and_in_which_manner_it_was_opened() {
                 ran.then(|| their_gate.manner())
             });
             node.write_input(0);
-            gate.open(3, manner);
+            gate.open(3, manner, false);
             let seen = worker.join().unwrap();
             assert!(seen.is_none_or(|seen| seen == manner));
             assert!(seen.is_some() || node.try_to_run(3, || gate.is_open(3)));
         });
     }
+}
+
+/// The end of a stage, of which nobody wanted to know when it was opened: what `graph/ends.rs` and `graph/active.rs` do with it.
+struct Ending {
+    gate: Gate,
+    /// For each shift, one more than the run in which it has ended.
+    ended: [AtomicU64; 2],
+    told: AtomicU64,
+    /// What the nodes did.
+    outputs: [UnsafeCell<u32>; 2],
+}
+
+impl Ending {
+    fn has_ended(&self) -> bool {
+        self.ended.iter().all(|ended| ended.load(Ordering::SeqCst) > 0)
+    }
+
+    fn check_outputs(&self) {
+        for output in &self.outputs {
+            // SAFETY: loom checks it: both nodes have ended.
+            output.with(|output| assert_eq!(unsafe { *output }, 1));
+        }
+    }
+
+    /// The only node of a shift. True if it is its worker that tells of the end of the stage.
+    fn run(&self, shift: usize) -> bool {
+        // SAFETY: loom checks it: nobody looks at it before the end.
+        self.outputs[shift].with_mut(|output| unsafe { *output = 1 });
+        self.ended[shift].store(1, Ordering::SeqCst);
+        let tells = self.gate.is_watched() && self.has_ended() && self.told.fetch_max(1, Ordering::Relaxed) == 0;
+        if tells {
+            self.check_outputs();
+        }
+        tells
+    }
+}
+
+#[test]
+fn who_asks_for_the_end_of_a_stage_sees_it_or_will_be_told_once() {
+    model(|| {
+        let ending = Arc::new(Ending {
+            gate: Gate::new(),
+            ended: [AtomicU64::new(0), AtomicU64::new(0)],
+            told: AtomicU64::new(0),
+            outputs: [UnsafeCell::new(0), UnsafeCell::new(0)],
+        });
+        // To loom the value that an atomic is made with is not sequentially consistent, and may be read for ever.
+        ending.ended.iter().for_each(|ended| ended.store(0, Ordering::SeqCst));
+        ending.gate.open(0, Manner::Run, false);
+        let workers: Vec<_> = (0..2)
+            .map(|shift| {
+                let ending = ending.clone();
+                thread::spawn(move || ending.run(shift))
+            })
+            .collect();
+        assert!(ending.gate.watch(0));
+        let has_ended = ending.has_ended();
+        if has_ended {
+            ending.check_outputs();
+        }
+        let told = workers.into_iter().map(|worker| worker.join().unwrap()).filter(|&tells| tells).count();
+        assert!(told == 1 || (has_ended && told == 0), "told {told} times, seen: {has_ended}");
+    });
 }
 
 /// What one run at a time uses.
@@ -208,7 +271,7 @@ impl Ring {
             let slot = self.slot(*next);
             // SAFETY: loom checks it: nobody looks at it before the gate is open.
             slot.launch.with_mut(|launch| unsafe { *launch = *next });
-            slot.gate.open(*next, Manner::Run);
+            slot.gate.open(*next, Manner::Run, false);
             *next += 1;
             self.parkers.iter().for_each(Parker::unpark);
         }
@@ -308,7 +371,7 @@ impl Lane {
         };
         lane.words.iter().zip([0, 1]).for_each(|(word, predecessors)| word.arm(0, predecessors));
         // As earlier runs left them. To loom the value that an atomic is made with is not sequentially consistent, and may be read for ever.
-        lane.gates.iter().for_each(|gate| gate.open(9, Manner::Skip));
+        lane.gates.iter().for_each(|gate| gate.open(9, Manner::Skip, false));
         lane.sleep.begin_search();
         lane.sleep.fall_asleep(0);
         lane.sleep.cancel(0);
@@ -328,7 +391,7 @@ impl Lane {
 
     /// What the driver does.
     fn open(&self, stage: usize) {
-        self.gates[stage].open(0, Manner::Run);
+        self.gates[stage].open(0, Manner::Run, false);
         fence(Ordering::SeqCst);
         if self.cursor.load(Ordering::Relaxed) == stage as u32 {
             self.wake_owner();
