@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{self, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use crate::block_on::block_on;
 use crate::error::{Error, Result};
-use crate::fork::InFlight;
+use crate::fork::{self, InFlight};
 use crate::future::{Origin, Results};
 use crate::inline::InlineUses;
 use crate::launch::Sites;
@@ -87,7 +87,6 @@ pub(crate) struct ContextState {
     pub(crate) in_flight: InFlight,
     /// What somebody waits for that falling numbers in flight bring.
     waiter: Lazily<Mutex<Waiter>>,
-    has_waiter: AtomicBool,
     launched: Lazily<Mutex<Launched>>,
     /// What is known of launches that repeat; made with the first one.
     sites: OnceLock<Arc<Sites>>,
@@ -217,7 +216,6 @@ impl ContextState {
             stream: Lazily::default(),
             in_flight: InFlight::default(),
             waiter: Lazily::default(),
-            has_waiter: AtomicBool::new(false),
             launched: Lazily::default(),
             sites: OnceLock::new(),
             next_launch: AtomicU64::new(0),
@@ -233,6 +231,34 @@ impl ContextState {
             self.core.register_sites(&sites);
             sites
         })
+    }
+
+    /// The context of a forked task, in a context that was used before if there is one.
+    #[inline]
+    pub(crate) fn forked(parent: &Self, task: Origin, processor: ProcessorId) -> Arc<Self> {
+        let depth = parent.depth + 1;
+        let Some(mut used) = fork::take_context() else {
+            return Self::new(&parent.core, (task, None, None), processor, depth, Vec::new());
+        };
+        let context = used.get_mut();
+        debug_assert!(Arc::ptr_eq(&context.core, &parent.core));
+        (context.task, context.processor, context.depth) = (task, processor, depth);
+        context.in_flight.reset();
+        *context.next_launch.get_mut() = 0;
+        *context.fence.get_mut() = 0;
+        used.into_context()
+    }
+
+    /// Whether nobody but its task knows the context, nothing is in flight, and all is as it was: it may be used again.
+    #[inline]
+    pub(crate) fn is_over(self: &Arc<Self>) -> bool {
+        if Arc::strong_count(self) > 1 {
+            return false;
+        }
+        // What others did with the context comes before their letting go of it.
+        atomic::fence(Ordering::Acquire);
+        let has_nothing = self.created.get().is_none() && self.stream.get().is_none() && self.tracing.get().is_none();
+        self.in_flight.count() == 0 && has_nothing && self.sites.get().is_none() && self.launched.get().is_none()
     }
 
     /// The name of the task.
@@ -260,7 +286,9 @@ impl ContextState {
     }
 
     pub(crate) fn adopt(&self, created: FxHashMap<TreeId, Created>) {
-        self.created.lock().extend(created);
+        if !created.is_empty() {
+            self.created.lock().extend(created);
+        }
     }
 
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
@@ -672,19 +700,25 @@ impl ContextState {
         event
     }
 
-    /// Whether everything that was launched has ended; if not, the waker is told when it has.
+    /// Whether everything that was launched has ended; if not, the waker is told when it has. Then nobody who has been in flight touches the context
+    /// any more without a reference of his own.
     pub(crate) fn poll_drained(&self, waker: &Waker) -> Poll<()> {
-        if self.in_flight.count() > 0 {
-            let mut waiter = self.waiter.lock();
-            waiter.drained = Some(waker.clone());
-            self.waits(waiter);
+        if self.in_flight.count() == 0 {
+            return Poll::Ready(());
         }
-        if self.in_flight.count() > 0 { Poll::Pending } else { Poll::Ready(()) }
+        let mut waiter = self.waiter.lock();
+        waiter.drained = Some(waker.clone());
+        if self.in_flight.wait() > 0 {
+            // The last one will tell. He must not be overtaken: he may be about to look at the context.
+            return Poll::Pending;
+        }
+        waiter.drained = None;
+        Poll::Ready(())
     }
 
     /// Somebody waits now.
     fn waits(&self, waiter: MutexGuard<'_, Waiter>) {
-        self.has_waiter.store(true, Ordering::SeqCst);
+        self.in_flight.wait();
         drop(waiter);
         // The last operation may have ended before we were seen waiting.
         self.wake_waiter();
@@ -695,13 +729,16 @@ impl ContextState {
     }
 
     pub(crate) fn operations_retired(&self, operations: usize) {
-        self.in_flight.end_operations(operations);
-        self.wake_waiter();
+        if self.in_flight.end_operations(operations) {
+            self.wake_waiter();
+        }
     }
 
+    /// A fork is counted off by somebody who has a reference to the context.
     pub(crate) fn fork_ended(&self) {
-        self.in_flight.end_fork();
-        self.wake_waiter();
+        if self.in_flight.end_fork() {
+            self.wake_waiter();
+        }
     }
 
     /// Triggers an event that was promised to whoever waits for a launch.
@@ -713,15 +750,14 @@ impl ContextState {
     }
 
     fn wake_waiter(&self) {
-        if !self.has_waiter.load(Ordering::SeqCst) {
-            return;
-        }
         let mut waiter = self.waiter.lock();
         let (count, forks) = (self.in_flight.count(), self.in_flight.forks());
         let fewer = waiter.fewer.take_if(|(limit, _)| count < *limit).map(|(_, event)| event);
         let no_forks = waiter.no_forks.take_if(|_| forks == 0);
         let drained = waiter.drained.take_if(|_| count == 0);
-        self.has_waiter.store(!waiter.is_nobody(), Ordering::SeqCst);
+        if waiter.is_nobody() {
+            self.in_flight.wait_no_more();
+        }
         drop(waiter);
         fewer.into_iter().chain(no_forks).for_each(|event| self.core.realm().trigger(event));
         if let Some(waker) = drained {

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use crate::completion::{Completion, ReplayedStage};
 use crate::error::{Error, Result};
-use crate::fork::{Fork, Outcome, results_of};
+use crate::fork::{Fork, Outcome};
 use crate::once::Once;
 use crate::operation::Operation;
 use crate::recorder::Recorder;
@@ -65,7 +65,7 @@ pub(crate) struct Results {
     /// of futures is not kept by its end.
     sources: Mutex<Sources>,
     /// The forked task whose value is the result, once it has ended well.
-    fork: OnceLock<Arc<dyn Fork>>,
+    fork: OnceLock<Fork>,
     /// The launch that gives them, unless they are a function of others.
     producer: OnceLock<Weak<Operation>>,
     /// Where it is recorded what the completion comes after, while a record is kept.
@@ -104,8 +104,14 @@ impl Results {
         Self::new(core.realm(), Origin::Declared(definition), one_point(), Completion::on_demand(), Sources::new())
     }
 
+    /// The results of a forked task whose value nobody was left to see, and could not be dropped.
+    pub(crate) fn of_lost_value(core: &RuntimeCore, definition: &'static TaskDefinition, fault: &Fault) -> Arc<Self> {
+        let error = Error::of_fault(fault, definition.name(), None);
+        Self::failed(core.realm(), Origin::Declared(definition), one_point(), &error)
+    }
+
     /// The forked task has ended well: the result is its value.
-    pub(crate) fn end_as(&self, fork: Arc<dyn Fork>) {
+    pub(crate) fn end_as(&self, fork: Fork) {
         let _ = self.fork.set(fork);
         self.end(None);
     }
@@ -266,7 +272,7 @@ impl Results {
     }
 
     fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
-        let of_fork = || self.fork.get().and_then(|fork| fork.value());
+        let of_fork = || self.fork.get().and_then(Fork::value);
         match self.values.get().and_then(|values| values.get(index)).and_then(Once::get) {
             Some(Ok(value)) => typed(&**value, self.name()),
             Some(Err(error)) => Err(error.clone()),
@@ -350,14 +356,14 @@ pub(crate) enum Source {
     /// A launch that goes through the stream of its context, or a function of others.
     Launch(Arc<Results>),
     /// A forked task.
-    Fork(Arc<dyn Fork>),
+    Fork(Fork),
 }
 
 impl Source {
     pub(crate) fn results(&self) -> Arc<Results> {
         match self {
             Self::Launch(results) => Arc::clone(results),
-            Self::Fork(fork) => results_of(fork),
+            Self::Fork(fork) => fork.results(),
         }
     }
 
@@ -405,7 +411,7 @@ impl Source {
         match self {
             Self::Launch(results) => results.error(),
             Self::Fork(fork) if fork.head().outcome() == Some(Outcome::Good) => None,
-            Self::Fork(fork) => results_of(fork).error(),
+            Self::Fork(fork) => fork.results().error(),
         }
     }
 
@@ -439,7 +445,7 @@ impl<T> Future<T> {
         Self { source: Source::Launch(results), index, marker: PhantomData }
     }
 
-    pub(crate) fn of_fork(fork: Arc<dyn Fork>) -> Self {
+    pub(crate) fn of_fork(fork: Fork) -> Self {
         Self { source: Source::Fork(fork), index: 0, marker: PhantomData }
     }
 
@@ -596,22 +602,32 @@ impl<T: Clone + Send + Sync + 'static> IntoFuture for Future<T> {
 pub struct Awaited<T> {
     future: Future<T>,
     /// The end of a launch that is no fork.
-    event: Option<EventFuture>,
+    event: Option<Box<EventFuture>>,
 }
 
 impl<T: Clone + Send + Sync + 'static> std::future::Future for Awaited<T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
-        let Self { future, event } = &mut *self;
-        match &future.source {
-            Source::Fork(fork) => drop(ready!(fork.head().poll_by_body(context.waker()))),
-            Source::Launch(results) if !results.has_ended() => {
-                let event = event.get_or_insert_with(|| results.realm.event_future(results.completion()));
-                // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
-                let _ = ready!(Pin::new(event).poll(context));
+        if let Source::Fork(fork) = &self.future.source {
+            ready!(fork.head().poll_by_body(context.waker()));
+            if let Some(value) = fork.value().and_then(|value| value.downcast_ref::<T>()) {
+                return Poll::Ready(Ok(value.clone()));
             }
-            Source::Launch(_) => {}
+        }
+        self.poll_launch(context)
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Awaited<T> {
+    fn poll_launch(&mut self, context: &mut Context<'_>) -> Poll<Result<T>> {
+        let Self { future, event } = self;
+        if let Source::Launch(results) = &future.source
+            && !results.has_ended()
+        {
+            let wait = || Box::new(results.realm.event_future(results.completion()));
+            // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
+            let _ = ready!(Pin::new(event.get_or_insert_with(wait)).poll(context));
         }
         // Waiting for one point of many tells nobody how the others ended.
         Poll::Ready(future.source.seen(future.index))

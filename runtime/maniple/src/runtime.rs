@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fork::ForkCounts;
+use crate::fork::{self, ForkCounts};
 use crate::launch::{Launch, Sites};
 use crate::mapping::MapperSeat;
 use crate::physical::instance::PhysicalInstance;
@@ -160,6 +160,7 @@ impl RuntimeBuilder {
             sites: Mutex::default(),
         });
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
+        core.realm.on_rest(fork::forget);
         // Without anybody who starves the core is left alone: who drops the runtime is to find that no worker holds it.
         core.realm.on_idle(move || starving.lock().is_anybody() && idle.upgrade().is_some_and(|core| core.feed_one()));
         Ok(Runtime { core, _problems: profiler.filter(|_| !told).map(TellProblems) })
