@@ -181,7 +181,8 @@ impl Context {
         let recorded = core.record(None, &Preconditions::default(), || Kind::TopLevel);
         let name = Origin::BuiltIn(TOP_LEVEL);
         let context = Self { state: ContextState::new(core, (name, None, recorded), first, 0, Vec::new()) };
-        match catch_unwind(AssertUnwindSafe(|| block_on(core.profiler(), TOP_LEVEL, body(&context)))) {
+        let _running = core.top_level_runs();
+        match catch_unwind(AssertUnwindSafe(|| block_on(core, TOP_LEVEL, body(&context)))) {
             Ok(result) => context.state.end(result),
             Err(panic) => {
                 // Of what else went wrong the panic is the better witness.
@@ -669,7 +670,10 @@ impl ContextState {
         let window = self.core.window.min(self.replay_window.load(Ordering::Relaxed));
         if self.in_flight.count() >= window && self.mappings_in_use() == 0 {
             let fewer = self.fewer_than(window - window / 2);
-            self.core.realm().wait_if_safe(fewer);
+            match self.depth {
+                0 => self.core.while_top_level_waits(|| self.core.realm().wait_if_safe(fewer)),
+                _ => self.core.realm().wait_if_safe(fewer),
+            };
         }
     }
 
