@@ -1,5 +1,8 @@
 //! Traces change what things cost, and nothing else.
 
+use std::sync::{Arc, Barrier};
+
+use maniple::mapper::DefaultMapper;
 use maniple::prelude::*;
 
 #[derive(Fields)]
@@ -259,6 +262,95 @@ fn a_task_that_only_looked_and_failed_in_a_replay_fails_nothing_in_later_ones() 
     });
     assert_eq!(outcome.expect("the failure was seen"), [9]);
     assert!(runtime.statistics().replays > 10, "{:?}", runtime.statistics());
+}
+
+#[task(leaf)]
+fn add_one(#[reduces(Sum, old)] cells: Piece<Cell>) {
+    cells.points().for_each(|point| cells.old.fold(point, 1));
+}
+
+#[task(leaf)]
+fn look_with(#[reads(old)] cells: Piece<Cell>, factor: i64) -> i64 {
+    factor * cells.old[0]
+}
+
+/// What a task finds in its instance is not lost because it gets no arguments: contributions are applied all the same, once.
+#[test]
+fn a_task_without_arguments_in_a_replay_spoils_nothing_that_is_moved_for_it() {
+    let runtime = Runtime::builder().workers(2).build().expect("there are threads");
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(CELLS as usize)?;
+        // These overlap, so contributions go to buffers.
+        let near = cells.tiles([8], [1])?;
+        cx.fill(&cells, Cell::old, 0)?;
+        let (good, bad) = (cx.launch(identity(1)), cx.launch(fail()));
+        let mut looks = Vec::new();
+        for step in 0..20 {
+            let factor = if step == 9 { &bad } else { &good };
+            looks.push(cx.trace("step", |cx| {
+                cx.index_launch(near.colors(), add_one(&near));
+                cx.launch(look_with(&cells, factor))
+            }));
+        }
+        let mut seen = Vec::new();
+        for look in looks {
+            seen.push(look.await.ok());
+        }
+        Ok(seen)
+    });
+    let expected: Vec<_> = (0..20).map(|step| (step != 9).then_some(step + 1)).collect();
+    assert_eq!(outcome.expect("the failure was seen"), expected);
+    assert!(runtime.statistics().replays > 10, "{:?}", runtime.statistics());
+}
+
+#[task(leaf)]
+fn add_one_unless(#[reduces(Sum, old)] cells: Piece<Cell>, fails: bool) -> Result<()> {
+    cells.points().for_each(|point| cells.old.fold(point, 1));
+    if fails { Err(Error::application("added too much")) } else { Ok(()) }
+}
+
+/// Waits until the launching task has launched everything.
+#[task(leaf)]
+fn hold(everybody: Arc<Barrier>) -> bool {
+    everybody.wait();
+    true
+}
+
+/// Every run adds to what is there, none writes it anew: so one contribution that is lost spoils all that follows, also what was launched ahead.
+#[test]
+fn values_that_a_replay_spoils_are_spoilt_in_all_later_runs() {
+    for mapper in [DefaultMapper::new(), DefaultMapper::piecewise()] {
+        let runtime = Runtime::builder().workers(2).mapper(mapper).build().expect("there are threads");
+        let outcome = runtime.run(async |cx| {
+            let cells = cx.region::<Cell>(CELLS as usize)?;
+            cx.fill(&cells, Cell::old, 0)?;
+            let everybody = Arc::new(Barrier::new(2));
+            let (right, wrong) = (cx.launch(constant(false)), cx.launch(hold(Arc::clone(&everybody))));
+            let mut looks = Vec::new();
+            for step in 0..20 {
+                let fails = if step == 9 { &wrong } else { &right };
+                looks.push(cx.trace("step", |cx| {
+                    let seen = cx.launch(look_with(&cells, 1));
+                    cx.launch(add_one_unless(&cells, fails));
+                    seen
+                }));
+            }
+            everybody.wait();
+            let mut seen = Vec::new();
+            for look in looks {
+                seen.push(look.await.ok());
+            }
+            Ok(seen)
+        });
+        let expected: Vec<_> = (0..20).map(|step| (step <= 9).then_some(step)).collect();
+        assert_eq!(outcome.expect("the failure was seen"), expected);
+        assert!(runtime.statistics().replays > 10, "{:?}", runtime.statistics());
+    }
+}
+
+#[task(leaf)]
+fn constant(value: bool) -> bool {
+    value
 }
 
 #[test]

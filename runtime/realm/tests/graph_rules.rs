@@ -188,6 +188,7 @@ fn specs() -> impl Strategy<Value = GraphSpec> {
                 stage,
                 home: maniple_realm::machine::ProcessorId(*home),
                 pinned: *pinned,
+                takes: false,
                 after,
                 after_previous: previous.iter().map(edge(count)).collect(),
             }
@@ -286,6 +287,7 @@ fn three_stages() -> (Realm, Arc<Log>, GraphRuns) {
         stage,
         home: maniple_realm::machine::ProcessorId(stage % 2),
         pinned: false,
+        takes: true,
         after: after.iter().map(|&node| Edge { node, needs: true }).collect(),
         after_previous: Vec::new(),
     };
@@ -347,4 +349,23 @@ fn a_stage_that_fails_fails_its_nodes_and_those_that_need_them() {
         matches!(fate, Fate::Poisoned { reason, .. } if reason.contains("no value"))
     };
     assert_eq!([0, 1, 2].map(is_poisoned), [false, true, true]);
+}
+
+#[test]
+fn a_node_that_takes_nothing_runs_though_its_stage_fails() {
+    let node = |takes, after| NodeSpec {
+        stage: 0,
+        home: maniple_realm::machine::ProcessorId(0),
+        pinned: false,
+        takes,
+        after,
+        after_previous: Vec::new(),
+    };
+    let second = node(true, vec![Edge { node: 0, needs: true }]);
+    let (realm, log, runs) = started(&GraphSpec { stages: 1, nodes: vec![node(false, Vec::new()), second] });
+    runs.fail(0, 0, &Arc::new(Fault::new("no value for the stage".to_owned())));
+    realm.wait(log.done.event()).unwrap();
+    let fates = log.fates.lock();
+    let ran = |node: u32| fates.iter().any(|(place, fate)| place.node == node && matches!(fate, Fate::Ran { .. }));
+    assert_eq!([0, 1].map(ran), [true, false]);
 }

@@ -23,6 +23,7 @@ mod recording;
 mod replay;
 mod session;
 mod session_record;
+mod spoilt;
 mod staged;
 mod stream;
 mod strict;

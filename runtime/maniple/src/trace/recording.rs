@@ -231,6 +231,11 @@ impl Tape {
         marker.event()
     }
 
+    /// The slot that a marker is for.
+    pub(super) fn slot_of(&self, event: Event) -> Option<u32> {
+        self.markers.get(&event).copied()
+    }
+
     fn put_markers(&mut self, set: &mut EquivalenceSet, realm: &Realm) {
         let entry = self.entries.len() - 1;
         for view in &mut set.views {

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use super::profiled::Profiled;
 use super::recorded::Recorded;
 use super::session::Wake;
+use super::spoilt::Spoilt;
 use super::staged::Staged;
 use super::template::{Node, TaskNode, Template};
 use crate::completion::{Completion, ReplayedStage};
@@ -40,6 +41,7 @@ pub(super) struct Replay {
     /// The points of all launches before each stage.
     points: Box<[u64]>,
     has_failed: AtomicBool,
+    spoilt: Spoilt,
     profiled: Option<Profiled>,
     recorded: Option<Recorded>,
     /// A launch waits for a slot.
@@ -97,6 +99,7 @@ impl Replay {
             ends_by_run: context.core.window >= 2 * stages,
             points,
             has_failed: AtomicBool::new(false),
+            spoilt: Spoilt::default(),
             profiled: context.core.profiler().map(|profiler| Profiled::new(profiler, template, depth)),
             recorded: Recorded::begin(context, template, fence),
             is_full: AtomicBool::new(false),
@@ -346,10 +349,8 @@ impl Replay {
         self.slot(run, task.stage as usize).has_failed.store(true, Ordering::Release);
         self.has_failed.store(true, Ordering::Release);
     }
-}
 
-impl GraphWork for Replay {
-    fn run(&self, Place { node, run }: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+    fn carry_out(&self, Place { node, run }: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         let _activity = self.profiled.as_ref().map(|profiled| profiled.activity(run, node));
         match &self.template.nodes[node as usize] {
             Node::Task(task) => self.run_task(run, task, context),
@@ -367,6 +368,28 @@ impl GraphWork for Replay {
         }
     }
 
+    /// Why values that a node needs are spoilt since an earlier run, if they are.
+    #[cold]
+    fn spoilt_before(&self, Place { node, run }: Place) -> Option<Arc<Fault>> {
+        self.spoilt.before(run, self.template.changers.get(&node)?)
+    }
+}
+
+impl GraphWork for Replay {
+    fn run(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        if self.has_failed()
+            && let Some(fault) = self.spoilt_before(place)
+        {
+            self.poisoned(place, &fault);
+            return Err(fault);
+        }
+        let result = self.carry_out(place, context);
+        if let Err(fault) = &result {
+            self.spoilt.note(place, fault);
+        }
+        result
+    }
+
     fn expect(&self, Place { node, run }: Place) {
         if let Node::Task(task) = &self.template.nodes[node as usize] {
             prefetch_for_reading(self.slot(run, task.stage as usize).arguments.load(Ordering::Relaxed));
@@ -377,7 +400,9 @@ impl GraphWork for Replay {
         }
     }
 
-    fn poisoned(&self, Place { node, run }: Place, fault: &Arc<Fault>) {
+    fn poisoned(&self, place: Place, fault: &Arc<Fault>) {
+        self.spoilt.note(place, fault);
+        let Place { node, run } = place;
         if let Node::Task(task) = &self.template.nodes[node as usize] {
             let site = &self.template.stages[task.stage as usize].site;
             let error = Error::of_fault(fault, site.name(), site.shown_point(task.point));

@@ -7,6 +7,7 @@ use maniple_realm::graph::{Edge, Graph, GraphSpec, NodeSpec};
 use maniple_realm::transfer::Transfer;
 use maniple_realm::{Event, EventStatus, Realm};
 use maniple_space::{AnyPoint, AnyRect};
+use rustc_hash::FxHashMap;
 
 use super::content::{Entry, Fit, makers_of};
 use super::problem::Problem;
@@ -24,6 +25,9 @@ pub(super) struct Template {
     pub(super) stages: Vec<Stage>,
     pub(super) nodes: Vec<Node>,
     pub(super) graph: Arc<Graph>,
+    /// For nodes that need values which no run writes anew, and which some nodes only change: these. Whatever run they fail in, the values are
+    /// spoilt from then on.
+    pub(super) changers: FxHashMap<u32, Vec<u32>>,
     /// What the nodes are on record, while one is kept.
     pub(super) on_record: Option<Vec<NodeRecord>>,
     /// What the recorded launches found: each set that they looked at.
@@ -73,12 +77,17 @@ impl Template {
             // What may be about to end is looked at before each replay.
             tape.entries.iter().all(|entry| entry.fits(&locked[entry.state], realm) != Fit::No)
         };
-        let after_previous = if is_idempotent { edges_between_runs(&tape) } else { vec![Vec::new(); tape.nodes.len()] };
+        let (after_previous, changers) = match is_idempotent {
+            true => edges_between_runs(&tape),
+            false => (vec![Vec::new(); tape.nodes.len()], FxHashMap::default()),
+        };
         let nodes = tape.nodes.iter().zip(after_previous);
         let nodes = nodes.map(|(node, after_previous)| NodeSpec {
             stage: node.stage,
             home: node.processor,
             pinned: node.pinned,
+            // Data moves also for a task that cannot run: what is there must not depend on its arguments.
+            takes: matches!(node.body, NodeTape::Task(_)),
             after: node.after.clone(),
             after_previous,
         });
@@ -112,7 +121,7 @@ impl Template {
             records.collect::<Option<Vec<_>>>().ok_or(Problem::RecordTaken)
         });
         let (before, states) = (tape.entries, tape.states);
-        Ok(Self { stages, nodes, graph, on_record: on_record.transpose()?, before, states, is_idempotent })
+        Ok(Self { stages, nodes, graph, changers, on_record: on_record.transpose()?, before, states, is_idempotent })
     }
 
     /// Whether everything is as the recorded launches found it.
@@ -138,35 +147,67 @@ impl Template {
     }
 }
 
-/// What the nodes come after in the run before: whatever stands, at the end of a run, where they found markers at the beginning.
-fn edges_between_runs(tape: &Tape) -> Vec<Vec<Edge>> {
+/// What the nodes come after in the run before: whatever stands, at the end of a run, where they found markers at the beginning. And which changed
+/// values that a node needs, if what was there before counts as well.
+fn edges_between_runs(tape: &Tape) -> (Vec<Vec<Edge>>, FxHashMap<u32, Vec<u32>>) {
     let locked: Vec<_> = tape.states.iter().map(|state| state.lock()).collect();
-    let stands_for: Vec<_> = tape.slots.iter().map(|&slot| after_a_run(tape, slot, |state| &locked[state])).collect();
+    let slots = tape.slots.iter().zip(0..);
+    let stands_for: Vec<_> =
+        slots.map(|(&slot, number)| after_a_run(tape, (slot, number), |state| &locked[state])).collect();
+    let mut changers: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let nodes = tape.nodes.iter().enumerate().map(|(number, node)| {
         let mut edges: Vec<Edge> = Vec::new();
         for &(slot, needs) in &node.after_slots {
-            edges.extend(stands_for[slot as usize].iter().map(|&node| Edge { node, needs }));
+            let Standing { nodes, is_added } = &stands_for[slot as usize];
+            edges.extend(nodes.iter().map(|&node| Edge { node, needs }));
+            if needs && *is_added && !nodes.is_empty() {
+                changers.entry(number as u32).or_default().extend(nodes);
+            }
             // Of what is still there from runs before the last, the node itself came after it in the last run. That it may have failed then does
             // not matter now: what it needed was there.
             edges.push(Edge { node: number as u32, needs: false });
         }
         edges
     });
-    nodes.collect()
+    let edges = nodes.collect();
+    (edges, changers)
 }
 
-/// The nodes that stand in a slot at the end of a run.
-fn after_a_run<'a>(tape: &'a Tape, slot: Slot, data: impl Fn(usize) -> &'a RegionData) -> Vec<u32> {
-    let known = |event| tape.by_event.get(&event).copied();
+/// What stands in a slot at the end of a run.
+struct Standing {
+    nodes: Vec<u32>,
+    /// Besides what stood there before.
+    is_added: bool,
+}
+
+impl Standing {
+    fn of(tape: &Tape, slot: u32, events: impl Iterator<Item = Event>) -> Self {
+        let (mut nodes, mut is_added) = (Vec::new(), false);
+        for event in events {
+            nodes.extend(tape.by_event.get(&event));
+            is_added |= tape.slot_of(event) == Some(slot);
+        }
+        Self { nodes, is_added }
+    }
+
+    /// Anything that uses an instance, of which nothing is known any more.
+    fn users(tape: &Tape, instance: InstanceId) -> Self {
+        let uses = |node: &u32| tape.nodes[*node as usize].instances.contains(&instance);
+        Self { nodes: (0..tape.nodes.len() as u32).filter(uses).collect(), is_added: false }
+    }
+}
+
+/// What stands in a slot at the end of a run.
+fn after_a_run<'a>(tape: &'a Tape, (slot, number): (Slot, u32), data: impl Fn(usize) -> &'a RegionData) -> Standing {
     match slot {
         Slot::View { entry, instance, role } => {
             let set = tape.entries[entry].find(data(tape.entries[entry].state));
             let view = set.and_then(|set| set.views.iter().find(|view| view.instance.id() == instance));
             view.map_or_else(
-                || users(tape, instance),
+                || Standing::users(tape, instance),
                 |view| match role {
-                    Role::Writers => view.writers.events().filter_map(known).collect(),
-                    Role::Readers => view.readers.events().filter_map(known).collect(),
+                    Role::Writers => Standing::of(tape, number, view.writers.events()),
+                    Role::Readers => Standing::of(tape, number, view.readers.events()),
                 },
             )
         }
@@ -174,16 +215,10 @@ fn after_a_run<'a>(tape: &'a Tape, slot: Slot, data: impl Fn(usize) -> &'a Regio
             let set = tape.entries[entry].find(data(tape.entries[entry].state));
             let pending = set.and_then(|set| set.pending.iter().find(|pending| pending.buffer.id() == buffer));
             pending.map_or_else(
-                || users(tape, buffer),
-                |pending| pending.writers.iter().copied().filter_map(known).collect(),
+                || Standing::users(tape, buffer),
+                |pending| Standing::of(tape, number, pending.writers.iter().copied()),
             )
         }
-        Slot::Instance(instance) => users(tape, instance),
+        Slot::Instance(instance) => Standing::users(tape, instance),
     }
-}
-
-/// All nodes that use an instance.
-fn users(tape: &Tape, instance: InstanceId) -> Vec<u32> {
-    let uses = |node: &u32| tape.nodes[*node as usize].instances.contains(&instance);
-    (0..tape.nodes.len() as u32).filter(uses).collect()
 }

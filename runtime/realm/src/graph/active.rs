@@ -272,9 +272,10 @@ impl Active {
         let node = &self.graph.nodes[claimed.place];
         let place = Place { node: node.index, run: claimed.run };
         let result = match claimed.manner {
-            Manner::Run if !claimed.poisoned => fault::catch(|| self.work.run(place, context)).flatten(),
-            Manner::Run | Manner::Spoilt => self.tell(claimed, place, node.stage),
             Manner::Skip => Ok(()),
+            Manner::Spoilt if node.takes => self.tell(claimed, place, node.stage),
+            Manner::Run | Manner::Spoilt if claimed.poisoned => self.tell(claimed, place, node.stage),
+            Manner::Run | Manner::Spoilt => fault::catch(|| self.work.run(place, context)).flatten(),
         };
         if let Err(fault) = result {
             self.spread(claimed.run, claimed.place, &fault);

@@ -36,6 +36,8 @@ pub(super) struct Node {
     pub(super) shift: u32,
     pub(super) lane: u32,
     pub(super) pinned: bool,
+    /// It fails if its stage does.
+    pub(super) takes: bool,
     /// How many predecessors end before it in the first run, and in each later one.
     pub(super) predecessors: [u32; 2],
 }
@@ -147,8 +149,15 @@ impl Graph {
     }
 
     fn add_junction(&mut self, next: &mut Vec<Vec<Successor>>, next_run: &mut Vec<Vec<Successor>>) -> u32 {
-        let junction =
-            Node { index: JUNCTION, stage: 0, shift: 0, lane: JUNCTION, pinned: false, predecessors: [0; 2] };
+        let junction = Node {
+            index: JUNCTION,
+            stage: 0,
+            shift: 0,
+            lane: JUNCTION,
+            pinned: false,
+            takes: false,
+            predecessors: [0; 2],
+        };
         self.nodes.push(junction);
         next.push(Vec::new());
         next_run.push(Vec::new());
@@ -246,19 +255,20 @@ fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places
     }
     let mut places =
         Places { lanes: Vec::new(), nodes: Vec::new(), position: vec![0; spec.nodes.len()], shifts: Vec::new() };
-    let gap = Node { index: JUNCTION, stage: 0, shift: 0, lane: JUNCTION, pinned: false, predecessors: [0; 2] };
+    let gap =
+        Node { index: JUNCTION, stage: 0, shift: 0, lane: JUNCTION, pinned: false, takes: false, predecessors: [0; 2] };
     for (lane, members) in members.iter().enumerate() {
         let lane = lane as u32;
         let (first, first_shift) = (places.nodes.len() as u32, places.shifts.len());
         for &number in members {
-            let NodeSpec { stage, pinned, .. } = spec.nodes[number as usize];
+            let NodeSpec { stage, pinned, takes, .. } = spec.nodes[number as usize];
             match places.shifts[first_shift..].last_mut() {
                 Some(shift) if shift.stage == stage => shift.nodes += 1,
                 _ => places.shifts.push(Shift { lane, stage, nodes: 1 }),
             }
             let shift = places.shifts.len() as u32 - 1;
             places.position[number as usize] = places.nodes.len() as u32;
-            places.nodes.push(Node { index: number, stage, shift, lane, pinned, predecessors: [0; 2] });
+            places.nodes.push(Node { index: number, stage, shift, lane, pinned, takes, predecessors: [0; 2] });
         }
         places.lanes.push(first..places.nodes.len() as u32);
         let whole_lines = (places.nodes.len() as u32).next_multiple_of(WORDS_IN_A_LINE);
@@ -391,6 +401,7 @@ pub(super) mod tests {
                 stage: 0,
                 home: crate::machine::ProcessorId(0),
                 pinned: false,
+                takes: false,
                 after: if number == 0 { Vec::new() } else { after.iter().map(edge(number as u32)).collect() },
                 after_previous: previous.iter().map(edge(count)).collect(),
             };
@@ -416,6 +427,7 @@ pub(super) mod tests {
             stage: 0,
             home: crate::machine::ProcessorId(0),
             pinned: false,
+            takes: false,
             after: after.iter().map(|&node| Edge { node, needs: true }).collect(),
             after_previous: Vec::new(),
         };

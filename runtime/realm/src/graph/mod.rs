@@ -45,6 +45,8 @@ pub struct NodeSpec {
     pub home: ProcessorId,
     /// No other worker may run it.
     pub pinned: bool,
+    /// It takes what its stage is opened with: it fails if the [stage does](GraphRuns::fail).
+    pub takes: bool,
     /// What comes before, in the same run: nodes earlier in the list.
     pub after: Vec<Edge>,
     /// What comes before, in the run before: any nodes.
@@ -164,7 +166,7 @@ impl GraphRuns {
         self.open_as(run, stage, Manner::Skip, false);
     }
 
-    /// Fails all nodes of a stage, and what needs them.
+    /// Fails the nodes of a stage that [take](NodeSpec::takes) what it is opened with, and what needs them. The others run.
     pub fn fail(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
         self.active.blame_stage(run, stage, fault);
         self.open_as(run, stage, Manner::Spoilt, true);

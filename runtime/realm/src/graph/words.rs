@@ -96,7 +96,7 @@ const FLAGS: u32 = 3;
 pub(crate) enum Manner {
     /// They run.
     Run = 0,
-    /// What all of them need has failed.
+    /// What some of them take has failed.
     Spoilt = 1,
     /// They are passed over.
     Skip = 2,
