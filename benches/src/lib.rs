@@ -10,6 +10,7 @@
 //! - `stencil`: a star stencil against rayon;
 //! - `partitions`: images, preimages and partitions by field against reading and sorting;
 //! - `profile`: a circuit with and without a profile;
+//! - `targets`: what the runtime is to cost, laid beside what it does cost;
 //! - `rivals`: the same programs on this runtime and on others, as far as this machine has them.
 //!
 //! Of `rivals`, the parts in reading order:
@@ -17,12 +18,15 @@
 //! - [`toolbox`]: which rivals there are, and compiling the programs in the folder `rivals`;
 //! - [`contest`]: running programs in turn, and what is made of the times; [`table`]: laying them side by side;
 //! - [`rivals`]: the contests; [`machine`]: what figures depend on besides.
+//!
+//! Of `targets`: [`targets`], with a file for each.
 
 pub mod contest;
 pub mod error;
 pub mod machine;
 pub mod rivals;
 pub mod table;
+pub mod targets;
 pub mod toolbox;
 
 use std::time::Instant;

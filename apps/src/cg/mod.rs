@@ -191,6 +191,34 @@ fn check_room(what: &str, rows: usize, entries: usize, capacity: u64) -> Result<
 /// # Errors
 /// As [`run`].
 pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Sparse>) -> Result<Report> {
+    let Attempt { pieces, outcome, time, x } = attempt(runtime, options, name, matrix)?;
+    let rows = matrix.rows();
+    let residual = relative_residual(matrix, &x);
+    check(&outcome, residual, options.tolerance, name)?;
+    let Outcome { iterations, restarts, .. } = outcome;
+    let (name, entries) = (name.to_owned(), matrix.entries());
+    Ok(Report { matrix: name, rows, entries, pieces, iterations, restarts, residual, time })
+}
+
+/// Iterates on a system without asking what has become of it: what [`solve`] does before it looks at the answer. Gives how many iterations there
+/// were, at most as many as the options allow, and how long they took.
+///
+/// # Errors
+/// [`Error::Usage`] if there are more pieces than rows, [`Error::Runtime`] if a task fails.
+pub fn iterate(runtime: &Runtime, options: &Options, matrix: &Arc<Sparse>) -> Result<(usize, Duration)> {
+    let attempt = attempt(runtime, options, "the matrix", matrix)?;
+    Ok((attempt.outcome.iterations, attempt.time))
+}
+
+/// What an iteration has come to.
+struct Attempt {
+    pieces: usize,
+    outcome: Outcome,
+    time: Duration,
+    x: Vec<f64>,
+}
+
+fn attempt(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Sparse>) -> Result<Attempt> {
     let rows = matrix.rows();
     let processors = runtime.machine().processors_of(ProcessorKind::Cpu).count();
     let pieces = options.pieces.unwrap_or_else(|| processors.clamp(1, rows));
@@ -202,20 +230,15 @@ pub fn solve(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Spar
     // A little less than asked for, since the check of the answer adds up in another order.
     let target = (0.999 * options.tolerance).powi(2) * rows as f64;
 
-    let solved = runtime.run(async |cx| {
+    let attempt = runtime.run(async |cx| {
         let system = System::load(cx, matrix, pieces).await?;
         let progress = Progress::iterations(&options.runtime);
         let started = Instant::now();
         let outcome = system.iterate(cx, &Limits { target, max_iterations, trace: options.trace }, &progress).await?;
         let time = started.elapsed();
-        Ok((outcome, time, system.solution(cx).await?))
+        Ok(Attempt { pieces, outcome, time, x: system.solution(cx).await? })
     });
-    let (outcome, time, x) = solved?;
-    let residual = relative_residual(matrix, &x);
-    check(&outcome, residual, options.tolerance, name)?;
-    let Outcome { iterations, restarts, .. } = outcome;
-    let (name, entries) = (name.to_owned(), matrix.entries());
-    Ok(Report { matrix: name, rows, entries, pieces, iterations, restarts, residual, time })
+    Ok(attempt?)
 }
 
 /// Says what is wrong with an outcome, if anything is.

@@ -1,9 +1,10 @@
 //! Simulates an electrical circuit on a random graph (Bauer 2014, section 2.2), the example that Legion was made for.
 //!
-//! [`graph`]: the random circuit; [`tasks`]: what is computed; [`reference`](mod@reference): the same, sequentially; here: how the
-//! circuit is partitioned, what is launched, and whether the result is right.
+//! [`graph`]: the random circuit; [`tasks`]: what is computed; [`pieces`]: how the circuit is partitioned; [`reference`](mod@reference): the
+//! same, sequentially; here: what is launched, and whether the result is right.
 
 pub mod graph;
+pub mod pieces;
 pub mod reference;
 pub mod tasks;
 
@@ -19,7 +20,8 @@ use crate::progress::Progress;
 use crate::report::{Table, rate, scientific, seconds};
 use crate::verify::is_within;
 use graph::Shape;
-use tasks::{Node, Wire, calc_new_currents, distribute_charge, make_piece, update_voltages};
+use pieces::Pieces;
+use tasks::{Node, calc_new_currents, distribute_charge, update_voltages};
 
 /// The largest relative error of a voltage that rounding, in another order of additions, can explain.
 pub const TOLERANCE: f64 = 1e-9;
@@ -194,25 +196,10 @@ struct Simulated {
     voltages: Vec<f64>,
 }
 
-/// The circuit in pieces.
-struct Pieces {
-    wires: Partition<Wire>,
-    /// Nodes that only wires of their own piece touch, by piece.
-    private: Partition<Node>,
-    /// The other nodes, by piece.
-    shared: Partition<Node>,
-    /// Nodes of other pieces that a piece's wires touch. These overlap.
-    ghost: Partition<Node>,
-}
-
 async fn simulate(cx: &Context, shape: Shape, options: &Options, runtime: &Runtime) -> Result<Simulated> {
     let steps = options.steps;
-    let nodes = cx.region::<Node>(shape.nodes())?;
-    let wires = cx.region::<Wire>(shape.wires())?;
-    let pieces = cx.colors(shape.pieces);
-    cx.index_launch(pieces, make_piece(&nodes.partition(pieces).equal()?, &wires.partition(pieces).equal()?, shape))
-        .await?;
-    let of = partition(cx, &nodes, &wires, pieces).await?;
+    let of = Pieces::make(cx, shape).await?;
+    let pieces = of.colors;
 
     let progress = Progress::steps(steps, &options.runtime);
     let launch_step = |cx: &Context| {
@@ -227,30 +214,10 @@ async fn simulate(cx: &Context, shape: Shape, options: &Options, runtime: &Runti
             false => launch_step(cx),
         }
     }
-    let voltages = cx.map_read(&nodes, Node::voltage).await?;
+    let voltages = cx.map_read(&of.nodes, Node::voltage).await?;
     let (time, tasks) = (started.elapsed(), runtime.statistics().tasks - before);
 
     let shared_nodes = of.shared.parent().space().volume();
     let report = Report { shape, shared_nodes, steps, tasks, time, largest_relative_error: None };
     Ok(Simulated { report, voltages: voltages.to_vec() })
-}
-
-/// Splits the circuit by what its wires touch, from nothing but the pieces that nodes are said to be in.
-async fn partition(cx: &Context, nodes: &Region<Node>, wires: &Region<Wire>, pieces: Domain) -> Result<Pieces> {
-    let owned = cx.partition_by_field(nodes, Node::piece, pieces).await?;
-    let wires_of = cx.preimage(wires, Wire::from, &owned).await?;
-    let reached = cx.image(nodes, &wires_of, Wire::to).await?;
-    let foreign = reached.difference(&owned)?;
-
-    // First private from shared nodes, which are disjoint; then each by piece.
-    let touched = foreign.union_of_pieces().clone();
-    let untouched = nodes.space().difference(&touched);
-    let split = nodes.partition_into(cx.colors(2), vec![untouched, touched])?;
-    let (all_private, all_shared) = (split.piece(Point([0]))?, split.piece(Point([1]))?);
-    Ok(Pieces {
-        wires: wires_of.named("wires"),
-        private: all_private.partition(pieces).within(&owned)?.named("private"),
-        shared: all_shared.partition(pieces).within(&owned)?.named("shared"),
-        ghost: all_shared.partition(pieces).within(&foreign)?.named("ghost"),
-    })
 }

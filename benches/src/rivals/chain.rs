@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use maniple::prelude::*;
 use maniple_realm::{After, Realm, Spawn};
@@ -44,8 +45,25 @@ fn contestants(toolbox: &Toolbox) -> Vec<Contestant> {
 
 /// Events each of which triggers the next. Answers how many have triggered.
 fn events(cores: usize, links: u64) -> BenchResult<Outcome> {
+    let Triggered { making, triggering, count } = chain_of_events(cores, links)?;
+    Ok(Outcome { seconds: making + triggering, answer: count })
+}
+
+/// A chain of events that has triggered.
+pub(crate) struct Triggered {
+    /// Seconds that it took to make it.
+    pub(crate) making: f64,
+    /// Seconds from the first event to the last.
+    pub(crate) triggering: f64,
+    /// How many have triggered.
+    count: u64,
+}
+
+/// Makes a chain of events and triggers the first, twice; the second time counts.
+pub(crate) fn chain_of_events(cores: usize, links: u64) -> BenchResult<Triggered> {
     let realm = Realm::builder().workers(cores).build()?;
-    let all = || {
+    let all = || -> BenchResult<_> {
+        let started = Instant::now();
         let first = realm.user_event();
         let mut last = first.event();
         let mut events = Vec::with_capacity(links as usize);
@@ -55,19 +73,15 @@ fn events(cores: usize, links: u64) -> BenchResult<Outcome> {
             last = next.event();
             events.push(last);
         }
+        let made = Instant::now();
         realm.trigger(first);
         realm.wait(last)?;
-        Ok(events)
+        Ok((events, (made - started).as_secs_f64(), made.elapsed().as_secs_f64()))
     };
-    let count = |events: Vec<maniple_realm::Event>| {
-        events.into_iter().filter(|&event| realm.has_triggered(event)).count() as u64
-    };
-    let first_time: BenchResult<_> = all();
-    let answer = count(first_time?);
-    timed(|| {
-        all()?;
-        Ok(answer)
-    })
+    let (events, ..) = all()?;
+    let count = events.into_iter().filter(|&event| realm.has_triggered(event)).count() as u64;
+    let (_, making, triggering) = all()?;
+    Ok(Triggered { making, triggering, count })
 }
 
 /// Tasks each of which waits for the event of the one before, and counts itself if it is its turn.

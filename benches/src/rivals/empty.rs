@@ -66,7 +66,8 @@ fn counting(ran: &Arc<AtomicU64>) -> impl Fn() -> Box<dyn FnOnce() + Send> + Sen
     }
 }
 
-fn from_outside(cores: usize, count: u64) -> BenchResult<Outcome> {
+/// Spawned by a thread that is no worker.
+pub(crate) fn from_outside(cores: usize, count: u64) -> BenchResult<Outcome> {
     let realm = Realm::builder().workers(cores).build()?;
     let ran = Arc::new(AtomicU64::new(0));
     spawn(&realm, count, counting(&ran))?;
@@ -76,7 +77,8 @@ fn from_outside(cores: usize, count: u64) -> BenchResult<Outcome> {
     })
 }
 
-fn from_inside(cores: usize, count: u64) -> BenchResult<Outcome> {
+/// Spawned by a task.
+pub(crate) fn from_inside(cores: usize, count: u64) -> BenchResult<Outcome> {
     let realm = Realm::builder().workers(cores).build()?;
     let ran = Arc::new(AtomicU64::new(0));
     let counting = counting(&ran);

@@ -2,8 +2,8 @@
 //!
 //! Everybody does the same thing twice in each run. The second time counts, so that nobody pays for waking threads and memory touched first.
 
-mod chain;
-mod empty;
+pub(crate) mod chain;
+pub(crate) mod empty;
 mod fibonacci;
 mod graph;
 mod queens;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use maniple_realm::profile::{Kind, Profiler, Tag};
+use maniple_realm::profile::{Kind, Tag};
+
+use crate::runtime::RuntimeCore;
 
 struct Unpark(Thread);
 
@@ -19,8 +21,9 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls a future to its end; the thread sleeps while it is pending. To the profiler it is an operation of this name.
-pub(crate) fn block_on<T>(profiler: Option<&Profiler>, name: &str, future: impl Future<Output = T>) -> T {
+/// Polls a top-level task to its end; the thread sleeps while it is pending. To the profiler it is an operation of this name.
+pub(crate) fn block_on<T>(core: &RuntimeCore, name: &str, future: impl Future<Output = T>) -> T {
+    let profiler = core.profiler();
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
@@ -35,10 +38,10 @@ pub(crate) fn block_on<T>(profiler: Option<&Profiler>, name: &str, future: impl 
         match poll {
             Poll::Ready(value) => return value,
             // An unpark between poll and park makes the park return at once.
-            Poll::Pending => match profiler {
+            Poll::Pending => core.while_top_level_waits(|| match profiler {
                 None => std::thread::park(),
                 Some(profiler) => profiler.while_waiting(std::thread::park),
-            },
+            }),
         }
     }
 }

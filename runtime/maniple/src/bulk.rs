@@ -168,7 +168,7 @@ impl Context {
         value: T,
     ) -> Result<()> {
         let requirement = one(region, field, Privilege::Discard)?;
-        self.state.leave_session();
+        self.state.leave_session("a fill");
         let bound = self.state.bind("fill", requirement)?;
         self.state.check_inline("fill", std::slice::from_ref(&bound))?;
         let value = FillValue::Value(Arc::new(transfer::FillValue::of(value)), None);

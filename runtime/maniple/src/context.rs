@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{self, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use crate::block_on::block_on;
 use crate::error::{Error, Result};
-use crate::fork::InFlight;
+use crate::fork::{self, InFlight};
 use crate::future::{Origin, Results};
 use crate::inline::InlineUses;
 use crate::launch::Sites;
@@ -48,6 +48,13 @@ pub(crate) struct HeldRegion {
     pub(crate) state: Arc<RegionState>,
     /// Where the parent wants the data when the task ends; nowhere if the state is the parent's own.
     pub(crate) home: Option<Instances>,
+}
+
+impl HeldRegion {
+    /// Whether the data is in the state of the parent, where others than this task's operations may change it.
+    fn is_borrowed(&self) -> bool {
+        self.home.is_none() || matches!(self.privilege, Privilege::Reduce(_))
+    }
 }
 
 /// A requirement with the physical states of its fields: one, unless the parent holds its fields separately.
@@ -80,7 +87,6 @@ pub(crate) struct ContextState {
     pub(crate) in_flight: InFlight,
     /// What somebody waits for that falling numbers in flight bring.
     waiter: Lazily<Mutex<Waiter>>,
-    has_waiter: AtomicBool,
     launched: Lazily<Mutex<Launched>>,
     /// What is known of launches that repeat; made with the first one.
     sites: OnceLock<Arc<Sites>>,
@@ -175,7 +181,8 @@ impl Context {
         let recorded = core.record(None, &Preconditions::default(), || Kind::TopLevel);
         let name = Origin::BuiltIn(TOP_LEVEL);
         let context = Self { state: ContextState::new(core, (name, None, recorded), first, 0, Vec::new()) };
-        match catch_unwind(AssertUnwindSafe(|| block_on(core.profiler(), TOP_LEVEL, body(&context)))) {
+        let _running = core.top_level_runs();
+        match catch_unwind(AssertUnwindSafe(|| block_on(core, TOP_LEVEL, body(&context)))) {
             Ok(result) => context.state.end(result),
             Err(panic) => {
                 // Of what else went wrong the panic is the better witness.
@@ -210,7 +217,6 @@ impl ContextState {
             stream: Lazily::default(),
             in_flight: InFlight::default(),
             waiter: Lazily::default(),
-            has_waiter: AtomicBool::new(false),
             launched: Lazily::default(),
             sites: OnceLock::new(),
             next_launch: AtomicU64::new(0),
@@ -226,6 +232,34 @@ impl ContextState {
             self.core.register_sites(&sites);
             sites
         })
+    }
+
+    /// The context of a forked task, in a context that was used before if there is one.
+    #[inline]
+    pub(crate) fn forked(parent: &Self, task: Origin, processor: ProcessorId) -> Arc<Self> {
+        let depth = parent.depth + 1;
+        let Some(mut used) = fork::take_context() else {
+            return Self::new(&parent.core, (task, None, None), processor, depth, Vec::new());
+        };
+        let context = used.get_mut();
+        debug_assert!(Arc::ptr_eq(&context.core, &parent.core));
+        (context.task, context.processor, context.depth) = (task, processor, depth);
+        context.in_flight.reset();
+        *context.next_launch.get_mut() = 0;
+        *context.fence.get_mut() = 0;
+        used.into_context()
+    }
+
+    /// Whether nobody but its task knows the context, nothing is in flight, and all is as it was: it may be used again.
+    #[inline]
+    pub(crate) fn is_over(self: &Arc<Self>) -> bool {
+        if Arc::strong_count(self) > 1 {
+            return false;
+        }
+        // What others did with the context comes before their letting go of it.
+        atomic::fence(Ordering::Acquire);
+        let has_nothing = self.created.get().is_none() && self.stream.get().is_none() && self.tracing.get().is_none();
+        self.in_flight.count() == 0 && has_nothing && self.sites.get().is_none() && self.launched.get().is_none()
     }
 
     /// The name of the task.
@@ -253,7 +287,9 @@ impl ContextState {
     }
 
     pub(crate) fn adopt(&self, created: FxHashMap<TreeId, Created>) {
-        self.created.lock().extend(created);
+        if !created.is_empty() {
+            self.created.lock().extend(created);
+        }
     }
 
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
@@ -357,9 +393,19 @@ impl ContextState {
     pub(crate) fn is_borrowed(&self, bound: &Bound) -> bool {
         let is_lent = |state: &Arc<RegionState>| {
             let held = self.held.iter().find(|held| Arc::ptr_eq(&held.state, state));
-            held.is_some_and(|held| held.home.is_none() || matches!(held.privilege, Privilege::Reduce(_)))
+            held.is_some_and(HeldRegion::is_borrowed)
         };
         bound.parts.iter().any(|(_, state)| is_lent(state))
+    }
+
+    /// As [`is_borrowed`](Self::is_borrowed), before the requirement is bound to states.
+    pub(crate) fn borrows(&self, requirement: &Requirement) -> bool {
+        let mut borrowed = self.held.iter().filter(|held| held.is_borrowed());
+        borrowed.any(|held| {
+            held.fields.overlaps(&requirement.fields)
+                && held.privilege.covers(requirement.privilege)
+                && requirement.target.bound().is_within(&held.region)
+        })
     }
 
     fn not_held(&self, operation: &str, requirement: &Requirement, missing: &FieldMask) -> Error {
@@ -384,7 +430,7 @@ impl ContextState {
         requirements: &[Bound],
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
-        self.leave_session();
+        self.leave_session("a fill or an inline mapping");
         self.core.analysing("fill, copy or mapping", || self.submit_after(requirements, &[], body))
     }
 
@@ -482,7 +528,7 @@ impl ContextState {
 
     /// The body has ended with this result: nothing is launched any more. A result that keeps data mapped is dropped.
     pub(crate) fn close<T>(&self, result: Result<T>) -> Result<T> {
-        self.leave_session();
+        self.leave_session("the end of the task");
         self.in_flight.close();
         match result {
             Ok(_) if self.mappings_in_use() > 0 => Err(Error::StillMapped { task: self.name().to_owned() }),
@@ -516,7 +562,7 @@ impl ContextState {
         completion: UserEvent,
         body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
-        self.leave_session();
+        self.leave_session("a fence");
         let mut stream = self.enter()?;
         self.core.counters.launches.add(1);
         let forks = if executes { self.no_forks() } else { Event::NONE };
@@ -624,7 +670,10 @@ impl ContextState {
         let window = self.core.window.min(self.replay_window.load(Ordering::Relaxed));
         if self.in_flight.count() >= window && self.mappings_in_use() == 0 {
             let fewer = self.fewer_than(window - window / 2);
-            self.core.realm().wait_if_safe(fewer);
+            match self.depth {
+                0 => self.core.while_top_level_waits(|| self.core.realm().wait_if_safe(fewer)),
+                _ => self.core.realm().wait_if_safe(fewer),
+            };
         }
     }
 
@@ -655,19 +704,25 @@ impl ContextState {
         event
     }
 
-    /// Whether everything that was launched has ended; if not, the waker is told when it has.
+    /// Whether everything that was launched has ended; if not, the waker is told when it has. Then nobody who has been in flight touches the context
+    /// any more without a reference of his own.
     pub(crate) fn poll_drained(&self, waker: &Waker) -> Poll<()> {
-        if self.in_flight.count() > 0 {
-            let mut waiter = self.waiter.lock();
-            waiter.drained = Some(waker.clone());
-            self.waits(waiter);
+        if self.in_flight.count() == 0 {
+            return Poll::Ready(());
         }
-        if self.in_flight.count() > 0 { Poll::Pending } else { Poll::Ready(()) }
+        let mut waiter = self.waiter.lock();
+        waiter.drained = Some(waker.clone());
+        if self.in_flight.wait() > 0 {
+            // The last one will tell. He must not be overtaken: he may be about to look at the context.
+            return Poll::Pending;
+        }
+        waiter.drained = None;
+        Poll::Ready(())
     }
 
     /// Somebody waits now.
     fn waits(&self, waiter: MutexGuard<'_, Waiter>) {
-        self.has_waiter.store(true, Ordering::SeqCst);
+        self.in_flight.wait();
         drop(waiter);
         // The last operation may have ended before we were seen waiting.
         self.wake_waiter();
@@ -678,13 +733,16 @@ impl ContextState {
     }
 
     pub(crate) fn operations_retired(&self, operations: usize) {
-        self.in_flight.end_operations(operations);
-        self.wake_waiter();
+        if self.in_flight.end_operations(operations) {
+            self.wake_waiter();
+        }
     }
 
+    /// A fork is counted off by somebody who has a reference to the context.
     pub(crate) fn fork_ended(&self) {
-        self.in_flight.end_fork();
-        self.wake_waiter();
+        if self.in_flight.end_fork() {
+            self.wake_waiter();
+        }
     }
 
     /// Triggers an event that was promised to whoever waits for a launch.
@@ -696,15 +754,14 @@ impl ContextState {
     }
 
     fn wake_waiter(&self) {
-        if !self.has_waiter.load(Ordering::SeqCst) {
-            return;
-        }
         let mut waiter = self.waiter.lock();
         let (count, forks) = (self.in_flight.count(), self.in_flight.forks());
         let fewer = waiter.fewer.take_if(|(limit, _)| count < *limit).map(|(_, event)| event);
         let no_forks = waiter.no_forks.take_if(|_| forks == 0);
         let drained = waiter.drained.take_if(|_| count == 0);
-        self.has_waiter.store(!waiter.is_nobody(), Ordering::SeqCst);
+        if waiter.is_nobody() {
+            self.in_flight.wait_no_more();
+        }
         drop(waiter);
         fewer.into_iter().chain(no_forks).for_each(|event| self.core.realm().trigger(event));
         if let Some(waker) = drained {

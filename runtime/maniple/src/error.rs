@@ -239,6 +239,34 @@ pub enum Error {
         /// The data that it should point into.
         region: String,
     },
+    /// A run of a [strict trace](crate::Context::strict_trace) launched something else than the first one. What it launched is carried out.
+    #[error(
+        "trace `{trace}`: launch {launch} (counted from 0) differs from that of the first run: expected {expected}, found {found}; launch \
+         the same in each run, give what differs a name of its own, or use `Context::trace`, which analyses it"
+    )]
+    TraceDiffers {
+        /// The trace.
+        trace: &'static str,
+        /// The place of the first launch that differs, counted from 0.
+        launch: usize,
+        /// What the first run has there, as far as it differs.
+        expected: String,
+        /// What this run has there.
+        found: String,
+    },
+    /// A run of a [strict trace](crate::Context::strict_trace) has something that is never replayed. It is carried out.
+    #[error(
+        "trace `{trace}`: after {launches} launch(es) there is {found}, which is never replayed; have it outside of the trace, or use \
+         `Context::trace`, which analyses it"
+    )]
+    NotReplayable {
+        /// The trace.
+        trace: &'static str,
+        /// How many launches come before it in the run.
+        launches: usize,
+        /// What it is.
+        found: String,
+    },
     /// The runtime cannot start.
     #[error("cannot start the runtime: {0}")]
     Start(Arc<dyn StdError + Send + Sync>),

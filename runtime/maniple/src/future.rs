@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use crate::completion::{Completion, ReplayedStage};
 use crate::error::{Error, Result};
-use crate::fork::{Fork, Outcome, results_of};
+use crate::fork::{Fork, Outcome};
 use crate::once::Once;
 use crate::operation::Operation;
 use crate::recorder::Recorder;
@@ -54,8 +54,9 @@ pub(crate) struct Results {
     origin: Origin,
     domain: AnyRect,
     completion: Completion,
-    /// Results of points. One that is `()` is not kept: it is there when the launch has ended well.
-    values: Box<[Once<Result<Value>>]>,
+    /// Results of points. One that is `()` is not kept: it is there when the launch has ended well. So most launches need no room for any, and
+    /// it is made for the first one: a launch costs the same however many points it has.
+    values: OnceLock<Box<[Once<Result<Value>>]>>,
     /// Some of them have been put in place.
     has_values: AtomicBool,
     /// Somebody has looked at how the launch ended, so its failure is not lost.
@@ -64,7 +65,7 @@ pub(crate) struct Results {
     /// of futures is not kept by its end.
     sources: Mutex<Sources>,
     /// The forked task whose value is the result, once it has ended well.
-    fork: OnceLock<Arc<dyn Fork>>,
+    fork: OnceLock<Fork>,
     /// The launch that gives them, unless they are a function of others.
     producer: OnceLock<Weak<Operation>>,
     /// Where it is recorded what the completion comes after, while a record is kept.
@@ -80,8 +81,6 @@ impl Results {
         sources: Sources,
     ) -> Arc<Self> {
         let completion = completion.into();
-        let points = domain.volume() as usize;
-        let values = (0..points).map(|_| Once::new()).collect();
         let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
         let (realm, fork, producer, recorder) = (realm.clone(), OnceLock::new(), OnceLock::new(), OnceLock::new());
         let has_values = AtomicBool::new(false);
@@ -90,7 +89,7 @@ impl Results {
             origin,
             domain,
             completion,
-            values,
+            values: OnceLock::new(),
             has_values,
             observed,
             sources,
@@ -105,8 +104,14 @@ impl Results {
         Self::new(core.realm(), Origin::Declared(definition), one_point(), Completion::on_demand(), Sources::new())
     }
 
+    /// The results of a forked task whose value nobody was left to see, and could not be dropped.
+    pub(crate) fn of_lost_value(core: &RuntimeCore, definition: &'static TaskDefinition, fault: &Fault) -> Arc<Self> {
+        let error = Error::of_fault(fault, definition.name(), None);
+        Self::failed(core.realm(), Origin::Declared(definition), one_point(), &error)
+    }
+
     /// The forked task has ended well: the result is its value.
-    pub(crate) fn end_as(&self, fork: Arc<dyn Fork>) {
+    pub(crate) fn end_as(&self, fork: Fork) {
         let _ = self.fork.set(fork);
         self.end(None);
     }
@@ -126,13 +131,16 @@ impl Results {
     ) {
         self.completion.renew(run, is_watched, stage);
         if std::mem::take(self.has_values.get_mut()) {
-            self.values.iter_mut().for_each(Once::clear);
+            self.values.get_mut().into_iter().flatten().for_each(Once::clear);
         }
         *self.observed.get_mut() = false;
         self.producer.take();
         let mine = self.sources.get_mut();
         mine.clear();
-        mine.extend(sources.iter().cloned());
+        // Even to extend by nothing takes its time.
+        if !sources.is_empty() {
+            mine.extend(sources.iter().cloned());
+        }
     }
 
     fn name(&self) -> &str {
@@ -204,20 +212,30 @@ impl Results {
         if !self.has_values.load(Ordering::Relaxed) {
             self.has_values.store(true, Ordering::Relaxed);
         }
-        let first = self.values[index].set(value);
+        let values = self.values.get_or_init(|| (0..self.points()).map(|_| Once::new()).collect());
+        let first = values[index].set(value);
         debug_assert!(first, "a point has one result");
+    }
+
+    /// How many points there are.
+    fn points(&self) -> usize {
+        self.domain.volume() as usize
+    }
+
+    /// The failures of points that have failed, in their order.
+    fn errors_of_points(&self) -> impl Iterator<Item = &Error> {
+        let values = self.values.get().map_or(&[][..], |values| values);
+        values.iter().filter_map(|value| value.get().and_then(|value| value.as_ref().err()))
     }
 
     /// The first failure in the order of points.
     pub(crate) fn first_error(&self) -> Option<&Error> {
-        self.values.iter().find_map(|value| value.get().and_then(|value| value.as_ref().err()))
+        self.errors_of_points().next()
     }
 
     /// All failures of points, and that of the launch as a whole.
     pub(crate) fn errors(&self) -> impl Iterator<Item = Error> {
-        let of_points =
-            self.values.iter().filter_map(|value| value.get().and_then(|value| value.as_ref().err().cloned()));
-        of_points.chain(self.failure())
+        self.errors_of_points().cloned().chain(self.failure())
     }
 
     /// Why the launch failed, if it has.
@@ -254,8 +272,8 @@ impl Results {
     }
 
     fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
-        let of_fork = || self.fork.get().and_then(|fork| fork.value());
-        match self.values.get(index).and_then(Once::get) {
+        let of_fork = || self.fork.get().and_then(Fork::value);
+        match self.values.get().and_then(|values| values.get(index)).and_then(Once::get) {
             Some(Ok(value)) => typed(&**value, self.name()),
             Some(Err(error)) => Err(error.clone()),
             None if index == 0
@@ -338,14 +356,14 @@ pub(crate) enum Source {
     /// A launch that goes through the stream of its context, or a function of others.
     Launch(Arc<Results>),
     /// A forked task.
-    Fork(Arc<dyn Fork>),
+    Fork(Fork),
 }
 
 impl Source {
     pub(crate) fn results(&self) -> Arc<Results> {
         match self {
             Self::Launch(results) => Arc::clone(results),
-            Self::Fork(fork) => results_of(fork),
+            Self::Fork(fork) => fork.results(),
         }
     }
 
@@ -393,7 +411,7 @@ impl Source {
         match self {
             Self::Launch(results) => results.error(),
             Self::Fork(fork) if fork.head().outcome() == Some(Outcome::Good) => None,
-            Self::Fork(fork) => results_of(fork).error(),
+            Self::Fork(fork) => fork.results().error(),
         }
     }
 
@@ -427,7 +445,7 @@ impl<T> Future<T> {
         Self { source: Source::Launch(results), index, marker: PhantomData }
     }
 
-    pub(crate) fn of_fork(fork: Arc<dyn Fork>) -> Self {
+    pub(crate) fn of_fork(fork: Fork) -> Self {
         Self { source: Source::Fork(fork), index: 0, marker: PhantomData }
     }
 
@@ -584,22 +602,32 @@ impl<T: Clone + Send + Sync + 'static> IntoFuture for Future<T> {
 pub struct Awaited<T> {
     future: Future<T>,
     /// The end of a launch that is no fork.
-    event: Option<EventFuture>,
+    event: Option<Box<EventFuture>>,
 }
 
 impl<T: Clone + Send + Sync + 'static> std::future::Future for Awaited<T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
-        let Self { future, event } = &mut *self;
-        match &future.source {
-            Source::Fork(fork) => drop(ready!(fork.head().poll_by_body(context.waker()))),
-            Source::Launch(results) if !results.has_ended() => {
-                let event = event.get_or_insert_with(|| results.realm.event_future(results.completion()));
-                // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
-                let _ = ready!(Pin::new(event).poll(context));
+        if let Source::Fork(fork) = &self.future.source {
+            ready!(fork.head().poll_by_body(context.waker()));
+            if let Some(value) = fork.value().and_then(|value| value.downcast_ref::<T>()) {
+                return Poll::Ready(Ok(value.clone()));
             }
-            Source::Launch(_) => {}
+        }
+        self.poll_launch(context)
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Awaited<T> {
+    fn poll_launch(&mut self, context: &mut Context<'_>) -> Poll<Result<T>> {
+        let Self { future, event } = self;
+        if let Source::Launch(results) = &future.source
+            && !results.has_ended()
+        {
+            let wait = || Box::new(results.realm.event_future(results.completion()));
+            // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
+            let _ = ready!(Pin::new(event.get_or_insert_with(wait)).poll(context));
         }
         // Waiting for one point of many tells nobody how the others ended.
         Poll::Ready(future.source.seen(future.index))
@@ -667,7 +695,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
     /// The first failure in the order of points.
     pub async fn all(&self) -> Result<Vec<T>> {
         self.results.seen_to_end().await;
-        (0..self.results.values.len()).map(|index| self.results.get(index)).collect()
+        (0..self.results.points()).map(|index| self.results.get(index)).collect()
     }
 
     /// The results of a function of each point's result, computed where the last of these comes in. The function must be short.
@@ -710,7 +738,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
     ) -> Future<U> {
         let results = Arc::clone(&self.results);
         compute("fold", Sources::from_iter([Arc::clone(&self.results)]), move || {
-            (0..results.values.len()).try_fold(start, |folded, index| Ok(function(folded, results.get(index)?)))
+            (0..results.points()).try_fold(start, |folded, index| Ok(function(folded, results.get(index)?)))
         })
     }
 }

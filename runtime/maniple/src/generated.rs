@@ -7,102 +7,95 @@ use maniple_space::{AnyPoint, Point};
 
 pub use linkme;
 
-pub use crate::fork::ForkCall;
+pub use crate::fork::{ForkCall, Free, FreeResult};
 pub use crate::task::registry::{Options, StaticBody as Body, TASKS, TaskHandle, VariantRegistration};
 pub use crate::task::{Argument, BoxFuture, ContextCall, LeafCall, Value};
 
 use crate::error::{Error, Result};
-use crate::fork;
-use crate::future::Source;
+use crate::fork::{self, Sources};
 use crate::launch::{Launch, TaskLauncher};
 
 /// A launch being put together.
-pub struct Builder {
+pub struct Builder<'a> {
     /// None for a task without regions.
-    launcher: Option<TaskLauncher>,
-    target: Option<Target>,
+    general: Option<&'a mut General>,
     /// No argument owns anything.
     is_plain: bool,
     /// What arguments are results of.
-    sources: Vec<Source>,
+    sources: Sources,
 }
 
-impl Builder {
-    fn new(launcher: Option<TaskLauncher>) -> Self {
-        Self { launcher, target: None, is_plain: true, sources: Vec::new() }
-    }
+/// The launch of a task with regions.
+struct General {
+    launcher: TaskLauncher,
+    target: Option<Target>,
+}
 
+impl Builder<'_> {
     /// The data of a region parameter.
     pub fn region(&mut self, _number: usize, _name: &str, target: Target) {
-        self.target = Some(target);
+        if let Some(general) = &mut self.general {
+            general.target = Some(target);
+        }
     }
 
     /// What is done with fields of the last region.
     pub fn requirement(&mut self, privilege: Privilege, fields: &[FieldId]) {
-        if let (Some(target), Some(launcher)) = (&self.target, &mut self.launcher) {
+        if let Some(General { launcher, target: Some(target) }) = &mut self.general {
             launcher.add_requirement(Requirement::new(target.clone(), fields.iter().copied().collect(), privilege));
         }
     }
 
     /// All arguments.
     pub fn arguments<A: Any + Send + Sync>(&mut self, arguments: A) {
-        if let Some(launcher) = &mut self.launcher {
-            launcher.set_arguments(arguments, self.is_plain);
+        if let Some(general) = &mut self.general {
+            general.launcher.set_arguments(arguments, self.is_plain);
         }
     }
 
     /// Has the launch wait for an argument.
     pub fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: Argument<T>) -> Argument<T> {
         self.is_plain = false;
-        match &mut self.launcher {
-            Some(launcher) => launcher.wait_for(&argument),
-            None => self.sources.extend(argument.source()),
+        match &mut self.general {
+            Some(general) => general.launcher.wait_for(&argument),
+            None => self.sources.add(argument.source()),
         }
         argument
     }
 
     /// An argument is a value of this type.
+    #[inline]
     pub fn value<T>(&mut self) {
         self.is_plain &= !std::mem::needs_drop::<T>();
     }
 }
 
 /// Puts a launch together.
-pub fn launch<T>(handle: &'static TaskHandle, build: impl FnOnce(&mut Builder)) -> Launch<T> {
-    let mut builder = Builder::new(Some(TaskLauncher::new(handle.definition())));
-    build(&mut builder);
-    builder.launcher.expect("it was given").typed()
-}
-
-/// The body of a task without regions, by its types.
-pub trait Free {
-    /// The arguments, a tuple.
-    type Arguments: Clone + Send + Sync + 'static;
-    /// What the task returns.
-    type Value: Send + Sync + 'static;
-
-    /// The body, with these arguments.
-    fn start(call: ForkCall, arguments: Self::Arguments) -> impl Future<Output = Result<Self::Value>> + Send + 'static;
+pub fn launch<T>(handle: &'static TaskHandle, build: impl FnOnce(&mut Builder<'_>)) -> Launch<T> {
+    let mut general = General { launcher: TaskLauncher::new(handle.definition()), target: None };
+    build(&mut Builder { general: Some(&mut general), is_plain: true, sources: Sources::default() });
+    general.launcher.typed()
 }
 
 /// Puts a launch of a task without regions together.
+#[inline]
 pub fn launch_free<B: Free>(
     handle: &'static TaskHandle,
-    build: impl FnOnce(&mut Builder) -> B::Arguments,
+    build: impl FnOnce(&mut Builder<'_>) -> B::Arguments,
 ) -> Launch<B::Value> {
-    let mut builder = Builder::new(None);
+    let mut builder = Builder { general: None, is_plain: true, sources: Sources::default() };
     let arguments = build(&mut builder);
     let Builder { is_plain, sources, .. } = builder;
-    Launch::free(fork::describe(handle.definition(), (arguments, is_plain), sources, |call, arguments| {
-        B::start(call, arguments)
-    }))
+    let call = |call, arguments| B::start(call, arguments);
+    Launch::free(fork::describe::<B, _, _>(handle.definition(), (arguments, is_plain), sources, call))
 }
 
 /// The result of a body without regions that can't fail.
 ///
 /// # Errors
 /// Never.
-pub fn free_value<T>(value: T) -> Result<T> {
+#[inline]
+pub fn free_value<T>(value: T) -> FreeResult<T> {
     Ok(value)
 }
 
@@ -110,10 +103,14 @@ pub fn free_value<T>(value: T) -> Result<T> {
 ///
 /// # Errors
 /// The body's, as an error of the application unless it is one of the runtime's.
+#[inline]
 pub fn free_fallible<T, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     result: std::result::Result<T, E>,
-) -> Result<T> {
-    result.map_err(Error::from_task)
+) -> FreeResult<T> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(error) => Err(Box::new(Error::from_task(error))),
+    }
 }
 
 /// The point of a call, in the dimension that the task declares.

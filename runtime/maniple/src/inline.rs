@@ -237,7 +237,7 @@ impl Context {
             });
         }
         let requirement = Requirement::new(region.clone(), FieldMask::of(field), privilege);
-        state.leave_session();
+        state.leave_session("an inline mapping");
         let bound = state.bind(NAME, requirement.clone())?;
         state.check_inline(NAME, std::slice::from_ref(&bound))?;
         let realm = state.core.realm();

@@ -74,6 +74,7 @@ mod recorder;
 mod regions;
 mod runtime;
 mod statistics;
+mod sync;
 mod task_operation;
 mod trace;
 

@@ -63,8 +63,8 @@ impl LeafTask {
         };
         let call = LeafCall {
             task: state.name(),
-            point: mapped.point,
-            domain: state.site.domain,
+            point: &mapped.point,
+            domain: &state.site.domain,
             processor,
             regions: &mapped.physical,
             arguments: &state.arguments,

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use maniple_mapper::{DefaultMapper, InstanceId, Mapper};
 use maniple_realm::clock::Clock;
@@ -18,7 +19,7 @@ use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fork::ForkCounts;
+use crate::fork::{self, ForkCounts};
 use crate::launch::{Launch, Sites};
 use crate::mapping::MapperSeat;
 use crate::physical::instance::PhysicalInstance;
@@ -148,6 +149,7 @@ impl RuntimeBuilder {
             window: self.window,
             next_instance: AtomicU64::new(0),
             states: Mutex::new(Vec::new()),
+            top_levels: AtomicUsize::new(0),
             has_starving: AtomicBool::new(false),
             starving: Arc::default(),
             counters: Counters::default(),
@@ -160,6 +162,7 @@ impl RuntimeBuilder {
             sites: Mutex::default(),
         });
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
+        core.realm.on_rest(fork::forget);
         // Without anybody who starves the core is left alone: who drops the runtime is to find that no worker holds it.
         core.realm.on_idle(move || starving.lock().is_anybody() && idle.upgrade().is_some_and(|core| core.feed_one()));
         Ok(Runtime { core, _problems: profiler.filter(|_| !told).map(TellProblems) })
@@ -285,6 +288,8 @@ pub(crate) struct RuntimeCore {
     next_instance: AtomicU64,
     /// All region states, to find instances that nobody needs when a memory is full.
     states: Mutex<Vec<Weak<RegionState>>>,
+    /// Top-level tasks that do not wait.
+    top_levels: AtomicUsize,
     has_starving: AtomicBool,
     starving: Arc<Mutex<Starving>>,
     pub(crate) counters: Counters,
@@ -522,7 +527,7 @@ impl RuntimeCore {
         if self.has_starving.load(Ordering::SeqCst) {
             let mut starving = self.starving.lock();
             self.has_starving.store(false, Ordering::SeqCst);
-            starving.asked = 0;
+            (starving.asked, starving.naps) = (0, 0);
             starving.work.drain(..).for_each(|work| self.feed(work, Chance::Another));
         }
     }
@@ -534,10 +539,35 @@ impl RuntimeCore {
         self.has_starving.store(true, Ordering::SeqCst);
     }
 
-    /// Nothing runs: lets the first of those who wait try again; once all have, in vain, gives it its last chance. Whether there was one.
+    /// A top-level task runs until the guard is dropped.
+    pub(crate) fn top_level_runs(&self) -> impl Drop {
+        self.top_levels.fetch_add(1, Ordering::SeqCst);
+        TopLevelRuns(self)
+    }
+
+    /// A top-level task waits where the runtime sees it: it lets go of nothing meanwhile.
+    pub(crate) fn while_top_level_waits<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.top_levels.fetch_sub(1, Ordering::SeqCst);
+        let result = wait();
+        self.top_levels.fetch_add(1, Ordering::SeqCst);
+        result
+    }
+
+    /// Nothing runs on workers: lets the first of those who wait try again; once all have, in vain, gives it its last chance. Whether there was one.
     fn feed_one(&self) -> bool {
         let mut starving = self.starving.lock();
-        let chance = if starving.asked < starving.work.len() { Chance::Another } else { Chance::Last };
+        // A top-level task is on no worker. It may be about to let go of the last instance of a region, and may have lost its core just then. It
+        // may as well be waiting for something that we know nothing of, so it is not waited for for ever.
+        if starving.have_all_asked() && starving.naps < MOST_NAPS && self.top_levels.load(Ordering::SeqCst) > 0 {
+            let time = FIRST_NAP << starving.naps;
+            starving.naps += 1;
+            starving.asked = 0;
+            drop(starving);
+            let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
+            self.realm.spawn(spawn, move || std::thread::sleep(Duration::from_millis(time)));
+            return true;
+        }
+        let chance = if starving.have_all_asked() { Chance::Last } else { Chance::Another };
         starving.asked = if chance == Chance::Last { 0 } else { starving.asked + 1 };
         let first = starving.work.pop_front();
         self.has_starving.store(!starving.work.is_empty(), Ordering::SeqCst);
@@ -557,6 +587,20 @@ struct Starving {
     work: VecDeque<StarvingWork>,
     /// How much of it has tried in vain since a task last ended.
     asked: usize,
+    /// How often all of it has, and then waited for a top-level task.
+    naps: u32,
+}
+
+/// How long, in milliseconds, a top-level task that runs is waited for before what needs memory fails: at first, and how often twice as long.
+const FIRST_NAP: u64 = 1;
+const MOST_NAPS: u32 = 6;
+
+struct TopLevelRuns<'a>(&'a RuntimeCore);
+
+impl Drop for TopLevelRuns<'_> {
+    fn drop(&mut self) {
+        self.0.top_levels.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Starving {
@@ -566,6 +610,10 @@ impl Starving {
             self.asked = 0;
         }
         !self.work.is_empty()
+    }
+
+    fn have_all_asked(&self) -> bool {
+        self.asked >= self.work.len()
     }
 }
 

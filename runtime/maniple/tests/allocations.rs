@@ -76,8 +76,16 @@ fn scatter(
     cells.points().for_each(|cell| cells.value[cell] += factor * cells.sum[cell]);
 }
 
+/// How the program marks its steps.
+#[derive(Clone, Copy, Debug)]
+enum Marks {
+    None,
+    Traces,
+    StrictTraces,
+}
+
 /// Runs a loop, and counts what is allocated in a part of it.
-fn allocations(workers: usize, steps: usize, traced: bool) -> u64 {
+fn allocations(workers: usize, steps: usize, marks: Marks) -> u64 {
     let runtime = Runtime::builder().workers(workers).build().unwrap();
     let is_shown = std::env::var_os("SHOW_ALLOCATIONS").is_some();
     let counted = runtime.run(async |cx: &Context| {
@@ -91,7 +99,11 @@ fn allocations(workers: usize, steps: usize, traced: bool) -> u64 {
         };
         let run = |steps: usize| {
             for _ in 0..steps {
-                if traced { cx.trace("step", step) } else { step(cx) }
+                match marks {
+                    Marks::None => step(cx),
+                    Marks::Traces => cx.trace("step", step),
+                    Marks::StrictTraces => cx.strict_trace("step", step).expect("all steps are alike"),
+                }
             }
         };
         // All memory that a replay ever needs is there when the program has run so far ahead that it has had to wait. Some lists grow now and then
@@ -117,7 +129,8 @@ fn allocations(workers: usize, steps: usize, traced: bool) -> u64 {
 #[test]
 fn a_loop_that_is_replayed_allocates_nothing() {
     for workers in [1, 2, 4] {
-        assert_eq!(allocations(workers, 2_000, true), 0, "marked by the program, {workers} workers");
-        assert_eq!(allocations(workers, 2_000, false), 0, "found by the runtime, {workers} workers");
+        for marks in [Marks::None, Marks::Traces, Marks::StrictTraces] {
+            assert_eq!(allocations(workers, 2_000, marks), 0, "{marks:?}, {workers} workers");
+        }
     }
 }

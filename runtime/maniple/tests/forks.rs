@@ -575,6 +575,24 @@ fn a_body_may_await_what_other_threads_bring() {
 }
 
 #[test]
+fn a_body_that_nobody_can_wake_has_failed_and_keeps_nobody_waiting() {
+    #[task]
+    async fn forget_me(_cx: &Context, dropped: Arc<()>) {
+        std::future::pending::<()>().await;
+        drop(dropped);
+    }
+    for workers in [1, 2] {
+        let given = Arc::new(());
+        let outcome = runtime(workers).run(async |cx| {
+            cx.launch(forget_me(Arc::clone(&given)));
+            Ok(())
+        });
+        assert!(matches!(&outcome, Err(Error::Launch { operation, .. }) if operation == "forget_me"), "{outcome:?}");
+        assert_eq!(Arc::strong_count(&given), 1);
+    }
+}
+
+#[test]
 fn an_await_that_is_given_up_leaves_the_task_running() {
     let outcome = runtime(2).run(async |cx| {
         let ended = Arc::new(AtomicUsize::new(0));

@@ -76,7 +76,7 @@ pub mod worker;
 pub use barrier::{Barrier, BarrierError};
 pub use event::{After, Event, EventStatus, UserEvent};
 pub use fault::Fault;
-pub use operation::job::Job;
+pub use operation::job::{Job, JobHead, JobTable};
 pub use operation::{Class, GroupId, Spawn, Target, Work};
 #[doc(hidden)]
 pub use prefetch::{prefetch_for_reading, prefetch_for_writing};

@@ -253,6 +253,22 @@ impl Realm {
         assert!(self.core.idle.set(Box::new(ask)).is_ok(), "`on_idle` is set once");
     }
 
+    /// Sets what every worker calls before it sleeps, and when it ends: to let go of what its thread keeps for later work, some of which may
+    /// keep the realm up.
+    ///
+    /// # Panics
+    /// If it was set before.
+    pub fn on_rest(&self, rest: fn()) {
+        assert!(self.core.rest.set(rest).is_ok(), "`on_rest` is set once");
+    }
+
+    /// Runs jobs of this worker's own, on top of the caller, until `is_done`: gives whether it is. Stops when there are none left, when there is other
+    /// work that should come first, or with more than a quarter of the stack in use. On a thread that is no worker it does nothing.
+    #[inline]
+    pub fn help_with_own_jobs(&self, is_done: impl Fn() -> bool) -> bool {
+        self.core.help_with_own_jobs(is_done)
+    }
+
     /// Waits until all workers are out of work: then none holds what a body that has ended had. Nothing on a worker, which is not.
     pub fn wait_until_idle(&self) {
         if self.core.local().is_none() {
@@ -299,7 +315,7 @@ impl Realm {
     /// Queues a job: on a worker with that worker, which runs the last one first, while others steal the oldest; elsewhere for any worker. If
     /// the realm goes down before the job was run, it is dropped.
     #[inline]
-    pub fn queue_job(&self, job: Arc<dyn Job>) {
+    pub fn queue_job(&self, job: Job) {
         self.core.queue_job(job);
     }
 

@@ -12,18 +12,8 @@ fn realm(workers: usize) -> Realm {
     Realm::builder().workers(workers).build().unwrap()
 }
 
-/// A job that calls a function, as often as it is run.
-struct Calls<F>(F);
-
-impl<F: Fn(&Arc<dyn Job>, &WorkerContext<'_>) + Send + Sync + 'static> Job for Calls<F> {
-    fn run(self: Arc<Self>, context: &WorkerContext<'_>) {
-        let this: Arc<dyn Job> = self.clone();
-        (self.0)(&this, context);
-    }
-}
-
-fn job(call: impl Fn() + Send + Sync + 'static) -> Arc<dyn Job> {
-    Arc::new(Calls(move |_: &Arc<dyn Job>, _: &WorkerContext<'_>| call()))
+fn job(call: impl FnOnce() + Send + 'static) -> Job {
+    Job::new(|_| call())
 }
 
 /// Runs `body` on the realm's only worker, with a handle to queue jobs that call the names that it is given, and gives the names in the order in
@@ -88,8 +78,7 @@ fn jobs_of_a_worker_that_is_busy_are_stolen() {
             let mine = context.worker();
             for _ in 0..3 {
                 let sender = sender.clone();
-                let tell = move |_: &Arc<dyn Job>, context: &WorkerContext<'_>| sender.send(context.worker()).unwrap();
-                context.realm().queue_job(Arc::new(Calls(tell)));
+                context.realm().queue_job(Job::new(move |context| sender.send(context.worker()).unwrap()));
             }
             // This worker runs nothing else until all have been run.
             let others = ran.iter().take(3).filter(|&worker| worker != mine).count();
@@ -99,18 +88,22 @@ fn jobs_of_a_worker_that_is_busy_are_stolen() {
     realm.wait(done).unwrap();
 }
 
+/// A job that queues itself as long as it is to go on.
+fn forever(go_on: Arc<AtomicBool>, in_settling: bool) -> Job {
+    Job::new(move |context| {
+        if go_on.load(Ordering::Relaxed) {
+            let again = || context.realm().queue_job(forever(go_on, in_settling));
+            if in_settling { context.settle(again) } else { again() }
+        }
+    })
+}
+
 #[test]
 fn a_job_that_is_queued_again_and_again_lets_others_have_their_turn() {
     for in_settling in [false, true] {
         let realm = realm(1);
         let go_on = Arc::new(AtomicBool::new(true));
-        let forever = Arc::clone(&go_on);
-        realm.queue_job(Arc::new(Calls(move |this: &Arc<dyn Job>, context: &WorkerContext<'_>| {
-            if forever.load(Ordering::Relaxed) {
-                let again = || context.realm().queue_job(Arc::clone(this));
-                if in_settling { context.settle(again) } else { again() }
-            }
-        })));
+        realm.queue_job(forever(Arc::clone(&go_on), in_settling));
         // From outside, and from the worker itself.
         let realm = Arc::new(realm);
         let inner = Arc::clone(&realm);
@@ -160,13 +153,13 @@ fn a_condition_that_a_job_changes_is_looked_at_again() {
 
 #[test]
 fn jobs_that_queue_jobs_are_all_run_once_by_any_number_of_workers() {
-    fn spread(depth: u32, ran: Arc<AtomicUsize>) -> Arc<dyn Job> {
-        Arc::new(Calls(move |_: &Arc<dyn Job>, context: &WorkerContext<'_>| {
+    fn spread(depth: u32, ran: Arc<AtomicUsize>) -> Job {
+        Job::new(move |context| {
             ran.fetch_add(1, Ordering::Relaxed);
             for _ in 0..if depth > 0 { 3 } else { 0 } {
                 context.realm().queue_job(spread(depth - 1, Arc::clone(&ran)));
             }
-        }))
+        })
     }
     for workers in [1, 2, 5] {
         let realm = realm(workers);
@@ -182,13 +175,14 @@ fn jobs_that_queue_jobs_are_all_run_once_by_any_number_of_workers() {
 #[test]
 fn jobs_that_were_not_run_are_dropped_when_the_realm_ends() {
     struct Dropped(Arc<Mutex<usize>>);
-    impl Job for Dropped {
-        fn run(self: Arc<Self>, _: &WorkerContext<'_>) {}
-    }
     impl Drop for Dropped {
         fn drop(&mut self) {
             *self.0.lock().unwrap() += 1;
         }
+    }
+    fn never(dropped: &Arc<Mutex<usize>>) -> Job {
+        let dropped = Dropped(Arc::clone(dropped));
+        job(move || drop(dropped))
     }
     let realm = realm(1);
     let dropped = Arc::new(Mutex::new(0));
@@ -202,14 +196,124 @@ fn jobs_that_were_not_run_are_dropped_when_the_realm_ends() {
             // The last handle goes while this runs.
             assert!(ended.recv().is_err());
             while !context.realm().has_triggered(context.realm().spawn(Spawn::ANYWHERE, || ())) {
-                context.realm().queue_job(Arc::new(Dropped(Arc::clone(&counted))));
+                context.realm().queue_job(never(&counted));
             }
         }),
     );
     running.recv().unwrap();
-    realm.queue_job(Arc::new(Dropped(Arc::clone(&dropped))));
+    realm.queue_job(never(&dropped));
     drop(ending);
     drop(realm);
     assert_eq!(Arc::strong_count(&dropped), 1);
     assert!(*dropped.lock().unwrap() > 0);
+}
+
+fn counting(ran: &Arc<AtomicUsize>) -> Job {
+    let ran = Arc::clone(ran);
+    job(move || {
+        ran.fetch_add(1, Ordering::Relaxed);
+    })
+}
+
+/// Runs `body` on one worker as a job, on top of which it may help.
+fn on_one_worker<T: Send + 'static>(body: impl FnOnce(&WorkerContext<'_>) -> T + Send + 'static) -> T {
+    let realm = realm(1);
+    let (sender, result) = mpsc::channel();
+    realm.queue_job(Job::new(move |context| sender.send(body(context)).unwrap()));
+    result.recv().unwrap()
+}
+
+#[test]
+fn who_helps_runs_jobs_of_its_own_until_it_is_done() {
+    let ran = on_one_worker(|context| {
+        let ran = Arc::new(AtomicUsize::new(0));
+        for _ in 0..10 {
+            context.realm().queue_job(counting(&ran));
+        }
+        let done_at = |count| ran.load(Ordering::Relaxed) == count;
+        assert!(context.realm().help_with_own_jobs(|| done_at(4)));
+        assert!(done_at(4));
+        assert!(!context.realm().help_with_own_jobs(|| false));
+        ran.load(Ordering::Relaxed)
+    });
+    assert_eq!(ran, 10);
+}
+
+#[test]
+fn what_was_kept_to_be_run_next_goes_to_the_queue_when_a_help_is_done() {
+    let order = on_one_worker(|context| {
+        let (order, realm) = (Arc::new(Mutex::new(Vec::new())), context.realm());
+        let note = |name| {
+            let order = Arc::clone(&order);
+            job(move || order.lock().unwrap().push(name))
+        };
+        let (helped, kept) = (Arc::new(AtomicBool::new(false)), note("kept"));
+        let done = Arc::clone(&helped);
+        realm.queue_job(Job::new(move |context| {
+            context.settle(|| context.realm().queue_job(kept));
+            done.store(true, Ordering::Relaxed);
+        }));
+        assert!(realm.help_with_own_jobs(|| helped.load(Ordering::Relaxed)));
+        realm.queue_job(note("last"));
+        assert!(!realm.help_with_own_jobs(|| false));
+        Arc::into_inner(order).unwrap().into_inner().unwrap()
+    });
+    assert_eq!(order, ["last", "kept"]);
+}
+
+#[test]
+fn helps_on_top_of_one_another_leave_most_of_the_stack() {
+    /// Helps with a job that does the same, until one is not run: notes how deep the stack is then.
+    fn deeper(context: &WorkerContext<'_>, bottom: usize, deepest: Arc<AtomicUsize>) {
+        let here = 0_u8;
+        let found = Arc::clone(&deepest);
+        context.realm().queue_job(Job::new(move |context| {
+            if deepest.load(Ordering::Relaxed) == 0 {
+                deeper(context, bottom, deepest);
+            }
+        }));
+        if !context.realm().help_with_own_jobs(|| found.load(Ordering::Relaxed) > 0) {
+            found.store(bottom.abs_diff(&raw const here as usize), Ordering::Relaxed);
+        }
+    }
+    let used = on_one_worker(|context| {
+        let (bottom, deepest) = (0_u8, Arc::new(AtomicUsize::new(0)));
+        deeper(context, &raw const bottom as usize, Arc::clone(&deepest));
+        deepest.load(Ordering::Relaxed)
+    });
+    assert!(used > 1 << 20 && used < 3 << 20, "{used}");
+}
+
+#[test]
+fn who_helps_lets_work_of_the_runtime_and_of_others_come_first() {
+    on_one_worker(|context| {
+        let realm = context.realm();
+        realm.queue_job(job(|| ()));
+        let ended = realm.spawn(Spawn { class: maniple_realm::Class::Runtime, ..Spawn::ANYWHERE }, || ());
+        assert!(!realm.help_with_own_jobs(|| false) && !realm.has_triggered(ended));
+    });
+    let ran = on_one_worker(|context| {
+        context.realm().spawn(Spawn::ANYWHERE, || ());
+        let ran = Arc::new(AtomicUsize::new(0));
+        for _ in 0..1000 {
+            context.realm().queue_job(counting(&ran));
+        }
+        assert!(!context.realm().help_with_own_jobs(|| false));
+        ran.load(Ordering::Relaxed)
+    });
+    assert!(ran < 100, "{ran}");
+}
+
+#[test]
+fn a_worker_lets_go_before_it_sleeps() {
+    static RESTED: AtomicUsize = AtomicUsize::new(0);
+    let realm = realm(2);
+    realm.on_rest(|| {
+        RESTED.fetch_add(1, Ordering::Relaxed);
+    });
+    for round in 1..20 {
+        realm.wait(realm.spawn(Spawn::ANYWHERE, || ())).unwrap();
+        realm.wait_until_idle();
+        assert!(RESTED.load(Ordering::Relaxed) >= round);
+    }
 }

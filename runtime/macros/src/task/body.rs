@@ -121,7 +121,7 @@ pub(super) fn free(task: &Task) -> Option<TokenStream> {
         let local = local(name);
         arguments.push(quote!(let #local = #argument;));
     }
-    let values = values(task);
+    let (values, launches) = (values(task), task.has_context());
     let wait = task.function.sig.asyncness.map(|_| quote!(.await));
     let result = match task.returns {
         Returns::Value(_) => quote!(free_value),
@@ -132,11 +132,13 @@ pub(super) fn free(task: &Task) -> Option<TokenStream> {
             type Arguments = (#(#runtime::generated::Argument<#types>,)*);
             type Value = #value;
 
+            const LAUNCHES: bool = #launches;
+
             #[allow(unused_variables)]
             fn start(
                 __call: #runtime::generated::ForkCall,
                 __arguments: Self::Arguments,
-            ) -> impl ::core::future::Future<Output = #runtime::Result<#value>> + ::core::marker::Send + 'static {
+            ) -> impl ::core::future::Future<Output = #runtime::generated::FreeResult<#value>> + ::core::marker::Send + 'static {
                 async move {
                     #(#arguments)*
                     #runtime::generated::#result(#body(#(#values),*)#wait)

@@ -100,7 +100,12 @@ pub trait Free {
     type Arguments: Any + Send + Sync;
     type Value;
 
-    fn start(call: ForkCall, arguments: Self::Arguments) -> impl Future<Output = Result<Self::Value>> + Send + 'static;
+    const LAUNCHES: bool;
+
+    fn start(
+        call: ForkCall,
+        arguments: Self::Arguments,
+    ) -> impl Future<Output = FreeResult<Self::Value>> + Send + 'static;
 }
 
 pub fn launch_free<B: Free>(
@@ -116,7 +121,8 @@ pub fn launch_free<B: Free>(
 fn start<B: Free>(arguments: Arc<dyn Any + Send + Sync>) -> Result<B::Value> {
     let arguments = arguments.downcast::<B::Arguments>().ok().and_then(Arc::into_inner);
     let call = ForkCall { context: Context { depth: 3 } };
-    super::block_on(Box::pin(B::start(call, arguments.expect("the launch alone has its arguments"))))
+    let body = B::start(call, arguments.expect("the launch alone has its arguments"));
+    super::block_on(Box::pin(body)).map_err(|error| *error)
 }
 
 pub struct ForkCall {
@@ -206,10 +212,12 @@ pub fn fallible<T: Any + Send + Sync, E: std::fmt::Display>(result: Result<T, E>
     result.map(|value| Box::new(value) as Value).map_err(Error::from_task)
 }
 
-pub fn free_value<T>(value: T) -> Result<T> {
+pub type FreeResult<T> = Result<T, Box<Error>>;
+
+pub fn free_value<T>(value: T) -> FreeResult<T> {
     Ok(value)
 }
 
-pub fn free_fallible<T, E: std::fmt::Display>(result: Result<T, E>) -> Result<T> {
-    result.map_err(Error::from_task)
+pub fn free_fallible<T, E: std::fmt::Display>(result: Result<T, E>) -> FreeResult<T> {
+    result.map_err(|error| Box::new(Error::from_task(error)))
 }

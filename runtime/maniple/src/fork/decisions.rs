@@ -21,17 +21,31 @@ impl ForkDecisions {
     /// What was decided for a task, or else what `decide` says.
     #[inline]
     pub(crate) fn get_or_decide(&self, task: &'static Arc<TaskDefinition>, decide: impl FnOnce() -> bool) -> bool {
-        // Never another task's: this one is there as long as the program.
-        let name = Arc::as_ptr(task) as usize;
-        let places = (0..MOST).map(|step| &self.0[(name / align_of::<TaskDefinition>() + step) % MOST]);
+        let (name, first) = place_of(task);
+        match self.0[first].get() {
+            Some(&(known, decision)) if known == name => decision,
+            _ => self.search(task, decide),
+        }
+    }
+
+    #[cold]
+    fn search(&self, task: &'static Arc<TaskDefinition>, decide: impl FnOnce() -> bool) -> bool {
+        let (name, first) = place_of(task);
         let mut decide = Some(decide);
-        for place in places {
+        for step in 0..MOST {
             let mine = || (name, decide.take().is_some_and(|decide| decide()));
-            let &(known, decision) = place.get_or_init(mine);
+            let &(known, decision) = self.0[(first + step) % MOST].get_or_init(mine);
             if known == name {
                 return decision;
             }
         }
         decide.is_some_and(|decide| decide())
     }
+}
+
+/// What a task is known by, which is never another task's since this one is there as long as the program; and where to look for it first.
+#[inline]
+fn place_of(task: &'static Arc<TaskDefinition>) -> (usize, usize) {
+    let name = Arc::as_ptr(task) as usize;
+    (name, name / align_of::<TaskDefinition>() % MOST)
 }

@@ -1,17 +1,26 @@
-//! How much of what a task has launched has not ended, and whether it may launch more: one word.
+//! How much of what a task has launched has not ended, whether it may launch more, and whether somebody waits: one word.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
-const FORK: u64 = 1 << 32;
+const FORK: u64 = 1 << 31;
+/// Somebody waits for the numbers to fall.
+const WAITED: u64 = 1 << 62;
 const CLOSED: u64 = 1 << 63;
+const NUMBERS: u64 = !(WAITED | CLOSED);
 
 /// What a task has in flight: operations, which go through its stream, and forks.
 ///
-/// All in one word, so that whoever counts something in learns whether he came too late, and whoever closes it whether there is anything to
-/// wait for. Who waits looks at the word after he has said that he does, and who counts something off looks for somebody who waits after that:
-/// every order here is `SeqCst`, so one of them sees the other.
+/// All in one word, so that whoever counts something in learns whether he came too late, whoever closes it whether there is anything to
+/// wait for, and whoever counts something off whether he has to tell somebody. A waiter says so in the word, too: so everything that he learns to be
+/// in flight then is counted off by somebody who sees him wait.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight(AtomicU64);
+
+/// How many operations and forks a word says.
+fn numbers(word: u64) -> (usize, usize) {
+    let word = word & NUMBERS;
+    ((word % FORK) as usize, (word / FORK) as usize)
+}
 
 impl InFlight {
     /// One more operation.
@@ -20,10 +29,11 @@ impl InFlight {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// So many operations less.
+    /// So many operations less. Whether somebody waits.
     #[inline]
-    pub(crate) fn end_operations(&self, operations: usize) {
-        self.0.fetch_sub(operations as u64, Ordering::SeqCst);
+    #[must_use]
+    pub(crate) fn end_operations(&self, operations: usize) -> bool {
+        self.0.fetch_sub(operations as u64, Ordering::SeqCst) & WAITED != 0
     }
 
     /// One more fork, if the task has not ended.
@@ -32,10 +42,36 @@ impl InFlight {
         self.0.fetch_add(FORK, Ordering::SeqCst) & CLOSED == 0
     }
 
-    /// One fork less.
+    /// One fork less. Whether somebody waits.
     #[inline]
-    pub(crate) fn end_fork(&self) {
-        self.0.fetch_sub(FORK, Ordering::SeqCst);
+    #[must_use]
+    pub(crate) fn end_fork(&self) -> bool {
+        self.0.fetch_sub(FORK, Ordering::SeqCst) & WAITED != 0
+    }
+
+    /// One fork less, unless somebody waits. If it was done, nothing that the count kept may be touched afterwards.
+    #[inline]
+    #[must_use]
+    pub(crate) fn end_fork_unless_waited(&self) -> bool {
+        let mut word = self.0.load(Ordering::Relaxed);
+        while word & WAITED == 0 {
+            match self.0.compare_exchange_weak(word, word - FORK, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(changed) => word = changed,
+            }
+        }
+        false
+    }
+
+    /// Somebody waits. Gives the number of all that is in flight: all of that will be counted off by those who know.
+    pub(crate) fn wait(&self) -> usize {
+        let (operations, forks) = numbers(self.0.fetch_or(WAITED, Ordering::SeqCst));
+        operations + forks
+    }
+
+    /// Nobody waits any more.
+    pub(crate) fn wait_no_more(&self) {
+        self.0.fetch_and(!WAITED, Ordering::SeqCst);
     }
 
     /// The body has ended.
@@ -53,33 +89,19 @@ impl InFlight {
     /// Operations and forks.
     #[inline]
     pub(crate) fn count(&self) -> usize {
-        let word = self.0.load(Ordering::SeqCst) & !CLOSED;
-        (word % FORK + word / FORK) as usize
+        let (operations, forks) = numbers(self.0.load(Ordering::SeqCst));
+        operations + forks
     }
 
     /// Forks.
     #[inline]
     pub(crate) fn forks(&self) -> usize {
-        ((self.0.load(Ordering::SeqCst) & !CLOSED) / FORK) as usize
+        numbers(self.0.load(Ordering::SeqCst)).1
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_and_forks_are_counted_apart_and_together() {
-        let flight = InFlight::default();
-        flight.begin_operation();
-        flight.begin_operation();
-        assert!(flight.begin_fork());
-        assert_eq!((flight.count(), flight.forks()), (3, 1));
-        flight.close();
-        assert!(flight.is_closed() && !flight.begin_fork());
-        flight.end_fork();
-        flight.end_fork();
-        flight.end_operations(2);
-        assert_eq!((flight.count(), flight.forks()), (0, 0));
+    /// As new.
+    #[inline]
+    pub(crate) fn reset(&mut self) {
+        self.0 = AtomicU64::new(0);
     }
 }

@@ -3,35 +3,38 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use maniple_realm::profile::{Kind, OperationId, Record, Tag};
-use maniple_realm::{Event, Job};
+use maniple_realm::Event;
+use maniple_realm::profile::{Kind, OperationId, Profiler, Record, Tag};
 
-use super::forked::{Fork, ForkCall, Forked, Head, Launched};
+use super::body::{ForkCall, Free, FreeResult};
+use super::cell::Fork;
+use super::parent::Parent;
+use super::sources::Sources;
 use crate::context::ContextState;
-use crate::error::Result;
 use crate::future::Source;
 use crate::task::TaskDefinition;
 
 /// A launch of a task without regions, to be forked if it may.
-pub(crate) fn describe<A, F, V>(
+#[inline]
+pub(crate) fn describe<B, C, F>(
     definition: &'static Arc<TaskDefinition>,
-    (arguments, is_plain): (A, bool),
-    sources: Vec<Source>,
-    body: impl Fn(ForkCall, A) -> F + Copy + Send + Sync + 'static,
-) -> Arc<dyn Fork>
+    arguments: (B::Arguments, bool),
+    sources: Sources,
+    call: C,
+) -> Fork
 where
-    A: Clone + Send + Sync + 'static,
-    F: Future<Output = Result<V>> + Send + 'static,
-    V: Send + Sync + 'static,
+    B: Free,
+    C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,
+    F: Future<Output = FreeResult<B::Value>> + Send + 'static,
 {
-    Arc::new(Forked::new(definition, (arguments, is_plain), (0, sources), body))
+    Fork::new::<B, C, F>(definition, arguments, sources, call)
 }
 
 impl ContextState {
-    /// Forks a task, if it may be; the context's task goes on with the launch otherwise.
-    pub(crate) fn fork(self: &Arc<Self>, fork: &mut Arc<dyn Fork>) -> bool {
-        let described = Arc::get_mut(fork).expect("nobody else knows a task before its launch");
-        if !self.may_fork(described) {
+    /// Forks a task, if it may be; the launch is to go on in the ordinary way otherwise.
+    #[inline]
+    pub(crate) fn fork(self: &Arc<Self>, fork: &mut Fork) -> bool {
+        if !self.may_fork(fork) {
             return false;
         }
         self.throttle();
@@ -39,24 +42,30 @@ impl ContextState {
             self.fork_ended();
             return false;
         }
-        let recorded = self.record_fork(described);
-        described.launch(Launched { parent: Arc::clone(self), number: self.number_launch(), recorded });
-        match self.core.realm().current_worker() {
+        let realm = self.core.realm();
+        let recorded = self.record_fork(fork);
+        let parent = (Parent::of_counted(self), self.number_launch());
+        let job = fork.launch(parent, &self.core, recorded);
+        match realm.current_worker() {
             Some(worker) => self.core.forks.launched(worker),
             None => self.core.counters.launches.add(1),
         }
-        self.core.realm().queue_job(Arc::clone(fork) as Arc<dyn Job>);
+        realm.queue_job(job);
         true
     }
 
-    fn may_fork(&self, fork: &mut dyn Fork) -> bool {
+    #[inline]
+    fn may_fork(&self, fork: &mut Fork) -> bool {
         let is_mine = |source: &Source| source.is_of(self.core.realm());
-        let Head { tag: 0, definition, .. } = *fork.head() else { return false };
         self.core.is_forking()
             && !self.is_fenced()
             && !self.is_in_trace()
-            && fork.sources().iter().all(is_mine)
-            && self.core.seat(self.processor).lets_fork(&self.core, definition, (self.processor, self.depth + 1))
+            && (fork.sources().is_empty() || fork.sources().iter().all(is_mine))
+            && (self.core.seat(self.processor)).lets_fork(
+                &self.core,
+                fork.head().definition(),
+                (self.processor, self.depth + 1),
+            )
     }
 
     /// Whether an execution fence is still to come that what is launched now has to wait for.
@@ -70,11 +79,19 @@ impl ContextState {
     }
 
     /// What a profile calls a task that is forked now.
-    fn record_fork(&self, fork: &dyn Fork) -> (OperationId, Tag) {
-        let Some(profiler) = self.core.profiler() else { return (OperationId::NONE, Tag::NONE) };
-        let tag = Tag::of(profiler.label(Kind::Task, fork.head().definition.name(), None));
-        let operation = profiler.new_operations(1);
-        profiler.record(Record::Launched { operation, by: profiler.current(), time: profiler.now_ns() });
-        (operation, tag)
+    #[inline]
+    fn record_fork(&self, fork: &Fork) -> (OperationId, Tag) {
+        match self.core.profiler() {
+            None => (OperationId::NONE, Tag::NONE),
+            Some(profiler) => record(profiler, fork),
+        }
     }
+}
+
+#[cold]
+fn record(profiler: &Profiler, fork: &Fork) -> (OperationId, Tag) {
+    let tag = Tag::of(profiler.label(Kind::Task, fork.head().name(), None));
+    let operation = profiler.new_operations(1);
+    profiler.record(Record::Launched { operation, by: profiler.current(), time: profiler.now_ns() });
+    (operation, tag)
 }

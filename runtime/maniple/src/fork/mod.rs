@@ -3,24 +3,34 @@
 //! Such a task depends on nothing but its arguments, so there is nothing to analyse: it is queued with the worker that launches it, for whoever
 //! is idle to steal. `README.md` tells when a launch is a fork, what it is not spared, and the protocols.
 //!
-//! - [`launching`]: when a launch may be a fork, and how it becomes one;
-//! - [`forked`]: the task itself, from its launch to the last look at its value;
-//! - [`schedule`], [`ending`], [`in_flight`]: the three protocols: who may run it, who waits for it, and how its parent counts it;
-//! - [`decisions`]: what mappers have said about them;
+//! - [`launching`]: when a launch may be a fork, and how it becomes one; [`decisions`]: what mappers have said about that;
+//! - [`cell`]: the one object that a forked task is, and references to it; [`body`]: the part of it that knows the types; [`spare`]: its memory;
+//! - [`sources`]: what a task waits for before it begins;
+//! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
+//! - [`schedule`], [`word`] with [`watchers`], [`in_flight`] with [`parent`]: the protocols: who may run it; who knows it, and waits for it; how its
+//!   parent counts it;
 //! - [`counts`]: what each worker has forked and run.
 
+mod body;
+mod cell;
 mod counts;
 mod decisions;
-mod ending;
-mod forked;
 mod in_flight;
 mod launching;
+mod parent;
+mod running;
 mod schedule;
+mod sources;
+mod spare;
+mod watchers;
+mod word;
 
+pub use body::{ForkCall, Free, FreeResult};
+pub(crate) use cell::Fork;
 pub(crate) use counts::ForkCounts;
 pub(crate) use decisions::ForkDecisions;
-pub(crate) use ending::Outcome;
-pub use forked::ForkCall;
-pub(crate) use forked::{Fork, results_of};
 pub(crate) use in_flight::InFlight;
 pub(crate) use launching::describe;
+pub(crate) use sources::Sources;
+pub(crate) use spare::{forget, take_context};
+pub(crate) use word::Outcome;

@@ -1,33 +1,43 @@
 //! Who may run a forked task: the protocol of an async body, as `maniple_realm::operation::task` draws it.
 //!
 //! ```text
-//! QUEUED --run--> RUNNING --pending--> IDLE --wake--> QUEUED
-//!                    |  \--wake--> NOTIFIED --pending--> QUEUED
-//!                    \--ended--> ENDED
+//! NEW --run--> RUNNING --pending--> IDLE --wake--> QUEUED --run--> RUNNING
+//!                 |  \--wake--> NOTIFIED --pending--> QUEUED
+//!                 \--ended--> ENDED
 //! ```
+//!
+//! Who wakes a task that is queued, or notified, changes nothing, and yet writes the word; who then runs the task reads what was written. So that run
+//! sees what the one who woke did before. With a look alone, the run could miss that, and the wake the run.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use crate::sync::{AtomicU8, Ordering};
 
 const IDLE: u8 = 0;
 const QUEUED: u8 = 1;
 const RUNNING: u8 = 2;
 const NOTIFIED: u8 = 3;
 const ENDED: u8 = 4;
+/// Queued, and not known to anybody who could wake it.
+const NEW: u8 = 5;
 
 /// The right to run a task: there is one, which belongs to the queue that the task is in, to who runs it, or to nobody.
 #[derive(Debug)]
 pub(super) struct Schedule(AtomicU8);
 
 impl Schedule {
-    /// Of a task that is about to be queued.
+    /// Of a task that is about to be queued for the first time.
     pub(super) fn queued() -> Self {
-        Self(AtomicU8::new(QUEUED))
+        Self(AtomicU8::new(NEW))
     }
 
     /// The task was taken from its queue, and is the caller's.
     #[inline]
     pub(super) fn run(&self) {
-        self.0.store(RUNNING, Ordering::Relaxed);
+        if self.0.load(Ordering::Relaxed) == NEW {
+            // Most tasks are run once: that is to cost no exchange.
+            self.0.store(RUNNING, Ordering::Relaxed);
+        } else {
+            self.0.swap(RUNNING, Ordering::Acquire);
+        }
     }
 
     /// The task can't go on. False if somebody has woken it meanwhile: it is still the caller's, who must queue it.
@@ -37,7 +47,7 @@ impl Schedule {
         // Release: whoever runs it next sees what this one left.
         let idle = self.0.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if !idle {
-            self.0.store(QUEUED, Ordering::Release);
+            self.0.swap(QUEUED, Ordering::AcqRel);
         }
         idle
     }
@@ -52,15 +62,15 @@ impl Schedule {
     #[inline]
     #[must_use]
     pub(super) fn wake(&self) -> bool {
-        let mut state = self.0.load(Ordering::Acquire);
+        let mut state = self.0.load(Ordering::Relaxed);
         loop {
             let next = match state {
-                IDLE => QUEUED,
-                RUNNING => NOTIFIED,
+                IDLE | QUEUED => QUEUED,
+                RUNNING | NOTIFIED => NOTIFIED,
                 _ => return false,
             };
-            match self.0.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return next == QUEUED,
+            match self.0.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return state == IDLE,
                 Err(changed) => state = changed,
             }
         }

@@ -21,8 +21,8 @@ use crate::task_operation::{TaskLaunch, TaskOperation};
 
 /// A task about to be launched: what it is, what it wants of which data, and what it is given.
 ///
-/// Requirements are numbered in the order in which they are added; the body finds its data by these numbers.
-#[derive(Clone)]
+/// Requirements are numbered in the order in which they are added; the body finds its data by these numbers. A program that launches the same over and
+/// over may keep a launcher and launch copies of it: they share the requirements, and are known again at a glance.
 pub struct TaskLauncher {
     definition: Arc<TaskDefinition>,
     requirements: Requirements,
@@ -31,6 +31,20 @@ pub struct TaskLauncher {
     tag: u64,
     /// In a box, as launchers are moved about.
     error: Option<Box<Error>>,
+}
+
+impl Clone for TaskLauncher {
+    fn clone(&self) -> Self {
+        Self {
+            definition: Arc::clone(&self.definition),
+            requirements: self.requirements.clone(),
+            arguments: self.arguments.clone(),
+            // Even to copy nothing takes its time.
+            sources: if self.sources.is_empty() { Sources::new() } else { self.sources.clone() },
+            tag: self.tag,
+            error: self.error.clone(),
+        }
+    }
 }
 
 impl TaskLauncher {
@@ -89,12 +103,8 @@ impl TaskLauncher {
     }
 
     /// The launcher of a task without regions.
-    pub(crate) fn of_free(
-        definition: &Arc<TaskDefinition>,
-        (arguments, sources): (Arguments, Sources),
-        tag: u64,
-    ) -> Self {
-        let mut launcher = Self { sources, tag, ..Self::new(definition) };
+    pub(crate) fn of_free(definition: &Arc<TaskDefinition>, arguments: Arguments, sources: Sources) -> Self {
+        let mut launcher = Self { sources, ..Self::new(definition) };
         std::mem::replace(&mut launcher.arguments, arguments).recycle();
         launcher
     }
@@ -162,12 +172,12 @@ pub struct Launch<T> {
 enum Described {
     Launcher(TaskLauncher),
     /// Of a task without regions.
-    Free(Arc<dyn Fork>),
+    Free(Fork),
 }
 
 impl<T> Launch<T> {
     /// Of a task without regions.
-    pub(crate) fn free(fork: Arc<dyn Fork>) -> Self {
+    pub(crate) fn free(fork: Fork) -> Self {
         Self { described: Described::Free(fork), marker: PhantomData }
     }
 
@@ -180,9 +190,7 @@ impl<T> Launch<T> {
     fn into_launcher(self) -> TaskLauncher {
         match self.described {
             Described::Launcher(launcher) => launcher,
-            Described::Free(mut fork) => {
-                Arc::get_mut(&mut fork).expect("nobody else knows a task before its launch").take_launcher()
-            }
+            Described::Free(fork) => fork.into_launcher(),
         }
     }
 }
@@ -202,14 +210,15 @@ impl Context {
     ///
     /// A launch that is refused (a privilege that is not held, requirements that interfere, a region that was destroyed, a partition where only
     /// one of its pieces can be meant) gives a future that fails.
-    pub fn launch<T>(&self, mut task: Launch<T>) -> Future<T> {
-        if let Described::Free(fork) = &mut task.described
-            && self.state.fork(fork)
-        {
-            return Future::of_fork(Arc::clone(fork));
-        }
-        let one = AnyRect::from(Rect::<1>::from(0..1));
-        Future::new(self.submit_task(task.into_launcher(), one, false), 0)
+    pub fn launch<T>(&self, task: Launch<T>) -> Future<T> {
+        let launcher = match task.described {
+            Described::Free(mut fork) => match self.state.fork(&mut fork) {
+                true => return Future::of_fork(fork),
+                false => fork.into_launcher(),
+            },
+            Described::Launcher(launcher) => launcher,
+        };
+        Future::new(self.submit_task(launcher, AnyRect::from(Rect::<1>::from(0..1)), false), 0)
     }
 
     /// Launches a task once for each point of a domain. Returns at once; the points run side by side, at this place in program order.

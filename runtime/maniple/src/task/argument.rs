@@ -36,6 +36,7 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
     ///
     /// # Errors
     /// As for [`get`](Self::get).
+    #[inline]
     pub fn take(self, point: AnyPoint) -> Result<T> {
         match self {
             Self::Value(value) => Ok(value),
@@ -61,36 +62,37 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
 )]
 pub trait IntoArgument<T> {
     /// The argument. The launch under way learns what it has to wait for.
-    fn into_argument(self, launch: &mut Builder) -> Argument<T>;
+    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T>;
 }
 
 impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for T {
-    fn into_argument(self, launch: &mut Builder) -> Argument<T> {
+    #[inline]
+    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T> {
         launch.value::<T>();
         Argument::Value(self)
     }
 }
 
 impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for Future<T> {
-    fn into_argument(self, launch: &mut Builder) -> Argument<T> {
+    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T> {
         launch.wait_for(Argument::Future(self))
     }
 }
 
 impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for &Future<T> {
-    fn into_argument(self, launch: &mut Builder) -> Argument<T> {
+    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T> {
         launch.wait_for(Argument::Future(self.clone()))
     }
 }
 
 impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for FutureMap<T> {
-    fn into_argument(self, launch: &mut Builder) -> Argument<T> {
+    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T> {
         launch.wait_for(Argument::PerPoint(self))
     }
 }
 
 impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for &FutureMap<T> {
-    fn into_argument(self, launch: &mut Builder) -> Argument<T> {
+    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T> {
         launch.wait_for(Argument::PerPoint(self.clone()))
     }
 }

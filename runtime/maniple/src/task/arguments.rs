@@ -5,7 +5,6 @@
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
-use std::mem::needs_drop;
 use std::sync::Arc;
 
 use maniple_realm::prefetch_for_writing;
@@ -13,7 +12,8 @@ use maniple_realm::prefetch_for_writing;
 /// The arguments of a launch, shared by its points.
 #[derive(Clone)]
 pub(crate) struct Arguments {
-    values: Arc<dyn Any + Send + Sync>,
+    /// None if they are `()`.
+    values: Option<Arc<dyn Any + Send + Sync>>,
     /// Dropping the values does nothing, so it matters to nobody when that happens.
     is_plain: bool,
 }
@@ -28,11 +28,7 @@ thread_local! {
 impl Arguments {
     /// Of a launch that has none.
     pub(crate) fn none() -> Self {
-        Self::new(())
-    }
-
-    pub(crate) fn new<A: Any + Send + Sync>(values: A) -> Self {
-        Self::known(values, !needs_drop::<A>())
+        Self { values: None, is_plain: true }
     }
 
     /// Arguments of which the caller knows whether dropping them does anything.
@@ -42,13 +38,16 @@ impl Arguments {
             && let Some(place) = Arc::get_mut(&mut spare).and_then(|place| place.downcast_mut::<A>())
         {
             *place = values;
-            return Self { values: spare, is_plain };
+            return Self { values: Some(spare), is_plain };
         }
-        Self { values: Arc::new(values), is_plain }
+        Self { values: Some(Arc::new(values)), is_plain }
     }
 
     pub(crate) fn get<A: 'static>(&self) -> Option<&A> {
-        (*self.values).downcast_ref()
+        match &self.values {
+            Some(values) => (**values).downcast_ref(),
+            None => (&() as &dyn Any).downcast_ref(),
+        }
     }
 
     /// They are about to be replaced.
@@ -58,17 +57,20 @@ impl Arguments {
 
     /// Where the values are, for a hint.
     pub(crate) fn address(&self) -> *const u8 {
-        Arc::as_ptr(&self.values).cast()
+        self.values.as_ref().map_or(std::ptr::null(), |values| Arc::as_ptr(values).cast())
     }
 
     /// Leaves the memory to a later launch, if nobody looks at the values any more.
     pub(crate) fn recycle(mut self) {
-        if self.is_plain && Arc::get_mut(&mut self.values).is_some() {
+        if self.is_plain
+            && let Some(mut values) = self.values.take()
+            && Arc::get_mut(&mut values).is_some()
+        {
             // The thread may be ending, and have no place for it.
             let _ = SPARE.try_with(|spare| {
                 let mut spare = spare.borrow_mut();
                 if spare.len() < MOST_SPARE {
-                    spare.push(self.values);
+                    spare.push(values);
                 }
             });
         }

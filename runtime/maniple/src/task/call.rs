@@ -82,8 +82,8 @@ impl PhysicalRegion {
 /// A field can be taken for writing or reducing once a call.
 pub struct LeafCall<'a> {
     pub(crate) task: &'a str,
-    pub(crate) point: AnyPoint,
-    pub(crate) domain: AnyRect,
+    pub(crate) point: &'a AnyPoint,
+    pub(crate) domain: &'a AnyRect,
     pub(crate) processor: ProcessorId,
     pub(crate) regions: &'a [PhysicalRegion],
     pub(crate) arguments: &'a Arguments,
@@ -100,13 +100,13 @@ impl<'a> LeafCall<'a> {
     /// The point of the index launch; of a single launch, the only point of its domain.
     #[must_use]
     pub fn point(&self) -> AnyPoint {
-        self.point
+        *self.point
     }
 
     /// All points of the launch.
     #[must_use]
     pub fn domain(&self) -> AnyRect {
-        self.domain
+        *self.domain
     }
 
     /// The processor that the body runs on.
@@ -157,7 +157,7 @@ impl<'a> LeafCall<'a> {
                 format!("its privilege is `{}`, not `reads`", physical.privilege),
             ));
         }
-        Ok(Read::new(self.column::<T, T, D>(requirement, field)?))
+        Ok(Read::new(self.column::<T, T, D>(physical, (requirement, field))?))
     }
 
     /// Reads and writes a field of a requirement with the privilege `writes` or `discards`.
@@ -171,7 +171,7 @@ impl<'a> LeafCall<'a> {
             return Err(self.denied(requirement, field, problem));
         }
         self.take(requirement, field)?;
-        Ok(Write::new(self.column::<T, T, D>(requirement, field)?))
+        Ok(Write::new(self.column::<T, T, D>(physical, (requirement, field))?))
     }
 
     /// Reduces to a field of a requirement with the privilege `reduces(Op)`.
@@ -191,8 +191,8 @@ impl<'a> LeafCall<'a> {
         }
         self.take(requirement, field)?;
         match physical.instance(field).is_some_and(|instance| instance.reduction().is_some()) {
-            true => Ok(Reduce::into_buffer(self.column::<T, Op::Rhs, D>(requirement, field)?)),
-            false => Ok(Reduce::in_place(self.column::<T, T, D>(requirement, field)?)),
+            true => Ok(Reduce::into_buffer(self.column::<T, Op::Rhs, D>(physical, (requirement, field))?)),
+            false => Ok(Reduce::in_place(self.column::<T, T, D>(physical, (requirement, field))?)),
         }
     }
 
@@ -205,6 +205,7 @@ impl<'a> LeafCall<'a> {
         Ok(place.ok_or_else(none)?.into())
     }
 
+    #[inline]
     fn requirement(&self, number: usize) -> Result<&'a PhysicalRegion> {
         let none = || {
             Error::launch(
@@ -215,6 +216,7 @@ impl<'a> LeafCall<'a> {
         self.regions.get(number).ok_or_else(none)
     }
 
+    #[inline]
     fn take(&self, requirement: usize, field: FieldId) -> Result<()> {
         let mut taken = self.taken.borrow_mut();
         if taken.contains(&(requirement, field)) {
@@ -229,12 +231,12 @@ impl<'a> LeafCall<'a> {
     }
 
     /// The column of a field of type `T`, of which the instance holds values of type `Stored`: the field's own, or contributions to it.
+    #[inline(always)] // Else the column is copied from return value to return value.
     fn column<T: FieldValue, Stored, const D: usize>(
         &self,
-        requirement: usize,
-        field: FieldId,
+        physical: &'a PhysicalRegion,
+        (requirement, field): (usize, FieldId),
     ) -> Result<Column<'a, Stored, D>> {
-        let physical = self.requirement(requirement)?;
         if let Some(place) = physical.columns.iter().find(|place| place.field == field)
             && place.ty == FieldType::of::<T>()
         {
@@ -242,6 +244,16 @@ impl<'a> LeafCall<'a> {
             let column = unsafe { Column::at(place, &physical.space) };
             return column.map_err(|error| self.refused(requirement, field, &error));
         }
+        self.find_column::<T, Stored, D>(physical, (requirement, field))
+    }
+
+    /// As [`column`](Self::column), where it is to be found out first where the field is.
+    #[inline(never)]
+    fn find_column<T: FieldValue, Stored, const D: usize>(
+        &self,
+        physical: &'a PhysicalRegion,
+        (requirement, field): (usize, FieldId),
+    ) -> Result<Column<'a, Stored, D>> {
         if !physical.fields.contains(field) {
             return Err(self.denied(requirement, field, "the requirement does not have it; declare it".into()));
         }
@@ -269,6 +281,7 @@ impl<'a> LeafCall<'a> {
         }
     }
 
+    #[cold]
     fn denied(&self, requirement: usize, field: FieldId, problem: String) -> Error {
         let region = self.regions.get(requirement).map(|physical| &physical.region);
         Error::Access {

@@ -70,6 +70,7 @@ impl TaskHandle {
     }
 
     /// The task, with its variants: the one that declares the task comes first.
+    #[inline]
     #[must_use]
     pub fn definition(&'static self) -> &'static Arc<TaskDefinition> {
         self.definition.get_or_init(|| Arc::new(self.define()))

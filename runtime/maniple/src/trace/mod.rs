@@ -3,6 +3,7 @@
 //! The protocol, with its states and why each step is sound, is told in the folder's `README.md`. In reading order:
 //!
 //! - [`stream`]: where launches go; [`trace`]: a trace and the templates that were recorded of it; [`Context::trace`](crate::Context::trace);
+//! - [`strict`]: whether the program launches the same in each run, where it asked for that;
 //! - [`session`]: a run of recordings and replays, as one operation of the context's stream;
 //! - [`issuing`], [`recording`]: what the analysis does is noted down as it happens;
 //! - [`content`]: what is known of a set, to compare what a template rests on with what is;
@@ -25,6 +26,7 @@ mod session_record;
 mod spoilt;
 mod staged;
 mod stream;
+mod strict;
 mod template;
 #[cfg(test)]
 mod tests;

@@ -316,8 +316,8 @@ impl Replay {
         let started = task.profile.then(|| core.now_ns());
         let call = LeafCall {
             task: name,
-            point: task.point,
-            domain: task.domain,
+            point: &task.point,
+            domain: &task.domain,
             processor: context.processor(),
             regions: &task.regions,
             arguments: &launched.arguments,

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::automatic::Automatic;
 use super::session::{Check, Session};
+use super::strict::StrictTraces;
 use super::trace::{TraceBook, TraceId};
 use crate::context::{Context, ContextState};
 use crate::future::Results;
@@ -19,6 +20,7 @@ pub(crate) struct Tracing {
     pub(super) book: TraceBook,
     session: Option<(TraceId, Arc<Mutex<Session>>)>,
     automatic: Automatic,
+    pub(super) strict: StrictTraces,
 }
 
 /// The operation that stands for a session in the stream.
@@ -74,7 +76,7 @@ impl Context {
     /// mapper's answers of the recorded run; arguments and futures may differ. Launches that differ from those recorded are analysed as usual, which
     /// [`Statistics::replays_given_up`](crate::Statistics::replays_given_up) counts. What is not replayed: tasks that launch tasks; fills, inline
     /// mappings and fences, which end a replay; and whatever is launched where a task holds data mapped. A `trace` within another belongs to the
-    /// outer one.
+    /// outer one. [`strict_trace`](Self::strict_trace) makes an error of launches that differ.
     ///
     /// A stretch between the `trace` calls of a loop costs: the runs of a trace follow one another without a look at the state of the data only
     /// if nothing is launched in between.
@@ -124,9 +126,11 @@ impl ContextState {
     }
 
     /// Something that is no launch is about to enter the stream.
-    pub(crate) fn leave_session(&self) {
+    pub(crate) fn leave_session(&self, what: &str) {
         if let Some(tracing) = self.tracing.get() {
-            tracing.lock().interrupt(self);
+            let mut tracing = tracing.lock();
+            tracing.strict.interrupt(what);
+            tracing.interrupt(self);
         }
     }
 
@@ -138,6 +142,8 @@ impl ContextState {
     /// A region was destroyed.
     pub(crate) fn forget_traces_of(&self, tree: maniple_region::TreeId) {
         let mut tracing = self.tracing.lock();
+        tracing.strict.interrupt("the destruction of a region");
+        tracing.strict.forget_tree(tree);
         tracing.interrupt(self);
         tracing.book.forget_tree(tree);
     }
@@ -145,10 +151,14 @@ impl ContextState {
     /// Takes a launch into a session, if it belongs there.
     pub(crate) fn trace_launch(self: &Arc<Self>, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
         if !self.core.is_tracing() {
+            if let Some(tracing) = self.tracing.get() {
+                tracing.lock().strict.launched(self, launching);
+            }
             return None;
         }
         self.throttle();
         let mut tracing = self.tracing.lock();
+        tracing.strict.launched(self, launching);
         // Counted before it may end.
         self.operation_begins();
         let taken = match tracing.book.depth {

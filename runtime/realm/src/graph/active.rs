@@ -126,12 +126,13 @@ impl Active {
             }
             return;
         }
-        // Against the fence of a worker that falls asleep: either it sees the open gate, or we see where its lane stands.
-        fence(Ordering::SeqCst);
-        // Where lanes stand is written by their workers all the time, and far away.
+        // Where lanes stand is written by their workers all the time, and far away. Whoever falls asleep later than this sees the open gate, as all of
+        // that is sequentially consistent.
         if !core.sleep.is_anybody_asleep() {
             return;
         }
+        // Against the fence of a worker that falls asleep: either it sees the open gate, or we see where its lane stands.
+        fence(Ordering::SeqCst);
         for (lane, cursor) in self.cursors.iter().enumerate() {
             let (at, index) = unpack(cursor.load(Ordering::Relaxed));
             let range = &self.graph.lanes[lane];

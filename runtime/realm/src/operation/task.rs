@@ -4,10 +4,13 @@
 //! task's state makes sure that it is queued at most once at a time, and polled by one worker at a time:
 //!
 //! ```text
-//! QUEUED --poll--> RUNNING --pending--> IDLE --wake--> QUEUED
-//!                     |  \--wake--> NOTIFIED --pending--> QUEUED
-//!                     \--ready, panic--> DONE
+//! NEW, QUEUED --poll--> RUNNING --pending--> IDLE --wake--> QUEUED
+//!                          |  \--wake--> NOTIFIED --pending--> QUEUED
+//!                          \--ready, panic--> DONE
 //! ```
+//!
+//! Whoever wakes a task that is queued or notified already changes nothing, and yet writes the state, which the next poll reads: so that
+//! sees what was done before the wake.
 
 use std::cell::UnsafeCell;
 use std::future::Future;
@@ -28,6 +31,8 @@ const QUEUED: u8 = 1;
 const RUNNING: u8 = 2;
 const NOTIFIED: u8 = 3;
 const DONE: u8 = 4;
+/// Queued, and not known to anybody who could wake it.
+const NEW: u8 = 5;
 
 struct Task<F> {
     core: Arc<Core>,
@@ -52,7 +57,7 @@ impl Core {
     {
         let core = self.weak().upgrade().expect("a realm in use exists");
         self.spawn_body(spawn, |event, storage| {
-            let task = Task { core, event, state: AtomicU8::new(QUEUED), future: UnsafeCell::new(Some(future)) };
+            let task = Task { core, event, state: AtomicU8::new(NEW), future: UnsafeCell::new(Some(future)) };
             // SAFETY: the storage is the new slot's, and an `Arc` fits.
             unsafe { storage.cast::<Arc<Task<F>>>().write(Arc::new(task)) };
             const { &BodyTable { call: call::<F>, abandon: abandon::<F> } }
@@ -104,7 +109,11 @@ where
 {
     /// Polls once; `None` if the future is pending, when the task is no longer the caller's.
     fn poll(self: &Arc<Self>) -> Option<Result<(), Arc<Fault>>> {
-        self.state.store(RUNNING, Ordering::Relaxed);
+        if self.state.load(Ordering::Relaxed) == NEW {
+            self.state.store(RUNNING, Ordering::Relaxed);
+        } else {
+            self.state.swap(RUNNING, Ordering::Acquire);
+        }
         let waker = Waker::from(Arc::clone(self));
         // SAFETY: the state is `RUNNING` and made so by this thread. The future does not move: it stays in its `Arc`
         // until dropped.
@@ -117,7 +126,7 @@ where
                 // Release: the next poll, on any worker, sees what this one left.
                 let idle = self.state.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire);
                 if idle.is_err() {
-                    self.state.store(QUEUED, Ordering::Release);
+                    self.state.swap(QUEUED, Ordering::AcqRel);
                     self.queue();
                 }
                 None
@@ -144,15 +153,15 @@ impl<F: Send + 'static> Wake for Task<F> {
         if self.core.is_stopping() {
             return;
         }
-        let mut state = self.state.load(Ordering::Acquire);
+        let mut state = self.state.load(Ordering::Relaxed);
         loop {
             let next = match state {
-                IDLE => QUEUED,
-                RUNNING => NOTIFIED,
+                IDLE | QUEUED => QUEUED,
+                RUNNING | NOTIFIED => NOTIFIED,
                 _ => return,
             };
-            match self.state.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) if next == QUEUED => return self.queue(),
+            match self.state.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(IDLE) => return self.queue(),
                 Ok(_) => return,
                 Err(changed) => state = changed,
             }

@@ -126,7 +126,7 @@ impl RealmBuilder {
             let started = thread::Builder::new()
                 .name(format!("realm-{worker}"))
                 .stack_size(self.stack_size)
-                .spawn(move || Local::new(inner, worker, processor, own).work());
+                .spawn(move || Local::new(inner, (worker, processor), own, self.stack_size).work());
             match started {
                 Ok(thread) => keeper.add(thread),
                 Err(source) => {

@@ -43,6 +43,8 @@ pub(crate) struct Core {
     pub(crate) barriers: Barriers,
     /// Asked for work when nobody has any: see [`Realm::on_idle`](crate::Realm::on_idle).
     pub(super) idle: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// Called by a worker before it sleeps: see [`Realm::on_rest`](crate::Realm::on_rest).
+    pub(super) rest: OnceLock<fn()>,
     stopping: AtomicBool,
     /// Workers whose threads have not ended.
     live: AtomicUsize,
@@ -64,6 +66,13 @@ impl Core {
     /// A worker that is about to park asks for work in the name of all, if all sleep.
     pub(crate) fn idle_found_work(&self) -> bool {
         self.idle.get().is_some_and(|ask| self.sleep.all_asleep() && ask())
+    }
+
+    /// A worker, which is this thread, has run out of work.
+    pub(crate) fn rest(&self) {
+        if let Some(rest) = self.rest.get() {
+            rest();
+        }
     }
 
     /// The shared part of a realm whose workers serve these processors and own these deques.
@@ -93,6 +102,7 @@ impl Core {
             profiler: setting.profiler,
             barriers: Barriers::default(),
             idle: OnceLock::new(),
+            rest: OnceLock::new(),
             stopping: AtomicBool::new(false),
             live: AtomicUsize::new(processors.len()),
             gate: RwLock::new(()),

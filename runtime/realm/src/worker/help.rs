@@ -76,7 +76,7 @@ impl Core {
 
     pub(crate) fn wait_if_safe(&self, event: Event) -> bool {
         match self.local() {
-            Some(local) if local.depth.get() > 0 => local.help_with_ready(event),
+            Some(local) if local.depth.get() > 0 || local.nested.get() > 0 => local.help_with_ready(event),
             // A failure of the event is for others to see.
             _ => drop(self.wait(event)),
         }
@@ -194,6 +194,7 @@ impl Local {
         if on_any_end {
             core.helpers.begin_rest(self.index);
         }
+        core.rest();
         core.sleep.fall_asleep(self.index);
         if self.has_work() || core.is_stopping() || !condition() || core.idle_found_work() {
             core.sleep.cancel(self.index);

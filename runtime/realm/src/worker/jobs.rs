@@ -1,18 +1,29 @@
 //! Workers and jobs: queueing them, and running one after the other.
 
-use std::sync::Arc;
-
-use super::{Local, WorkerContext};
+use super::{Local, OTHERS_EVERY, WorkerContext};
 use crate::event::Event;
 use crate::operation::job::Job;
+use crate::realm::Core;
 
 /// So many jobs of its own a worker runs before it looks whether there is anything else.
 const JOBS_IN_A_ROW: usize = 64;
 
+impl Core {
+    /// Runs jobs of this worker's own on top of the caller until `is_done`. Not if this thread is no worker, while there is something else to do first, or with
+    /// more than a quarter of the stack in use. Whether it is done.
+    #[inline]
+    pub(crate) fn help_with_own_jobs(&self, is_done: impl Fn() -> bool) -> bool {
+        match self.local() {
+            Some(local) => local.help_with_own_jobs(is_done),
+            None => is_done(),
+        }
+    }
+}
+
 impl Local {
     /// Queues a job with this worker; or keeps it to run it next.
     #[inline]
-    pub(crate) fn queue_job(&self, job: Arc<dyn Job>) {
+    pub(crate) fn queue_job(&self, job: Job) {
         let kept = self.next_job.take();
         if self.completing.get() && kept.is_none() {
             self.next_job.set(Some(job));
@@ -25,28 +36,63 @@ impl Local {
 
     /// Runs a job, and then those of this worker's own that are ready.
     #[inline]
-    pub(super) fn run_jobs(&self, job: Arc<dyn Job>) {
-        let core = self.core();
+    pub(super) fn run_jobs(&self, job: Job) {
         self.run_job(job);
         // Who helps has a condition to look at.
         if self.depth.get() == 0 {
             for _ in 1..JOBS_IN_A_ROW {
-                if self.next.get() != 0
-                    || core.queues.has_runtime_work_for(self.index, &self.deques)
-                    || core.is_stopping()
-                {
-                    break;
-                }
-                let Some(job) = self.next_job.take().or_else(|| self.deques.pop_job()) else { break };
-                self.tick.set(self.tick.get() + 1);
+                let Some(job) = self.next_own_job() else { break };
                 self.run_job(job);
             }
         }
-        core.after_run(self.index);
+        self.core().after_run(self.index);
     }
 
     #[inline]
-    fn run_job(&self, job: Arc<dyn Job>) {
+    fn help_with_own_jobs(&self, is_done: impl Fn() -> bool) -> bool {
+        while !is_done() {
+            if !self.has_stack_left() {
+                return false;
+            }
+            let Some(job) = self.next_own_job() else { return false };
+            self.nested.set(self.nested.get() + 1);
+            self.run_job(job);
+            self.nested.set(self.nested.get() - 1);
+        }
+        // The body may go on for long: what was kept to be run next is for others.
+        self.release_next();
+        true
+    }
+
+    /// A job of this worker's own, unless there is something else to do first.
+    #[inline]
+    fn next_own_job(&self) -> Option<Job> {
+        let core = self.core();
+        let (queues, worker) = (&core.queues, self.index);
+        if self.next.get() != 0 || queues.has_runtime_work_for(worker, &self.deques) || core.is_stopping() {
+            return None;
+        }
+        if self.tick.get() >= OTHERS_EVERY {
+            if queues.has_work_of_others(worker, &self.deques) {
+                return None;
+            }
+            self.tick.set(0);
+        }
+        let job = self.next_job.take().or_else(|| self.deques.pop_job())?;
+        self.tick.set(self.tick.get() + 1);
+        Some(job)
+    }
+
+    /// Whether helping may go on: jobs that are run on top of one another, each with the stack that its body needs, must leave most of it.
+    #[inline]
+    fn has_stack_left(&self) -> bool {
+        let here = 0_u8;
+        let (base, most) = &self.stack;
+        base.get().abs_diff(&raw const here as usize) < *most
+    }
+
+    #[inline]
+    fn run_job(&self, job: Job) {
         let context = WorkerContext { local: self, event: Event::NONE };
         match &self.core().profiler {
             None => job.run(&context),

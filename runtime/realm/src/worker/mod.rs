@@ -75,24 +75,30 @@ pub(crate) struct Local {
     /// An operation that the end of the last one made ready, to be run next without going through a queue; 0 for none.
     next: Cell<u32>,
     /// The same of a job.
-    next_job: Cell<Option<Arc<dyn Job>>>,
+    next_job: Cell<Option<Job>>,
     /// Whether the end of an operation is being settled, so that what becomes ready may go to `next`.
     completing: Cell<bool>,
     /// Nested helps on the stack.
     depth: Cell<u32>,
+    /// Jobs that were begun on top of a body that awaits.
+    nested: Cell<u32>,
     /// What the worker has run since it last looked at what others handed to it first.
     tick: Cell<u32>,
     random: Cell<u32>,
+    /// While it last waited for a node of others, it ran that itself: their worker may not have a core.
+    has_stolen: Cell<bool>,
     /// The graphs to look at.
     known: RefCell<Known>,
     /// Nodes of graphs were run last: it is the operations' turn.
     served: Cell<bool>,
+    /// Where the thread's stack begins, or nearly, and how many bytes of it helping may use.
+    stack: (Cell<usize>, usize),
 }
 
 /// What a worker has found to do.
 pub(crate) enum Found {
     Operation(u32),
-    Job(Arc<dyn Job>),
+    Job(Job),
     Node(Arc<Active>, Claimed),
 }
 
@@ -223,7 +229,12 @@ impl Core {
 }
 
 impl Local {
-    pub(crate) fn new(realm: Realm, index: usize, processor: ProcessorId, deques: OwnDeques) -> Self {
+    pub(crate) fn new(
+        realm: Realm,
+        (index, processor): (usize, ProcessorId),
+        deques: OwnDeques,
+        stack_size: usize,
+    ) -> Self {
         Self {
             realm,
             index,
@@ -234,10 +245,13 @@ impl Local {
             next_job: Cell::new(None),
             completing: Cell::new(false),
             depth: Cell::new(0),
+            nested: Cell::new(0),
             tick: Cell::new(0),
             random: Cell::new(index as u32 + 1),
+            has_stolen: Cell::new(false),
             known: RefCell::default(),
             served: Cell::new(false),
+            stack: (Cell::new(0), stack_size / 4),
         }
     }
 
@@ -247,6 +261,7 @@ impl Local {
 
     /// The thread's whole life: runs operations until the realm stops.
     pub(crate) fn work(self) {
+        self.stack.0.set(&raw const self as usize);
         CURRENT.set(&self);
         if let Some(profiler) = &self.core().profiler {
             profiler.introduce_worker(self.processor);
@@ -256,6 +271,7 @@ impl Local {
         }
         self.release_next();
         self.drop_jobs();
+        self.core().rest();
         CURRENT.set(ptr::null());
         self.slots.borrow_mut().give_back(&self.core().table);
         if let Some(profiler) = &self.core().profiler {
@@ -277,6 +293,7 @@ impl Local {
     }
 
     /// Queues what was kept to run next, because something else comes first.
+    #[inline]
     fn release_next(&self) {
         while let Some(next) = self.take_next() {
             self.release(next);
@@ -347,6 +364,7 @@ impl Local {
             if let Some(found) = self.search() {
                 break Some(found);
             }
+            core.rest();
             core.sleep.fall_asleep(self.index);
             if self.has_work() || core.is_stopping() || core.idle_found_work() {
                 core.sleep.cancel(self.index);

@@ -18,6 +18,8 @@ const THOROUGH_ROUNDS: usize = 8;
 
 /// So often it looks again before it steals.
 const HOPEFUL_ROUNDS: usize = 40;
+/// And so often if it had to the last time.
+const HOPELESS_ROUNDS: usize = 4;
 
 impl Local {
     /// What to do next while there are graphs. Nodes take turns with operations.
@@ -74,15 +76,20 @@ impl Local {
             if (is_thorough || graph.is_first_ready(self.index))
                 && let Some(claimed) = graph.claim(core, self.index, false)
             {
+                if round > 0 {
+                    self.has_stolen.set(false);
+                }
                 return Some(claimed);
             }
             if core.is_crowded() || !graph.is_expecting(self.index) {
                 return None;
             }
             // What this worker waits for may be a node that its own worker does not come to.
-            if core.has_fewer_cores() || round % HOPEFUL_ROUNDS == HOPEFUL_ROUNDS - 1 {
+            let hopeful_rounds = if self.has_stolen.get() { HOPELESS_ROUNDS } else { HOPEFUL_ROUNDS };
+            if core.has_fewer_cores() || round % hopeful_rounds == hopeful_rounds - 1 {
                 let stolen = self.steal_node(graph);
                 if stolen.is_some() {
+                    self.has_stolen.set(true);
                     return stolen;
                 }
             }

@@ -101,7 +101,7 @@ struct WorkerQueues {
     /// What only this worker may run: of priority 0, and of others.
     pinned: [Injector<u32>; 2],
     pinned_by_rank: RankedQueue,
-    jobs: Stealer<Arc<dyn Job>>,
+    jobs: Stealer<Job>,
 }
 
 /// A processor group: one queue that its members serve.
@@ -115,7 +115,7 @@ pub(crate) struct Queues {
     /// What threads that are no workers queued for anyone.
     shared: [Injector<u32>; 2],
     /// The same of jobs.
-    shared_jobs: Injector<Arc<dyn Job>>,
+    shared_jobs: Injector<Job>,
     workers: Box<[CachePadded<WorkerQueues>]>,
     /// What anyone may run and has a priority other than 0.
     ranked: RankedQueue,
@@ -129,7 +129,7 @@ pub(crate) struct Queues {
 /// The worker's own ends of its deques.
 pub(crate) struct OwnDeques {
     deques: [Deque<u32>; 2],
-    jobs: Deque<Arc<dyn Job>>,
+    jobs: Deque<Job>,
 }
 
 impl OwnDeques {
@@ -138,12 +138,12 @@ impl OwnDeques {
     }
 
     #[inline]
-    pub(crate) fn push_job(&self, job: Arc<dyn Job>) {
+    pub(crate) fn push_job(&self, job: Job) {
         self.jobs.push(job);
     }
 
     #[inline]
-    pub(crate) fn pop_job(&self) -> Option<Arc<dyn Job>> {
+    pub(crate) fn pop_job(&self) -> Option<Job> {
         self.jobs.pop()
     }
 
@@ -186,7 +186,7 @@ impl Queues {
         self.shared[class as usize].push(index);
     }
 
-    pub(crate) fn push_shared_job(&self, job: Arc<dyn Job>) {
+    pub(crate) fn push_shared_job(&self, job: Job) {
         self.shared_jobs.push(job);
     }
 
@@ -259,7 +259,7 @@ impl Queues {
     /// What a worker that always has something of its own would not come to.
     fn find_of_others(&self, worker: usize, own: &OwnDeques) -> Option<Found> {
         self.take_handed(worker, own, Class::Task)
-            .or_else(|| own.deques[Class::Task as usize].pop())
+            .or_else(|| self.take_of_class(worker, own, Class::Task))
             .map(Found::Operation)
             .or_else(|| take_batch(&self.shared_jobs, &own.jobs).map(Found::Job))
     }
@@ -317,7 +317,7 @@ impl Queues {
         None
     }
 
-    fn steal_job(&self, worker: usize, own: &OwnDeques, random: u32) -> Option<Arc<dyn Job>> {
+    fn steal_job(&self, worker: usize, own: &OwnDeques, random: u32) -> Option<Job> {
         let count = self.workers.len();
         let first = random as usize % count;
         let mut victims = (first..count).chain(0..first).filter(|&victim| victim != worker);
@@ -333,6 +333,17 @@ impl Queues {
             || !self.shared[RUNTIME].is_empty()
             || !handed.inboxes[RUNTIME].is_empty()
             || !handed.pinned[RUNTIME].is_empty()
+    }
+
+    /// Whether [`find_of_others`](Self::find_of_others) would find something, or there is something of a rank.
+    pub(crate) fn has_work_of_others(&self, worker: usize, own: &OwnDeques) -> bool {
+        const TASK: usize = Class::Task as usize;
+        !own.deques[TASK].is_empty()
+            || !self.workers[worker].inboxes[TASK].is_empty()
+            || !self.workers[worker].pinned[TASK].is_empty()
+            || !self.shared[TASK].is_empty()
+            || !self.shared_jobs.is_empty()
+            || self.in_ranked.load(Ordering::Relaxed) > 0
     }
 
     /// Whether there is anything that this worker could run.

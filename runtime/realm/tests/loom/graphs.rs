@@ -392,6 +392,9 @@ impl Lane {
     /// What the driver does.
     fn open(&self, stage: usize) {
         self.gates[stage].open(0, Manner::Run, false);
+        if !self.sleep.is_anybody_asleep() {
+            return;
+        }
         fence(Ordering::SeqCst);
         if self.cursor.load(Ordering::Relaxed) == stage as u32 {
             self.wake_owner();

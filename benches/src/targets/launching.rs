@@ -1,0 +1,72 @@
+//! What a launch costs the task that launches, whatever the number of its points.
+
+use maniple::prelude::*;
+use rustix::time::ClockId;
+
+use super::findings::{Bound, Findings, Row};
+use super::{Effort, Target, seconds_of};
+use crate::error::Result as BenchResult;
+use crate::median;
+
+/// What the analysis of a launch costs.
+pub const TARGET: Target = Target {
+    name: "launching",
+    about: "an untraced index launch of 10 and of 10,000 points: what the call takes of the launching thread's time",
+    measure,
+};
+
+#[derive(Fields)]
+struct Cell {
+    value: u8,
+}
+
+#[task(leaf)]
+fn touch(#[writes(value)] cells: Piece<Cell>) {
+    cells.points().for_each(|cell| cells.value[cell] += 1);
+}
+
+const FEW: usize = 10;
+const MANY: usize = 10_000;
+
+/// Launches of each kind in a round.
+const LAUNCHES: u64 = 6;
+
+fn measure(effort: Effort) -> BenchResult<Findings> {
+    let runtime = Runtime::builder().workers(effort.cores).tracing(false).build()?;
+    let new = |round| (round * LAUNCHES..(round + 1) * LAUNCHES).collect();
+    let known = |_| vec![0; LAUNCHES as usize];
+    let (cold, warm) = (times(&runtime, effort.rounds, new)?, times(&runtime, effort.rounds, known)?);
+    let mut rows = Vec::new();
+    for (what, [few, many]) in [("launch sites cold", cold.map(median)), ("launch sites warm", warm.map(median))] {
+        rows.push(Row::new(format!("call of an index launch of {FEW} points, {what}"), few, "us"));
+        let row = Row::new(format!("the same, {MANY} points against {FEW}, {what}"), many / few, "times");
+        rows.push(row.must(Bound::AtMost(1.2)).aim(Bound::AtMost(1.0)));
+    }
+    Ok(Findings { rows, details: Vec::new() })
+}
+
+/// The microseconds of launches of few and of many points, with the tags that each round is to have: a launch whose tag is new is new to the runtime.
+fn times(runtime: &Runtime, rounds: usize, tags: impl Fn(u64) -> Vec<u64>) -> Result<[Vec<f64>; 2]> {
+    runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(MANY)?;
+        let pieces = [cells.partition(FEW).equal()?, cells.partition(MANY).equal()?];
+        let mut times: [Vec<f64>; 2] = Default::default();
+        for round in 0..rounds as u64 {
+            for (times, pieces) in times.iter_mut().zip(&pieces) {
+                times.push(1e6 * launch(cx, pieces, &tags(round)).await?);
+            }
+        }
+        Ok(times)
+    })
+}
+
+/// The time that the launching task has on a core for a launch: what workers do meanwhile does not count.
+async fn launch(cx: &Context, pieces: &Partition<Cell>, tags: &[u64]) -> Result<f64> {
+    let started = seconds_of(ClockId::ThreadCPUTime);
+    let launched: Vec<_> = tags.iter().map(|&tag| cx.index_launch(pieces.colors(), touch(pieces).tag(tag))).collect();
+    let seconds = seconds_of(ClockId::ThreadCPUTime) - started;
+    for launch in &launched {
+        launch.clone().await?;
+    }
+    Ok(seconds / launched.len() as f64)
+}

@@ -1,0 +1,385 @@
+//! The object that a forked task is, and references to it.
+//!
+//! A cell is one allocation: a head that is alike for all tasks, and behind it the part that knows the types ([`Body`]). A [`Fork`] is a counted reference.
+//! It is one pointer, so that queues and wakers are as small as can be, and the count is in the word that also tells the end: most tasks are
+//! counted twice, by their launch and by their end, where `Arc`s would be counted five times.
+
+use std::alloc::Layout;
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use maniple_realm::profile::{OperationId, Record, Tag};
+use maniple_realm::{Job, JobHead};
+use parking_lot::Mutex;
+
+use super::body::{Body, ForkCall, Free, FreeResult, Typed};
+use super::parent::Parent;
+use super::running::{JOB, abandon};
+use super::schedule::Schedule;
+use super::sources::Sources;
+use super::spare;
+use super::watchers::Watchers;
+use super::word::{Outcome, Word};
+use crate::context::ContextState;
+use crate::error::{Error, Result};
+use crate::future::Results;
+use crate::launch::TaskLauncher;
+use crate::runtime::RuntimeCore;
+use crate::task::TaskDefinition;
+
+/// A reference to a forked task: about to be launched, in flight, or ended.
+pub(crate) struct Fork(NonNull<Head>);
+
+// SAFETY: all of a cell may be used by any thread. What is not made for several at a time is touched by whoever has the right to run the task; bodies,
+// their futures, arguments and values may be sent, and arguments and values shared, as `Free` demands.
+unsafe impl Send for Fork {}
+// SAFETY: as above.
+unsafe impl Sync for Fork {}
+
+/// What is known of a forked task whatever its types.
+#[repr(C)]
+pub(crate) struct Head {
+    /// First: a job is known by it.
+    job: JobHead,
+    pub(super) word: Word,
+    /// The part that knows the types: behind the head, in the same cell.
+    body: NonNull<dyn Body>,
+    course: UnsafeCell<Course>,
+    definition: &'static Arc<TaskDefinition>,
+    /// There from the launch on.
+    core: Option<Arc<RuntimeCore>>,
+    recorded: (OperationId, Tag),
+    /// Most tasks are awaited by a body that runs them itself, and have none.
+    watchers: Mutex<Option<Box<Watchers>>>,
+    pub(super) schedule: Schedule,
+    /// Whether no argument owns anything.
+    is_plain: bool,
+}
+
+/// How far a task is.
+#[derive(Default)]
+pub(super) struct Course {
+    pub(super) phase: Phase,
+    /// Who launched it, and as which launch of his program; from the launch to the end.
+    pub(super) parent: Option<(Parent, u64)>,
+    /// What it launches from; from its beginning to its end.
+    pub(super) context: Option<Arc<ContextState>>,
+    /// What it was given that may not be there yet. Forgotten when it is, so that a chain of tasks is not kept by its end.
+    pub(super) sources: Sources,
+}
+
+/// What a task is at.
+#[derive(Default)]
+pub(super) enum Phase {
+    /// It has not begun.
+    #[default]
+    Waiting,
+    /// Its body runs.
+    Running,
+    /// Its body has ended like this, and something that it launched has not.
+    Draining(Result<(), Box<Error>>),
+}
+
+#[repr(C)]
+struct Cell<B> {
+    head: Head,
+    body: B,
+}
+
+impl Fork {
+    /// A task about to be launched. What it has to wait for is among the sources.
+    #[inline]
+    pub(super) fn new<B, C, F>(
+        definition: &'static Arc<TaskDefinition>,
+        (arguments, is_plain): (B::Arguments, bool),
+        sources: Sources,
+        call: C,
+    ) -> Self
+    where
+        B: Free,
+        C: Fn(ForkCall, B::Arguments) -> F + Copy + Send + Sync + 'static,
+        F: Future<Output = FreeResult<B::Value>> + Send + 'static,
+    {
+        let layout = Layout::new::<Cell<Typed<B, C, F>>>();
+        let (memory, core) = spare::take_memory(layout);
+        let cell = memory.cast::<Cell<Typed<B, C, F>>>();
+        // SAFETY: the memory is the caller's, and large and aligned enough.
+        let body = unsafe { NonNull::new_unchecked(&raw mut (*cell.as_ptr()).body) };
+        let head = cell.cast::<Head>().as_ptr();
+        // Each part goes to its place at once: all together they are more than the compiler likes to move.
+        // SAFETY: as above; nothing is there that would have to be dropped. All parts of the cell are written.
+        unsafe {
+            body.write(Typed::new(call, arguments));
+            (&raw mut (*head).job).write(JobHead::new(&JOB));
+            (&raw mut (*head).word).write(Word::new());
+            (&raw mut (*head).body).write(body);
+            (&raw mut (*head).course).write(UnsafeCell::new(Course { sources, ..Course::default() }));
+            (&raw mut (*head).definition).write(definition);
+            (&raw mut (*head).core).write(core);
+            (&raw mut (*head).recorded).write((OperationId::NONE, Tag::NONE));
+            (&raw mut (*head).watchers).write(Mutex::new(None));
+            (&raw mut (*head).schedule).write(Schedule::queued());
+            (&raw mut (*head).is_plain).write(is_plain);
+        }
+        Self(cell.cast())
+    }
+
+    #[inline]
+    pub(crate) fn head(&self) -> &Head {
+        // SAFETY: the cell is there as long as a reference is.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// What only the one who has the right to run the task may touch; before the launch, its owner.
+    ///
+    /// # Safety
+    /// The caller is that, and lets go of what he was given before he passes on the right.
+    #[inline]
+    #[allow(clippy::mut_from_ref)] // that is what the right is for
+    pub(super) unsafe fn inside(&self) -> (&Head, &mut Course, &mut (dyn Body + 'static)) {
+        let head = self.head();
+        // SAFETY: the caller has the right, which nobody else has, and the body is in the cell.
+        unsafe { (head, &mut *head.course.get(), &mut *head.body.as_ptr()) }
+    }
+
+    /// What its owner may look at and change before the launch.
+    #[inline]
+    fn described(&mut self) -> (&mut Head, &mut (dyn Body + 'static)) {
+        debug_assert!(self.head().word.is_only() && self.head().outcome().is_none());
+        // SAFETY: nobody else knows a task before its launch.
+        unsafe {
+            let head = self.0.as_mut();
+            let body = head.body.as_ptr();
+            (head, &mut *body)
+        }
+    }
+
+    #[inline]
+    pub(super) fn sources(&mut self) -> &Sources {
+        &self.described().0.course.get_mut().sources
+    }
+
+    /// Notes that the task is launched, as this launch of its parent's; gives the job that runs it.
+    #[inline]
+    pub(super) fn launch(
+        &mut self,
+        parent: (Parent, u64),
+        core: &Arc<RuntimeCore>,
+        recorded: (OperationId, Tag),
+    ) -> Job {
+        let (head, _) = self.described();
+        // The memory may have been used by another runtime's task.
+        if !head.core.as_ref().is_some_and(|known| Arc::ptr_eq(known, core)) {
+            head.core = Some(Arc::clone(core));
+        }
+        head.recorded = recorded;
+        head.course.get_mut().parent = Some(parent);
+        head.word.add_first();
+        // SAFETY: the reference just added is the job's.
+        unsafe { Job::from_raw(self.0.cast()) }
+    }
+
+    /// The same launch, to be launched in another way.
+    pub(crate) fn into_launcher(mut self) -> TaskLauncher {
+        let (head, body) = self.described();
+        let sources = head.course.get_mut().sources.results();
+        TaskLauncher::of_free(head.definition, body.take_arguments(head.is_plain), sources)
+    }
+
+    /// Another one of the same, before the launch.
+    pub(crate) fn duplicate(&self) -> Self {
+        let head = self.head();
+        // SAFETY: the task has not been launched: it may be looked at by several, and is changed by nobody.
+        let (sources, body) = unsafe { (&(*head.course.get()).sources, head.body.as_ref()) };
+        body.duplicate(head.definition, head.is_plain, sources.clone())
+    }
+
+    /// The value, if the task has ended well.
+    #[inline]
+    pub(crate) fn value(&self) -> Option<&dyn Any> {
+        let head = self.head();
+        // SAFETY: the task has ended, so its body is only looked at.
+        if head.outcome() == Some(Outcome::Good) { unsafe { head.body.as_ref() }.value() } else { None }
+    }
+
+    /// The results of the task, for those who know launches by them.
+    pub(crate) fn results(&self) -> Arc<Results> {
+        let head = self.head();
+        let results = head.standing_for();
+        if head.outcome() == Some(Outcome::Good) {
+            results.end_as(self.clone());
+        }
+        results
+    }
+
+    /// A reference as the machine layer and wakers have it.
+    pub(super) fn into_raw(self) -> NonNull<Head> {
+        ManuallyDrop::new(self).0
+    }
+
+    /// The same, with the reference staying here.
+    pub(super) fn as_raw(&self) -> NonNull<Head> {
+        self.0
+    }
+
+    /// # Safety
+    /// From [`into_raw`](Self::into_raw), or a job's; each once.
+    pub(super) unsafe fn from_raw(head: NonNull<Head>) -> Self {
+        Self(head)
+    }
+
+    /// Frees the cell. Panics if the destructor of what is in it does, when all else is done.
+    ///
+    /// # Safety
+    /// It was the last reference.
+    pub(super) unsafe fn free(self) {
+        let cell = ManuallyDrop::new(self).0;
+        // SAFETY: nobody knows the cell any more.
+        unsafe {
+            let body = (*cell.as_ptr()).body;
+            let _head = FreeHead(cell, Layout::for_value(body.as_ref()));
+            body.drop_in_place();
+        }
+    }
+}
+
+/// A cell whose body is being dropped, with the body's layout: the rest goes after that, also if it panics.
+struct FreeHead(NonNull<Head>, Layout);
+
+impl Drop for FreeHead {
+    #[inline]
+    fn drop(&mut self) {
+        let (cell, body) = (self.0, self.1);
+        let (layout, _) = Layout::new::<Head>().extend(body).expect("it was allocated so");
+        // SAFETY: it is only made of a cell that nobody knows, whose body is gone.
+        unsafe {
+            let core = (*cell.as_ptr()).core.take();
+            cell.drop_in_place();
+            spare::keep_memory(cell.cast(), layout.pad_to_align(), core);
+        }
+    }
+}
+
+impl Clone for Fork {
+    #[inline]
+    fn clone(&self) -> Self {
+        self.head().word.add();
+        Self(self.0)
+    }
+}
+
+impl Drop for Fork {
+    #[inline]
+    fn drop(&mut self) {
+        if self.head().word.remove() {
+            let last = Self(self.0);
+            if last.head().outcome().is_none() && last.head().is_launched() {
+                // Nobody can wake it any more.
+                abandon(last);
+            } else {
+                // SAFETY: it is the last reference.
+                unsafe { last.free() };
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Fork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fork of {}", self.head().name())
+    }
+}
+
+impl Head {
+    pub(crate) fn name(&self) -> &str {
+        self.definition.name()
+    }
+
+    pub(crate) fn definition(&self) -> &'static Arc<TaskDefinition> {
+        self.definition
+    }
+
+    fn is_launched(&self) -> bool {
+        // SAFETY: whoever asks has the only reference.
+        unsafe { &*self.course.get() }.parent.is_some()
+    }
+
+    /// The runtime of a task that has been launched.
+    #[inline]
+    pub(crate) fn core(&self) -> &Arc<RuntimeCore> {
+        self.core.as_ref().expect("the task has been launched")
+    }
+
+    pub(super) fn recorded(&self) -> (OperationId, Tag) {
+        self.recorded
+    }
+
+    /// How the task ended, if it has.
+    #[inline]
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        self.word.outcome()
+    }
+
+    /// How the task ended; if it has not, the waker will be woken.
+    pub(crate) fn poll(&self, waker: &Waker) -> Poll<Outcome> {
+        if let Some(outcome) = self.outcome() {
+            return Poll::Ready(outcome);
+        }
+        let mut list = self.watchers.lock();
+        let watchers = list.get_or_insert_default();
+        watchers.add(waker);
+        self.word.watch();
+        // It may have ended before anybody could tell that it is watched.
+        let Some(outcome) = self.outcome() else { return Poll::Pending };
+        // Nobody else may tell. A waker that stayed could keep the task that it wakes, and that this one.
+        let wakers = watchers.take_wakers();
+        drop(list);
+        wakers.into_iter().for_each(Waker::wake);
+        Poll::Ready(outcome)
+    }
+
+    /// [`poll`](Self::poll), for a body that can't go on before. A worker runs what it has queued itself meanwhile, on top of the body: most likely
+    /// the task.
+    #[inline]
+    pub(crate) fn poll_by_body(&self, waker: &Waker) -> Poll<Outcome> {
+        if let Some(outcome) = self.outcome() {
+            return Poll::Ready(outcome);
+        }
+        let core = self.core();
+        if let Some(profiler) = core.profiler() {
+            let (operation, time) = (profiler.current(), profiler.now_ns());
+            profiler.record(Record::Awaited { operation, event: self.recorded.0, time });
+        }
+        core.realm().help_with_own_jobs(|| self.outcome().is_some());
+        self.poll(waker)
+    }
+
+    /// The results that stand for the task, made if there are none yet. Of one that has ended well they are the caller's alone.
+    pub(super) fn standing_for(&self) -> Arc<Results> {
+        let mut watchers = self.watchers.lock();
+        let watchers = watchers.get_or_insert_default();
+        let make = || Results::of_fork(self.core(), self.definition);
+        let results = Arc::clone(watchers.results.get_or_insert_with(make));
+        self.word.watch();
+        if self.outcome() == Some(Outcome::Good) {
+            watchers.results = None;
+        }
+        results
+    }
+
+    /// The task has ended, and is watched: wakes those who wait, and gives the results that stand for one that ended well.
+    pub(super) fn tell(&self, outcome: Outcome) -> Option<Arc<Results>> {
+        let mut list = self.watchers.lock();
+        let watchers = list.as_mut()?;
+        let wakers = watchers.take_wakers();
+        let results = watchers.results.take_if(|_| outcome == Outcome::Good);
+        drop(list);
+        wakers.into_iter().for_each(Waker::wake);
+        results
+    }
+}

@@ -1,0 +1,229 @@
+//! How a forked task runs: as a job, from its launch to its end.
+
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker, ready};
+
+use maniple_realm::{Job, JobHead, JobTable, WorkerContext, fault};
+
+use super::body::{Body, ForkCall};
+use super::cell::{Course, Fork, Head, Phase};
+use super::spare;
+use super::word::{Last, Outcome};
+use crate::context::ContextState;
+use crate::error::{Error, Result};
+use crate::future::{Origin, Results};
+
+/// Forked tasks as jobs. A job is a reference, and the right to run the task.
+pub(super) static JOB: JobTable = JobTable {
+    run,
+    drop: |head| {
+        // SAFETY: the job's reference is given up, and with it the right to run the task.
+        abandon(unsafe { Fork::from_raw(head.cast()) });
+    },
+    recorded: |head| {
+        // SAFETY: the job has a reference.
+        ManuallyDrop::new(unsafe { Fork::from_raw(head.cast()) }).head().recorded()
+    },
+};
+
+/// Runs a task as far as it can go now.
+unsafe fn run(head: NonNull<JobHead>, worker: &WorkerContext<'_>) {
+    // SAFETY: the job's reference is this call's now.
+    let fork = unsafe { Fork::from_raw(head.cast()) };
+    fork.head().schedule.run();
+    // SAFETY: it is forgotten, so that the reference stays `fork`'s, which lives longer.
+    let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(head.cast())) });
+    // SAFETY: the job's right to run the task is this call's.
+    let (inside, course, body) = unsafe { fork.inside() };
+    match advance(inside, course, body, (worker, &waker)) {
+        Poll::Ready(result) => worker.settle(|| end(fork, result, Some(worker))),
+        Poll::Pending if fork.head().schedule.suspend() => {}
+        Poll::Pending => queue(fork),
+    }
+}
+
+/// Goes on as far as can be.
+fn advance(
+    head: &Head,
+    course: &mut Course,
+    body: &mut dyn Body,
+    (worker, waker): (&WorkerContext<'_>, &Waker),
+) -> Poll<Result<(), Box<Error>>> {
+    let mut context = Context::from_waker(waker);
+    let polled = match &course.phase {
+        Phase::Waiting => {
+            if !course.sources.is_empty()
+                && let Some(error) = ready!(course.sources.poll(waker))
+            {
+                return Poll::Ready(Err(Box::new(error)));
+            }
+            let (parent, _) = course.parent.as_ref().expect("a task that runs was launched");
+            let make = || ContextState::forked(parent, Origin::Declared(head.definition()), worker.processor());
+            course.context = body.launches().then(make);
+            course.phase = Phase::Running;
+            // SAFETY: the body is dropped with its end, and the context after it.
+            let call = unsafe { ForkCall::new(course.context.as_ref()) };
+            fault::catch(|| {
+                body.begin(call);
+                body.poll(&mut context)
+            })
+        }
+        Phase::Running => fault::catch(|| body.poll(&mut context)),
+        Phase::Draining(_) => return drain(course, waker),
+    };
+    let result = match polled {
+        Ok(polled) => ready!(polled).map_err(|error| Box::new(error.of_task(head.name(), None))),
+        Err(fault) => Err(Box::new(Error::of_fault(&fault, head.name(), None))),
+    };
+    if result.is_err() {
+        clear(body);
+    }
+    let Some(context) = &course.context else { return Poll::Ready(result) };
+    if context.is_over() {
+        return Poll::Ready(result);
+    }
+    course.phase = Phase::Draining(context.close(result.map_err(|error| *error)).map_err(Box::new));
+    drain(course, waker)
+}
+
+/// Waits for what the task has launched.
+fn drain(course: &mut Course, waker: &Waker) -> Poll<Result<(), Box<Error>>> {
+    let context = course.context.as_ref().expect("a task that has launched has a context");
+    ready!(context.poll_drained(waker));
+    match std::mem::take(&mut course.phase) {
+        Phase::Draining(result) => Poll::Ready(context.conclude(result.map_err(|error| *error)).map_err(Box::new)),
+        _ => unreachable!("only a task whose body has ended is drained"),
+    }
+}
+
+/// Drops what is left of a body. If that panics, the body has failed for another reason already.
+fn clear(body: &mut dyn Body) {
+    let _ = fault::catch(|| body.clear());
+}
+
+/// The task has ended: tells everybody, and gives up the reference.
+fn end(fork: Fork, result: Result<(), Box<Error>>, worker: Option<&WorkerContext<'_>>) {
+    // SAFETY: whoever ends a task has the right to run it, which ends here.
+    let (head, course, body) = unsafe { fork.inside() };
+    head.schedule.end();
+    let (parent, number) = course.parent.take().expect("a task that runs was launched");
+    if let Some(context) = course.context.take() {
+        retire(context, &parent, worker.is_some());
+    }
+    let core = head.core();
+    match worker {
+        Some(worker) => core.forks.ended(worker.worker()),
+        None => core.counters.tasks.add(1),
+    }
+    core.task_ended();
+    match result {
+        Ok(()) => {
+            let definition = head.definition();
+            if let Err(fault) = fault::catch(|| end_well(fork)) {
+                parent.watch_launch(number, &Results::of_lost_value(&parent.core, definition, &fault));
+            }
+        }
+        Err(error) => {
+            clear(body);
+            let results = head.standing_for();
+            results.fail_fork(&error, std::mem::take(&mut course.sources).results());
+            parent.watch_launch(number, &results);
+            let last = head.word.end(Outcome::Failed);
+            debug_assert_eq!(last, Last::Tell, "the results watch");
+            head.tell(Outcome::Failed);
+            results.end(Some(&error));
+            drop(fork);
+        }
+    }
+    parent.count_off();
+}
+
+/// Tells everybody. If nobody knows the task any more its value goes, whose destructor may panic.
+#[inline]
+fn end_well(fork: Fork) {
+    match fork.head().word.end(Outcome::Good) {
+        Last::Nothing => std::mem::forget(fork),
+        // SAFETY: so it was the last reference.
+        Last::Free => unsafe { fork.free() },
+        Last::Tell => {
+            if let Some(results) = fork.head().tell(Outcome::Good) {
+                results.end_as(fork);
+            }
+        }
+    }
+}
+
+/// A task does not need its context any more. What it has made is its parent's.
+fn retire(context: Arc<ContextState>, parent: &ContextState, by_worker: bool) {
+    match context.is_over() {
+        true if by_worker => spare::keep_context(context),
+        true => {}
+        false => parent.adopt(context.take_created()),
+    }
+}
+
+/// Nobody is left who could wake the task, or the machine ends: so it has failed. It ends as others do, after what it has launched. The caller has the
+/// right to run it.
+#[cold]
+pub(super) fn abandon(fork: Fork) {
+    fork.head().schedule.run();
+    // SAFETY: the caller passes on the right to run the task.
+    let (head, course, body) = unsafe { fork.inside() };
+    clear(body);
+    let problem = "its body waits for something, but nobody is left who could wake it";
+    let error = Box::new(Error::launch(head.name(), problem));
+    match (&course.phase, &course.context) {
+        (Phase::Draining(_), _) => {}
+        (_, Some(context)) => course.phase = Phase::Draining(context.close(Err(*error)).map_err(Box::new)),
+        (_, None) => return end(fork, Err(error), None),
+    }
+    // SAFETY: as in `run`.
+    let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(fork.as_raw())) });
+    match drain(course, &waker) {
+        Poll::Ready(result) => end(fork, result, None),
+        Poll::Pending if fork.head().schedule.suspend() => {}
+        Poll::Pending => queue(fork),
+    }
+}
+
+/// Queues a task with this worker.
+#[inline]
+pub(super) fn queue(fork: Fork) {
+    let core = Arc::clone(fork.head().core());
+    // SAFETY: the reference is the job's, and so is the right to run the task, which the caller has.
+    core.realm().queue_job(unsafe { Job::from_raw(fork.into_raw().cast()) });
+}
+
+fn raw_waker(head: NonNull<Head>) -> RawWaker {
+    RawWaker::new(head.as_ptr().cast(), &WAKER)
+}
+
+/// Wakers of forked tasks: references.
+static WAKER: RawWakerVTable = RawWakerVTable::new(
+    |data| {
+        let fork = ManuallyDrop::new(waking(data));
+        raw_waker((*fork).clone().into_raw())
+    },
+    |data| wake(waking(data)),
+    |data| {
+        let fork = ManuallyDrop::new(waking(data));
+        if fork.head().schedule.wake() {
+            queue((*fork).clone());
+        }
+    },
+    |data| drop(waking(data)),
+);
+
+/// The task that a waker wakes, with the waker's reference.
+fn waking(data: *const ()) -> Fork {
+    // SAFETY: wakers are made from cells by `raw_waker`.
+    unsafe { Fork::from_raw(NonNull::new_unchecked(data.cast_mut().cast())) }
+}
+
+fn wake(fork: Fork) {
+    if fork.head().schedule.wake() {
+        queue(fork);
+    }
+}

@@ -1,0 +1,49 @@
+//! What a forked task is given that may not be there yet.
+
+use std::sync::Arc;
+use std::task::{Poll, Waker, ready};
+
+use crate::error::Error;
+use crate::future::{Results, Source};
+
+/// A list that most tasks have no need for: one pointer wide.
+#[derive(Clone, Default)]
+#[allow(clippy::box_collection)] // for the one pointer
+pub(crate) struct Sources(Option<Box<Vec<Source>>>);
+
+impl Sources {
+    /// One more, if there is one.
+    pub(crate) fn add(&mut self, source: Option<Source>) {
+        if let Some(source) = source {
+            self.0.get_or_insert_default().push(source);
+        }
+    }
+
+    #[inline]
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.0.iter().flat_map(|list| list.iter())
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Waits for all; then tells which failure of theirs is also the task's. Those of which none has failed are forgotten, so that a chain of tasks is not
+    /// kept by its end.
+    pub(super) fn poll(&mut self, waker: &Waker) -> Poll<Option<Error>> {
+        for source in self.iter() {
+            ready!(source.poll_ended(waker));
+        }
+        let failure = self.iter().find_map(Source::error);
+        if failure.is_none() {
+            self.0 = None;
+        }
+        Poll::Ready(failure)
+    }
+
+    /// As others know them.
+    pub(super) fn results<R: FromIterator<Arc<Results>>>(&self) -> R {
+        self.iter().map(Source::results).collect()
+    }
+}

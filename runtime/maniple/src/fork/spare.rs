@@ -1,0 +1,200 @@
+//! Memory that a worker keeps for the next fork: cells, and contexts.
+//!
+//! Each holds on to the runtime, so that using it again counts no references: with all workers counting in one place, that would cost more
+//! than the rest of a launch. Only workers of that runtime keep any, and they let go of it before they sleep.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use crate::context::ContextState;
+use crate::runtime::RuntimeCore;
+
+/// Cells differ in size by this.
+const STEP: usize = 64;
+
+/// Larger ones are not kept.
+const SIZES: usize = 16;
+
+/// So many of a size, and so many contexts, are kept.
+const MOST: usize = 64;
+
+/// What a thread keeps.
+struct Spare {
+    memory: [List; SIZES],
+    contexts: RefCell<Vec<Unused>>,
+}
+
+/// A context that nobody else knows: its only reference.
+pub(crate) struct Unused(Arc<ContextState>);
+
+impl Unused {
+    /// The context, if nobody else knows it.
+    #[inline]
+    pub(super) fn new(context: Arc<ContextState>) -> Option<Self> {
+        let is_only = Arc::strong_count(&context) == 1 && Arc::weak_count(&context) == 0;
+        // What others did with the context comes before their letting go of it.
+        fence(Ordering::Acquire);
+        is_only.then_some(Self(context))
+    }
+
+    /// To make it another task's. `Arc::get_mut` would lock the counts for a moment, to find what is known.
+    #[inline]
+    pub(crate) fn get_mut(&mut self) -> &mut ContextState {
+        debug_assert!(Arc::get_mut(&mut self.0).is_some());
+        // SAFETY: there was no other reference when this was made, so there is nobody to make another, strong or weak.
+        unsafe { &mut *Arc::as_ptr(&self.0).cast_mut() }
+    }
+
+    #[inline]
+    pub(crate) fn into_context(self) -> Arc<ContextState> {
+        self.0
+    }
+}
+
+/// Memory of one size.
+struct List {
+    first: Cell<Option<NonNull<Kept>>>,
+    length: Cell<usize>,
+}
+
+/// What stands in memory that is kept.
+struct Kept {
+    next: Option<NonNull<Kept>>,
+    core: Arc<RuntimeCore>,
+}
+
+thread_local! {
+    static SPARE: Spare = const {
+        Spare {
+            memory: [const { List { first: Cell::new(None), length: Cell::new(0) } }; SIZES],
+            contexts: RefCell::new(Vec::new()),
+        }
+    };
+}
+
+impl List {
+    #[inline]
+    fn push(&self, memory: NonNull<u8>, core: Arc<RuntimeCore>) {
+        let kept = memory.cast::<Kept>();
+        // SAFETY: the memory is nobody's, and the least size has room.
+        unsafe { kept.write(Kept { next: self.first.get(), core }) };
+        self.first.set(Some(kept));
+        self.length.set(self.length.get() + 1);
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<(NonNull<u8>, Arc<RuntimeCore>)> {
+        let first = self.first.get()?;
+        // SAFETY: `push` wrote it, and it is read once.
+        let Kept { next, core } = unsafe { first.read() };
+        self.first.set(next);
+        self.length.set(self.length.get() - 1);
+        Some((first.cast(), core))
+    }
+}
+
+impl Spare {
+    fn forget(&self) {
+        for (size, list) in self.memory.iter().enumerate() {
+            while let Some((memory, core)) = list.pop() {
+                drop(core);
+                // SAFETY: it was allocated so, and is nobody's.
+                unsafe { dealloc(memory.as_ptr(), layout_of(size)) };
+            }
+        }
+        // What goes with a context may use the list.
+        let contexts = self.contexts.take();
+        drop(contexts);
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+/// The size, in steps, of cells with this layout, if they are kept.
+#[inline]
+fn size_of_kept(layout: Layout) -> Option<usize> {
+    let size = layout.size().div_ceil(STEP);
+    (layout.align() <= STEP && size < SIZES).then_some(size)
+}
+
+fn layout_of(size: usize) -> Layout {
+    const { assert!(size_of::<Kept>() <= STEP && align_of::<Kept>() <= STEP) }
+    Layout::from_size_align(size * STEP, STEP).expect("a few lines are a layout")
+}
+
+/// Memory for a cell, maybe with the runtime that it was last used by.
+#[inline]
+pub(super) fn take_memory(layout: Layout) -> (NonNull<u8>, Option<Arc<RuntimeCore>>) {
+    let Some(size) = size_of_kept(layout) else { return (allocate(layout), None) };
+    match SPARE.try_with(|spare| spare.memory[size].pop()).ok().flatten() {
+        Some((memory, core)) => (memory, Some(core)),
+        None => (allocate(layout_of(size)), None),
+    }
+}
+
+#[cold]
+fn allocate(layout: Layout) -> NonNull<u8> {
+    // SAFETY: a cell has a size.
+    NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// Keeps the memory of a cell, or frees it.
+///
+/// # Safety
+/// It is from [`take_memory`] with this layout, and nobody's.
+#[inline]
+pub(super) unsafe fn keep_memory(memory: NonNull<u8>, layout: Layout, core: Option<Arc<RuntimeCore>>) {
+    let (size, mut core) = (size_of_kept(layout), core);
+    if let Some(size) = size
+        && core.as_ref().is_some_and(is_its_worker)
+    {
+        let keep = |spare: &Spare| {
+            let list = &spare.memory[size];
+            let core = core.take_if(|_| list.length.get() < MOST);
+            core.map(|core| list.push(memory, core)).is_some()
+        };
+        if SPARE.try_with(keep).unwrap_or(false) {
+            return;
+        }
+    }
+    drop(core);
+    // SAFETY: as the caller says.
+    unsafe { dealloc(memory.as_ptr(), size.map_or(layout, layout_of)) };
+}
+
+/// A context that nobody uses any more.
+#[inline]
+pub(crate) fn take_context() -> Option<Unused> {
+    SPARE.try_with(|spare| spare.contexts.borrow_mut().pop()).ok().flatten()
+}
+
+/// Keeps a context that nobody else knows, and in which nothing has been made. The thread is a worker of its runtime.
+#[inline]
+pub(super) fn keep_context(context: Arc<ContextState>) {
+    debug_assert!(is_its_worker(&context.core));
+    let mut context = Unused::new(context);
+    // The thread may be ending, and have no place for it.
+    let _ = SPARE.try_with(|spare| {
+        let mut contexts = spare.contexts.borrow_mut();
+        if contexts.len() < MOST {
+            contexts.extend(context.take());
+        }
+    });
+}
+
+#[inline]
+fn is_its_worker(core: &Arc<RuntimeCore>) -> bool {
+    core.realm().current_worker().is_some()
+}
+
+/// Lets go of everything.
+pub(crate) fn forget() {
+    let _ = SPARE.try_with(Spare::forget);
+}

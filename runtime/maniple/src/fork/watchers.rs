@@ -1,0 +1,31 @@
+//! Who waits for the end of a forked task.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use smallvec::SmallVec;
+
+use crate::future::Results;
+
+/// A list that stands under a lock. Who joins it then sets a bit in the task's [`Word`](super::word::Word); who ends the task looks at the list if he
+/// finds the bit.
+#[derive(Debug, Default)]
+pub(super) struct Watchers {
+    wakers: SmallVec<[Waker; 1]>,
+    /// The same end, for those who know launches by their [`Results`]. Those of a task that has failed stay.
+    pub(super) results: Option<Arc<Results>>,
+}
+
+impl Watchers {
+    /// Somebody waits.
+    pub(super) fn add(&mut self, waker: &Waker) {
+        if !self.wakers.iter().any(|known| known.will_wake(waker)) {
+            self.wakers.push(waker.clone());
+        }
+    }
+
+    /// Those who wait.
+    pub(super) fn take_wakers(&mut self) -> SmallVec<[Waker; 1]> {
+        std::mem::take(&mut self.wakers)
+    }
+}

@@ -1,0 +1,310 @@
+//! Strict traces: whether each run of a trace launches what its first run did.
+//!
+//! This is looked at when the program launches, not when something is replayed. So the verdict is there when the run is over, and depends on the
+//! program alone: not on timing, on memory, on the state of the data, or on whether anything is replayed at all.
+
+use std::sync::Arc;
+
+use maniple_region::{Requirement, TreeId};
+use maniple_space::AnyRect;
+use rustc_hash::FxHashMap;
+
+use crate::context::{Context, ContextState};
+use crate::error::{Error, Result};
+use crate::launch::Launching;
+use crate::task::TaskDefinition;
+
+/// What is known of a context's strict traces.
+#[derive(Default)]
+pub(super) struct StrictTraces {
+    /// By the names of the traces, what their first runs launched.
+    sequences: FxHashMap<&'static str, Arc<[Described]>>,
+    /// The runs under way, each within the one before.
+    runs: Vec<StrictRun>,
+}
+
+/// A run of a strict trace.
+struct StrictRun {
+    trace: &'static str,
+    /// What the first run launched; nothing if this is the first.
+    expected: Option<Arc<[Described]>>,
+    /// What this one has launched, if it is the first.
+    found: Vec<Described>,
+    launches: usize,
+    /// The first thing that was wrong.
+    problem: Option<Error>,
+}
+
+/// All of a launch but its arguments.
+#[derive(PartialEq, Eq)]
+struct Described {
+    definition: SameTask,
+    requirements: Vec<Requirement>,
+    domain: AnyRect,
+    index_launch: bool,
+    tag: u64,
+}
+
+/// Tasks are the same if they are the same object.
+struct SameTask(Arc<TaskDefinition>);
+
+impl PartialEq for SameTask {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SameTask {}
+
+impl Context {
+    /// As [`trace`](Self::trace), but every run has to launch what the first one did: the same tasks with the same requirements, over the same
+    /// domains, in the same order. Arguments and futures may differ.
+    ///
+    /// Replays check that in any case, and fall back to the analysis without a word. A program that counts on being replayed learns here
+    /// which launch keeps it from that.
+    ///
+    /// ```
+    /// use maniple::prelude::*;
+    ///
+    /// #[derive(Fields)]
+    /// struct Cell {
+    ///     value: f64,
+    /// }
+    ///
+    /// #[task(leaf)]
+    /// fn double(#[writes(value)] cells: Piece<Cell>) {
+    ///     cells.points().for_each(|point| cells.value[point] *= 2.0);
+    /// }
+    ///
+    /// let runtime = Runtime::builder().workers(2).build()?;
+    /// let sum = runtime.run(async |cx: &Context| {
+    ///     let cells = cx.region::<Cell>(4)?;
+    ///     let (halves, quarters) = (cells.partition(2).equal()?, cells.partition(4).equal()?);
+    ///     cx.fill(&cells, Cell::value, 1.0)?;
+    ///     for _ in 0..9 {
+    ///         cx.strict_trace("step", |cx| {
+    ///             cx.index_launch(2, double(&halves));
+    ///         })?;
+    ///     }
+    ///     // The tenth step is another one. It is carried out, and refused as a run of this trace.
+    ///     let refused = cx.strict_trace("step", |cx| {
+    ///         cx.index_launch(4, double(&quarters));
+    ///     });
+    ///     assert!(matches!(refused, Err(Error::TraceDiffers { trace: "step", launch: 0, .. })));
+    ///     Ok(cx.map_read(&cells, Cell::value).await?.to_vec().iter().sum::<f64>())
+    /// })?;
+    /// assert_eq!(sum, 4096.0);
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    ///
+    /// The error is about speed and nothing else. All that the body launched is carried out and has the results that it would have had without
+    /// traces, so a program may note the error and go on; what the body returned is dropped. The first run without an error stays the one that
+    /// later runs are compared with, until a region that it used is destroyed.
+    ///
+    /// No error: a run that is analysed because the data is in a state that the trace has not been found in, because its instances are not made
+    /// yet, or because memory is short. [`Statistics`](crate::Statistics) tells how many runs were recorded and replayed. Runs are compared even if
+    /// [`RuntimeBuilder::tracing`](crate::RuntimeBuilder::tracing) is off, so that a program has the same errors with it and without.
+    ///
+    /// Within another trace, this one is compared by itself; what is replayed is the outer one.
+    ///
+    /// # Errors
+    /// [`Error::TraceDiffers`] if the run has other launches than the first one, fewer, or more. [`Error::NotReplayable`] if it has something that
+    /// is never replayed: a fill, a fence, an inline mapping, a task all of whose variants launch tasks; or if the launching task holds data
+    /// mapped, or launches on data that it has no state of its own for, as an inner task.
+    pub fn strict_trace<R>(&self, name: &'static str, body: impl FnOnce(&Self) -> R) -> Result<R> {
+        let run = RunInProgress::begin(&self.state, name);
+        let result = self.trace(name, body);
+        run.end().map(|()| result)
+    }
+}
+
+/// Ends a run even if its body panics.
+struct RunInProgress<'a> {
+    context: &'a ContextState,
+    has_ended: bool,
+}
+
+impl<'a> RunInProgress<'a> {
+    fn begin(context: &'a ContextState, trace: &'static str) -> Self {
+        let holds_data = context.mappings_in_use() > 0;
+        let traces = &mut context.tracing.lock().strict;
+        traces.begin(trace);
+        if holds_data {
+            traces.interrupt("a mapping that the launching task holds");
+        }
+        Self { context, has_ended: false }
+    }
+
+    fn end(mut self) -> Result<()> {
+        self.has_ended = true;
+        self.context.tracing.lock().strict.end()
+    }
+}
+
+impl Drop for RunInProgress<'_> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.context.tracing.lock().strict.abandon();
+        }
+    }
+}
+
+impl StrictTraces {
+    fn begin(&mut self, trace: &'static str) {
+        let expected = self.sequences.get(trace).cloned();
+        self.runs.push(StrictRun { trace, expected, found: Vec::new(), launches: 0, problem: None });
+    }
+
+    /// The innermost run is over.
+    fn end(&mut self) -> Result<()> {
+        let Some(mut run) = self.runs.pop() else { return Ok(()) };
+        run.end();
+        if let Some(problem) = run.problem {
+            return Err(problem);
+        }
+        if run.expected.is_none() {
+            self.sequences.insert(run.trace, run.found.into());
+        }
+        Ok(())
+    }
+
+    /// The innermost run ends in a panic: nothing is learnt from it.
+    fn abandon(&mut self) {
+        self.runs.pop();
+    }
+
+    /// A launch has come.
+    #[inline]
+    pub(super) fn launched(&mut self, context: &ContextState, launching: &Launching<'_>) {
+        self.runs.iter_mut().for_each(|run| run.launched(context, launching));
+    }
+
+    /// Something has come that is no launch and ends every replay.
+    pub(super) fn interrupt(&mut self, what: &str) {
+        self.runs.iter_mut().for_each(|run| run.cannot_replay(what));
+    }
+
+    /// A region was destroyed: traces that used it may come to use another one.
+    pub(super) fn forget_tree(&mut self, tree: TreeId) {
+        let uses = |launch: &Described| launch.requirements.iter().any(|one| one.target.tree().id() == tree);
+        self.sequences.retain(|_, launches| !launches.iter().any(uses));
+    }
+}
+
+impl StrictRun {
+    fn launched(&mut self, context: &ContextState, launching: &Launching<'_>) {
+        match &self.expected {
+            None => {
+                self.check_replayable(context, launching);
+                self.found.push(Described::of(launching));
+            }
+            Some(expected) => match expected.get(self.launches) {
+                Some(expected) if expected.is(launching) => {}
+                _ if self.problem.is_some() => {}
+                Some(expected) => {
+                    let (expected, found) = differences(expected, &Described::of(launching));
+                    self.differs(expected, found);
+                }
+                None => {
+                    let found = format!("task `{}`", launching.launcher.definition().name());
+                    self.differs(format!("the end of the run after {} launch(es)", self.launches), found);
+                }
+            },
+        }
+        self.launches += 1;
+    }
+
+    /// What has come must be all.
+    fn end(&mut self) {
+        let missing = self.expected.as_ref().and_then(|expected| expected.get(self.launches));
+        if let (Some(missing), None) = (missing, &self.problem) {
+            let expected = format!("task `{}`", missing.name());
+            self.differs(expected, format!("the end of the run after {} launch(es)", self.launches));
+        }
+    }
+
+    fn differs(&mut self, expected: String, found: String) {
+        let (trace, launch) = (self.trace, self.launches);
+        self.problem = Some(Error::TraceDiffers { trace, launch, expected, found });
+    }
+
+    /// Notes what no replay can have, whatever mappers say. Later runs have the same launches.
+    fn check_replayable(&mut self, context: &ContextState, launching: &Launching<'_>) {
+        let definition = launching.launcher.definition();
+        if !definition.variants().iter().any(|variant| variant.is_leaf) {
+            self.cannot_replay(&format!("task `{}`, which launches tasks", definition.name()));
+        }
+        let borrowed = launching.launcher.requirements().iter().find(|requirement| context.borrows(requirement));
+        if let Some(borrowed) = borrowed {
+            let (name, target) = (definition.name(), &borrowed.target);
+            self.cannot_replay(&format!(
+                "task `{name}` on {target}, of which `{}` has no instance of its own",
+                context.name()
+            ));
+        }
+    }
+
+    fn cannot_replay(&mut self, what: &str) {
+        let (trace, launches) = (self.trace, self.launches);
+        self.problem.get_or_insert_with(|| Error::NotReplayable { trace, launches, found: what.to_owned() });
+    }
+}
+
+impl Described {
+    fn of(launching: &Launching<'_>) -> Self {
+        let Launching { launcher, domain, index_launch, .. } = launching;
+        Self {
+            definition: SameTask(Arc::clone(launcher.definition())),
+            requirements: launcher.requirements().to_vec(),
+            domain: *domain,
+            index_launch: *index_launch,
+            tag: launcher.tag_number(),
+        }
+    }
+
+    #[inline]
+    fn is(&self, launching: &Launching<'_>) -> bool {
+        let Launching { launcher, domain, index_launch, .. } = launching;
+        Arc::ptr_eq(&self.definition.0, launcher.definition())
+            && *self.requirements == **launcher.requirements()
+            && (self.domain, self.index_launch, self.tag) == (*domain, *index_launch, launcher.tag_number())
+    }
+
+    fn name(&self) -> &str {
+        self.definition.0.name()
+    }
+
+    fn requirement(&self, number: usize) -> String {
+        match self.requirements.get(number) {
+            None => format!("task `{}` with {number} requirement(s)", self.name()),
+            Some(one) => {
+                let (name, fields) = (self.name(), one.field_names());
+                format!(
+                    "task `{name}` whose requirement {number} {} field(s) {fields} of {}",
+                    one.privilege, one.target
+                )
+            }
+        }
+    }
+}
+
+/// What was expected and what was found, told by the first thing in which two launches differ.
+fn differences(expected: &Described, found: &Described) -> (String, String) {
+    let tell = |tell: &dyn Fn(&Described) -> String| (tell(expected), tell(found));
+    let at_odds = |number: &usize| expected.requirements.get(*number) != found.requirements.get(*number);
+    let requirements = expected.requirements.len().max(found.requirements.len());
+    let (was, is) = if expected.definition != found.definition {
+        tell(&|launch| format!("task `{}`", launch.name()))
+    } else if expected.index_launch != found.index_launch {
+        let kind = |launch: &Described| if launch.index_launch { "an index launch" } else { "a single launch" };
+        tell(&|launch| format!("{} of task `{}`", kind(launch), launch.name()))
+    } else if expected.domain != found.domain {
+        tell(&|launch| format!("task `{}` over {}", launch.name(), launch.domain))
+    } else if let Some(number) = (0..requirements).find(at_odds) {
+        tell(&|launch| launch.requirement(number))
+    } else {
+        tell(&|launch| format!("task `{}` with tag {}", launch.name(), launch.tag))
+    };
+    // Two tasks may have one name, and two projections no name at all.
+    if was == is { (was, format!("{is}, but another one or by another projection")) } else { (was, is) }
+}
