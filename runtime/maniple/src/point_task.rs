@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use crate::context::{Context, ContextState, HeldRegion};
 use crate::error::{Error, Result};
 use crate::future::Origin;
+use crate::let_go::let_go;
 use crate::mapping::decisions::MappedPoint;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
@@ -86,6 +87,23 @@ impl LeafTask {
 
 impl Work for LeafTask {
     fn run(self, worker: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        // What the body does is caught by itself, so whatever panics is the runtime's.
+        worker.realm().unheard(|| "the end of a task".to_owned(), || self.run_to_end(worker)).unwrap_or(Ok(()))
+    }
+
+    fn poisoned(self, worker: &WorkerContext<'_>, fault: &Arc<Fault>) {
+        worker.realm().unheard(
+            || "the end of a task that could not run".to_owned(),
+            || {
+                let error = self.0.state.blame_fault(fault, self.0.mapped.point);
+                self.end(Err(error));
+            },
+        );
+    }
+}
+
+impl LeafTask {
+    fn run_to_end(self, worker: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         let core = Arc::clone(&self.0.state.context.core);
         let started = self.0.mapped.mapping.profile.then(|| core.now_ns());
         let value = self.call(worker.processor());
@@ -96,11 +114,6 @@ impl Work for LeafTask {
         let outcome = value.as_ref().map_or_else(|error| Err(Arc::<Fault>::from(error.clone())), |_| Ok(()));
         self.end(value);
         outcome
-    }
-
-    fn poisoned(self, _: &WorkerContext<'_>, fault: &Arc<Fault>) {
-        let error = self.0.state.blame_fault(fault, self.0.mapped.point);
-        self.end(Err(error));
     }
 }
 
@@ -147,14 +160,20 @@ impl ContextTask {
                 Ok(()) => {
                     slot.lock().take().unwrap_or_else(|| Err(Error::launch(state.name(), "its body gave no result")))
                 }
-                Err(fault) => Err(state.blame_fault(fault, point)),
+                Err(fault) => {
+                    // Not the program's: its body is caught by itself.
+                    if fault.panic().is_some() {
+                        ended.realm().break_down(format!("the end of task `{}`", state.name()), fault);
+                    }
+                    Err(state.blame_fault(fault, point))
+                }
             };
             match &value {
                 Err(error) if !borrowed.is_empty() => {
                     let error = error.clone();
                     // This thread may have states locked, so elsewhere.
                     let (core, spawn) = (Arc::clone(&ended), Spawn { class: Class::Runtime, ..Spawn::ANYWHERE });
-                    ended.realm().spawn(spawn, move || {
+                    ended.spawn_own("the end of a task that failed", spawn, move || {
                         lose(&core, operation.place(index as u64), &borrowed, error);
                         finish(&core, (&state, &operation, index), done, value, is_virtual);
                     });
@@ -239,7 +258,10 @@ async fn run_in_context(task: PointTask, ready: &[Event]) -> Result<Value> {
     }
     match (value, moved) {
         (Ok(value), Ok(())) => Ok(value),
-        (Ok(_), Err(fault)) => Err(task.state.blame_fault(&fault, point)),
+        (Ok(value), Err(fault)) => {
+            let_go("a result", task.state.name(), value);
+            Err(task.state.blame_fault(&fault, point))
+        }
         (Err(error), _) => Err(error),
     }
 }

@@ -172,7 +172,7 @@ impl TaskState {
     fn map_slice_later(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect, target: Target) {
         let (state, operation) = (Arc::clone(self), Arc::clone(operation));
         let spawn = Spawn { class: Class::Runtime, target, tag: MAPPING, ..Spawn::ANYWHERE };
-        self.context.core.realm().spawn(spawn, move || {
+        self.context.core.spawn_own("mapping a slice of a launch", spawn, move || {
             state.map_slice(&operation, domain.points().collect(), Chance::Another);
         });
     }

@@ -312,6 +312,12 @@ impl Realm {
         self.core.unheard(during, body)
     }
 
+    /// Something has gone wrong of which nobody would hear: the realm [breaks down](Breakdown). `during` says what was being done, as the subject of
+    /// "panicked".
+    pub fn break_down(&self, during: impl Into<String>, fault: &Fault) {
+        self.core.break_down(during.into(), fault);
+    }
+
     /// Why the realm has broken down, if it has: a [`Breakdown`].
     #[inline]
     pub fn breakdown(&self) -> Option<&Arc<Fault>> {

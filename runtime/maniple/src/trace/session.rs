@@ -107,7 +107,7 @@ impl Wake {
     pub(super) fn wake(&self) {
         let session = self.0.clone();
         let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
-        self.1.core.realm().spawn(spawn, move || {
+        self.1.core.spawn_own("the session of a trace", spawn, move || {
             if let Some(session) = session.upgrade() {
                 session.lock().wake();
             }

@@ -156,7 +156,8 @@ impl ContextState {
             }
             return None;
         }
-        self.throttle();
+        // After a breakdown the stream says why.
+        self.throttle().ok()?;
         let mut tracing = self.tracing.lock();
         tracing.strict.launched(self, launching);
         // Counted before it may end.
