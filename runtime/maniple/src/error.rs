@@ -6,6 +6,7 @@ use std::sync::Arc;
 use maniple_mapper::MappingFailure;
 use maniple_realm::Breakdown;
 use maniple_realm::fault::{Fault, Panic};
+use maniple_realm::operation::task::Stranded;
 use maniple_realm::transfer::TransferError;
 use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError};
 use maniple_space::AnyPoint;
@@ -35,6 +36,17 @@ pub enum Error {
         location: Option<String>,
         /// The stack, if `RUST_BACKTRACE` asked for it.
         backtrace: Option<Arc<str>>,
+    },
+    /// A task's body waits for something, but nobody has the waker with which it could be told: it would wait for ever, so it was ended.
+    #[error(
+        "`{task}`{} waits for something, but nobody is left who could wake it: whatever it awaits has to keep its waker until it is ready",
+        at(.point)
+    )]
+    Stranded {
+        /// The task.
+        task: String,
+        /// The point of an index launch.
+        point: Option<AnyPoint>,
     },
     /// A task's body returned an error.
     #[error("task `{task}`{} failed: {source}", at(.point))]
@@ -407,6 +419,9 @@ impl Error {
     pub(crate) fn of_fault(fault: &Fault, task: &str, point: Option<AnyPoint>) -> Self {
         if let Some(error) = fault.downcast_ref::<Self>() {
             return error.clone();
+        }
+        if fault.downcast_ref::<Stranded>().is_some() {
+            return Self::Stranded { task: task.to_owned(), point };
         }
         if let Some(error) = fault.downcast_ref::<TransferError>() {
             return Self::of_transfer(error);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::ProcessorId;
+use maniple_realm::operation::task::{Stranded, is_stranded};
 use maniple_realm::profile::Tag;
 use maniple_realm::{After, Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
 use maniple_record::{LaunchNumber, OperationNumber, Place};
@@ -324,13 +325,16 @@ fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
     core.realm().merge(After::needs(&after.needs))
 }
 
-/// Turns a panic of a future into a fault.
+/// Turns a panic of a future into a fault, and its being pending for ever too.
 struct CatchUnwind<F>(F);
 
 impl<F: Future + Unpin> Future for CatchUnwind<F> {
     type Output = Result<F::Output, Arc<Fault>>;
 
     fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
+        if is_stranded() {
+            return std::task::Poll::Ready(Err(Arc::new(Fault::new(Stranded))));
+        }
         match fault::catch(|| std::pin::Pin::new(&mut self.0).poll(context)) {
             Ok(poll) => poll.map(Ok),
             Err(fault) => std::task::Poll::Ready(Err(fault)),

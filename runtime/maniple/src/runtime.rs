@@ -225,6 +225,8 @@ impl Runtime {
     ///
     /// # Errors
     /// What the function returns, or else the first failure among the operations that it launched and whose result nobody looked at.
+    /// [`Error::Stranded`] if it waits for something and nobody has kept its waker: nobody can wake it then. A waker that somebody keeps but never uses,
+    /// or two tasks that wait for each other, are no different to the runtime from a thread of the program's own that takes its time: it waits on.
     /// [`Error::StillMapped`] if it returns or leaks a mapping; [`Error::Launch`] when called within a task of the same runtime, whose worker
     /// would wait for itself; [`Error::BrokenDown`] when something panicked of which no task would hear: this run ends, and all later ones.
     ///

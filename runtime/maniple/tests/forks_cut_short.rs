@@ -39,8 +39,7 @@ fn a_body_that_nobody_can_wake_ends_after_what_it_has_launched() {
                 assert_eq!(ended.load(Ordering::Relaxed), 3);
                 Ok(())
             });
-            let is_expected =
-                matches!(&outcome, Err(Error::Launch { operation, .. }) if operation == "launch_and_hang");
+            let is_expected = matches!(&outcome, Err(Error::Stranded { task, .. }) if task == "launch_and_hang");
             assert!(is_expected, "{outcome:?}");
         }
     }
@@ -65,10 +64,7 @@ fn a_body_that_nobody_can_wake_fails_though_somebody_awaits_it() {
     for workers in [1, 2] {
         let runtime = runtime(workers);
         let outcome = runtime.run(async |cx| cx.launch(launch_and_hang(Arc::default())).await);
-        assert!(
-            matches!(&outcome, Err(Error::Launch { operation, .. }) if operation == "launch_and_hang"),
-            "{outcome:?}"
-        );
+        assert!(matches!(&outcome, Err(Error::Stranded { task, .. }) if task == "launch_and_hang"), "{outcome:?}");
         let outcome = runtime.run(async |cx| {
             let given = Arc::new(Mutex::new(None));
             let future = cx.launch(wait_in_vain(Arc::clone(&given)));
@@ -81,7 +77,7 @@ fn a_body_that_nobody_can_wake_fails_though_somebody_awaits_it() {
             drop(waker);
             future.await
         });
-        let is_expected = matches!(&outcome, Err(Error::Launch { operation, .. }) if operation == "wait_in_vain");
+        let is_expected = matches!(&outcome, Err(Error::Stranded { task, .. }) if task == "wait_in_vain");
         assert!(is_expected, "{outcome:?}");
     }
 }
@@ -103,8 +99,7 @@ fn a_body_that_nobody_can_wake_fails_for_that_whatever_became_of_its_children() 
         cx.launch(launch_failing_and_hang());
         Ok(())
     });
-    let is_expected =
-        matches!(&outcome, Err(Error::Launch { operation, .. }) if operation == "launch_failing_and_hang");
+    let is_expected = matches!(&outcome, Err(Error::Stranded { task, .. }) if task == "launch_failing_and_hang");
     assert!(is_expected, "{outcome:?}");
 }
 

@@ -174,8 +174,7 @@ pub(super) fn abandon(fork: Fork) {
     // SAFETY: the caller passes on the right to run the task.
     let (head, course, body) = unsafe { fork.inside() };
     clear(body);
-    let problem = "its body waits for something, but nobody is left who could wake it";
-    let error = Box::new(Error::launch(head.name(), problem));
+    let error = Box::new(Error::Stranded { task: head.name().to_owned(), point: None });
     match (&course.phase, &course.context) {
         (Phase::Draining(_), _) => {}
         (_, Some(context)) => course.phase = Phase::Draining(context.close(Err(*error)).map_err(Box::new)),

@@ -23,6 +23,7 @@ pub(super) fn drop_waker(schedule: &Schedule, word: &Word) -> bool {
 #[must_use]
 pub(super) fn wake_and_drop(schedule: &Schedule, word: &Word) -> bool {
     let must_queue = schedule.wake();
+    let was_last = word.remove_waker();
     // The task may have been run since the wake, and have found this waker.
-    word.remove_waker() && !must_queue && schedule.wake() || must_queue
+    must_queue || (was_last && schedule.wake())
 }
