@@ -35,7 +35,7 @@ pub(crate) struct Access<'a> {
     /// A reduction that works on the values themselves instead of a buffer.
     pub(crate) in_place: bool,
     /// For a reduction in a buffer: where contributions by other operators can be applied before.
-    pub(crate) homes: &'a Instances,
+    pub(crate) homes: &'a [(FieldMask, Arc<PhysicalInstance>)],
     pub(crate) order: Order,
     /// Where its data is, if the access was made before.
     pub(crate) places: &'a Places,
