@@ -97,12 +97,13 @@ impl Uses {
         Makers::OfParts(Self(parts.filter(|(_, part)| !part.is_nothing()).collect()))
     }
 
-    /// Adds a use. With a realm, it and an earlier one of the same points become one, which fails if either does.
+    /// Adds a use. With a realm, it and the last but one of the same points become one, which fails if either does: most often, the next use
+    /// of all comes before that is needed.
     pub(crate) fn join(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
         self.forget_successes(realm);
-        let known = self.0.iter_mut().find(|(_, used)| *used == cover);
-        match (realm, known) {
-            (Some(realm), Some((known, _))) => *known = realm.merge(After::needs(&[*known, event])),
+        let mut same = self.0.iter_mut().filter(|(_, used)| *used == cover);
+        match (realm, same.next(), same.next()) {
+            (Some(realm), Some(_), Some((known, _))) => *known = realm.merge(After::needs(&[*known, event])),
             _ => self.push(event, cover, None),
         }
     }
