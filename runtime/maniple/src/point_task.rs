@@ -17,11 +17,12 @@ use crate::error::{Error, Result};
 use crate::future::Origin;
 use crate::let_go::let_go;
 use crate::mapping::decisions::MappedPoint;
+use crate::mapping::preparation::Empties;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
 use crate::physical::movement::Preconditions;
 use crate::physical::places::Places;
-use crate::physical::state::{Instances, RegionState, Sink};
+use crate::physical::state::{RegionState, Sink};
 use crate::recorder;
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
 use crate::task::{Body, Value};
@@ -32,6 +33,8 @@ pub(crate) struct PointTask {
     pub(crate) state: Arc<TaskState>,
     pub(crate) operation: Arc<Operation>,
     pub(crate) mapped: Arc<MappedPoint>,
+    /// Buffers that it has to empty, if it is a leaf.
+    pub(crate) empties: Empties,
     /// The number of its beginning, while a record is kept.
     pub(crate) recorded: Option<OperationNumber>,
 }
@@ -59,7 +62,11 @@ impl LeafTask {
     }
 
     fn call(&self, processor: ProcessorId) -> Result<Value> {
-        let PointTask { state, mapped, .. } = &self.0;
+        let PointTask { state, mapped, empties, .. } = &self.0;
+        for (place, position) in empties {
+            // SAFETY: the task comes after all who used the buffer before, and others who share it come after the task.
+            unsafe { mapped.empty(*place, *position) }.map_err(|error| state.blame(error, mapped.point))?;
+        }
         let Body::Leaf(body) = self.0.body() else {
             return Err(Error::launch(state.name(), "its variant is no leaf"));
         };
@@ -308,7 +315,7 @@ fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
                     privilege: Privilege::Read,
                     instances,
                     in_place: false,
-                    homes: &Instances::new(),
+                    homes: &[],
                     order: (u64::MAX, 0),
                     places: &Places::default(),
                 };

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use maniple_mapper::{DefaultMapper, InstanceId, Mapper};
 use maniple_realm::clock::Clock;
-use maniple_realm::instance::{Instance, InstanceKind};
+use maniple_realm::instance::Instance;
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
 use maniple_realm::operation::with_context;
 use maniple_realm::profile::Profiler;
-use maniple_realm::transfer::{FillValue, ReductionMode, Transfer, TransferError};
-use maniple_realm::{Class, Event, Fault, Realm, Spawn, WorkerContext};
+use maniple_realm::transfer::{ReductionMode, Transfer, TransferError};
+use maniple_realm::{After, Class, Event, Fault, Realm, Spawn, WorkerContext};
 use maniple_record::{Kind, Part, Place, Record};
-use maniple_region::{FieldId, FieldMask, Forest, LogicalRegion, OperatorId, Shape};
+use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId, Shape};
 use parking_lot::Mutex;
 
 use crate::context::Context;
@@ -494,25 +494,20 @@ impl RuntimeCore {
     pub(crate) fn refill(
         &self,
         buffer: &PhysicalInstance,
-        (region, field): (&LogicalRegion, FieldId),
+        region: &LogicalRegion,
         after: &Preconditions,
         (issuing, issuer): (Issuing<'_>, Option<Place>),
     ) -> Event {
-        let InstanceKind::Reduction(operator) = buffer.storage().kind() else { return Event::NONE };
-        let identity = match FillValue::identity_of(&operator) {
-            Ok(identity) => identity,
-            Err(refused) => return self.poisoned(Error::internal(refused)),
-        };
-        let transfer = Transfer::fill(region.space().space().clone(), (buffer.storage(), field), identity);
         self.counters.fills.add(1);
-        let event = match transfer {
+        let event = match buffer.emptying(region) {
             Ok(transfer) => issuing.refill(self, transfer, buffer.id(), after),
-            Err(error) => self.poisoned(Error::internal(error)),
+            // It stands for the preconditions all the same.
+            Err(error) => self.merged(After { needs: &[self.poisoned(error)], follows: &after.follows }),
         };
         self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Refill {
             cause: issuer.map(|place| place.launch),
             buffer: buffer.id(),
-            part: Part { fields: FieldMask::of(field), points: region.space().space().clone() },
+            part: Part { fields: buffer.fields().clone(), points: region.space().space().clone() },
         });
         event
     }

@@ -52,7 +52,10 @@ fn a_task_with_regions_that_nobody_can_wake_ends_after_what_it_has_launched() {
 #[test]
 fn a_program_that_nobody_can_wake_ends_with_an_error() {
     let runtime = Runtime::builder().workers(1).build().unwrap();
-    let outcome = runtime.run(async |_| Ok(pending::<()>().await));
+    let outcome = runtime.run(async |_| {
+        pending::<()>().await;
+        Ok(())
+    });
     assert!(is_stranded(&outcome, "top level"), "{outcome:?}");
     assert_eq!(runtime.run(async |_| Ok(5)).unwrap(), 5);
 }
