@@ -783,9 +783,8 @@ impl ContextState {
     /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
         // Operations know their context, and its stream knows them: let go of them, or neither would ever be freed.
-        if let Some(tracing) = self.tracing.get() {
-            *tracing.lock() = Tracing::default();
-        }
+        let tracing = self.tracing.get().map(|tracing| std::mem::take(&mut *tracing.lock()));
+        let refused = tracing.and_then(|tracing| tracing.strict.untold());
         if let Some(sites) = self.sites.get() {
             sites.clear();
         }
@@ -794,15 +793,13 @@ impl ContextState {
             drop(stream);
         }
         let launched = self.launched.get().map(|launched| std::mem::take(&mut launched.lock().results));
-        match (result, launched) {
-            (Ok(result), Some(launched)) => match unseen_failure(launched) {
-                None => Ok(result),
-                Some(error) => {
-                    let_go("a result", self.name(), result);
-                    Err(error)
-                }
-            },
-            (result, _) => result,
+        let result = result?;
+        match launched.and_then(unseen_failure).or(refused) {
+            None => Ok(result),
+            Some(error) => {
+                let_go("a result", self.name(), result);
+                Err(error)
+            }
         }
     }
 

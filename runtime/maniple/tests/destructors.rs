@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Mutex};
 
 use maniple::prelude::*;
-use tracing::field::{Field as LogField, Visit};
-use tracing::span;
+
+mod log;
 
 /// Panics when it is dropped, and counts that.
 struct Mine(Arc<AtomicUsize>);
@@ -25,43 +25,6 @@ impl Drop for Mine {
     }
 }
 
-/// What was logged as an error, by any thread.
-static LOGGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-struct Log;
-
-struct Text(String);
-
-impl Visit for Text {
-    fn record_debug(&mut self, field: &LogField, value: &dyn std::fmt::Debug) {
-        self.0 += &format!("{}: {value:?}; ", field.name());
-    }
-}
-
-impl tracing::Subscriber for Log {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        *metadata.level() == tracing::Level::ERROR
-    }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        let mut text = Text(String::new());
-        event.record(&mut text);
-        LOGGED.lock().unwrap().push(text.0);
-    }
-
-    fn enter(&self, _: &span::Id) {}
-
-    fn exit(&self, _: &span::Id) {}
-}
-
 /// Runs a program with mines, of which this many go off: it ends well, and each is logged with these words.
 fn run<T>(
     count: usize,
@@ -70,10 +33,8 @@ fn run<T>(
     body: impl AsyncFnOnce(&Context, Mine) -> Result<T>,
 ) -> Result<T> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    static LOGGING: Once = Once::new();
-    LOGGING.call_once(|| tracing::subscriber::set_global_default(Log).unwrap());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    LOGGED.lock().unwrap().clear();
+    log::take(tracing::Level::ERROR);
     let went_off = Arc::new(AtomicUsize::new(0));
     runtime = runtime.workers(2);
     let runtime = runtime.build().unwrap();
@@ -85,7 +46,7 @@ fn run<T>(
     assert_eq!(runtime.run_task(number(6)).unwrap(), 6);
     drop(runtime);
     assert_eq!(went_off.load(Ordering::SeqCst), count);
-    let logged = LOGGED.lock().unwrap();
+    let logged = log::take(tracing::Level::ERROR);
     assert_eq!(logged.len(), count, "{logged:?}");
     assert!(logged.iter().all(|line| words.iter().all(|word| line.contains(word))), "{logged:?}");
     outcome

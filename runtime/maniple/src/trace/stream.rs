@@ -20,7 +20,7 @@ pub(crate) struct Tracing {
     pub(super) book: TraceBook,
     session: Option<(TraceId, Arc<Mutex<Session>>)>,
     automatic: Automatic,
-    pub(super) strict: StrictTraces,
+    pub(crate) strict: StrictTraces,
 }
 
 /// The operation that stands for a session in the stream.
