@@ -570,7 +570,7 @@ fn a_mapper_that_chooses_a_variant_that_launches_tasks_is_an_error() {
                 cx.index_launch(2, add(&cells.halves, 1));
                 cx.index_launch(2, double_somehow(&cells.halves));
             });
-            run.or_else(|error| if is_told_of_the_variant(&error) { Err(error) } else { panic!("{error}") })
+            run.inspect_err(|error| assert!(is_told_of_the_variant(error), "{error}"))
         });
         assert!(outcome.as_ref().is_err_and(is_told_of_the_variant), "{outcome:?}");
     }

@@ -27,25 +27,40 @@ pub(crate) struct StrictTraces {
 }
 
 /// What mapping has found wrong with a trace.
-#[derive(Default)]
 struct Findings {
+    trace: &'static str,
     problem: Option<Error>,
     /// The program has been told of one.
     are_told: bool,
 }
 
-/// A launch as strict traces know it, for whoever maps it: the findings of each, its name, and how many launches came before.
+/// A launch as strict traces know it, for whoever maps it.
 #[derive(Clone, Default)]
-pub(crate) struct StrictLaunch(Vec<(Arc<Mutex<Findings>>, &'static str, usize)>);
+pub(crate) struct StrictLaunch {
+    /// In the innermost run.
+    inner: Option<Place>,
+    /// In those around it.
+    outer: Option<Box<Vec<Place>>>,
+}
+
+/// The findings of a trace, and how many launches of a run came before.
+type Place = (Arc<Mutex<Findings>>, usize);
 
 impl StrictLaunch {
+    fn is_in(&mut self, place: Place) {
+        if let Some(outer) = self.inner.replace(place) {
+            self.outer.get_or_insert_default().push(outer);
+        }
+    }
+
     /// The mapper has chosen a variant that launches tasks.
     #[cold]
     pub(crate) fn launches_tasks(&self, task: &str) {
-        for (findings, trace, launches) in &self.0 {
+        for (findings, launches) in self.inner.iter().chain(self.outer.iter().flat_map(|outer| &**outer)) {
+            let mut findings = findings.lock();
             let found = format!("task `{task}`, for which the mapper has chosen a variant that launches tasks");
-            let problem = Error::NotReplayable { trace, launches: *launches, found };
-            findings.lock().problem.get_or_insert(problem);
+            let problem = Error::NotReplayable { trace: findings.trace, launches: *launches, found };
+            findings.problem.get_or_insert(problem);
         }
     }
 }
@@ -181,7 +196,8 @@ impl Drop for RunInProgress<'_> {
 impl StrictTraces {
     fn begin(&mut self, trace: &'static str) {
         let expected = self.sequences.get(trace).cloned();
-        let findings = Arc::clone(self.findings.entry(trace).or_default());
+        let none = || Arc::new(Mutex::new(Findings { trace, problem: None, are_told: false }));
+        let findings = Arc::clone(self.findings.entry(trace).or_insert_with(none));
         self.runs.push(StrictRun { trace, expected, found: Vec::new(), launches: 0, problem: None, findings });
     }
 
@@ -210,7 +226,7 @@ impl StrictTraces {
     #[inline]
     pub(super) fn launched(&mut self, context: &ContextState, launching: &mut Launching<'_>) {
         for run in &mut self.runs {
-            launching.launcher.strict.0.push((Arc::clone(&run.findings), run.trace, run.launches));
+            launching.launcher.strict.is_in((Arc::clone(&run.findings), run.launches));
             run.launched(context, launching);
         }
     }
