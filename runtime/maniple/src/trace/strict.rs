@@ -40,7 +40,7 @@ pub(crate) struct StrictLaunch {
     /// In the innermost run.
     inner: Option<Place>,
     /// In those around it.
-    outer: Option<Box<Vec<Place>>>,
+    outer: Vec<Place>,
 }
 
 /// The findings of a trace, and how many launches of a run came before.
@@ -49,14 +49,14 @@ type Place = (Arc<Mutex<Findings>>, usize);
 impl StrictLaunch {
     fn is_in(&mut self, place: Place) {
         if let Some(outer) = self.inner.replace(place) {
-            self.outer.get_or_insert_default().push(outer);
+            self.outer.push(outer);
         }
     }
 
     /// The mapper has chosen a variant that launches tasks.
     #[cold]
     pub(crate) fn launches_tasks(&self, task: &str) {
-        for (findings, launches) in self.inner.iter().chain(self.outer.iter().flat_map(|outer| &**outer)) {
+        for (findings, launches) in self.inner.iter().chain(&self.outer) {
             let mut findings = findings.lock();
             let found = format!("task `{task}`, for which the mapper has chosen a variant that launches tasks");
             let problem = Error::NotReplayable { trace: findings.trace, launches: *launches, found };
