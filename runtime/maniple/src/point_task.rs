@@ -6,7 +6,7 @@ use std::sync::Arc;
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::operation::task::{Stranded, is_stranded};
-use maniple_realm::profile::Tag;
+use maniple_realm::profile::{Tag, common};
 use maniple_realm::{After, Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
 use maniple_record::{LaunchNumber, OperationNumber, Place};
 use maniple_region::{LogicalRegion, Privilege};
@@ -64,8 +64,12 @@ impl LeafTask {
     fn call(&self, processor: ProcessorId) -> Result<Value> {
         let PointTask { state, mapped, empties, .. } = &self.0;
         for (place, position) in empties {
+            let profiler = state.context.core.profiler().map(|profiler| (profiler, profiler.now_ns()));
             // SAFETY: the task comes after all who used the buffer before, and others who share it come after the task.
             unsafe { mapped.empty(*place, *position) }.map_err(|error| state.blame(error, mapped.point))?;
+            if let Some((profiler, start)) = profiler {
+                profiler.span(Tag::of(common::FILL), profiler.current(), start);
+            }
         }
         let Body::Leaf(body) = self.0.body() else {
             return Err(Error::launch(state.name(), "its variant is no leaf"));
