@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 use crate::completion::{Completion, ReplayedStage};
 use crate::error::{Error, Result};
 use crate::fork::{Fork, Outcome};
+use crate::let_go::{self, let_go};
 use crate::once::Once;
 use crate::operation::Operation;
 use crate::recorder::Recorder;
@@ -130,9 +131,7 @@ impl Results {
         sources: &[Arc<Self>],
     ) {
         self.completion.renew(run, is_watched, stage);
-        if std::mem::take(self.has_values.get_mut()) {
-            self.values.get_mut().into_iter().flatten().for_each(Once::clear);
-        }
+        self.drop_values();
         *self.observed.get_mut() = false;
         self.producer.take();
         let mine = self.sources.get_mut();
@@ -140,6 +139,17 @@ impl Results {
         // Even to extend by nothing takes its time.
         if !sources.is_empty() {
             mine.extend(sources.iter().cloned());
+        }
+    }
+
+    /// Drops what the points have returned. The destructor of one that panics is logged, and the others go all the same.
+    fn drop_values(&mut self) {
+        if !std::mem::take(self.has_values.get_mut()) {
+            return;
+        }
+        let mut values = self.values.get_mut().into_iter().flatten();
+        while let Err(fault) = fault::catch(|| values.by_ref().for_each(|value| drop(value.take()))) {
+            let_go::tell("a result", self.origin.name(), &fault);
         }
     }
 
@@ -335,6 +345,7 @@ fn typed<T: Clone + 'static>(value: &dyn Any, name: &str) -> Result<T> {
 impl Drop for Results {
     /// Lets a chain of failed sources go link by link, without recursion.
     fn drop(&mut self) {
+        self.drop_values();
         let mut sources = std::mem::take(self.sources.get_mut());
         while let Some(source) = sources.pop() {
             if let Some(mut source) = Arc::into_inner(source) {
@@ -530,7 +541,10 @@ fn compute<T: Clone + Send + Sync + 'static>(
     results.realm.when(After::needs(&events), move |outcome| {
         let value = match outcome {
             Ok(()) => fault::catch(function).unwrap_or_else(|fault| Err(Error::of_fault(&fault, name, None))),
-            Err(fault) => Err(Error::of_fault(fault, name, None)),
+            Err(fault) => {
+                let_go("a function of a future", name, function);
+                Err(Error::of_fault(fault, name, None))
+            }
         };
         promise.keep([value], None);
     });
@@ -708,12 +722,12 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         let map = FutureMap::new(Arc::clone(&promise.results));
         source.realm.clone().when(After::follows(&[source.completion()]), move |_| {
             let values = source.domain.points().enumerate().map(|(index, point)| {
-                let value = source.get(index)?;
-                let mapped = fault::catch(|| function(value));
-                mapped.map_err(|fault| Error::of_fault(&fault, NAME, Some(point)))
+                let mapped = fault::catch(|| source.get(index).map(&function));
+                mapped.map_err(|fault| Error::of_fault(&fault, NAME, Some(point))).flatten()
             });
             // Of a launch that was refused there may be no points to tell of it.
             promise.keep(values, source.failure());
+            let_go("a function of futures", NAME, function);
         });
         map
     }

@@ -27,7 +27,7 @@ use crate::recorder;
 use crate::runtime::Chance;
 use crate::task::arguments::Arguments;
 use crate::task::{Body, Value};
-use crate::trace::{Issuing, PointRecorder, Problem, Recording};
+use crate::trace::{Issuing, PointRecorder, Problem, Recording, StrictLaunch};
 
 /// How often a mapper is asked again about a point that found no room, before the point waits for other tasks to end.
 const MAPPING_ATTEMPTS: usize = 3;
@@ -37,6 +37,7 @@ pub(crate) struct TaskLaunch {
     pub(crate) site: Arc<LaunchSite>,
     pub(crate) arguments: Arguments,
     pub(crate) sources: Sources,
+    pub(crate) strict: StrictLaunch,
 }
 
 /// A launch in flight: see [`TaskState`], which its points share.
@@ -59,6 +60,8 @@ pub(crate) struct TaskState {
     failed: AtomicBool,
     /// The recording of a trace that the launch is part of, and its number there.
     recorded: Option<(Arc<Recording>, u32)>,
+    /// What strict traces want to hear of the launch.
+    strict: StrictLaunch,
     /// There if the launch is recorded in a profile.
     pub(crate) labels: Option<LaunchLabels>,
 }
@@ -70,7 +73,7 @@ impl TaskOperation {
         (submission, results): (&Submission, &Arc<Results>),
         recorded: Option<(Arc<Recording>, u32)>,
     ) -> Self {
-        let TaskLaunch { site, arguments, sources } = launch;
+        let TaskLaunch { site, arguments, sources, strict } = launch;
         let points = site.domain.volume() as usize;
         let results = Arc::clone(results);
         let labels = context.core.launch_labels(site.name(), site.shown_domain().as_ref());
@@ -86,6 +89,7 @@ impl TaskOperation {
             unmapped: AtomicUsize::new(points),
             failed: AtomicBool::new(false),
             recorded,
+            strict,
             labels,
         }))
     }
@@ -173,7 +177,7 @@ impl TaskState {
     fn map_slice_later(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect, target: Target) {
         let (state, operation) = (Arc::clone(self), Arc::clone(operation));
         let spawn = Spawn { class: Class::Runtime, target, tag: MAPPING, ..Spawn::ANYWHERE };
-        self.context.core.realm().spawn(spawn, move || {
+        self.context.core.spawn_own("mapping a slice of a launch", spawn, move || {
             state.map_slice(&operation, domain.points().collect(), Chance::Another);
         });
     }
@@ -428,6 +432,7 @@ impl TaskState {
                 LeafTask::issue(task, place, &data[0])
             }
             (Body::Context(_), issuing) => {
+                self.strict.launches_tasks(self.name());
                 if let Issuing::Recorded(recorder) = issuing {
                     // Before it begins: one that is mapped virtually may be over, and the recording with it, by the time that it is issued.
                     recorder.recording.fail(Problem::LaunchesTasks);
