@@ -62,15 +62,7 @@ impl LeafTask {
     }
 
     fn call(&self, processor: ProcessorId) -> Result<Value> {
-        let PointTask { state, mapped, empties, .. } = &self.0;
-        for (place, position) in empties {
-            let profiler = state.context.core.profiler().map(|profiler| (profiler, profiler.now_ns()));
-            // SAFETY: the task comes after all who used the buffer before, and others who share it come after the task.
-            unsafe { mapped.empty(*place, *position) }.map_err(|error| state.blame(error, mapped.point))?;
-            if let Some((profiler, start)) = profiler {
-                profiler.span(Tag::of(common::FILL), profiler.current(), start);
-            }
-        }
+        let PointTask { state, mapped, .. } = &self.0;
         let Body::Leaf(body) = self.0.body() else {
             return Err(Error::launch(state.name(), "its variant is no leaf"));
         };
@@ -83,8 +75,24 @@ impl LeafTask {
             arguments: &state.arguments,
             taken: RefCell::default(),
         };
-        let outcome = fault::catch(|| body(&call)).map_err(|fault| state.blame_fault(&fault, mapped.point));
+        // An operator's identity is the program's code too.
+        let outcome = fault::catch(|| self.empty_buffers().and_then(|()| body(&call)));
+        let outcome = outcome.map_err(|fault| state.blame_fault(&fault, mapped.point));
         outcome.flatten().map_err(|error| state.blame(error, mapped.point))
+    }
+
+    /// Empties the buffers that are the task's to empty.
+    fn empty_buffers(&self) -> Result<()> {
+        let PointTask { state, mapped, empties, .. } = &self.0;
+        for (place, position) in empties {
+            let profiler = state.context.core.profiler().map(|profiler| (profiler, profiler.now_ns()));
+            // SAFETY: the task comes after all who used the buffer before, and others who share it come after the task.
+            unsafe { mapped.empty(*place, *position) }?;
+            if let Some((profiler, start)) = profiler {
+                profiler.span(Tag::of(common::FILL), profiler.current(), start);
+            }
+        }
+        Ok(())
     }
 
     fn end(self, value: Result<Value>) {
