@@ -112,6 +112,12 @@ impl Realm {
         self.core.workers()
     }
 
+    /// The processor whose worker had better run what is meant for another one and may run anywhere, as nodes of a [graph](crate::graph) may. With more
+    /// workers than the system has cores for, some stand for their neighbours: else every worker would wait in turn for one that has no core.
+    pub fn stand_in(&self, processor: ProcessorId) -> ProcessorId {
+        self.core.stand_in(processor)
+    }
+
     /// The processor whose worker this thread is, if it is one of this realm's.
     pub fn current_processor(&self) -> Option<ProcessorId> {
         self.core.local().map(|local| local.processor)

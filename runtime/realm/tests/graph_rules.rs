@@ -409,3 +409,35 @@ fn graphs_are_released_when_their_works_have_been_dropped() {
         assert_eq!(gone.load(Ordering::SeqCst), round);
     }
 }
+
+#[test]
+fn with_more_workers_than_cores_the_first_ones_stand_in_for_all() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let realm = Realm::builder().workers(3 * cores).build().unwrap();
+    let processors = realm.processors();
+    let worker = |processor| processors.iter().position(|&other| other == realm.stand_in(processor)).unwrap();
+    let stand_ins: Vec<usize> = processors.iter().map(|&processor| worker(processor)).collect();
+    assert!(stand_ins.is_sorted() && stand_ins.iter().all(|&worker| worker < cores), "{stand_ins:?}");
+    assert!((0..cores).all(|core| stand_ins.iter().filter(|&&worker| worker == core).count() == 3), "{stand_ins:?}");
+    let few = Realm::builder().workers(1).build().unwrap();
+    assert_eq!(few.stand_in(few.processors()[0]), few.processors()[0]);
+}
+
+#[test]
+fn all_nodes_run_wherever_they_are_at_home_with_many_workers_a_core() {
+    let workers = 4 * std::thread::available_parallelism().map_or(1, usize::from);
+    let realm = Realm::builder().workers(workers).build().unwrap();
+    // Chains that go from worker to worker, so that nearly all sleep nearly always; every third node is pinned.
+    let nodes = (0..10 * workers as u32).map(|number| NodeSpec {
+        stage: 0,
+        home: realm.processors()[(number as usize * 7) % workers],
+        pinned: number % 3 == 0,
+        takes: false,
+        after: (number >= 2).then_some(Edge { node: number.wrapping_sub(2), needs: true }).into_iter().collect(),
+        after_previous: Vec::new(),
+    });
+    let spec = GraphSpec { stages: 1, nodes: nodes.collect() };
+    drop(realm);
+    let (fates, ends, _) = run(&spec, workers, 300, (&[], &[Opening::Watched]));
+    assert_eq!((fates.len(), ends.len()), (300 * spec.nodes.len(), 300));
+}

@@ -84,7 +84,7 @@ impl Template {
         let nodes = tape.nodes.iter().zip(after_previous);
         let nodes = nodes.map(|(node, after_previous)| NodeSpec {
             stage: node.stage,
-            home: node.processor,
+            home: if node.pinned { node.processor } else { realm.stand_in(node.processor) },
             pinned: node.pinned,
             // Data moves also for a task that cannot run: what is there must not depend on its arguments.
             takes: matches!(node.body, NodeTape::Task(_)),

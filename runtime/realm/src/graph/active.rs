@@ -57,6 +57,28 @@ pub(crate) struct Claimed {
     manner: Manner,
 }
 
+/// Who looks at a lane.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// The worker whose lane it is.
+    Owner,
+    /// Another worker, who leaves pinned nodes alone.
+    Thief,
+    /// Another worker, who leaves all nodes alone.
+    Bystander,
+}
+
+impl Who {
+    /// Whether a node has to wait for its own worker.
+    fn leaves(self, node: &Node) -> bool {
+        match self {
+            Self::Owner => false,
+            Self::Thief => node.pinned,
+            Self::Bystander => true,
+        }
+    }
+}
+
 /// A place in a lane.
 struct Cursor {
     run: u64,
@@ -147,7 +169,7 @@ impl Active {
     /// Claims a node of a lane that is ready, if there is one near its cursor. A thief leaves pinned nodes alone, and sees to it that their
     /// worker is awake: maybe nobody thought so when they became ready.
     #[inline]
-    pub(crate) fn claim(&self, core: &Core, lane: usize, is_thief: bool) -> Option<Claimed> {
+    pub(crate) fn claim(&self, core: &Core, lane: usize, who: Who) -> Option<Claimed> {
         let mut cursor = self.cursor(lane)?;
         let mut ahead = 0;
         for _ in 0..STEPS {
@@ -155,16 +177,15 @@ impl Active {
             let node = &self.graph.nodes[place];
             let mut state = self.state(run, place);
             if let State::Ready { .. } = state
-                && is_thief
-                && node.pinned
+                && who.leaves(node)
             {
-                wake_home(core, node);
+                core.sleep.wake(node.lane as usize);
             } else if let State::Ready { poisoned } = state {
                 if self.slot(run).words[place].claim(run as u32, poisoned) {
                     // Whoever armed it for the next run did so on another core, and we are about to count down there.
                     prefetch_for_writing(&self.slot(run + 1).words[place]);
-                    self.step(lane, &mut cursor, ahead == 0, is_thief);
-                    if !is_thief {
+                    self.step(lane, &mut cursor, ahead == 0, who);
+                    if who == Who::Owner {
                         self.expect(&cursor);
                     }
                     return Some(Claimed { run, place, poisoned, manner: self.gate(run, node.stage).manner() });
@@ -177,7 +198,7 @@ impl Active {
                     break;
                 }
             }
-            self.step(lane, &mut cursor, ahead == 0, is_thief);
+            self.step(lane, &mut cursor, ahead == 0, who);
         }
         None
     }
@@ -192,18 +213,18 @@ impl Active {
     }
 
     /// Whether the first unclaimed node of a lane is ready, and the caller's to run: see [`claim`](Self::claim).
-    pub(crate) fn has_ready(&self, core: &Core, lane: usize, is_thief: bool) -> bool {
+    pub(crate) fn has_ready(&self, core: &Core, lane: usize, who: Who) -> bool {
         let Some(mut cursor) = self.cursor(lane) else { return false };
         loop {
             // Against the fence in `open`: either it sees where the cursor stands, or we see the open gate.
             fence(Ordering::SeqCst);
             match self.state(cursor.run, cursor.place()) {
-                State::Gone => self.step(lane, &mut cursor, true, is_thief),
+                State::Gone => self.step(lane, &mut cursor, true, who),
                 State::Early => return false,
                 State::Ready { .. } => {
                     let node = &self.graph.nodes[cursor.place()];
-                    if is_thief && node.pinned {
-                        wake_home(core, node);
+                    if who.leaves(node) {
+                        core.sleep.wake(node.lane as usize);
                         return false;
                     }
                     return true;
@@ -242,14 +263,14 @@ impl Active {
     /// A thief moves it only from where he found it: were he to set it back when its worker has gone to sleep, [`open`](Self::open) would
     /// not know what that waits for.
     #[inline]
-    fn step(&self, lane: usize, cursor: &mut Cursor, moves_lane: bool, is_thief: bool) {
+    fn step(&self, lane: usize, cursor: &mut Cursor, moves_lane: bool, who: Who) {
         let before = pack(cursor.run, cursor.index);
         cursor.index += 1;
         if cursor.index == cursor.range.len() as u32 {
             (cursor.run, cursor.index) = (cursor.run + 1, 0);
         }
         let (lane, after) = (&self.cursors[lane], pack(cursor.run, cursor.index));
-        if moves_lane && is_thief {
+        if moves_lane && who != Who::Owner {
             // Relaxed: a cursor is where to begin looking; what is found there, the words tell.
             let _ = lane.compare_exchange(before, after, Ordering::Relaxed, Ordering::Relaxed);
         } else if moves_lane {
@@ -289,7 +310,7 @@ impl Active {
         let mut readied = 0;
         self.end(core, worker, claimed.run, claimed.place, &mut readied);
         if readied > 1 {
-            core.sleep.announce();
+            core.announce_nodes();
         }
         self.count_ended(claimed.run, node);
     }

@@ -120,15 +120,34 @@ impl Core {
         self.fewer_cores.is_some_and(|cores| self.sleep.awake() > cores)
     }
 
-    /// Whether there are more workers than the system has cores for.
-    #[inline]
-    pub(crate) fn has_fewer_cores(&self) -> bool {
-        self.fewer_cores.is_some()
-    }
-
     /// Whether the system has a core for one more worker.
     pub(crate) fn has_idle_core(&self) -> bool {
         self.fewer_cores.is_none_or(|cores| self.sleep.awake() < cores)
+    }
+
+    /// See [`Realm::stand_in`](super::Realm::stand_in).
+    pub(super) fn stand_in(&self, processor: ProcessorId) -> ProcessorId {
+        let worker = self.workers.iter().position(|&other| other == processor);
+        match (worker, self.fewer_cores) {
+            // Those that stand in are the first: one for each core.
+            (Some(worker), Some(cores)) => self.workers[worker * cores / self.workers.len()],
+            _ => processor,
+        }
+    }
+
+    /// Whether a worker runs what is meant for others: see [`stand_in`](Self::stand_in).
+    #[inline]
+    pub(crate) fn stands_in(&self, worker: usize) -> bool {
+        self.fewer_cores.is_none_or(|cores| worker < cores)
+    }
+
+    /// Says that nodes of a graph are ready that another worker might run.
+    pub(crate) fn announce_nodes(&self) {
+        match self.fewer_cores {
+            None => self.sleep.announce(),
+            // The others would take a core from one that runs nodes.
+            Some(cores) => _ = (0..cores).any(|worker| self.sleep.is_asleep(worker) && self.sleep.wake(worker)),
+        }
     }
 
     /// So many workers' threads could not be started: they count as ended.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Found, Local, WorkerContext};
 use crate::event::Event;
-use crate::graph::active::{Active, Claimed};
+use crate::graph::active::{Active, Claimed, Who};
 
 /// So many nodes are run before the worker looks whether there are operations.
 const NODES_IN_A_ROW: usize = 64;
@@ -25,9 +25,9 @@ impl Local {
     /// What to do next while there are graphs. Nodes take turns with operations.
     pub(super) fn find_among_graphs(&self) -> Option<Found> {
         let operation = || self.find_queued();
-        let mine = || self.claim_node(|graph| graph.claim(self.core(), self.index, false));
+        let mine = || self.claim_node(|graph| graph.claim(self.core(), self.index, Who::Owner));
         let found = if self.served.replace(false) { operation().or_else(mine) } else { mine().or_else(operation) };
-        if found.is_some() || self.core().is_crowded() {
+        if found.is_some() || self.core().is_crowded() || !self.core().stands_in(self.index) {
             return found;
         }
         self.claim_node(|graph| self.steal_node(graph))
@@ -46,7 +46,7 @@ impl Local {
         (first..lanes)
             .chain(0..first)
             .filter(|&lane| lane != self.index)
-            .find_map(|lane| graph.claim(self.core(), lane, true))
+            .find_map(|lane| graph.claim(self.core(), lane, Who::Thief))
     }
 
     /// Runs a node, and those of this worker's that are ready after it or soon will be.
@@ -74,7 +74,7 @@ impl Local {
             }
             let is_thorough = round % THOROUGH_ROUNDS == 0;
             if (is_thorough || graph.is_first_ready(self.index))
-                && let Some(claimed) = graph.claim(core, self.index, false)
+                && let Some(claimed) = graph.claim(core, self.index, Who::Owner)
             {
                 if round > 0 {
                     self.has_stolen.set(false);
@@ -86,7 +86,7 @@ impl Local {
             }
             // What this worker waits for may be a node that its own worker does not come to.
             let hopeful_rounds = if self.has_stolen.get() { HOPELESS_ROUNDS } else { HOPEFUL_ROUNDS };
-            if core.has_fewer_cores() || round % hopeful_rounds == hopeful_rounds - 1 {
+            if round % hopeful_rounds == hopeful_rounds - 1 && core.stands_in(self.index) {
                 let stolen = self.steal_node(graph);
                 if stolen.is_some() {
                     self.has_stolen.set(true);
@@ -106,10 +106,12 @@ impl Local {
         }
         let mut known = self.known.borrow_mut();
         self.core().graphs.refresh(&mut known);
-        let for_others = self.core().has_idle_core();
+        let core = self.core();
+        let who = if core.stands_in(self.index) { Who::Thief } else { Who::Bystander };
+        let for_others = core.has_idle_core();
         let has_ready = |graph: &Active| {
-            graph.has_ready(self.core(), self.index, false)
-                || (for_others && (0..graph.lanes()).any(|lane| graph.has_ready(self.core(), lane, true)))
+            graph.has_ready(core, self.index, Who::Owner)
+                || (for_others && (0..graph.lanes()).any(|lane| graph.has_ready(core, lane, who)))
         };
         known.graphs.iter().any(|graph| has_ready(graph))
     }
