@@ -13,6 +13,7 @@
 //! * [`endpoint`]: a node's end of the network; [`segment`]: memory that transfers use;
 //! * [`transport`]: the seam; [`frame`]: what crosses it;
 //! * [`loopback`]: many nodes in one process, each step chosen by a seed.
+#![cfg_attr(feature = "tcp", doc = "* [`tcp`]: nodes in several processes.")]
 //!
 //! `README.md` in this folder tells the protocols and why they hold.
 //!
@@ -53,8 +54,10 @@ pub mod frame;
 pub mod loopback;
 pub mod message;
 pub mod segment;
+#[cfg(feature = "tcp")]
+pub mod tcp;
 pub mod transport;
-#[cfg(test)]
+#[cfg(any(feature = "tcp", test))]
 mod wire;
 
 pub use endpoint::{Activity, Endpoint, Get, Options, Put, Registration, RemoteSegment, RemoteSpan};

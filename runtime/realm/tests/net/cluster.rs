@@ -80,6 +80,10 @@ macro_rules! rules {
         mod on_loopback {
             $(#[test] fn $name() { super::rules::$name::<$crate::cluster::Loopback>(); })*
         }
+        #[cfg(feature = "tcp")]
+        mod on_tcp {
+            $(#[test] fn $name() { super::rules::$name::<$crate::tcp_cluster::Tcp>(); })*
+        }
     };
 }
 

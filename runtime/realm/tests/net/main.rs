@@ -9,4 +9,6 @@ mod cluster;
 mod failures;
 mod loopback;
 mod messages;
+#[cfg(feature = "tcp")]
+mod tcp_cluster;
 mod transfers;
