@@ -9,6 +9,8 @@ mod cluster;
 mod failures;
 mod loopback;
 mod messages;
+#[cfg(all(feature = "tcp", unix))]
+mod processes;
 #[cfg(feature = "tcp")]
 mod tcp_cluster;
 mod transfers;

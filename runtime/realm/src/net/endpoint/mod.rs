@@ -156,6 +156,12 @@ impl Endpoint {
         self.fail(None, reason.into());
     }
 
+    /// Waits, after [`shutdown`](Self::shutdown) has called or after [`abort`](Self::abort), until the others have heard of it, as far as they listen.
+    /// Without that, a process that exits may look as if it had died. Not for handlers and calls: there it does not wait.
+    pub fn join(&self) {
+        self.transport.join();
+    }
+
     fn send_counted(&self, to: NodeId, message: Message, flush: Flush) -> Result<(), SendError> {
         let peer = self.check(to, &message)?;
         match peer.take_room(self.options.window, cost(message.header.len(), message.payload.len())) {

@@ -66,8 +66,8 @@ impl Endpoint {
         Activity { endpoint: Arc::clone(self) }
     }
 
-    /// Leaves the job when all nodes want to, after all that is under way has been dealt with; calls when they have agreed. Drop the endpoint
-    /// afterwards, which waits until the others know too.
+    /// Leaves the job when all nodes want to, after all that is under way has been dealt with; calls when they have agreed. A process that is
+    /// about to exit then [waits](Self::join) until the others know too.
     pub fn shutdown(self: &Arc<Self>, call: impl FnOnce(Result<(), NetError>) + Send + 'static) {
         let endpoint = Arc::downgrade(self);
         self.quiescence(move |quiet| {

@@ -156,7 +156,10 @@ pub(super) fn share(rank: NodeId, connections: Connections) -> (Arc<Shared>, Hal
 
 struct Connection {
     node: NodeId,
-    reader: JoinHandle<()>,
+    /// What it will be read from, until somebody wants what comes.
+    half: Option<OwnedReadHalf>,
+    /// What reads, from then on.
+    reader: Option<JoinHandle<()>>,
     writer: JoinHandle<()>,
     has_ended: bool,
     /// Since when nothing has come.
@@ -165,8 +168,14 @@ struct Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.reader.abort();
+        self.stop_reading();
         self.writer.abort();
+    }
+}
+
+impl Connection {
+    fn stop_reading(&self) {
+        self.reader.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -177,26 +186,26 @@ async fn drive(
     sender: UnboundedSender<Event>,
     mut events: UnboundedReceiver<Event>,
 ) {
-    let receiver = match events.recv().await {
-        Some(Event::Start(receiver)) => receiver,
-        // Never started: the connections are closed with the runtime.
-        _ => return,
-    };
     let now = Instant::now();
-    let connect = |(node, half)| {
-        let (reader, writer) = start(&shared, node, half, &receiver, &sender);
-        Connection { node, reader, writer, has_ended: false, silent_since: now }
+    let connect = |(node, half)| Connection {
+        node,
+        writer: start_writer(&shared, node),
+        half: Some(half),
+        reader: None,
+        has_ended: false,
+        silent_since: now,
     };
     let mut driver = Driver {
         connections: halves.into_iter().map(connect).collect(),
         last_beat: now,
         closing_until: None,
         settings,
-        receiver,
+        receiver: None,
+        own: None,
         shared,
         sender,
     };
-    let own = tokio::spawn(receive_own(Arc::clone(&driver.shared), Arc::clone(&driver.receiver)));
+    // From the first moment, whoever joins and then takes its time is not to seem dead.
     let beats = tokio::spawn(beat(driver.settings.heartbeat, driver.sender.clone()));
     while let Some(event) = events.recv().await {
         driver.deal_with(event);
@@ -204,33 +213,35 @@ async fn drive(
             break;
         }
     }
-    own.abort();
     beats.abort();
+    driver.own.iter().for_each(JoinHandle::abort);
     driver.shared.links().for_each(Link::die);
 }
 
-fn start(
+fn start_reader(
     shared: &Arc<Shared>,
     node: NodeId,
     mut half: OwnedReadHalf,
     receiver: &Arc<dyn Receiver>,
     sender: &UnboundedSender<Event>,
-) -> (JoinHandle<()>, JoinHandle<()>) {
-    let (reading, told, receiver) = (Arc::clone(shared), sender.clone(), Arc::clone(receiver));
-    let reader = tokio::spawn(async move {
-        let ended = read(&reading, node, &mut half, &receiver).await;
-        let _ = told.send(Event::Ended(node, ended));
+) -> JoinHandle<()> {
+    let (shared, sender, receiver) = (Arc::clone(shared), sender.clone(), Arc::clone(receiver));
+    tokio::spawn(async move {
+        let ended = read(&shared, node, &mut half, &receiver).await;
+        let _ = sender.send(Event::Ended(node, ended));
         // The socket stays until the driver lets go: closing it with bytes unread would reset it under what we still have to say.
         pending::<()>().await;
         drop(half);
-    });
-    let writing = Arc::clone(shared);
-    let writer = tokio::spawn(async move {
-        if let Some(peer) = writing.peer(node) {
+    })
+}
+
+fn start_writer(shared: &Arc<Shared>, node: NodeId) -> JoinHandle<()> {
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        if let Some(peer) = shared.peer(node) {
             peer.link.write_when_told().await;
         }
-    });
-    (reader, writer)
+    })
 }
 
 /// Receives what this node sends to itself.
@@ -268,7 +279,9 @@ async fn beat(every: Duration, sender: UnboundedSender<Event>) {
 struct Driver {
     settings: Settings,
     shared: Arc<Shared>,
-    receiver: Arc<dyn Receiver>,
+    receiver: Option<Arc<dyn Receiver>>,
+    /// What receives what this node sends to itself.
+    own: Option<JoinHandle<()>>,
     sender: UnboundedSender<Event>,
     connections: Vec<Connection>,
     last_beat: Instant,
@@ -279,12 +292,24 @@ struct Driver {
 impl Driver {
     fn deal_with(&mut self, event: Event) {
         match event {
-            Event::Start(_) => {}
+            Event::Start(receiver) => self.start(receiver),
             Event::Beat => self.look_at_heartbeats(),
             Event::Ended(node, ended) => self.end(node, ended),
             Event::Close(close) => self.close(close),
             Event::Look => {}
         }
+    }
+
+    fn start(&mut self, receiver: Arc<dyn Receiver>) {
+        let now = Instant::now();
+        for connection in &mut self.connections {
+            let Some(half) = connection.half.take() else { continue };
+            let node = connection.node;
+            connection.reader = Some(start_reader(&self.shared, node, half, &receiver, &self.sender));
+            connection.silent_since = now;
+        }
+        self.own = Some(tokio::spawn(receive_own(Arc::clone(&self.shared), Arc::clone(&receiver))));
+        self.receiver = Some(receiver);
     }
 
     fn is_done(&self) -> bool {
@@ -307,9 +332,9 @@ impl Driver {
                     link.send(farewell(Header::Abort, &format!("it could not go on with {node}: {loss}")), Flush::Now);
                 }
                 link.die();
-                connection.reader.abort();
-                if self.closing_until.is_none() {
-                    self.receiver.lost(node, loss);
+                connection.stop_reading();
+                if let (None, Some(receiver)) = (self.closing_until, &self.receiver) {
+                    receiver.lost(node, loss);
                     self.shared.flush();
                 }
             }
@@ -326,6 +351,10 @@ impl Driver {
             Close::Abort(_) => self.settings.silence.min(Duration::from_secs(2)),
         };
         self.closing_until = Some(Instant::now() + patience);
+        for connection in self.connections.iter_mut().filter(|connection| connection.reader.is_none()) {
+            // Nobody ever wanted to hear it.
+            connection.has_ended = true;
+        }
         self.shared.is_closing.store(true, Ordering::Relaxed);
         for link in self.shared.links() {
             let frames = match &close {
@@ -354,7 +383,7 @@ impl Driver {
                 connection.silent_since = now;
             }
             let silence = now - connection.silent_since;
-            if silence >= self.settings.silence {
+            if connection.reader.is_some() && silence >= self.settings.silence {
                 lost.push((connection.node, silence));
             }
             if !peer.link.take_has_written() {

@@ -114,6 +114,12 @@ pub enum JoinError {
         /// The rank.
         node: NodeId,
     },
+    /// A node that ended before all had met.
+    #[error("{node} ended while the job was coming together: see what it says itself")]
+    Died {
+        /// Which.
+        node: NodeId,
+    },
     /// The other side refused, and said why.
     #[error("{peer} refused: {reason}")]
     Refused {

@@ -24,7 +24,7 @@ pub(super) const PROTOCOL: u16 = 1;
 const MAGIC: &[u8; 8] = b"maniple\n";
 
 /// The longest hello, and the longest words of a refusal.
-const LONGEST: usize = 1024;
+pub(super) const LONGEST: usize = 1024;
 
 /// Who begins the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,7 +33,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -114,6 +114,7 @@ pub struct Tcp {
     shared: Arc<Shared>,
     events: UnboundedSender<Event>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    thread_id: ThreadId,
 }
 
 impl Tcp {
@@ -136,7 +137,8 @@ impl Tcp {
             Err(JoinError::Io { what, error: io::Error::other("the network's thread has ended") })
         });
         let (shared, events) = joined?;
-        Ok(Arc::new(Self { rank: node, shared, events, thread: Mutex::new(Some(thread)) }))
+        let thread_id = thread.thread().id();
+        Ok(Arc::new(Self { rank: node, shared, events, thread: Mutex::new(Some(thread)), thread_id }))
     }
 }
 
@@ -166,10 +168,11 @@ impl Transport for Tcp {
     }
 
     fn join(&self) {
-        let thread = self.thread.lock().take();
-        if let Some(thread) = thread
-            && thread.thread().id() != thread::current().id()
-        {
+        if thread::current().id() == self.thread_id {
+            return;
+        }
+        // Under the lock, so that a second caller waits too.
+        if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
         }
     }

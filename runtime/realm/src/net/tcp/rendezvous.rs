@@ -2,11 +2,16 @@
 //!
 //! Node 0 listens where all can find it: at an address that everybody was given, or at one that it writes into a file that everybody reads. The others
 //! connect to it and tell where they listen themselves; when all have come, node 0 gives everybody the list, and each node connects to those of lower
-//! rank. So there is one connection for each pair of nodes. Once a node has them all it stops listening: a job that runs has no open port.
+//! rank. So there is one connection for each pair of nodes. Once a node has them all it stops listening, and tells node 0; when all have, node 0 lets
+//! them begin. A node that dies meanwhile closes its connection to node 0, which tells all others why nothing will come of it.
 
+use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -16,8 +21,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::error::JoinError;
-use super::handshake::{Hello, Role, greet, read_text};
+use super::error::{JoinError, cut};
+use super::handshake::{Hello, LONGEST, Role, greet, read_text};
 use super::{Meeting, Settings};
 use crate::machine::NodeId;
 
@@ -32,36 +37,43 @@ pub(super) type Connections = Vec<Option<TcpStream>>;
 
 /// Finds all nodes.
 pub(super) async fn meet(settings: &Settings) -> Result<Connections, JoinError> {
-    let nodes = settings.nodes;
-    let deadline = Instant::now() + settings.join_timeout;
-    let mut found: Connections = (0..nodes).map(|_| None).collect();
-    if nodes == 1 {
+    let mut found: Connections = (0..settings.nodes).map(|_| None).collect();
+    if settings.nodes == 1 {
         return Ok(found);
     }
     let port = Port::open(settings).await?;
+    let deadline = Instant::now() + settings.join_timeout;
     let mut gathering = Gathering { settings, deadline, refused: String::new() };
-    if settings.rank.0 == 0 {
-        if let Meeting::File(file) = &settings.meeting {
-            write_address(file, port.address)?;
-        }
-        let mut addresses = gathering.accept(port, 1, &mut found).await?;
-        addresses[0] = String::new();
-        for stream in found.iter_mut().flatten() {
-            tell_addresses(stream, &addresses).await?;
-        }
-    } else {
-        let mut first = gathering.reach_first(&port).await?;
-        let addresses = gathering.hear_addresses(&mut first).await?;
-        found[0] = Some(first);
-        let rank = usize::from(settings.rank.0);
-        for (node, address) in addresses.iter().enumerate().take(rank).skip(1) {
-            let hello = hello(settings, &port);
-            let connected = timeout_at(deadline, connect(settings, address, NodeId(node as u16), &hello)).await;
-            found[node] = Some(connected.map_err(|_| gathering.timed_out(format!("node {node}")))??);
-        }
-        gathering.accept(port, rank + 1, &mut found).await?;
+    if settings.rank.0 > 0 {
+        gathering.meet_others(port, &mut found).await?;
+        return Ok(found);
     }
-    Ok(found)
+    let outcome = gathering.gather(port, &mut found).await;
+    // All that are there are told that they can begin, or why not.
+    let words = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    for stream in found.iter_mut().flatten() {
+        let told = stream.write_all(&text(cut(&words, LONGEST))).await;
+        told.or_else(|error| if outcome.is_ok() { Err(error) } else { Ok(()) })
+            .map_err(JoinError::io("telling a node that the job begins"))?;
+    }
+    outcome.map(|()| found)
+}
+
+/// A text with its length, as `read_text` reads it.
+fn text(words: &str) -> Vec<u8> {
+    let mut bytes = (words.len() as u16).to_le_bytes().to_vec();
+    bytes.extend_from_slice(words.as_bytes());
+    bytes
+}
+
+/// Which of two comes first.
+async fn either<T>(first: impl Future<Output = T>, second: impl Future<Output = T>) -> T {
+    let (mut first, mut second) = (pin!(first), pin!(second));
+    poll_fn(|context| match first.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(value),
+        Poll::Pending => second.as_mut().poll(context),
+    })
+    .await
 }
 
 /// Where a node listens.
@@ -130,15 +142,6 @@ async fn connect(settings: &Settings, address: &str, node: NodeId, hello: &Hello
     Ok(stream)
 }
 
-async fn tell_addresses(stream: &mut TcpStream, addresses: &[String]) -> Result<(), JoinError> {
-    let mut text = Vec::new();
-    for address in addresses {
-        text.extend_from_slice(&(address.len() as u16).to_le_bytes());
-        text.extend_from_slice(address.as_bytes());
-    }
-    stream.write_all(&text).await.map_err(JoinError::io("telling a node where the others are"))
-}
-
 struct Gathering<'a> {
     settings: &'a Settings,
     deadline: Instant,
@@ -186,26 +189,90 @@ impl Gathering<'_> {
         }
     }
 
-    /// The list from node 0, which comes when all are there.
-    async fn hear_addresses(&mut self, first: &mut TcpStream) -> Result<Vec<String>, JoinError> {
-        let nodes = self.settings.nodes;
-        let listening = async {
-            let mut addresses = Vec::new();
-            for _ in 0..nodes {
-                let text = read_text(first, "node 0").await?;
-                addresses.push(String::from_utf8_lossy(&text).into_owned());
-            }
-            Ok(addresses)
-        };
-        // Node 0 has the same deadline, about; it says more about who is missing.
-        match timeout_at(self.deadline, listening).await {
-            Ok(Err(JoinError::NotANode { .. })) => Err(JoinError::Refused {
-                peer: "node 0".to_owned(),
-                reason: "it ended before all nodes had come; see what it says itself".to_owned(),
-            }),
-            Ok(heard) => heard,
+    /// What node 0 says next: nothing if all is well, else why not.
+    async fn hear(&mut self, first: &mut TcpStream) -> Result<String, JoinError> {
+        let peer = "node 0";
+        match timeout_at(self.deadline, read_text(first, peer)).await {
+            Ok(Ok(words)) => Ok(String::from_utf8_lossy(&words).into_owned()),
+            Ok(Err(_)) => Err(ended_early()),
             Err(_) => Err(self.timed_out("the others (node 0 is there)")),
         }
+    }
+
+    /// Node 0: waits for all, tells them where they are, waits until they have met.
+    async fn gather(&mut self, port: Port, found: &mut Connections) -> Result<(), JoinError> {
+        if let Meeting::File(file) = &self.settings.meeting {
+            write_address(file, port.address)?;
+        }
+        let addresses = self.accept(port, 1, found).await?;
+        // An empty text first: all is well so far.
+        let list: Vec<u8> = std::iter::once("").chain(addresses.iter().map(String::as_str)).flat_map(text).collect();
+        for stream in found.iter_mut().flatten() {
+            stream.write_all(&list).await.map_err(JoinError::io("telling a node where the others are"))?;
+        }
+        let mut waiting: Vec<usize> = (1..found.len()).collect();
+        while !waiting.is_empty() {
+            let said = poll_fn(|context| {
+                let says = |&node: &usize| found[node].as_ref().is_none_or(|it| it.poll_read_ready(context).is_ready());
+                waiting.iter().position(says).map_or(Poll::Pending, Poll::Ready)
+            });
+            let place = timeout_at(self.deadline, said).await;
+            let place = place.map_err(|_| self.timed_out(format!("{} nodes to meet each other", waiting.len())))?;
+            let node = NodeId(waiting[place] as u16);
+            match found[waiting[place]].as_ref().map(|stream| stream.try_read(&mut [0])) {
+                Some(Ok(1)) => drop(waiting.swap_remove(place)),
+                Some(Err(error)) if error.kind() == ErrorKind::WouldBlock => {}
+                _ => return Err(JoinError::Died { node }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Any other node: finds node 0, hears of the others, meets them, and waits for the word to begin.
+    async fn meet_others(&mut self, port: Port, found: &mut Connections) -> Result<(), JoinError> {
+        let refused = |reason| Err(JoinError::Refused { peer: "node 0".to_owned(), reason });
+        let mut first = self.reach_first(&port).await?;
+        let words = self.hear(&mut first).await?;
+        if !words.is_empty() {
+            return refused(words);
+        }
+        let mut addresses = Vec::new();
+        for _ in 0..self.settings.nodes {
+            addresses.push(self.hear(&mut first).await?);
+        }
+        // Node 0 says nothing before we have met all: what comes earlier is why the job does not begin.
+        let mut byte = [0];
+        let watching = async {
+            let _ = first.peek(&mut byte).await;
+            Ok(false)
+        };
+        let has_met = either(async { self.connect_and_accept(port, &addresses, found).await.map(|()| true) }, watching);
+        if has_met.await? {
+            first.write_all(&[1]).await.map_err(|_| ended_early())?;
+        }
+        let words = self.hear(&mut first).await?;
+        if !words.is_empty() {
+            return refused(words);
+        }
+        found[0] = Some(first);
+        Ok(())
+    }
+
+    async fn connect_and_accept(
+        &mut self,
+        port: Port,
+        addresses: &[String],
+        found: &mut Connections,
+    ) -> Result<(), JoinError> {
+        let rank = usize::from(self.settings.rank.0);
+        let ours = hello(self.settings, &port);
+        for node in 1..rank {
+            let name = NodeId(node as u16);
+            let connecting = connect(self.settings, &addresses[node], name, &ours);
+            let connected = timeout_at(self.deadline, connecting).await;
+            found[node] = Some(connected.map_err(|_| self.timed_out(name.to_string()))??);
+        }
+        self.accept(port, rank + 1, found).await.map(drop)
     }
 
     /// Waits for all nodes from `first` on; gives where they listen.
@@ -238,6 +305,11 @@ impl Gathering<'_> {
         }
         Ok(addresses)
     }
+}
+
+fn ended_early() -> JoinError {
+    let reason = "it ended before the job had come together; see what it says itself".to_owned();
+    JoinError::Refused { peer: "node 0".to_owned(), reason }
 }
 
 /// Names those who have not come.

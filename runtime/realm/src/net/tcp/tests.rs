@@ -12,7 +12,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tokio::io::AsyncWriteExt;
 
-use super::handshake::{Hello, PROTOCOL, Role, greet};
+use super::handshake::{Hello, PROTOCOL, Role, greet, read_text};
 use super::{BuildId, JoinError, Meeting, Secret, Settings, Tcp};
 use crate::machine::NodeId;
 use crate::net::error::Loss;
@@ -141,18 +141,23 @@ fn a_node_that_does_not_know_the_secret_does_not_join_and_does_not_disturb() {
 
 #[test]
 fn who_waits_in_vain_is_told_for_whom_and_who_was_refused() {
-    let (file, secret) = (meeting_file(), Secret::random().unwrap());
-    let first = Settings { join_timeout: Duration::from_millis(300), ..settings(0, 3, &file, &secret) };
-    let error = thread::scope(|scope| {
-        let first = scope.spawn(|| listening(first).map(drop).unwrap_err());
-        let mut stranger = TcpStream::connect(address_in(&file)).unwrap();
-        stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        first.join().unwrap()
-    });
-    let text = error.to_string();
-    assert!(text.contains("2 of 3 nodes") && text.contains("node 1"), "{text}");
+    let secret = Secret::random().unwrap();
+    // Time enough for a stranger, however slow the machine is: again with more, if he came too late.
+    let attempt = |patience: Duration| {
+        let file = meeting_file();
+        let first = Settings { join_timeout: patience, ..settings(0, 3, &file, &secret) };
+        let (error, came) = thread::scope(|scope| {
+            let first = scope.spawn(|| listening(first).map(drop).unwrap_err());
+            let stranger = TcpStream::connect(address_in(&file));
+            let came = stranger.and_then(|mut stranger| stranger.write_all(b"GET / HTTP/1.1\r\n\r\n"));
+            (first.join().unwrap().to_string(), came.is_ok())
+        });
+        std::fs::remove_file(file).unwrap();
+        assert!(error.contains("2 of 3 nodes") && error.contains("node 1"), "{error}");
+        (came && error.contains("refused")).then_some(error)
+    };
+    let text = (0..).find_map(|try_again| attempt(Duration::from_millis(50 << try_again))).unwrap();
     assert!(text.contains("no Maniple node") && text.contains("GET"), "{text}");
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -256,20 +261,46 @@ fn random_and_mutated_bytes_at_the_port_let_nobody_in() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// Node 1 of a job of these nodes, as far as it is greeted and told where the others are.
+async fn greeted(address: SocketAddr, nodes: u32, secret: &Secret) -> tokio::net::TcpStream {
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let ours = Hello { nodes, rank: NodeId(1), address: "127.0.0.1:1".to_owned(), build: BuildId::new("one") };
+    greet(&mut stream, "node 0", Role::Connects, secret, &ours, |_| Ok(())).await.unwrap();
+    for _ in 0..=nodes {
+        read_text(&mut stream, "node 0").await.unwrap();
+    }
+    stream
+}
+
 /// A node of the job whose process is damaged: it knows the secret, and then sends these bytes.
 fn damaged(address: SocketAddr, secret: &Secret, bytes: &[u8]) {
     runtime().block_on(async {
-        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-        let ours = Hello { nodes: 2, rank: NodeId(1), address: "127.0.0.1:1".to_owned(), build: BuildId::new("one") };
-        greet(&mut stream, "node 0", Role::Connects, secret, &ours, |_| Ok(())).await.unwrap();
-        let mut addresses = [0; 4];
-        tokio::io::AsyncReadExt::read_exact(&mut stream, &mut addresses[..2]).await.unwrap();
+        let mut stream = greeted(address, 2, secret).await;
+        stream.write_all(&[1]).await.unwrap();
+        read_text(&mut stream, "node 0").await.unwrap();
         // The other side may have given up in the middle.
         let _ = stream.write_all(bytes).await;
         let _ = stream.shutdown().await;
         let mut rest = Vec::new();
         let _ = tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest).await;
     });
+}
+
+#[test]
+fn a_node_that_ends_while_the_job_comes_together_ends_it_for_all() {
+    let (file, secret) = (meeting_file(), Secret::random().unwrap());
+    thread::scope(|scope| {
+        let others = [0, 2].map(|rank| {
+            let settings = settings(rank, 3, &file, &secret);
+            scope.spawn(move || listening(settings).map(drop).unwrap_err())
+        });
+        let address = address_in(&file);
+        runtime().block_on(async { drop(greeted(address, 3, &secret).await) });
+        let [first, second] = others.map(|other| other.join().unwrap());
+        assert!(matches!(first, JoinError::Died { node: NodeId(1) }), "{first}");
+        assert!(second.to_string().contains("node 0 refused: node 1 ended while"), "{second}");
+    });
+    std::fs::remove_file(file).unwrap();
 }
 
 fn frames(random: &mut fastrand::Rng) -> Vec<u8> {
@@ -363,10 +394,8 @@ fn a_node_that_says_nothing_is_lost_after_a_while() {
         let secret = &secret;
         scope.spawn(move || {
             runtime().block_on(async {
-                let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-                let build = BuildId::new("one");
-                let ours = Hello { nodes: 2, rank: NodeId(1), address: "127.0.0.1:1".to_owned(), build };
-                greet(&mut stream, "node 0", Role::Connects, secret, &ours, |_| Ok(())).await.unwrap();
+                let mut stream = greeted(address, 2, secret).await;
+                stream.write_all(&[1]).await.unwrap();
                 END.wait();
             });
         });
