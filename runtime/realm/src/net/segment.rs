@@ -4,7 +4,7 @@
 //! time, under a lock of the segment, so transfers never race with each other. They must not race with anybody else either:
 //!
 //! * [`Segment::from_vec`] owns its bytes, and hands them out again only when no transfer can reach them any more. It is safe.
-//! * [`Segment::of_memory`] names memory that others use, such as an instance's. Making one is `unsafe`, because whoever does promises that all
+//! * [`Segment::of_instance`] and [`Segment::of_memory`] name memory that others use. Making one is `unsafe`, because whoever does promises that all
 //!   nodes' transfers and all other uses are ordered, by events and messages, as they are between tasks.
 
 use std::any::Any;
@@ -14,6 +14,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+
+use crate::instance::Instance;
 
 /// Memory that transfers may use; a handle, cheap to clone. The memory lives as long as any handle or transfer.
 #[derive(Clone)]
@@ -73,6 +75,19 @@ impl Segment {
     #[must_use]
     pub unsafe fn of_memory(base: NonNull<u8>, length: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
         Self { memory: Arc::new(Memory { base, length, turn: Mutex::new(()), owner }) }
+    }
+
+    /// A segment of all bytes of an instance, as its layout counts them; `None` if it has none, not yet or not any more.
+    ///
+    /// # Safety
+    ///
+    /// As for [`of_memory`](Self::of_memory); and the instance is not released while the segment, or a part of it, lives.
+    #[must_use]
+    pub unsafe fn of_instance(instance: Arc<Instance>) -> Option<Self> {
+        let (base, length) = (instance.base()?, instance.layout().bytes());
+        // SAFETY: an instance's bytes are initialised, and stay until it is released or its last handle is dropped, of which we keep one. The rest
+        // is the caller's promise.
+        Some(unsafe { Self::of_memory(base, length, Box::new(instance)) })
     }
 
     /// How many bytes.

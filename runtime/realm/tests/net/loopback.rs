@@ -1,10 +1,12 @@
 //! What holds of loopback alone: steps, seeds, faults, size.
 
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::loopback::Network;
 use maniple_realm::net::{HandlerId, Handlers, Loss, Message, Options};
+use parking_lot::Mutex;
 use proptest::prelude::*;
 
 use crate::cluster::{Cluster, Counter, List, Loopback};
@@ -184,6 +186,33 @@ fn a_pump_steps_by_itself() {
     assert!(receiver.try_recv().is_err());
     assert!(network.step());
     assert_eq!(receiver.recv().unwrap(), NodeId(1));
+}
+
+#[test]
+fn a_message_that_is_being_handled_keeps_all_from_quiescence() {
+    let network = Network::new(1);
+    let (entered, has_entered) = channel();
+    let (go_on, may_go_on) = channel();
+    let may_go_on = Mutex::new(may_go_on);
+    let cluster = Loopback::start(network.clone(), 1, &Options::default(), &|_| {
+        let entered = entered.clone();
+        // A handler that waits, as none should, so that another thread can look while it runs.
+        let may_go_on = std::mem::replace(&mut *may_go_on.lock(), channel().1);
+        let may_go_on = Mutex::new(may_go_on);
+        Handlers::new().on(HELLO, move |_| {
+            entered.send(()).unwrap();
+            may_go_on.lock().recv().unwrap();
+        })
+    });
+    let pump = network.pump();
+    cluster.endpoints()[0].send(NodeId(0), Message::new(HELLO)).unwrap();
+    has_entered.recv().unwrap();
+    let (found, is_found) = channel();
+    cluster.endpoints()[0].quiescence(move |result| found.send(result).unwrap());
+    assert!(is_found.try_recv().is_err());
+    go_on.send(()).unwrap();
+    is_found.recv().unwrap().unwrap();
+    drop(pump);
 }
 
 #[test]

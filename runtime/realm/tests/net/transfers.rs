@@ -1,7 +1,11 @@
 //! Puts and gets: bytes from memory to memory.
 
-use maniple_realm::machine::NodeId;
+use maniple_realm::instance::{Instance, InstanceKind};
+use maniple_realm::layout::{FieldId, FieldSpec, LayoutSpec};
+use maniple_realm::machine::{MemoryId, NodeId};
+use maniple_realm::memory::MemoryPool;
 use maniple_realm::net::{Get, HandlerId, Handlers, NetError, Options, Put, Registration, RemoteSegment, Segment};
+use maniple_space::Rect;
 
 use crate::cluster::{Cluster, Counter, List};
 use crate::rules;
@@ -94,6 +98,35 @@ rules! {
             assert_eq!((found[0], found[length + 1]), (0, 0));
             cluster.shutdown();
         }
+    }
+
+    /// As a copy between nodes will: the halo of one node's instance goes into a part of another's.
+    fn transfers_go_straight_from_and_into_instances(make: make) {
+        let done = List::default();
+        let field = FieldId(1);
+        let instance = || {
+            let pool = MemoryPool::new(MemoryId(0), 1 << 20);
+            let spec = LayoutSpec::new(Rect::from(0..1000).into(), vec![FieldSpec::of::<f64>(field)]);
+            Instance::create(&pool, spec.build().unwrap(), InstanceKind::Normal, |_, _| ()).unwrap().0
+        };
+        let (ours, theirs) = (instance(), instance());
+        // SAFETY: the instances are this test's, which uses them before and after the transfer only, and releases none.
+        let (from, into) = unsafe {
+            (0..1000_i64).for_each(|point| ours.write(field, point, point as f64));
+            (Segment::of_instance(ours.clone()).unwrap(), Segment::of_instance(theirs.clone()).unwrap())
+        };
+        let cluster = make(2, Options::default(), &|_| Handlers::new());
+        let registration = cluster.endpoints()[1].register(into);
+        let call = done.clone();
+        let put = Put::new(from.span(8 * 900..8 * 1000).unwrap(), registration.remote().span(0..8 * 100));
+        cluster.endpoints()[0].put(put.on_done(move |result| call.push(result))).unwrap();
+        cluster.until(|| done.len() == 1);
+        // SAFETY: as above.
+        let found: Vec<f64> = (0..101_i64).map(|point| unsafe { theirs.read(field, point) }).collect();
+        assert_eq!(found[..100], (900..1000).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(found[100], 0.0);
+        drop(registration);
+        cluster.shutdown();
     }
 
     fn a_node_transfers_within_itself(make: make) {

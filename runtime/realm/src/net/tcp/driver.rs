@@ -402,3 +402,62 @@ fn farewell(header: Header, words: &str) -> Frames {
     frames.push(Frame { body: Body::Bytes(Bytes::copy_from_slice(words.as_bytes())), ..Frame::new(header) });
     frames
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::net::tcp::{BuildId, Meeting, Secret};
+
+    /// A driver that has heard nothing of node 1 for a minute, and looked at heartbeats so long ago.
+    async fn driver_after(looked: Duration) -> Driver {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (shared, _halves) = share(NodeId(0), vec![None, Some(stream)]);
+        shared.peer(NodeId(1)).unwrap().has_spoken.store(false, Ordering::Relaxed);
+        let connection = Connection {
+            node: NodeId(1),
+            half: None,
+            reader: Some(tokio::spawn(pending())),
+            writer: start_writer(&shared, NodeId(1)),
+            has_ended: false,
+            silent_since: Instant::now() - Duration::from_secs(60),
+        };
+        let settings = Settings {
+            rank: NodeId(0),
+            nodes: 2,
+            meeting: Meeting::At(String::new()),
+            listen: Ipv4Addr::LOCALHOST.into(),
+            secret: Secret::random().unwrap(),
+            build: BuildId::new("one"),
+            join_timeout: Duration::ZERO,
+            heartbeat: Duration::from_secs(1),
+            silence: Duration::from_secs(10),
+        };
+        Driver {
+            settings,
+            shared,
+            receiver: None,
+            own: None,
+            sender: unbounded_channel().0,
+            connections: vec![connection],
+            last_beat: Instant::now() - looked,
+            closing_until: None,
+        }
+    }
+
+    #[test]
+    fn who_was_away_itself_gives_the_others_their_time_again() {
+        Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+            let mut away = driver_after(Duration::from_secs(60)).await;
+            away.look_at_heartbeats();
+            assert!(!away.connections[0].has_ended);
+            let mut present = driver_after(Duration::from_secs(1)).await;
+            present.look_at_heartbeats();
+            assert!(present.connections[0].has_ended);
+        });
+    }
+}

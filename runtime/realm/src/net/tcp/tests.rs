@@ -205,6 +205,23 @@ fn nobody_listens_once_all_are_there() {
     std::fs::remove_file(file).unwrap();
 }
 
+#[test]
+fn who_repeats_all_that_it_hears_is_refused() {
+    let secret = Secret::random().unwrap();
+    let ours = Hello { nodes: 2, rank: NodeId(0), address: "127.0.0.1:1".to_owned(), build: BuildId::new("one") };
+    let refused = runtime().block_on(async {
+        let (mut ear, mut mirror) = tokio::io::duplex(4096);
+        tokio::spawn(async move {
+            let mut bytes = [0; 4096];
+            while let Ok(length @ 1..) = tokio::io::AsyncReadExt::read(&mut mirror, &mut bytes).await {
+                let _ = mirror.write_all(&bytes[..length]).await;
+            }
+        });
+        greet(&mut ear, "a mirror", Role::Accepts, &secret, &ours, |_| Ok(())).await.unwrap_err()
+    });
+    assert!(matches!(refused, JoinError::WrongSecret { .. }), "{refused}");
+}
+
 /// What somebody may say who does not know the secret: nonsense, or a hello that is nearly right.
 fn opening(random: &mut fastrand::Rng) -> Vec<u8> {
     let mut bytes = b"maniple\n\x01\x00".to_vec();
@@ -262,9 +279,9 @@ fn random_and_mutated_bytes_at_the_port_let_nobody_in() {
 }
 
 /// Node 1 of a job of these nodes, as far as it is greeted and told where the others are.
-async fn greeted(address: SocketAddr, nodes: u32, secret: &Secret) -> tokio::net::TcpStream {
+async fn greeted(address: SocketAddr, nodes: u32, listens: &str, secret: &Secret) -> tokio::net::TcpStream {
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-    let ours = Hello { nodes, rank: NodeId(1), address: "127.0.0.1:1".to_owned(), build: BuildId::new("one") };
+    let ours = Hello { nodes, rank: NodeId(1), address: listens.to_owned(), build: BuildId::new("one") };
     greet(&mut stream, "node 0", Role::Connects, secret, &ours, |_| Ok(())).await.unwrap();
     for _ in 0..=nodes {
         read_text(&mut stream, "node 0").await.unwrap();
@@ -275,7 +292,7 @@ async fn greeted(address: SocketAddr, nodes: u32, secret: &Secret) -> tokio::net
 /// A node of the job whose process is damaged: it knows the secret, and then sends these bytes.
 fn damaged(address: SocketAddr, secret: &Secret, bytes: &[u8]) {
     runtime().block_on(async {
-        let mut stream = greeted(address, 2, secret).await;
+        let mut stream = greeted(address, 2, "127.0.0.1:1", secret).await;
         stream.write_all(&[1]).await.unwrap();
         read_text(&mut stream, "node 0").await.unwrap();
         // The other side may have given up in the middle.
@@ -295,7 +312,10 @@ fn a_node_that_ends_while_the_job_comes_together_ends_it_for_all() {
             scope.spawn(move || listening(settings).map(drop).unwrap_err())
         });
         let address = address_in(&file);
-        runtime().block_on(async { drop(greeted(address, 3, &secret).await) });
+        // Node 2 can connect to it, but is not greeted.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let listens = listener.local_addr().unwrap().to_string();
+        runtime().block_on(async { drop(greeted(address, 3, &listens, &secret).await) });
         let [first, second] = others.map(|other| other.join().unwrap());
         assert!(matches!(first, JoinError::Died { node: NodeId(1) }), "{first}");
         assert!(second.to_string().contains("node 0 refused: node 1 ended while"), "{second}");
@@ -394,7 +414,7 @@ fn a_node_that_says_nothing_is_lost_after_a_while() {
         let secret = &secret;
         scope.spawn(move || {
             runtime().block_on(async {
-                let mut stream = greeted(address, 2, secret).await;
+                let mut stream = greeted(address, 2, "127.0.0.1:1", secret).await;
                 stream.write_all(&[1]).await.unwrap();
                 END.wait();
             });
