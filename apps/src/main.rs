@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Tasks are made by one thread and dropped by another, which the allocators of most systems answer with locks.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     maniple_apps::cli::main()
 }

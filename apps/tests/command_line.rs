@@ -603,8 +603,10 @@ mod taskbench {
     }
 
     #[test]
-    fn flags_that_are_not_known_are_ignored() {
-        assert_eq!(value(&prints("run taskbench -ll:cpu 4 -steps 2 stray"), "Total Tasks"), "8");
+    fn flags_that_are_not_known_are_ignored_with_a_warning() {
+        let run = maniple("run taskbench -ll:cpu 4 -steps 2 stray");
+        assert_eq!((run.code, value(&run.stdout, "Total Tasks")), (Some(0), "8"));
+        assert_eq!(run.stderr, "warning: Task Bench has no `-ll:cpu 4 stray`: ignored; --help lists its flags\n");
     }
 
     #[test]

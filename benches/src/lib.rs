@@ -32,6 +32,10 @@ pub mod toolbox;
 
 use std::time::Instant;
 
+/// As the `maniple` program has it, and as the book recommends it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Seconds that a function takes.
 pub fn seconds(run: impl FnOnce()) -> f64 {
     let start = Instant::now();

@@ -118,7 +118,7 @@ pub fn apart(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Reads Task Bench's flags. What it does not know it ignores.
+/// Reads Task Bench's flags. What it does not know it ignores, but says so.
 ///
 /// # Errors
 /// [`Error::Usage`] if a flag lacks its value or has one that makes no sense, also together with others.
@@ -144,7 +144,7 @@ pub fn parse(flags: &[String]) -> Result<Configuration> {
                     configuration.set(flag, value).and_then(|known| if known { Ok(()) } else { next.set(flag, value) });
                 read.map_err(|reason| Error::Usage(format!("invalid value '{value}' for '{flag}': {reason}")))?;
             }
-            _ => {}
+            other => configuration.ignored.push(other.to_owned()),
         }
     }
     configuration.graphs.push(next.finish()?);
@@ -286,7 +286,14 @@ mod tests {
             scratch_bytes: 64,
             ..Graph::new(0)
         };
-        let expected = Configuration { graphs: vec![graph], verbosity: 3, nodes: Some(2), fields: 5, validates: false };
+        let expected = Configuration {
+            graphs: vec![graph],
+            verbosity: 3,
+            nodes: Some(2),
+            fields: 5,
+            validates: false,
+            ignored: Vec::new(),
+        };
         assert_eq!(configuration, expected);
     }
 
@@ -318,9 +325,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_ignored() {
+    fn what_is_not_known_is_ignored_and_listed() {
         let configuration = parsed("-ll:cpu 2 -steps 5 stray -wide 7").expect("nothing is wrong");
         assert_eq!(configuration.graphs, [Graph { steps: 5, ..Graph::new(0) }]);
+        assert_eq!(configuration.ignored, ["-ll:cpu", "2", "stray", "-wide", "7"]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod report;
 pub mod scratch;
 pub mod tasks;
 
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -36,7 +37,7 @@ given another's data, ends the program with an error.
 
 All rows are run twice; the second time is measured. `maniple run metg` finds the smallest tasks that are still worth their cost.
 
-The flags are those of Task Bench and have one dash. They may be mixed with the options, and what they do not know they ignore.";
+The flags are those of Task Bench and have one dash. They may be mixed with the options, and what they do not know they ignore, with a warning.";
 
 /// What `maniple run taskbench` gives as examples.
 pub const EXAMPLES: &str = "\
@@ -89,12 +90,15 @@ pub struct Configuration {
     pub fields: usize,
     /// Whether it is checked that every task has run.
     pub validates: bool,
+    /// Words that are no flags of Task Bench.
+    pub ignored: Vec<String>,
 }
 
 impl Default for Configuration {
     /// Task Bench's default graph.
     fn default() -> Self {
-        Self { graphs: vec![Graph::new(0)], verbosity: 0, nodes: None, fields: FIELDS, validates: true }
+        let (graphs, ignored) = (vec![Graph::new(0)], Vec::new());
+        Self { graphs, verbosity: 0, nodes: None, fields: FIELDS, validates: true, ignored }
     }
 }
 
@@ -104,6 +108,10 @@ impl Default for Configuration {
 /// [`AppError::Usage`] if the flags make no sense; else as [`run_on`].
 pub fn run(options: &Options) -> AppResult<Report> {
     let configuration = flags::parse(&options.flags)?;
+    if !configuration.ignored.is_empty() {
+        let ignored = configuration.ignored.join(" ");
+        let _ = writeln!(io::stderr(), "warning: Task Bench has no `{ignored}`: ignored; --help lists its flags");
+    }
     options.runtime.run(|runtime| run_on(runtime, configuration))
 }
 

@@ -1,47 +1,83 @@
 //! Running a future on a thread of the caller's own.
 
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
+use maniple_realm::Fault;
 use maniple_realm::profile::{Kind, Tag};
 
+use crate::error::{Error, Result};
 use crate::runtime::RuntimeCore;
 
-struct Unpark(Thread);
+/// A thread that polls, and whether it was woken since it last did.
+struct Poller {
+    thread: Thread,
+    is_woken: AtomicBool,
+}
+
+/// Wakes a poller. When nobody has one any more the poller is told too: it would sleep for ever.
+struct Unpark(Arc<Poller>);
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
+        self.0.is_woken.store(true, Ordering::Release);
+        self.0.thread.unpark();
     }
 }
 
-/// Polls a top-level task to its end; the thread sleeps while it is pending. To the profiler it is an operation of this name.
-pub(crate) fn block_on<T>(core: &RuntimeCore, name: &str, future: impl Future<Output = T>) -> T {
+impl Drop for Unpark {
+    fn drop(&mut self) {
+        self.0.thread.unpark();
+    }
+}
+
+/// Polls a top-level task to its end, until nobody can wake it any more, or until the machine breaks down; the thread sleeps while it is pending. To the profiler it is an operation
+/// of this name.
+pub(crate) fn block_on<T>(core: &RuntimeCore, name: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
     let profiler = core.profiler();
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut context = Context::from_waker(&waker);
+    let poller = Arc::new(Poller { thread: std::thread::current(), is_woken: AtomicBool::new(false) });
     let mut future = pin!(future);
+    let broken = |fault: &Fault| Error::of_fault(fault, name, None);
+    let breakdown = Waker::from(Arc::new(Unpark(Arc::clone(&poller))));
+    let _watch = core.realm().watch_for_breakdown(&breakdown).map_err(|fault| broken(&fault))?;
     let recorded = profiler
         .map(|profiler| (profiler, profiler.new_operations(1), Tag::of(profiler.label(Kind::Task, name, None))));
+    let mut handed_out = Weak::new();
     loop {
+        poller.is_woken.store(false, Ordering::Relaxed);
+        let unpark = handed_out.upgrade().unwrap_or_else(|| Arc::new(Unpark(Arc::clone(&poller))));
+        handed_out = Arc::downgrade(&unpark);
+        let waker = Waker::from(unpark);
         let activity = recorded.map(|(profiler, operation, tag)| profiler.activity(operation, tag));
-        let poll = future.as_mut().poll(&mut context);
+        let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
         if let Some(activity) = &activity {
             activity.end();
         }
         match poll {
             Poll::Ready(value) => return value,
-            // An unpark between poll and park makes the park return at once.
-            Poll::Pending => core.while_top_level_waits(|| match profiler {
-                None => std::thread::park(),
-                Some(profiler) => profiler.while_waiting(std::thread::park),
-            }),
+            // What it waits for may never come.
+            Poll::Pending if let Some(fault) = core.realm().breakdown() => return Err(broken(fault)),
+            Poll::Pending => drop(waker),
         }
+        if handed_out.strong_count() == 0 {
+            // Wakers wake first, and then go.
+            fence(Ordering::Acquire);
+            if !poller.is_woken.load(Ordering::Relaxed) {
+                return Err(Error::Stranded { task: name.to_owned(), point: None });
+            }
+            continue;
+        }
+        // An unpark between poll and park makes the park return at once.
+        core.while_top_level_waits(|| match profiler {
+            None => std::thread::park(),
+            Some(profiler) => profiler.while_waiting(std::thread::park),
+        });
     }
 }

@@ -23,6 +23,7 @@ use crate::future::{Origin, Results};
 use crate::inline::InlineUses;
 use crate::launch::Sites;
 use crate::lazily::Lazily;
+use crate::let_go::let_go;
 use crate::logical::LogicalTree;
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
@@ -492,7 +493,7 @@ impl ContextState {
 
     /// Counts one more operation, and locks the stream for it.
     fn enter(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
-        self.throttle();
+        self.throttle()?;
         self.enter_at_once()
     }
 
@@ -531,7 +532,10 @@ impl ContextState {
         self.leave_session("the end of the task");
         self.in_flight.close();
         match result {
-            Ok(_) if self.mappings_in_use() > 0 => Err(Error::StillMapped { task: self.name().to_owned() }),
+            Ok(value) if self.mappings_in_use() > 0 => {
+                let_go("a result", self.name(), value);
+                Err(Error::StillMapped { task: self.name().to_owned() })
+            }
             other => other,
         }
     }
@@ -547,6 +551,7 @@ impl ContextState {
             created.lock().values().for_each(|created| created.state.lock().root.tree().end_with_run());
         }
         ended.map_err(|fault| Error::of_fault(&fault, TOP_LEVEL, None))?;
+        self.core.check_whole()?;
         result
     }
 
@@ -666,7 +671,11 @@ impl ContextState {
     /// Helps with other work while too many operations are in flight. If this thread has nothing to help with and must not sleep, because
     /// another task waits below this one on its stack, the limit gives way; so it does while the task has data mapped, which it could not
     /// release while it waits.
-    pub(crate) fn throttle(self: &Arc<Self>) {
+    ///
+    /// # Errors
+    /// If the machine has broken down: nothing will end any more.
+    #[inline]
+    pub(crate) fn throttle(self: &Arc<Self>) -> Result<()> {
         let window = self.core.window.min(self.replay_window.load(Ordering::Relaxed));
         if self.in_flight.count() >= window && self.mappings_in_use() == 0 {
             let fewer = self.fewer_than(window - window / 2);
@@ -674,7 +683,9 @@ impl ContextState {
                 0 => self.core.while_top_level_waits(|| self.core.realm().wait_if_safe(fewer)),
                 _ => self.core.realm().wait_if_safe(fewer),
             };
+            self.core.check_whole()?;
         }
+        Ok(())
     }
 
     /// Triggers when everything that was launched has ended.
@@ -772,9 +783,8 @@ impl ContextState {
     /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
         // Operations know their context, and its stream knows them: let go of them, or neither would ever be freed.
-        if let Some(tracing) = self.tracing.get() {
-            *tracing.lock() = Tracing::default();
-        }
+        let tracing = self.tracing.get().map(|tracing| std::mem::take(&mut *tracing.lock()));
+        let refused = tracing.and_then(|tracing| tracing.strict.untold());
         if let Some(sites) = self.sites.get() {
             sites.clear();
         }
@@ -783,9 +793,13 @@ impl ContextState {
             drop(stream);
         }
         let launched = self.launched.get().map(|launched| std::mem::take(&mut launched.lock().results));
-        match (result, launched) {
-            (Ok(result), Some(launched)) => unseen_failure(launched).map_or(Ok(result), Err),
-            (result, _) => result,
+        let result = result?;
+        match launched.and_then(unseen_failure).or(refused) {
+            None => Ok(result),
+            Some(error) => {
+                let_go("a result", self.name(), result);
+                Err(error)
+            }
         }
     }
 

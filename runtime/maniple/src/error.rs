@@ -4,7 +4,10 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 
 use maniple_mapper::MappingFailure;
+use maniple_realm::Breakdown;
 use maniple_realm::fault::{Fault, Panic};
+use maniple_realm::operation::task::Stranded;
+use maniple_realm::transfer::TransferError;
 use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError};
 use maniple_space::AnyPoint;
 
@@ -33,6 +36,17 @@ pub enum Error {
         location: Option<String>,
         /// The stack, if `RUST_BACKTRACE` asked for it.
         backtrace: Option<Arc<str>>,
+    },
+    /// A task's body waits for something, but nobody has the waker with which it could be told: it would wait for ever, so it was ended.
+    #[error(
+        "`{task}`{} waits for something, but nobody is left who could wake it: whatever it awaits has to keep its waker until it is ready",
+        at(.point)
+    )]
+    Stranded {
+        /// The task.
+        task: String,
+        /// The point of an index launch.
+        point: Option<AnyPoint>,
     },
     /// A task's body returned an error.
     #[error("task `{task}`{} failed: {source}", at(.point))]
@@ -220,6 +234,16 @@ pub enum Error {
         /// Its type.
         ty: &'static str,
     },
+    /// A reduction operator panicked while the runtime put contributions together. They, and the values that they were for, are lost.
+    #[error("reduction operator {operator} panicked{}: {message}", located(.location))]
+    ReductionPanicked {
+        /// The operator.
+        operator: &'static str,
+        /// What it said.
+        message: String,
+        /// File, line and column.
+        location: Option<String>,
+    },
     /// A pointer of a gather or scatter leads to no row.
     #[error(
         "`{operation}`: field `{field}` of {pointers} points from {point} to {pointer}, which is no row of {region}; write pointers \
@@ -270,6 +294,23 @@ pub enum Error {
     /// The runtime cannot start.
     #[error("cannot start the runtime: {0}")]
     Start(Arc<dyn StdError + Send + Sync>),
+    /// Something panicked of which nobody would have heard: a part of the runtime, or code of the program that it calls where no task is running. What
+    /// should have come of it never will, so the run was ended; the runtime runs nothing more.
+    #[error(
+        "the runtime has broken down: {during} panicked{}: {message}; make a new runtime, and, unless the place is in code of your own, report \
+         this as a bug of the runtime",
+        located(.location)
+    )]
+    BrokenDown {
+        /// What was being done.
+        during: String,
+        /// What the panic said.
+        message: Arc<str>,
+        /// File, line and column.
+        location: Option<String>,
+        /// The stack, if `RUST_BACKTRACE` asked for it.
+        backtrace: Option<Arc<str>>,
+    },
     /// Something that the runtime thought impossible.
     #[error("internal error of the runtime (please report it): {0}")]
     Internal(Arc<dyn StdError + Send + Sync>),
@@ -364,10 +405,34 @@ impl Error {
         }
     }
 
+    /// Why values were not moved.
+    pub(crate) fn of_transfer(error: &TransferError) -> Self {
+        match error.clone() {
+            TransferError::OperatorPanicked { operator, message, location } => {
+                Self::ReductionPanicked { operator, message, location }
+            }
+            other => Self::internal(other),
+        }
+    }
+
     /// The error behind a fault of the machine layer; a panic is attributed to the task.
     pub(crate) fn of_fault(fault: &Fault, task: &str, point: Option<AnyPoint>) -> Self {
         if let Some(error) = fault.downcast_ref::<Self>() {
             return error.clone();
+        }
+        if fault.downcast_ref::<Stranded>().is_some() {
+            return Self::Stranded { task: task.to_owned(), point };
+        }
+        if let Some(error) = fault.downcast_ref::<TransferError>() {
+            return Self::of_transfer(error);
+        }
+        if let Some(Breakdown { during, panic }) = fault.downcast_ref() {
+            return Self::BrokenDown {
+                during: during.clone(),
+                message: panic.message.as_str().into(),
+                location: panic.location.clone(),
+                backtrace: panic.backtrace.as_deref().map(Arc::from),
+            };
         }
         match fault.panic() {
             Some(Panic { message, location, backtrace }) => Self::Panicked {

@@ -1,18 +1,15 @@
 //! Futures: results of tasks that are still to come.
+//!
+//! Here is what a launch leaves: its [`Results`]. `single` is the future of one of them, `map` that of all points; `promise` computes results from others.
 
 use std::any::Any;
 use std::fmt;
-use std::future::IntoFuture;
-use std::marker::PhantomData;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Poll, Waker};
 
-use maniple_realm::event::future::EventFuture;
-use maniple_realm::{After, Event, Fault, Realm, UserEvent, fault};
-use maniple_region::{FieldValue, ReductionOperator};
-use maniple_space::{AnyPoint, AnyRect};
+use maniple_realm::{After, Event, Fault, Realm, fault};
+use maniple_space::AnyRect;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -20,11 +17,19 @@ use smallvec::SmallVec;
 use crate::completion::{Completion, ReplayedStage};
 use crate::error::{Error, Result};
 use crate::fork::{Fork, Outcome};
+use crate::let_go;
 use crate::once::Once;
 use crate::operation::Operation;
 use crate::recorder::Recorder;
 use crate::runtime::RuntimeCore;
 use crate::task::{TaskDefinition, Value};
+
+mod map;
+mod promise;
+mod single;
+
+pub use map::FutureMap;
+pub use single::{Awaited, Future};
 
 /// Results that others are computed from.
 pub(crate) type Sources = SmallVec<[Arc<Results>; 2]>;
@@ -130,9 +135,7 @@ impl Results {
         sources: &[Arc<Self>],
     ) {
         self.completion.renew(run, is_watched, stage);
-        if std::mem::take(self.has_values.get_mut()) {
-            self.values.get_mut().into_iter().flatten().for_each(Once::clear);
-        }
+        self.drop_values();
         *self.observed.get_mut() = false;
         self.producer.take();
         let mine = self.sources.get_mut();
@@ -140,6 +143,17 @@ impl Results {
         // Even to extend by nothing takes its time.
         if !sources.is_empty() {
             mine.extend(sources.iter().cloned());
+        }
+    }
+
+    /// Drops what the points have returned. The destructor of one that panics is logged, and the others go all the same.
+    fn drop_values(&mut self) {
+        if !std::mem::take(self.has_values.get_mut()) {
+            return;
+        }
+        let mut values = self.values.get_mut().into_iter().flatten();
+        while let Err(fault) = fault::catch(|| values.by_ref().for_each(|value| drop(value.take()))) {
+            let_go::tell("a result", self.origin.name(), &fault);
         }
     }
 
@@ -335,6 +349,7 @@ fn typed<T: Clone + 'static>(value: &dyn Any, name: &str) -> Result<T> {
 impl Drop for Results {
     /// Lets a chain of failed sources go link by link, without recursion.
     fn drop(&mut self) {
+        self.drop_values();
         let mut sources = std::mem::take(self.sources.get_mut());
         while let Some(source) = sources.pop() {
             if let Some(mut source) = Arc::into_inner(source) {
@@ -431,342 +446,6 @@ impl Source {
     }
 }
 
-/// A result that is still to come. Await it, or pass it to another launch without waiting.
-///
-/// Dropping it does not cancel anything. If the task fails and nobody awaits the future, the task that launched it fails too.
-pub struct Future<T> {
-    source: Source,
-    index: usize,
-    marker: PhantomData<fn() -> T>,
-}
-
-impl<T> Future<T> {
-    pub(crate) fn new(results: Arc<Results>, index: usize) -> Self {
-        Self { source: Source::Launch(results), index, marker: PhantomData }
-    }
-
-    pub(crate) fn of_fork(fork: Fork) -> Self {
-        Self { source: Source::Fork(fork), index: 0, marker: PhantomData }
-    }
-
-    /// Triggers when the result is there, poisoned if the task failed.
-    #[must_use]
-    pub fn event(&self) -> Event {
-        self.source.results().completion()
-    }
-
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
-    }
-
-    /// Whether the result is there, or the task has failed.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
-        self.source.has_ended()
-    }
-}
-
-impl<T: Clone + Send + Sync + 'static> Future<T> {
-    pub(crate) fn value(&self) -> Result<T> {
-        self.source.get(self.index)
-    }
-
-    /// Waits for the result, in code that is not `async`: outside of tasks, or at top level.
-    ///
-    /// # Errors
-    /// The failure of the task, or of anything that it needed. [`Error::Launch`] in a task, if the result is not there yet: what it waits for
-    /// may need the worker that it would block. Tasks `.await`.
-    pub fn wait(&self) -> Result<T> {
-        let realm = self.source.realm();
-        if !self.is_ready() && realm.current_processor().is_some() {
-            return Err(Error::launch(
-                self.source.name(),
-                "a task waits for its result by `wait`, which would block a worker: use `.await`",
-            ));
-        }
-        let outcome = realm.wait(self.event());
-        if !self.is_ready() {
-            outcome.map_err(|fault| Error::of_fault(&fault, self.source.name(), None))?;
-        }
-        self.source.seen(self.index)
-    }
-
-    /// A future of a function of the result, computed where the result comes in. The function must be short.
-    pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl FnOnce(T) -> U + Send + 'static) -> Future<U> {
-        let source = self.clone();
-        compute("map", Sources::from_iter([self.source.results()]), move || source.value().map(function))
-    }
-
-    /// A future of a function of this result and another, of the same runtime.
-    pub fn zip_with<U, V>(&self, other: &Future<U>, function: impl FnOnce(T, U) -> V + Send + 'static) -> Future<V>
-    where
-        U: Clone + Send + Sync + 'static,
-        V: Clone + Send + Sync + 'static,
-    {
-        let realm = self.source.realm();
-        if !other.source.is_of(realm) {
-            let error = Error::launch("zip_with", "it takes results of two runtimes; `.await` one and pass the value");
-            return Future::new(Results::failed(realm, Origin::BuiltIn("zip_with"), one_point(), &error), 0);
-        }
-        let (left, right) = (self.clone(), other.clone());
-        let sources = Sources::from_iter([self.source.results(), other.source.results()]);
-        compute("zip_with", sources, move || Ok(function(left.value()?, right.value()?)))
-    }
-}
-
 fn one_point() -> AnyRect {
     maniple_space::Rect::<1>::from(0..1).into()
-}
-
-/// Runs a short function once its sources are there, on the thread that brings the last, and gives its result as a future.
-fn compute<T: Clone + Send + Sync + 'static>(
-    name: &'static str,
-    sources: Sources,
-    function: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Future<T> {
-    let events: SmallVec<[Event; 2]> = sources.iter().map(|source| source.completion()).collect();
-    let promise = Promise::new(name, one_point(), sources);
-    let results = Arc::clone(&promise.results);
-    results.realm.when(After::needs(&events), move |outcome| {
-        let value = match outcome {
-            Ok(()) => fault::catch(function).unwrap_or_else(|fault| Err(Error::of_fault(&fault, name, None))),
-            Err(fault) => Err(Error::of_fault(fault, name, None)),
-        };
-        promise.keep([value], None);
-    });
-    Future::new(results, 0)
-}
-
-/// Results that are computed from others, without a task.
-struct Promise {
-    results: Arc<Results>,
-    done: UserEvent,
-}
-
-impl Promise {
-    fn new(name: &'static str, domain: AnyRect, sources: Sources) -> Self {
-        let realm = sources[0].realm.clone();
-        let done = realm.user_event();
-        let recorder = sources.iter().find_map(|source| source.recorder.get()).cloned();
-        if let Some(recorder) = &recorder {
-            recorder.joins(done.event(), sources.iter().map(|source| source.completion()));
-        }
-        let results = Results::new(&realm, Origin::BuiltIn(name), domain, done.event(), sources);
-        results.recorded_by(recorder.as_ref());
-        Self { results, done }
-    }
-
-    /// Here they are, one for each point, and why all of them together are a failure even if none is.
-    fn keep<T: Send + Sync + 'static>(self, values: impl IntoIterator<Item = Result<T>>, failure: Option<Error>) {
-        let Self { results, done } = self;
-        for (index, value) in values.into_iter().enumerate() {
-            results.set(index, value.map(|value| Box::new(value) as Value));
-        }
-        match results.first_error().cloned().or(failure) {
-            None => {
-                results.forget_sources();
-                results.realm.trigger(done);
-            }
-            Some(error) => results.realm.poison(done, Arc::<Fault>::from(error)),
-        }
-    }
-}
-
-impl<T> Clone for Future<T> {
-    fn clone(&self) -> Self {
-        Self { source: self.source.clone(), ..*self }
-    }
-}
-
-impl<T> fmt::Debug for Future<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.source {
-            Source::Launch(results) => write!(f, "Future({results:?}, #{})", self.index),
-            Source::Fork(fork) => write!(f, "Future({fork:?})"),
-        }
-    }
-}
-
-impl<T: Clone + Send + Sync + 'static> IntoFuture for Future<T> {
-    type Output = Result<T>;
-    type IntoFuture = Awaited<T>;
-
-    #[inline]
-    fn into_future(self) -> Awaited<T> {
-        Awaited { future: self, event: None }
-    }
-}
-
-/// A [`Future`] that is being awaited.
-#[must_use = "futures do nothing unless they are awaited"]
-pub struct Awaited<T> {
-    future: Future<T>,
-    /// The end of a launch that is no fork.
-    event: Option<Box<EventFuture>>,
-}
-
-impl<T: Clone + Send + Sync + 'static> std::future::Future for Awaited<T> {
-    type Output = Result<T>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
-        if let Source::Fork(fork) = &self.future.source {
-            ready!(fork.head().poll_by_body(context.waker()));
-            if let Some(value) = fork.value().and_then(|value| value.downcast_ref::<T>()) {
-                return Poll::Ready(Ok(value.clone()));
-            }
-        }
-        self.poll_launch(context)
-    }
-}
-
-impl<T: Clone + Send + Sync + 'static> Awaited<T> {
-    fn poll_launch(&mut self, context: &mut Context<'_>) -> Poll<Result<T>> {
-        let Self { future, event } = self;
-        if let Source::Launch(results) = &future.source
-            && !results.has_ended()
-        {
-            let wait = || Box::new(results.realm.event_future(results.completion()));
-            // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
-            let _ = ready!(Pin::new(event.get_or_insert_with(wait)).poll(context));
-        }
-        // Waiting for one point of many tells nobody how the others ended.
-        Poll::Ready(future.source.seen(future.index))
-    }
-}
-
-impl<T> fmt::Debug for Awaited<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Awaited({:?})", self.future)
-    }
-}
-
-/// The results of an index launch, one for each point.
-pub struct FutureMap<T> {
-    results: Arc<Results>,
-    marker: PhantomData<fn() -> T>,
-}
-
-impl<T> FutureMap<T> {
-    pub(crate) fn new(results: Arc<Results>) -> Self {
-        Self { results, marker: PhantomData }
-    }
-
-    /// The points.
-    #[must_use]
-    pub fn domain(&self) -> AnyRect {
-        self.results.domain
-    }
-
-    /// Triggers when all results are there, poisoned if any point failed.
-    #[must_use]
-    pub fn event(&self) -> Event {
-        self.results.completion()
-    }
-
-    pub(crate) fn results(&self) -> &Arc<Results> {
-        &self.results
-    }
-
-    /// The result of one point.
-    ///
-    /// # Errors
-    /// [`Error::Launch`] for a point that the launch did not have.
-    pub fn get(&self, point: impl Into<AnyPoint>) -> Result<Future<T>> {
-        Ok(Future::new(Arc::clone(&self.results), self.index(point.into())?))
-    }
-
-    fn index(&self, point: AnyPoint) -> Result<usize> {
-        let domain = self.results.domain;
-        if point.dim() != domain.dim() || !domain.contains(point) {
-            return Err(Error::launch(self.results.name(), format!("its domain {domain} has no point {point}")));
-        }
-        Ok(domain.linear(point) as usize)
-    }
-}
-
-impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
-    pub(crate) fn value(&self, point: AnyPoint) -> Result<T> {
-        self.results.get(self.index(point)?)
-    }
-
-    /// Waits for all results, in the row-major order of the points.
-    ///
-    /// # Errors
-    /// The first failure in the order of points.
-    pub async fn all(&self) -> Result<Vec<T>> {
-        self.results.seen_to_end().await;
-        (0..self.results.points()).map(|index| self.results.get(index)).collect()
-    }
-
-    /// The results of a function of each point's result, computed where the last of these comes in. The function must be short.
-    ///
-    /// A point whose result is a failure keeps it; the others have theirs.
-    pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl Fn(T) -> U + Send + 'static) -> FutureMap<U> {
-        const NAME: &str = "map";
-        let source = Arc::clone(&self.results);
-        let promise = Promise::new(NAME, source.domain, Sources::from_iter([Arc::clone(&source)]));
-        let map = FutureMap::new(Arc::clone(&promise.results));
-        source.realm.clone().when(After::follows(&[source.completion()]), move |_| {
-            let values = source.domain.points().enumerate().map(|(index, point)| {
-                let value = source.get(index)?;
-                let mapped = fault::catch(|| function(value));
-                mapped.map_err(|fault| Error::of_fault(&fault, NAME, Some(point)))
-            });
-            // Of a launch that was refused there may be no points to tell of it.
-            promise.keep(values, source.failure());
-        });
-        map
-    }
-
-    /// A future of all results folded with an operator, in the row-major order of the points: the same on every run.
-    pub fn reduce<Op>(&self, _operator: Op) -> Future<T>
-    where
-        T: FieldValue,
-        Op: ReductionOperator<T, Rhs = T>,
-    {
-        self.fold(Op::identity(), |mut folded, value| {
-            Op::fold(&mut folded, value);
-            folded
-        })
-    }
-
-    /// A future of all results folded with a function, in the row-major order of the points.
-    pub fn fold<U: Clone + Send + Sync + 'static>(
-        &self,
-        start: U,
-        function: impl Fn(U, T) -> U + Send + 'static,
-    ) -> Future<U> {
-        let results = Arc::clone(&self.results);
-        compute("fold", Sources::from_iter([Arc::clone(&self.results)]), move || {
-            (0..results.points()).try_fold(start, |folded, index| Ok(function(folded, results.get(index)?)))
-        })
-    }
-}
-
-impl<T> Clone for FutureMap<T> {
-    fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.results))
-    }
-}
-
-impl<T> fmt::Debug for FutureMap<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FutureMap({:?})", self.results)
-    }
-}
-
-impl<T: Clone + Send + Sync + 'static> IntoFuture for FutureMap<T> {
-    type Output = Result<()>;
-    type IntoFuture = Pin<Box<dyn std::future::Future<Output = Result<()>> + Send>>;
-
-    /// Waits for all points, whatever they return.
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            self.results.seen_to_end().await;
-            match self.results.error() {
-                Some(error) => Err(error),
-                None => Ok(()),
-            }
-        })
-    }
 }

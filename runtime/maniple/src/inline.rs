@@ -18,6 +18,7 @@ use crate::mapped::{Mapped, ReadMapping, WriteMapping};
 use crate::mapping::answer::check_requirement;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{LockedStates, PointError, PointMapping};
+use crate::mapping::preparation::Preparation;
 use crate::operation::{Mappable, Operation};
 use crate::recorder;
 use crate::regions::Region;
@@ -139,8 +140,10 @@ impl InlineOperation {
             reduces_twice: &[false],
             issuing: Issuing::Live,
         };
-        let (chosen, refills) = placed.choose(&mut states, &[mapping])?;
-        let mut after = placed.prepare(&mut states, &chosen, &refills);
+        let mut before = Preparation::together();
+        let chosen = placed.choose(&mut states, &[mapping], &mut before)?;
+        placed.prepare(&mut states, &chosen, &mut before);
+        let after = before.of(0);
         after.follow(self.barrier);
         let ready = core.realm().merge(after.after());
         // The use ends with the mapping's release, and not before the data was there.
@@ -148,7 +151,7 @@ impl InlineOperation {
         let physical = placed.physical_regions(&chosen).pop();
         if let (Some(place), Some(physical)) = (placed.place, &physical) {
             let mapping = || Kind::Mapping { place, usage: recorder::usage(physical) };
-            core.record_ended(Some(place.parent), &after, used, mapping);
+            core.record_ended(Some(place.parent), after, used, mapping);
         }
         placed.commit(&mut states, &chosen, used);
         *self.place.lock() = physical;

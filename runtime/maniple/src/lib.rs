@@ -62,6 +62,7 @@ mod future;
 mod inline;
 mod launch;
 mod lazily;
+mod let_go;
 mod logical;
 mod mapped;
 mod mapping;

@@ -45,10 +45,10 @@ impl<T> Once<T> {
         unsafe { &*self.value.get() }.as_ref()
     }
 
-    /// As new.
-    pub(crate) fn clear(&mut self) {
+    /// The value, taken out: as new.
+    pub(crate) fn take(&mut self) -> Option<T> {
         *self.state.get_mut() = EMPTY;
-        *self.value.get_mut() = None;
+        self.value.get_mut().take()
     }
 }
 

@@ -85,12 +85,6 @@ impl Operation {
         self.body.lock().clone()
     }
 
-    pub(crate) fn map(self: &Arc<Self>) {
-        if let Some(body) = self.body() {
-            body.map(self);
-        }
-    }
-
     /// Makes `self` wait for `earlier` to be mapped, unless that has happened.
     pub(crate) fn map_after(self: &Arc<Self>, earlier: &Self) {
         if let Some(dependents) = &mut *earlier.dependents.lock() {
@@ -126,14 +120,6 @@ impl Operation {
             Err(error) => realm.poison(self.completion, error.clone()),
         }
         self.context.operation_retired();
-    }
-}
-
-impl Operation {
-    /// Ends the operation although the runtime has lost track of it.
-    pub(crate) fn abort(&self, error: &crate::Error) {
-        self.mark_mapped();
-        self.retire(Err(error));
     }
 }
 

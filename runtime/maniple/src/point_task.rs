@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::ProcessorId;
-use maniple_realm::profile::Tag;
+use maniple_realm::operation::task::{Stranded, is_stranded};
+use maniple_realm::profile::{Tag, common};
 use maniple_realm::{After, Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
 use maniple_record::{LaunchNumber, OperationNumber, Place};
 use maniple_region::{LogicalRegion, Privilege};
@@ -14,12 +15,14 @@ use smallvec::SmallVec;
 use crate::context::{Context, ContextState, HeldRegion};
 use crate::error::{Error, Result};
 use crate::future::Origin;
+use crate::let_go::let_go;
 use crate::mapping::decisions::MappedPoint;
+use crate::mapping::preparation::Empties;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
 use crate::physical::movement::Preconditions;
 use crate::physical::places::Places;
-use crate::physical::state::{Instances, RegionState, Sink};
+use crate::physical::state::{RegionState, Sink};
 use crate::recorder;
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
 use crate::task::{Body, Value};
@@ -30,6 +33,8 @@ pub(crate) struct PointTask {
     pub(crate) state: Arc<TaskState>,
     pub(crate) operation: Arc<Operation>,
     pub(crate) mapped: Arc<MappedPoint>,
+    /// Buffers that it has to empty, if it is a leaf.
+    pub(crate) empties: Empties,
     /// The number of its beginning, while a record is kept.
     pub(crate) recorded: Option<OperationNumber>,
 }
@@ -70,8 +75,24 @@ impl LeafTask {
             arguments: &state.arguments,
             taken: RefCell::default(),
         };
-        let outcome = fault::catch(|| body(&call)).map_err(|fault| state.blame_fault(&fault, mapped.point));
+        // An operator's identity is the program's code too.
+        let outcome = fault::catch(|| self.empty_buffers().and_then(|()| body(&call)));
+        let outcome = outcome.map_err(|fault| state.blame_fault(&fault, mapped.point));
         outcome.flatten().map_err(|error| state.blame(error, mapped.point))
+    }
+
+    /// Empties the buffers that are the task's to empty.
+    fn empty_buffers(&self) -> Result<()> {
+        let PointTask { state, mapped, empties, .. } = &self.0;
+        for (place, position) in empties {
+            let profiler = state.context.core.profiler().map(|profiler| (profiler, profiler.now_ns()));
+            // SAFETY: the task comes after all who used the buffer before, and others who share it come after the task.
+            unsafe { mapped.empty(*place, *position) }?;
+            if let Some((profiler, start)) = profiler {
+                profiler.span(Tag::of(common::FILL), profiler.current(), start);
+            }
+        }
+        Ok(())
     }
 
     fn end(self, value: Result<Value>) {
@@ -86,6 +107,23 @@ impl LeafTask {
 
 impl Work for LeafTask {
     fn run(self, worker: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        // What the body does is caught by itself, so whatever panics is the runtime's.
+        worker.realm().unheard(|| "the end of a task".to_owned(), || self.run_to_end(worker)).unwrap_or(Ok(()))
+    }
+
+    fn poisoned(self, worker: &WorkerContext<'_>, fault: &Arc<Fault>) {
+        worker.realm().unheard(
+            || "the end of a task that could not run".to_owned(),
+            || {
+                let error = self.0.state.blame_fault(fault, self.0.mapped.point);
+                self.end(Err(error));
+            },
+        );
+    }
+}
+
+impl LeafTask {
+    fn run_to_end(self, worker: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         let core = Arc::clone(&self.0.state.context.core);
         let started = self.0.mapped.mapping.profile.then(|| core.now_ns());
         let value = self.call(worker.processor());
@@ -96,11 +134,6 @@ impl Work for LeafTask {
         let outcome = value.as_ref().map_or_else(|error| Err(Arc::<Fault>::from(error.clone())), |_| Ok(()));
         self.end(value);
         outcome
-    }
-
-    fn poisoned(self, _: &WorkerContext<'_>, fault: &Arc<Fault>) {
-        let error = self.0.state.blame_fault(fault, self.0.mapped.point);
-        self.end(Err(error));
     }
 }
 
@@ -147,14 +180,20 @@ impl ContextTask {
                 Ok(()) => {
                     slot.lock().take().unwrap_or_else(|| Err(Error::launch(state.name(), "its body gave no result")))
                 }
-                Err(fault) => Err(state.blame_fault(fault, point)),
+                Err(fault) => {
+                    // Not the program's: its body is caught by itself.
+                    if fault.panic().is_some() {
+                        ended.realm().break_down(format!("the end of task `{}`", state.name()), fault);
+                    }
+                    Err(state.blame_fault(fault, point))
+                }
             };
             match &value {
                 Err(error) if !borrowed.is_empty() => {
                     let error = error.clone();
                     // This thread may have states locked, so elsewhere.
                     let (core, spawn) = (Arc::clone(&ended), Spawn { class: Class::Runtime, ..Spawn::ANYWHERE });
-                    ended.realm().spawn(spawn, move || {
+                    ended.spawn_own("the end of a task that failed", spawn, move || {
                         lose(&core, operation.place(index as u64), &borrowed, error);
                         finish(&core, (&state, &operation, index), done, value, is_virtual);
                     });
@@ -239,7 +278,10 @@ async fn run_in_context(task: PointTask, ready: &[Event]) -> Result<Value> {
     }
     match (value, moved) {
         (Ok(value), Ok(())) => Ok(value),
-        (Ok(_), Err(fault)) => Err(task.state.blame_fault(&fault, point)),
+        (Ok(value), Err(fault)) => {
+            let_go("a result", task.state.name(), value);
+            Err(task.state.blame_fault(&fault, point))
+        }
         (Err(error), _) => Err(error),
     }
 }
@@ -285,7 +327,7 @@ fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
                     privilege: Privilege::Read,
                     instances,
                     in_place: false,
-                    homes: &Instances::new(),
+                    homes: &[],
                     order: (u64::MAX, 0),
                     places: &Places::default(),
                 };
@@ -302,13 +344,16 @@ fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
     core.realm().merge(After::needs(&after.needs))
 }
 
-/// Turns a panic of a future into a fault.
+/// Turns a panic of a future into a fault, and its being pending for ever too.
 struct CatchUnwind<F>(F);
 
 impl<F: Future + Unpin> Future for CatchUnwind<F> {
     type Output = Result<F::Output, Arc<Fault>>;
 
     fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
+        if is_stranded() {
+            return std::task::Poll::Ready(Err(Arc::new(Fault::new(Stranded))));
+        }
         match fault::catch(|| std::pin::Pin::new(&mut self.0).poll(context)) {
             Ok(poll) => poll.map(Ok),
             Err(fault) => std::task::Poll::Ready(Err(fault)),

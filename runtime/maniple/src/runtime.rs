@@ -8,19 +8,21 @@ use std::time::Duration;
 
 use maniple_mapper::{DefaultMapper, InstanceId, Mapper};
 use maniple_realm::clock::Clock;
-use maniple_realm::instance::{Instance, InstanceKind};
+use maniple_realm::instance::Instance;
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
+use maniple_realm::operation::with_context;
 use maniple_realm::profile::Profiler;
-use maniple_realm::transfer::{FillValue, ReductionMode, Transfer, TransferError};
-use maniple_realm::{Class, Event, Fault, Realm, Spawn};
+use maniple_realm::transfer::{ReductionMode, Transfer, TransferError};
+use maniple_realm::{After, Class, Event, Fault, Realm, Spawn, WorkerContext};
 use maniple_record::{Kind, Part, Place, Record};
-use maniple_region::{FieldId, FieldMask, Forest, LogicalRegion, OperatorId, Shape};
+use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId, Shape};
 use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fork::{self, ForkCounts};
 use crate::launch::{Launch, Sites};
+use crate::let_go::let_go;
 use crate::mapping::MapperSeat;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::{Movement, Preconditions};
@@ -223,8 +225,10 @@ impl Runtime {
     ///
     /// # Errors
     /// What the function returns, or else the first failure among the operations that it launched and whose result nobody looked at.
+    /// [`Error::Stranded`] if it waits for something and nobody has kept its waker: nobody can wake it then. A waker that somebody keeps but never uses,
+    /// or two tasks that wait for each other, are no different to the runtime from a thread of the program's own that takes its time: it waits on.
     /// [`Error::StillMapped`] if it returns or leaks a mapping; [`Error::Launch`] when called within a task of the same runtime, whose worker
-    /// would wait for itself.
+    /// would wait for itself; [`Error::BrokenDown`] when something panicked of which no task would hear: this run ends, and all later ones.
     ///
     /// # Panics
     /// If the function does, after everything that it launched has ended.
@@ -233,6 +237,7 @@ impl Runtime {
             let problem = "a task of the same runtime would wait for it; launch from the task's own context";
             return Err(Error::launch("top level", problem));
         }
+        self.core.check_whole()?;
         Context::run_top_level(&self.core, body)
     }
 
@@ -304,6 +309,14 @@ pub(crate) struct RuntimeCore {
     sites: Mutex<Vec<Weak<Sites>>>,
 }
 
+impl Drop for RuntimeCore {
+    fn drop(&mut self) {
+        while let Some(seat) = self.seats.pop() {
+            let_go("a mapper", "", seat);
+        }
+    }
+}
+
 impl RuntimeCore {
     pub(crate) fn realm(&self) -> &Realm {
         &self.realm
@@ -320,6 +333,22 @@ impl RuntimeCore {
 
     pub(crate) fn machine(&self) -> &Machine {
         self.realm.machine()
+    }
+
+    /// Has a worker do work of the runtime's own. If it panics the machine breaks down, as nobody would hear of that.
+    pub(crate) fn spawn_own(&self, during: &'static str, spawn: Spawn<'_>, work: impl FnOnce() + Send + 'static) {
+        let body = move |worker: &WorkerContext<'_>| {
+            worker.realm().unheard(|| during.to_owned(), work);
+        };
+        self.realm.spawn(spawn, with_context(body));
+    }
+
+    /// Refuses to go on after a breakdown.
+    pub(crate) fn check_whole(&self) -> Result<()> {
+        match self.realm.breakdown() {
+            None => Ok(()),
+            Some(fault) => Err(Error::of_fault(fault, "", None)),
+        }
     }
 
     /// The mapper of a processor.
@@ -465,25 +494,20 @@ impl RuntimeCore {
     pub(crate) fn refill(
         &self,
         buffer: &PhysicalInstance,
-        (region, field): (&LogicalRegion, FieldId),
+        region: &LogicalRegion,
         after: &Preconditions,
         (issuing, issuer): (Issuing<'_>, Option<Place>),
     ) -> Event {
-        let InstanceKind::Reduction(operator) = buffer.storage().kind() else { return Event::NONE };
-        let identity = match FillValue::identity_of(&operator) {
-            Ok(identity) => identity,
-            Err(refused) => return self.poisoned(Error::internal(refused)),
-        };
-        let transfer = Transfer::fill(region.space().space().clone(), (buffer.storage(), field), identity);
         self.counters.fills.add(1);
-        let event = match transfer {
+        let event = match buffer.emptying(region) {
             Ok(transfer) => issuing.refill(self, transfer, buffer.id(), after),
-            Err(error) => self.poisoned(Error::internal(error)),
+            // It stands for the preconditions all the same.
+            Err(error) => self.merged(After { needs: &[self.poisoned(error)], follows: &after.follows }),
         };
         self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Refill {
             cause: issuer.map(|place| place.launch),
             buffer: buffer.id(),
-            part: Part { fields: FieldMask::of(field), points: region.space().space().clone() },
+            part: Part { fields: buffer.fields().clone(), points: region.space().space().clone() },
         });
         event
     }
@@ -577,7 +601,7 @@ impl RuntimeCore {
 
     fn feed(&self, work: StarvingWork, chance: Chance) {
         let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
-        self.realm.spawn(spawn, move || work(chance));
+        self.spawn_own("mapping what had no room before", spawn, move || work(chance));
     }
 }
 

@@ -17,7 +17,8 @@ use crate::launch::{LaunchSite, check_point};
 use crate::mapping::answer::{check_mapping, check_slices};
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::lookup::Lookup;
-use crate::mapping::point::{Again, DataPreconditions, LockedStates, PointError, PointMapping, Refills};
+use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
+use crate::mapping::preparation::Preparation;
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
@@ -26,7 +27,7 @@ use crate::recorder;
 use crate::runtime::Chance;
 use crate::task::arguments::Arguments;
 use crate::task::{Body, Value};
-use crate::trace::{Issuing, PointRecorder, Problem, Recording};
+use crate::trace::{Issuing, PointRecorder, Problem, Recording, StrictLaunch};
 
 /// How often a mapper is asked again about a point that found no room, before the point waits for other tasks to end.
 const MAPPING_ATTEMPTS: usize = 3;
@@ -36,6 +37,7 @@ pub(crate) struct TaskLaunch {
     pub(crate) site: Arc<LaunchSite>,
     pub(crate) arguments: Arguments,
     pub(crate) sources: Sources,
+    pub(crate) strict: StrictLaunch,
 }
 
 /// A launch in flight: see [`TaskState`], which its points share.
@@ -58,6 +60,8 @@ pub(crate) struct TaskState {
     failed: AtomicBool,
     /// The recording of a trace that the launch is part of, and its number there.
     recorded: Option<(Arc<Recording>, u32)>,
+    /// What strict traces want to hear of the launch.
+    strict: StrictLaunch,
     /// There if the launch is recorded in a profile.
     pub(crate) labels: Option<LaunchLabels>,
 }
@@ -69,7 +73,7 @@ impl TaskOperation {
         (submission, results): (&Submission, &Arc<Results>),
         recorded: Option<(Arc<Recording>, u32)>,
     ) -> Self {
-        let TaskLaunch { site, arguments, sources } = launch;
+        let TaskLaunch { site, arguments, sources, strict } = launch;
         let points = site.domain.volume() as usize;
         let results = Arc::clone(results);
         let labels = context.core.launch_labels(site.name(), site.shown_domain().as_ref());
@@ -85,6 +89,7 @@ impl TaskOperation {
             unmapped: AtomicUsize::new(points),
             failed: AtomicBool::new(false),
             recorded,
+            strict,
             labels,
         }))
     }
@@ -172,7 +177,7 @@ impl TaskState {
     fn map_slice_later(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect, target: Target) {
         let (state, operation) = (Arc::clone(self), Arc::clone(operation));
         let spawn = Spawn { class: Class::Runtime, target, tag: MAPPING, ..Spawn::ANYWHERE };
-        self.context.core.realm().spawn(spawn, move || {
+        self.context.core.spawn_own("mapping a slice of a launch", spawn, move || {
             state.map_slice(&operation, domain.points().collect(), Chance::Another);
         });
     }
@@ -281,11 +286,12 @@ impl TaskState {
             let recorder = recorder.map(|(recording, stage)| PointRecorder::new(recording, *stage, mapping.processor));
             let issuing = recorder.as_ref().map_or(Issuing::Live, Issuing::Recorded);
             let placed = self.placed(operation, self.index(point), (&regions, issuing));
-            match placed.choose(states, &mapping.requirements) {
-                Ok((chosen, refills)) => {
+            let mut before = self.nothing_prepared(mapping.variant, &placed);
+            match placed.choose(states, &mapping.requirements, &mut before) {
+                Ok(chosen) => {
                     let mapped = placed.mapped((point, self.index(point)), mapping, chosen);
                     let mapped = self.site.decisions.made(mapped);
-                    self.issue(operation, states, &mapped, (&placed, &refills));
+                    self.issue(operation, states, &mapped, (&placed, before));
                     return Ok(());
                 }
                 Err(PointError::Full(failure)) => {
@@ -314,7 +320,8 @@ impl TaskState {
         let index = self.index(point);
         let Some(earlier) = self.site.decisions.point(index) else { return false };
         let placed = self.placed(operation, index, (&earlier.regions, Issuing::Live));
-        let Some((again, refills)) = placed.choose_again(states, &earlier) else {
+        let mut before = self.nothing_prepared(earlier.mapping.variant, &placed);
+        let Some(again) = placed.choose_again(states, &earlier, &mut before) else {
             self.site.decisions.forget_point(index);
             return false;
         };
@@ -322,7 +329,7 @@ impl TaskState {
             Again::Same => Arc::clone(&earlier),
             Again::Other(mapped) => self.site.decisions.made(*mapped),
         };
-        self.issue(operation, states, &mapped, (&placed, &refills));
+        self.issue(operation, states, &mapped, (&placed, before));
         true
     }
 
@@ -378,50 +385,62 @@ impl TaskState {
             .call(core, "mapping_failed", |mapper| mapper.mapping_failed(info, failure));
     }
 
-    /// Hands a point that has its instances to the machine.
+    /// Where what comes before a point is gathered.
+    fn nothing_prepared(&self, variant: usize, placed: &PointMapping<'_>) -> Preparation {
+        match (self.site.definition.body(variant), placed.issuing) {
+            // On record, everything that happens is an operation.
+            (Body::Leaf(_), Issuing::Live) if placed.place.is_none() => Preparation::emptying(),
+            (Body::Leaf(_), _) => Preparation::together(),
+            // It may begin before its data is there, or with part of it.
+            (Body::Context(_), _) => Preparation::each(self.site.bounds.len()),
+        }
+    }
+
+    /// Hands a point that has its instances to the machine, after what was prepared and what comes with that.
     fn issue(
         self: &Arc<Self>,
         operation: &Arc<Operation>,
         states: &mut LockedStates<'_>,
         mapped: &Arc<MappedPoint>,
-        (placed, refills): (&PointMapping<'_>, &Refills),
+        (placed, mut before): (&PointMapping<'_>, Preparation),
     ) {
         let MappedPoint { mapping, chosen, .. } = &**mapped;
-        // Only a task that launches others may begin before its data is there, or with part of it.
-        let body = self.site.definition.body(mapping.variant);
-        let (data, all_data) = match body {
-            Body::Leaf(_) => (DataPreconditions::new(), placed.prepare(states, chosen, refills)),
-            Body::Context(_) => {
-                let data = placed.prepare_each(states, chosen, refills);
-                let all_data = Preconditions::all(&data);
-                (data, all_data)
-            }
-        };
+        placed.prepare(states, chosen, &mut before);
+        let Preparation { after: mut data, empties } = before;
         let mut start = Preconditions::default();
         self.sources.iter().for_each(|source| start.need(source.completion()));
         start.follow(self.barrier);
 
-        let recorded = self.record(mapped, placed.place, (&start, &all_data));
+        let recorded = self.record(mapped, placed.place, (&start, &data));
         let target = if mapping.pinned { Target::On(mapping.processor) } else { Target::Near(mapping.processor) };
         let task = PointTask {
             state: Arc::clone(self),
             operation: Arc::clone(operation),
             mapped: Arc::clone(mapped),
+            empties: empties.unwrap_or_default(),
             recorded,
         };
         let place = (target, mapping.priority);
-        if let (Issuing::Recorded(recorder), Body::Context(_)) = (placed.issuing, body) {
-            // Before it begins: one that is mapped virtually may be over, and the recording with it, by the time that it is issued.
-            recorder.recording.fail(Problem::LaunchesTasks);
-        }
-        let event = match body {
-            Body::Leaf(_) => LeafTask::issue(task, place, &start.and(&all_data)),
-            Body::Context(_) => ContextTask::issue(task, place, start, &data),
+        let event = match (self.site.definition.body(mapping.variant), placed.issuing) {
+            (Body::Leaf(_), Issuing::Recorded(recorder)) => {
+                let event = LeafTask::issue(task, place, &start.and(&data[0]));
+                recorder.recording.add_point(recorder, mapped, &data[0], event, self.context.core.realm());
+                event
+            }
+            (Body::Leaf(_), _) => {
+                data[0].add_all(&start);
+                LeafTask::issue(task, place, &data[0])
+            }
+            (Body::Context(_), issuing) => {
+                self.strict.launches_tasks(self.name());
+                if let Issuing::Recorded(recorder) = issuing {
+                    // Before it begins: one that is mapped virtually may be over, and the recording with it, by the time that it is issued.
+                    recorder.recording.fail(Problem::LaunchesTasks);
+                }
+                ContextTask::issue(task, place, start, &data)
+            }
         };
         self.context.core.record_end(recorded, event);
-        if let (Issuing::Recorded(recorder), Body::Leaf(_)) = (placed.issuing, body) {
-            recorder.recording.add_point(recorder, mapped, &all_data, event, self.context.core.realm());
-        }
         placed.commit(states, chosen, event);
         if !chosen.is_virtual() {
             self.point_mapped(operation);
@@ -433,10 +452,10 @@ impl TaskState {
         &self,
         mapped: &MappedPoint,
         place: Option<Place>,
-        (start, data): (&Preconditions, &Preconditions),
+        (start, data): (&Preconditions, &[Preconditions]),
     ) -> Option<OperationNumber> {
         let (place, variant) = (place?, &self.site.definition.variants()[mapped.mapping.variant]);
-        let after = if variant.is_inner { start.clone() } else { start.clone().and(data) };
+        let after = if variant.is_inner { start.clone() } else { start.clone().and(&Preconditions::all(data)) };
         self.context.core.record(Some(place.parent), &after, || {
             Kind::Task(Task {
                 place,

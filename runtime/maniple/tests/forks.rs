@@ -587,7 +587,7 @@ fn a_body_that_nobody_can_wake_has_failed_and_keeps_nobody_waiting() {
             cx.launch(forget_me(Arc::clone(&given)));
             Ok(())
         });
-        assert!(matches!(&outcome, Err(Error::Launch { operation, .. }) if operation == "forget_me"), "{outcome:?}");
+        assert!(matches!(&outcome, Err(Error::Stranded { task, .. }) if task == "forget_me"), "{outcome:?}");
         assert_eq!(Arc::strong_count(&given), 1);
     }
 }

@@ -39,10 +39,46 @@ fn a_body_that_nobody_can_wake_ends_after_what_it_has_launched() {
                 assert_eq!(ended.load(Ordering::Relaxed), 3);
                 Ok(())
             });
-            let is_expected =
-                matches!(&outcome, Err(Error::Launch { operation, .. }) if operation == "launch_and_hang");
+            let is_expected = matches!(&outcome, Err(Error::Stranded { task, .. }) if task == "launch_and_hang");
             assert!(is_expected, "{outcome:?}");
         }
+    }
+}
+
+/// Gives away a waker, once, and waits.
+#[task]
+async fn wait_in_vain(_cx: &Context, given: Arc<Mutex<Option<Waker>>>) {
+    let mut is_given = false;
+    poll_fn(|context| {
+        if !is_given {
+            is_given = true;
+            *given.lock().unwrap() = Some(context.waker().clone());
+        }
+        Poll::<()>::Pending
+    })
+    .await;
+}
+
+#[test]
+fn a_body_that_nobody_can_wake_fails_though_somebody_awaits_it() {
+    for workers in [1, 2] {
+        let runtime = runtime(workers);
+        let outcome = runtime.run(async |cx| cx.launch(launch_and_hang(Arc::default())).await);
+        assert!(matches!(&outcome, Err(Error::Stranded { task, .. }) if task == "launch_and_hang"), "{outcome:?}");
+        let outcome = runtime.run(async |cx| {
+            let given = Arc::new(Mutex::new(None));
+            let future = cx.launch(wait_in_vain(Arc::clone(&given)));
+            let waker = loop {
+                if let Some(waker) = given.lock().unwrap().take() {
+                    break waker;
+                }
+                std::thread::yield_now();
+            };
+            drop(waker);
+            future.await
+        });
+        let is_expected = matches!(&outcome, Err(Error::Stranded { task, .. }) if task == "wait_in_vain");
+        assert!(is_expected, "{outcome:?}");
     }
 }
 
@@ -63,8 +99,7 @@ fn a_body_that_nobody_can_wake_fails_for_that_whatever_became_of_its_children() 
         cx.launch(launch_failing_and_hang());
         Ok(())
     });
-    let is_expected =
-        matches!(&outcome, Err(Error::Launch { operation, .. }) if operation == "launch_failing_and_hang");
+    let is_expected = matches!(&outcome, Err(Error::Stranded { task, .. }) if task == "launch_failing_and_hang");
     assert!(is_expected, "{outcome:?}");
 }
 

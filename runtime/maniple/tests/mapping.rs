@@ -10,7 +10,7 @@ use maniple::mapper::{
     DefaultMapper, InstanceChoice, Mapper, MappingContext, MappingFailure, RequirementMapping, Reuse, TaskInfo,
 };
 use maniple::prelude::*;
-use maniple::{Machine, ProcessorId};
+use maniple::{Machine, ProcessorId, RegionError};
 
 #[derive(Fields)]
 struct Cell {
@@ -122,7 +122,7 @@ fn a_projection_that_panics_when_it_is_asked_again_fails_its_point() {
         });
         cx.index_launch(4, read_right(late)).await
     });
-    assert!(matches!(outcome, Err(Error::Panicked { point: Some(_), .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(Error::Region(RegionError::ProjectionPanicked { .. }))), "{outcome:?}");
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::{self, Waker};
 
+use maniple::mapper::{Mapper, TaskInfo};
 use maniple::prelude::*;
+use maniple::{Machine, ProcessorId};
 
 #[derive(Fields)]
 struct Cell {
@@ -510,4 +512,66 @@ fn a_panic_within_a_trace_within_another_spoils_nothing_of_the_outer_one() {
     });
     let said = outcome.expect("nothing fails but the check");
     assert!(matches!(said, Error::TraceDiffers { trace: "outer", launch: 1, .. }), "{said}");
+}
+
+/// Doubles, or has it done.
+#[task(leaf)]
+fn double_somehow(#[writes(value)] cells: Piece<Cell>) {
+    cells.points().for_each(|point| cells.value[point] *= 2);
+}
+
+#[task(variant_of(double_somehow))]
+async fn double_by_another(cx: &Context, #[writes(value)] cells: Region<Cell>) -> Result<()> {
+    cx.launch(double(&cells)).await
+}
+
+/// Chooses the variant that launches.
+#[derive(Clone)]
+struct Delegates;
+
+impl Mapper for Delegates {
+    fn select_variant(&mut self, task: &TaskInfo<'_>, _: ProcessorId, _: &Machine) -> usize {
+        task.variants.iter().position(|variant| !variant.is_leaf).unwrap_or(0)
+    }
+}
+
+/// The error of a strict trace whose second launch is mapped to a variant that launches.
+fn is_told_of_the_variant(error: &Error) -> bool {
+    matches!(error, Error::NotReplayable { trace: "step", launches: 1, found } if found.contains("`double_somehow`") && found.contains("mapper"))
+}
+
+#[test]
+fn a_mapper_that_chooses_a_variant_that_launches_tasks_is_an_error() {
+    for tracing in [false, true] {
+        let runtime = Runtime::builder().workers(2).tracing(tracing).mapper(Delegates).build().expect("it starts");
+        // The next run that ends after the launch has been mapped tells it, and all is carried out.
+        let outcome = runtime.run(async |cx| {
+            let cells = Cells::new(cx)?;
+            let (mut steps, mut told) = (0, None);
+            while told.is_none() {
+                let run = cx.strict_trace("step", |cx| {
+                    cx.index_launch(2, add(&cells.halves, 1));
+                    cx.index_launch(2, double_somehow(&cells.halves));
+                });
+                cx.execution_fence().await?;
+                steps += 1;
+                told = run.err();
+            }
+            assert!(told.as_ref().is_some_and(is_told_of_the_variant), "{told:?}");
+            assert!(steps <= 2);
+            assert_eq!(cells.values(cx).await?, [after(steps); CELLS]);
+            Ok(())
+        });
+        outcome.expect("it was told");
+        // Without another run, the program ends with it.
+        let outcome = runtime.run(async |cx| {
+            let cells = Cells::new(cx)?;
+            let run = cx.strict_trace("step", |cx| {
+                cx.index_launch(2, add(&cells.halves, 1));
+                cx.index_launch(2, double_somehow(&cells.halves));
+            });
+            run.inspect_err(|error| assert!(is_told_of_the_variant(error), "{error}"))
+        });
+        assert!(outcome.as_ref().is_err_and(is_told_of_the_variant), "{outcome:?}");
+    }
 }

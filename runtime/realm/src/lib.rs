@@ -81,7 +81,7 @@ pub use operation::job::{Job, JobHead, JobTable};
 pub use operation::{Class, GroupId, Spawn, Target, Work};
 #[doc(hidden)]
 pub use prefetch::{prefetch_for_reading, prefetch_for_writing};
-pub use realm::{Realm, RealmBuilder, RealmError};
+pub use realm::{Breakdown, BreakdownWatch, Realm, RealmBuilder, RealmError};
 pub use reservation::{Mode, Reservation};
 pub use worker::WorkerContext;
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 
 use crate::event::future::EventFuture;
 use crate::event::word::Phase;
@@ -15,9 +16,12 @@ use crate::operation::{GroupId, Outcome, Spawn, Work};
 use crate::profile::Profiler;
 use core::Keeper;
 
+mod breakdown;
 mod builder;
 mod core;
 
+pub(crate) use breakdown::Whom;
+pub use breakdown::{Breakdown, BreakdownWatch};
 pub use builder::{RealmBuilder, RealmError};
 pub(crate) use core::Core;
 
@@ -213,7 +217,8 @@ impl Realm {
     ///
     /// # Errors
     /// The event's fault if it is poisoned; [`HelpTooDeep`](crate::worker::HelpTooDeep) on a worker that waits within
-    /// waits within waits: such a body should be async; [`Abandoned`](crate::fault::Abandoned) if the realm stops first.
+    /// waits within waits: such a body should be async; [`Abandoned`](crate::fault::Abandoned) if the realm stops first; a [`Breakdown`] if the realm has broken down
+    /// and the event has not triggered.
     ///
     /// # Panics
     /// Inside a callback of [`when`](Self::when), which must not wait.
@@ -233,7 +238,7 @@ impl Realm {
 
     /// Runs other operations as long as `condition` holds, if this thread is a worker; otherwise sleeps. Gives false at
     /// once, with the condition still true, when helps are nested too deeply to help again (or in a callback of
-    /// [`when`](Self::when)), and when the realm stops.
+    /// [`when`](Self::when)), and when the realm stops or [breaks down](Breakdown).
     ///
     /// The condition is evaluated after each operation that ends; when something else changes it, that must call
     /// [`nudge`](Self::nudge).
@@ -272,7 +277,7 @@ impl Realm {
     /// Waits until all workers are out of work: then none holds what a body that has ended had. Nothing on a worker, which is not.
     pub fn wait_until_idle(&self) {
         if self.core.local().is_none() {
-            self.core.help_while(|| !self.core.sleep.all_asleep() && !self.core.is_stopping());
+            self.core.wait_until_all_sleep();
         }
     }
 
@@ -282,12 +287,13 @@ impl Realm {
     }
 
     /// Calls `callback` after these, on the thread that triggers the last of them, or at once on this one. It gets the
-    /// fault of a poisoned precondition, must be short, and must not wait.
+    /// fault of a poisoned precondition, must be short, and must not wait. If it panics, the realm [breaks down](Breakdown), as nobody else would
+    /// hear of that: see [`when_event`](Self::when_event).
     pub fn when<'a, F>(&self, after: impl Into<After<'a>>, callback: F)
     where
         F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static,
     {
-        self.core.when(after.into(), callback);
+        self.core.when_unheard(after.into(), callback);
     }
 
     /// [`when`](Self::when), giving an event for the callback's return. It is poisoned as the preconditions are, or by
@@ -297,6 +303,34 @@ impl Realm {
         F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static,
     {
         self.core.when(after.into(), callback)
+    }
+
+    /// Does, on this thread, what nobody would hear of if it panicked: then the realm [breaks down](Breakdown), and `during` says in the fault
+    /// what was being done, as the subject of "panicked". None if it has panicked.
+    #[inline]
+    pub fn unheard<R>(&self, during: impl FnOnce() -> String, body: impl FnOnce() -> R) -> Option<R> {
+        self.core.unheard(during, body)
+    }
+
+    /// Something has gone wrong of which nobody would hear: the realm [breaks down](Breakdown). `during` says what was being done, as the subject of
+    /// "panicked".
+    pub fn break_down(&self, during: impl Into<String>, fault: &Fault) {
+        self.core.break_down(during.into(), fault);
+    }
+
+    /// Why the realm has broken down, if it has: a [`Breakdown`].
+    #[inline]
+    pub fn breakdown(&self) -> Option<&Arc<Fault>> {
+        self.core.breakdowns.first()
+    }
+
+    /// Has a waker woken when the realm breaks down, until the watch is dropped. Whoever polls a future himself, in a thread of his own, learns so
+    /// that it may never be ready.
+    ///
+    /// # Errors
+    /// The fault, if the realm has broken down.
+    pub fn watch_for_breakdown(&self, waker: &Waker) -> Result<BreakdownWatch<'_>, Arc<Fault>> {
+        self.core.breakdowns.watch(Whom::Future(waker.clone()))
     }
 
     /// Waits for the event asynchronously: may be polled anywhere.

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use maniple_realm::machine::ProcessorId;
+use maniple_realm::operation::task::Stranded;
 use maniple_realm::{Fault, Realm, Spawn};
 
 fn realm(workers: usize) -> Realm {
@@ -165,5 +167,78 @@ fn a_pinned_async_body_is_polled_on_its_processor_alone() {
         let handle = realm.clone();
         realm.spawn(Spawn::ANYWHERE, move || handle.trigger(step));
     }
+    realm.wait(done).unwrap();
+}
+
+/// Gives its waker away, once, and is ready when somebody says so.
+struct Given {
+    to: mpsc::Sender<Waker>,
+    is_given: bool,
+    is_ready: Arc<AtomicBool>,
+}
+
+impl Future for Given {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if !std::mem::replace(&mut self.is_given, true) {
+            self.to.send(context.waker().clone()).unwrap();
+        }
+        if self.is_ready.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+fn is_stranded(result: Result<(), Arc<Fault>>) -> bool {
+    result.unwrap_err().downcast_ref::<Stranded>().is_some()
+}
+
+#[test]
+fn a_body_that_waits_and_that_nobody_can_wake_fails() {
+    for workers in 1..3 {
+        let realm = Realm::builder().workers(workers).build().unwrap();
+        assert!(is_stranded(realm.wait(realm.spawn_async(Spawn::ANYWHERE, std::future::pending::<()>()))));
+        for round in 0..100 {
+            let (sender, wakers) = mpsc::channel();
+            let is_ready = Arc::new(AtomicBool::new(false));
+            let given = Given { to: sender, is_given: false, is_ready: Arc::clone(&is_ready) };
+            let done = realm.spawn_async(Spawn::ANYWHERE, given);
+            let waker = wakers.recv().unwrap();
+            let copy = waker.clone();
+            drop(waker);
+            match round % 4 {
+                0 => drop(copy),
+                1 => copy.wake(),
+                2 => {
+                    copy.wake_by_ref();
+                    drop(copy);
+                }
+                _ => {
+                    is_ready.store(true, Ordering::SeqCst);
+                    copy.wake();
+                }
+            }
+            if round % 4 == 3 {
+                realm.wait(done).unwrap();
+            } else {
+                assert!(is_stranded(realm.wait(done)));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_future_that_is_stranded_may_go_on_with_something_else() {
+    let realm = Realm::builder().workers(1).build().unwrap();
+    let start = realm.user_event();
+    let mut then = realm.event_future(start.event());
+    let mut has_given_up = false;
+    let done = realm.spawn_async(
+        Spawn::ANYWHERE,
+        std::future::poll_fn(move |context| {
+            has_given_up |= maniple_realm::operation::task::is_stranded();
+            if has_given_up { Pin::new(&mut then).poll(context).map(|_| ()) } else { Poll::Pending }
+        }),
+    );
+    realm.trigger(start);
     realm.wait(done).unwrap();
 }

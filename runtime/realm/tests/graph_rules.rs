@@ -369,3 +369,43 @@ fn a_node_that_takes_nothing_runs_though_its_stage_fails() {
     let ran = |node: u32| fates.iter().any(|(place, fate)| place.node == node && matches!(fate, Fate::Ran { .. }));
     assert_eq!([0, 1].map(ran), [true, false]);
 }
+
+/// Takes its time to go.
+struct Sluggish(Arc<AtomicU64>);
+
+impl GraphWork for Sluggish {
+    fn run(&self, _: Place, _: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        Ok(())
+    }
+
+    fn poisoned(&self, _: Place, _: &Arc<Fault>) {}
+
+    fn stage_ended(&self, _: u64, _: u32) {}
+
+    fn run_ended(&self, _: u64) {}
+}
+
+impl Drop for Sluggish {
+    fn drop(&mut self) {
+        (0..1000).for_each(|_| std::thread::yield_now());
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn graphs_are_released_when_their_works_have_been_dropped() {
+    let realm = Realm::builder().workers(2).build().unwrap();
+    let gone = Arc::new(AtomicU64::new(0));
+    for round in 1..100 {
+        let home = realm.processors()[1];
+        let node =
+            NodeSpec { stage: 0, home, pinned: false, takes: false, after: Vec::new(), after_previous: Vec::new() };
+        let graph = Arc::new(Graph::new(&GraphSpec { stages: 1, nodes: vec![node] }, realm.processors()));
+        let runs = realm.start_graph(&graph, Arc::new(Sluggish(Arc::clone(&gone))), 4);
+        runs.open(0, 0);
+        // Maybe a worker lets go of it last.
+        drop(runs);
+        realm.release_graphs();
+        assert_eq!(gone.load(Ordering::SeqCst), round);
+    }
+}

@@ -56,6 +56,16 @@ pub enum RegionError {
         /// The partition.
         partition: String,
     },
+    /// The function of a projection panicked.
+    #[error("the projection of {bound}, asked for the data of point {point}, {panic}")]
+    ProjectionPanicked {
+        /// The region or partition that it starts from.
+        bound: String,
+        /// The point.
+        point: AnyPoint,
+        /// What it said, and where.
+        panic: String,
+    },
     /// More rows were asked for than an index space of one dimension can have.
     #[error("a region cannot have {rows} rows: the most are {}", i64::MAX)]
     TooManyRows {

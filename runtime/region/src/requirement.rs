@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use maniple_realm::fault;
 use maniple_space::{AnyPoint, AnyRect};
 
 use crate::{Coherence, FieldMask, LogicalPartition, LogicalRegion, Privilege, RegionError, RegionTree};
@@ -161,14 +162,16 @@ pub trait CustomProjection: Send + Sync {
 impl Projection {
     fn project(&self, bound: UpperBound<'_>, point: AnyPoint, domain: &AnyRect) -> Result<LogicalRegion, RegionError> {
         let partition = match (self, bound) {
-            (Self::Custom(custom), bound) => return custom.project(bound, point, domain),
+            (Self::Custom(custom), bound) => {
+                return asked(bound, point, || custom.project(bound, point, domain)).flatten();
+            }
             (_, UpperBound::Partition(partition)) => partition,
             (_, UpperBound::Region(region)) => {
                 return Err(RegionError::NothingToProject { region: region.to_string() });
             }
         };
         match self {
-            Self::Color(color) => partition.piece(color(point)),
+            Self::Color(color) => partition.piece(asked(bound, point, || color(point))?),
             Self::Linearized => {
                 let colors = partition.partitioning().colors();
                 let pieces = colors.volume();
@@ -186,6 +189,17 @@ impl Projection {
     pub fn is_injective(&self) -> bool {
         matches!(self, Self::Identity)
     }
+}
+
+/// What a function of the program's answers. If it panics, there is no answer.
+fn asked<R>(bound: UpperBound<'_>, point: AnyPoint, function: impl FnOnce() -> R) -> Result<R, RegionError> {
+    fault::catch(function).map_err(|fault| {
+        let bound = match bound {
+            UpperBound::Region(region) => region.to_string(),
+            UpperBound::Partition(partition) => partition.to_string(),
+        };
+        RegionError::ProjectionPanicked { bound, point, panic: fault.to_string() }
+    })
 }
 
 /// Functions are equal if they are the same object.

@@ -79,6 +79,7 @@ pub struct ShapeTable {
     overlaps: Memo<bool>,
     intersections: Memo<Shape>,
     differences: Memo<Shape>,
+    unions: Memo<Shape>,
 }
 
 #[derive(Default)]
@@ -142,7 +143,7 @@ impl ShapeTable {
         })
     }
 
-    /// The points in either set, which have the same dimension. Not memoised.
+    /// The points in either set, which have the same dimension.
     ///
     /// # Panics
     /// If the dimensions differ.
@@ -150,8 +151,11 @@ impl ShapeTable {
         if a == b || b.is_empty() {
             return a.clone();
         }
-        let union = a.space().union(b.space());
-        self.intern(&union.expect("the sets of a union have one dimension"))
+        let (a, b) = if a.id() <= b.id() { (a, b) } else { (b, a) };
+        self.unions.get(a, b, || {
+            let union = a.space().union(b.space());
+            self.intern(&union.expect("the sets of a union have one dimension"))
+        })
     }
 
     /// Whether every point of `a` is in `b`.

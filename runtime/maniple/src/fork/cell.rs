@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use maniple_realm::profile::{OperationId, Record, Tag};
-use maniple_realm::{Job, JobHead};
+use maniple_realm::{Job, JobHead, fault};
 use parking_lot::Mutex;
 
 use super::body::{Body, ForkCall, Free, FreeResult, Typed};
@@ -29,6 +29,7 @@ use crate::context::ContextState;
 use crate::error::{Error, Result};
 use crate::future::Results;
 use crate::launch::TaskLauncher;
+use crate::let_go;
 use crate::runtime::RuntimeCore;
 use crate::task::TaskDefinition;
 
@@ -282,8 +283,11 @@ impl Drop for Fork {
                 // Nobody can wake it any more.
                 abandon(last);
             } else {
+                let definition = last.head().definition();
                 // SAFETY: it is the last reference.
-                unsafe { last.free() };
+                if let Err(fault) = fault::catch(|| unsafe { last.free() }) {
+                    let_go::tell("a result or an argument", definition.name(), &fault);
+                }
             }
         }
     }

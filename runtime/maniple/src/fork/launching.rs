@@ -37,7 +37,10 @@ impl ContextState {
         if !self.may_fork(fork) {
             return false;
         }
-        self.throttle();
+        // After a breakdown the ordinary way says why.
+        if self.throttle().is_err() {
+            return false;
+        }
         if !self.in_flight.begin_fork() {
             self.fork_ended();
             return false;

@@ -7,7 +7,7 @@
 //! - [`cell`]: the one object that a forked task is, and references to it; [`body`]: the part of it that knows the types; [`spare`]: its memory;
 //! - [`sources`]: what a task waits for before it begins;
 //! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
-//! - [`schedule`], [`word`] with [`watchers`], [`in_flight`] with [`parent`]: the protocols: who may run it; who knows it, and waits for it; how its
+//! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`in_flight`] with [`parent`]: the protocols: who may run it; who knows it, and waits for it; who could wake it; how its
 //!   parent counts it;
 //! - [`counts`]: what each worker has forked and run.
 
@@ -22,6 +22,7 @@ mod running;
 mod schedule;
 mod sources;
 mod spare;
+mod waking;
 mod watchers;
 mod word;
 

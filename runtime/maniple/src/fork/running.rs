@@ -10,6 +10,7 @@ use maniple_realm::{Job, JobHead, JobTable, WorkerContext, fault};
 use super::body::{Body, ForkCall};
 use super::cell::{Course, Fork, Head, Phase};
 use super::spare;
+use super::waking::{cannot_go_on, drop_waker, wake_and_drop};
 use super::word::{Last, Outcome};
 use crate::context::ContextState;
 use crate::error::{Error, Result};
@@ -39,6 +40,7 @@ unsafe fn run(head: NonNull<JobHead>, worker: &WorkerContext<'_>) {
     let (inside, course, body) = unsafe { fork.inside() };
     match advance(inside, course, body, (worker, &waker)) {
         Poll::Ready(result) => worker.settle(|| end(fork, result, Some(worker))),
+        Poll::Pending if cannot_go_on(&fork.head().schedule, &fork.head().word) => abandon(fork),
         Poll::Pending if fork.head().schedule.suspend() => {}
         Poll::Pending => queue(fork),
     }
@@ -164,7 +166,7 @@ fn retire(context: Arc<ContextState>, parent: &ContextState, by_worker: bool) {
     }
 }
 
-/// Nobody is left who could wake the task, or the machine ends: so it has failed. It ends as others do, after what it has launched. The caller has the
+/// Nobody is left who could wake the task, for want of a waker, or the machine ends: so it has failed. It ends as others do, after what it has launched. The caller has the
 /// right to run it.
 #[cold]
 pub(super) fn abandon(fork: Fork) {
@@ -172,8 +174,7 @@ pub(super) fn abandon(fork: Fork) {
     // SAFETY: the caller passes on the right to run the task.
     let (head, course, body) = unsafe { fork.inside() };
     clear(body);
-    let problem = "its body waits for something, but nobody is left who could wake it";
-    let error = Box::new(Error::launch(head.name(), problem));
+    let error = Box::new(Error::Stranded { task: head.name().to_owned(), point: None });
     match (&course.phase, &course.context) {
         (Phase::Draining(_), _) => {}
         (_, Some(context)) => course.phase = Phase::Draining(context.close(Err(*error)).map_err(Box::new)),
@@ -200,30 +201,35 @@ fn raw_waker(head: NonNull<Head>) -> RawWaker {
     RawWaker::new(head.as_ptr().cast(), &WAKER)
 }
 
-/// Wakers of forked tasks: references.
+/// Wakers of forked tasks: references that are counted as wakers too. But the one that a task is run with, of which these are clones, is lent.
 static WAKER: RawWakerVTable = RawWakerVTable::new(
     |data| {
         let fork = ManuallyDrop::new(waking(data));
-        raw_waker((*fork).clone().into_raw())
+        fork.head().word.add_waker();
+        raw_waker(fork.as_raw())
     },
-    |data| wake(waking(data)),
+    |data| {
+        let fork = waking(data);
+        if wake_and_drop(&fork.head().schedule, &fork.head().word) {
+            queue(fork);
+        }
+    },
     |data| {
         let fork = ManuallyDrop::new(waking(data));
         if fork.head().schedule.wake() {
             queue((*fork).clone());
         }
     },
-    |data| drop(waking(data)),
+    |data| {
+        let fork = waking(data);
+        if drop_waker(&fork.head().schedule, &fork.head().word) {
+            queue(fork);
+        }
+    },
 );
 
 /// The task that a waker wakes, with the waker's reference.
 fn waking(data: *const ()) -> Fork {
     // SAFETY: wakers are made from cells by `raw_waker`.
     unsafe { Fork::from_raw(NonNull::new_unchecked(data.cast_mut().cast())) }
-}
-
-fn wake(fork: Fork) {
-    if fork.head().schedule.wake() {
-        queue(fork);
-    }
 }

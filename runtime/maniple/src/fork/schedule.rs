@@ -52,6 +52,11 @@ impl Schedule {
         idle
     }
 
+    /// Whether somebody has woken the task while it is being run.
+    pub(super) fn is_notified(&self) -> bool {
+        self.0.load(Ordering::Acquire) == NOTIFIED
+    }
+
     /// The task is not run any more.
     #[inline]
     pub(super) fn end(&self) {

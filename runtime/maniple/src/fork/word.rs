@@ -1,12 +1,17 @@
 //! One word that tells who still knows a forked task, whether it has ended, and whether somebody waits for that.
 
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
 /// Somebody has put himself on the list of watchers.
-const WATCHED: usize = 1;
-const ENDED: usize = 2;
-const FAILED: usize = 4;
-const REFERENCE: usize = 8;
+const WATCHED: u64 = 1;
+const ENDED: u64 = 2;
+const FAILED: u64 = 4;
+/// Below the wakers, of which each has a reference too: so what follows is as it would be without them, as soon as there are none.
+const REFERENCE: u64 = 8;
+const WAKER: u64 = 1 << 35;
+/// So many references, or wakers, were forgotten: going on would free what is in use.
+const TOO_MANY_REFERENCES: u64 = WAKER / 2;
+const TOO_MANY_WAKERS: u64 = 1 << 63;
 
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +23,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    fn bits(self) -> usize {
+    fn bits(self) -> u64 {
         match self {
             Self::Good => ENDED,
             Self::Failed => ENDED | FAILED,
@@ -39,29 +44,44 @@ pub(super) enum Last {
 
 /// The word.
 #[derive(Debug)]
-pub(super) struct Word(AtomicUsize);
+pub(super) struct Word(AtomicU64);
 
 impl Word {
     /// Of a task that one knows.
     pub(super) fn new() -> Self {
-        Self(AtomicUsize::new(REFERENCE))
+        Self(AtomicU64::new(REFERENCE))
     }
 
     /// One more reference, while nobody but its one owner knows the task.
     #[inline]
     pub(super) fn add_first(&mut self) {
-        self.0 = AtomicUsize::new(2 * REFERENCE);
+        self.0 = AtomicU64::new(2 * REFERENCE);
     }
 
     /// One more reference, by somebody who has one.
     #[inline]
     pub(super) fn add(&self) {
         // As in `Arc`: who gives the reference away orders what comes before.
-        let before = self.0.fetch_add(REFERENCE, Ordering::Relaxed);
-        if before > usize::MAX / 2 {
-            // So many were forgotten; going on would free what is in use.
-            std::process::abort();
-        }
+        check_count(self.0.fetch_add(REFERENCE, Ordering::Relaxed));
+    }
+
+    /// One more waker, with a reference of its own.
+    #[inline]
+    pub(super) fn add_waker(&self) {
+        check_count(self.0.fetch_add(REFERENCE + WAKER, Ordering::Relaxed));
+    }
+
+    /// One waker less; its reference stays, and is the caller's. Whether it was the last.
+    #[inline]
+    pub(super) fn remove_waker(&self) -> bool {
+        // Release: who finds that there are none sees what the waker did.
+        self.0.fetch_sub(WAKER, Ordering::AcqRel) / WAKER == 1
+    }
+
+    /// Whether there are no wakers. Then there will be none, unless who asks makes one: it takes one to make another, or to be running the task.
+    #[inline]
+    pub(super) fn has_no_waker(&self) -> bool {
+        self.0.load(Ordering::Acquire) < WAKER
     }
 
     /// One reference less; but true if it is the only one, which the caller still has: he ends or frees the task.
@@ -115,5 +135,12 @@ impl Word {
         }
         self.0.fetch_or(outcome.bits(), Ordering::AcqRel);
         Last::Tell
+    }
+}
+
+#[inline]
+fn check_count(before: u64) {
+    if before % WAKER > TOO_MANY_REFERENCES || before > TOO_MANY_WAKERS {
+        std::process::abort();
     }
 }

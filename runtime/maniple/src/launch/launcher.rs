@@ -18,6 +18,7 @@ use crate::regions::Domain;
 use crate::task::arguments::Arguments;
 use crate::task::{Argument, TaskDefinition};
 use crate::task_operation::{TaskLaunch, TaskOperation};
+use crate::trace::StrictLaunch;
 
 /// A task about to be launched: what it is, what it wants of which data, and what it is given.
 ///
@@ -31,6 +32,8 @@ pub struct TaskLauncher {
     tag: u64,
     /// In a box, as launchers are moved about.
     error: Option<Box<Error>>,
+    /// What strict traces want to hear of this launch.
+    pub(crate) strict: StrictLaunch,
 }
 
 impl Clone for TaskLauncher {
@@ -43,6 +46,7 @@ impl Clone for TaskLauncher {
             sources: if self.sources.is_empty() { Sources::new() } else { self.sources.clone() },
             tag: self.tag,
             error: self.error.clone(),
+            strict: StrictLaunch::default(),
         }
     }
 }
@@ -58,6 +62,7 @@ impl TaskLauncher {
             sources: Sources::new(),
             tag: 0,
             error: None,
+            strict: StrictLaunch::default(),
         }
     }
 
@@ -155,7 +160,7 @@ impl TaskLauncher {
 
     /// What there is to a launch besides its site.
     pub(crate) fn into_task(self, site: Arc<LaunchSite>) -> TaskLaunch {
-        TaskLaunch { site, arguments: self.arguments, sources: self.sources }
+        TaskLaunch { site, arguments: self.arguments, sources: self.sources, strict: self.strict }
     }
 }
 

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::point::Chosen;
+use crate::error::Result;
 use crate::task::call::PhysicalRegion;
 
 /// A point of a launch with everything that was decided about it.
@@ -93,6 +94,17 @@ impl MappedPoint {
     pub(crate) fn located(mut self) -> Self {
         self.physical.iter_mut().for_each(PhysicalRegion::locate);
         self
+    }
+
+    /// Empties a buffer of the selection at a place.
+    ///
+    /// # Safety
+    /// Nobody else uses the buffer.
+    pub(crate) unsafe fn empty(&self, place: (usize, usize), position: usize) -> Result<()> {
+        let Chosen::Instances(chosen) = &self.chosen else { return Ok(()) };
+        let selection = chosen.iter().find(|selection| selection.place == place);
+        // SAFETY: promised by the caller.
+        selection.map_or(Ok(()), |selection| unsafe { selection.empty(&self.regions[place.0], position) })
     }
 
     /// Whether the mapper says the same for later launches, and its choices can be taken from what there is then.

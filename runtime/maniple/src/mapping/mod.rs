@@ -10,6 +10,7 @@ pub(crate) mod answer;
 pub(crate) mod decisions;
 pub(crate) mod lookup;
 pub(crate) mod point;
+pub(crate) mod preparation;
 pub(crate) mod seat;
 
 pub(crate) use decisions::Decisions;

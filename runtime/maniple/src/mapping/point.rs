@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use maniple_mapper::{InstanceChoice, MappingFailure, RequirementMapping, TaskMapping};
+use maniple_mapper::{InstanceChoice, InstanceId, MappingFailure, RequirementMapping, TaskMapping};
 use maniple_realm::Event;
 use maniple_realm::machine::ProcessorId;
 use maniple_record::Place;
@@ -15,12 +15,12 @@ use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
 use super::decisions::MappedPoint;
+use super::preparation::Preparation;
 use crate::context::Bound;
 use crate::error::Error;
 use crate::physical::analysis::{Access, Analysis};
 use crate::physical::instance::PhysicalInstance;
-use crate::physical::movement::Preconditions;
-use crate::physical::selection::{Request, Selection, SelectionError};
+use crate::physical::selection::{Request, Selection, SelectionError, Taken};
 use crate::physical::set::Order;
 use crate::physical::state::{RegionData, RegionState};
 use crate::runtime::RuntimeCore;
@@ -66,12 +66,6 @@ pub(crate) struct PointMapping<'a> {
     pub(crate) issuing: Issuing<'a>,
 }
 
-/// For each requirement, what must happen before its data can be used.
-pub(crate) type DataPreconditions = SmallVec<[Preconditions; 4]>;
-
-/// What must happen before some of the requirements' instances are used, besides what the sets know: the refilling of buffers.
-pub(crate) type Refills = SmallVec<[(usize, Preconditions); 2]>;
-
 /// Where an operation's data shall be.
 #[derive(Clone)]
 pub(crate) enum Chosen {
@@ -80,8 +74,8 @@ pub(crate) enum Chosen {
     /// It is all or nothing. A task that used some instances would, with its end, stand in their history before its children have been mapped; a
     /// child could come after somebody who comes after that end, in a circle.
     Virtual,
-    /// For each requirement, for each of its parts, instances that are not used yet.
-    Instances(Vec<SmallVec<[Selection; 1]>>),
+    /// For each part of each requirement, in order.
+    Instances(Vec<Selection>),
 }
 
 /// What came of choosing again.
@@ -98,65 +92,63 @@ pub(crate) enum PointError {
 }
 
 impl PointMapping<'_> {
-    /// Finds or makes the instances of all requirements. On failure, everything made for them is gone again.
+    /// Finds or makes the instances of all requirements, and adds what must happen before they are used, besides what the sets know. On failure,
+    /// everything made for them is gone again.
     pub(crate) fn choose(
         &self,
         states: &mut LockedStates<'_>,
         mappings: &[RequirementMapping],
-    ) -> Result<(Chosen, Refills), PointError> {
-        let choices = mappings.iter().map(instance_choices).collect::<Option<SmallVec<[_; 4]>>>();
-        let Some(choices) = choices else { return Ok((Chosen::Virtual, Refills::new())) };
-        let mut chosen = Vec::with_capacity(self.bounds.len());
-        let mut refills = Refills::new();
-        let mut taken: Vec<Arc<PhysicalInstance>> = Vec::new();
+        before: &mut Preparation,
+    ) -> Result<Chosen, PointError> {
+        let choices = mappings.iter().map(instance_choices).collect::<Option<SmallVec<[_; 8]>>>();
+        let Some(choices) = choices else { return Ok(Chosen::Virtual) };
+        let mut chosen = Vec::with_capacity(self.bounds.iter().map(|bound| bound.parts.len()).sum());
+        let mut taken = Taken::new();
         for (number, choices) in choices.into_iter().enumerate() {
-            let mut parts = SmallVec::new();
             for part in 0..self.bounds[number].parts.len() {
-                match self.select(states, (number, part), choices, &mut taken) {
-                    Ok(mut selection) => {
-                        refills.push((number, std::mem::take(&mut selection.ready)));
-                        parts.push(selection);
-                    }
-                    Err(error) => {
-                        chosen.push(parts);
-                        self.give_up(states, chosen);
-                        return Err(match error {
-                            SelectionError::Full(failure) => PointError::Full(failure),
-                            SelectionError::Fatal(error) => PointError::Fatal(error),
-                        });
-                    }
+                let mut selection = Selection::of((number, part));
+                let outcome = self.select(states, choices, &mut taken, (&mut selection, before));
+                chosen.push(selection);
+                if let Err(error) = outcome {
+                    self.give_up(states, &chosen);
+                    return Err(match error {
+                        SelectionError::Full(failure) => PointError::Full(failure),
+                        SelectionError::Fatal(error) => PointError::Fatal(error),
+                    });
                 }
             }
-            chosen.push(parts);
         }
-        refills.retain(|(_, ready)| !ready.is_empty());
-        Ok((Chosen::Instances(chosen), refills))
+        Ok(Chosen::Instances(chosen))
     }
 
     /// Finds or makes the instances of a part of a requirement. Buffers among them are taken.
     fn select(
         &self,
         states: &mut LockedStates<'_>,
-        (number, part): (usize, usize),
         choices: &[InstanceChoice],
-        taken: &mut Vec<Arc<PhysicalInstance>>,
-    ) -> Result<Selection, SelectionError> {
-        let (fields, state) = &self.bounds[number].parts[part];
-        let request = Request {
+        taken: &mut Taken,
+        (selection, before): (&mut Selection, &mut Preparation),
+    ) -> Result<(), SelectionError> {
+        let (number, part) = selection.place;
+        let (_, state) = &self.bounds[number].parts[part];
+        let request = self.request(selection.place, taken);
+        states.of(state).select(self.core, &request, choices, (selection, before))?;
+        take(selection, taken);
+        Ok(())
+    }
+
+    fn request<'a>(&'a self, (number, part): (usize, usize), taken: &'a [InstanceId]) -> Request<'a> {
+        Request {
             number,
             region: &self.regions[number],
-            fields,
+            fields: &self.bounds[number].parts[part].0,
             privilege: self.bounds[number].requirement.privilege,
             must_buffer: self.reduces_twice[number] && self.reduces_again(number),
             may_wait: self.may_wait,
             taken,
             issuing: self.issuing,
             issuer: self.place,
-        };
-        let selection = states.of(state).select(self.core, &request, choices)?;
-        let buffers = selection.instances.iter().map(|(_, instance)| instance);
-        taken.extend(buffers.filter(|instance| instance.reduction().is_some()).cloned());
-        Ok(selection)
+        }
     }
 
     /// What was decided about an earlier point like this, for this one. The instances of values are still there; buffers are in use or not, so
@@ -165,34 +157,39 @@ impl PointMapping<'_> {
         &self,
         states: &mut LockedStates<'_>,
         earlier: &Arc<MappedPoint>,
-    ) -> Option<(Again, Refills)> {
+        before: &mut Preparation,
+    ) -> Option<Again> {
         let Chosen::Instances(chosen) = &earlier.chosen else { return None };
-        let (mut taken, mut refills) = (Vec::new(), Refills::new());
-        let mut others: Vec<((usize, usize), Selection)> = Vec::new();
-        for (number, parts) in chosen.iter().enumerate() {
-            for (part, before) in parts.iter().enumerate().filter(|(_, before)| before.is_buffered()) {
-                let choices = instance_choices(&earlier.mapping.requirements[number])?;
-                let Ok(mut now) = self.select(states, (number, part), choices, &mut taken) else {
-                    others.into_iter().for_each(|(place, selection)| self.deselect(states, place, selection));
-                    return None;
-                };
-                refills.push((number, std::mem::take(&mut now.ready)));
-                if !now.is_same(before) {
-                    others.push(((number, part), now));
-                }
+        let mut taken = Taken::new();
+        let mut others: Vec<(usize, Selection)> = Vec::new();
+        for (index, then) in chosen.iter().enumerate().filter(|(_, then)| then.is_buffered()) {
+            let (number, part) = then.place;
+            let (_, state) = &self.bounds[number].parts[part];
+            if states.of(state).select_again(self.core, &self.request(then.place, &taken), (then, before)) {
+                take(then, &mut taken);
+                continue;
+            }
+            let choices = instance_choices(&earlier.mapping.requirements[number])?;
+            let mut now = Selection::of(then.place);
+            let outcome = self.select(states, choices, &mut taken, (&mut now, before));
+            if outcome.is_err() || !now.is_same(then) {
+                others.push((index, now));
+            }
+            if outcome.is_err() {
+                others.iter().for_each(|(_, selection)| self.deselect(states, selection));
+                return None;
             }
         }
-        refills.retain(|(_, ready)| !ready.is_empty());
         if others.is_empty() {
-            return Some((Again::Same, refills));
+            return Some(Again::Same);
         }
         let mut chosen = chosen.clone();
-        for ((number, part), now) in others {
-            chosen[number][part] = now;
+        for (index, now) in others {
+            chosen[index] = now;
         }
         let place = (earlier.point, earlier.index);
         let mapped = self.mapped(place, earlier.mapping.clone(), Chosen::Instances(chosen));
-        Some((Again::Other(Box::new(mapped)), refills))
+        Some(Again::Other(Box::new(mapped)))
     }
 
     /// All that was decided about the point.
@@ -206,7 +203,8 @@ impl PointMapping<'_> {
         MappedPoint { point, index, mapping, regions, chosen, physical }
     }
 
-    fn deselect(&self, states: &mut LockedStates<'_>, (number, part): (usize, usize), selection: Selection) {
+    fn deselect(&self, states: &mut LockedStates<'_>, selection: &Selection) {
+        let (number, part) = selection.place;
         let (_, state) = &self.bounds[number].parts[part];
         states.of(state).deselect(selection);
     }
@@ -224,49 +222,13 @@ impl PointMapping<'_> {
         )
     }
 
-    fn give_up(&self, states: &mut LockedStates<'_>, chosen: Vec<SmallVec<[Selection; 1]>>) {
-        for (bound, parts) in self.bounds.iter().zip(chosen) {
-            for ((_, state), selection) in bound.parts.iter().zip(parts) {
-                states.of(state).deselect(selection);
-            }
-        }
+    fn give_up(&self, states: &mut LockedStates<'_>, chosen: &[Selection]) {
+        chosen.iter().for_each(|selection| self.deselect(states, selection));
     }
 
-    /// Moves data as needed and gathers what the operation must wait for.
-    pub(crate) fn prepare(&self, states: &mut LockedStates<'_>, chosen: &Chosen, refills: &Refills) -> Preconditions {
-        let mut all = Preconditions::default();
-        self.prepare_into(states, chosen, refills, std::slice::from_mut(&mut all));
-        all
-    }
-
-    /// The same for each requirement apart.
-    pub(crate) fn prepare_each(
-        &self,
-        states: &mut LockedStates<'_>,
-        chosen: &Chosen,
-        refills: &Refills,
-    ) -> DataPreconditions {
-        let mut data: DataPreconditions = self.bounds.iter().map(|_| Preconditions::default()).collect();
-        self.prepare_into(states, chosen, refills, &mut data);
-        data
-    }
-
-    /// Gathers the preconditions of each requirement, or of all in one place.
-    fn prepare_into(
-        &self,
-        states: &mut LockedStates<'_>,
-        chosen: &Chosen,
-        refills: &Refills,
-        after: &mut [Preconditions],
-    ) {
-        let Some(last) = after.len().checked_sub(1) else { return };
-        for (number, ready) in refills {
-            let after = &mut after[last.min(*number)];
-            ready.needs.iter().for_each(|&event| after.need(event));
-        }
-        self.each_access(states, chosen, |number, analysis, access| {
-            analysis.prepare(access, &mut after[last.min(number)]);
-        });
+    /// Moves data as needed and adds what the operation must wait for: of each requirement, or of all in one place.
+    pub(crate) fn prepare(&self, states: &mut LockedStates<'_>, chosen: &Chosen, before: &mut Preparation) {
+        self.each_access(states, chosen, |number, analysis, access| analysis.prepare(access, before.of(number)));
     }
 
     /// Makes the operation, which ends with `event`, part of the history.
@@ -285,22 +247,22 @@ impl PointMapping<'_> {
         let mut rank = |sources: &[Arc<PhysicalInstance>], destination: &PhysicalInstance| {
             seat.rank(self.core, sources, destination)
         };
-        for (number, parts) in chosen.iter().enumerate() {
+        for selection in chosen {
+            let (number, part) = selection.place;
             let bound = &self.bounds[number];
-            for ((_, state), selection) in bound.parts.iter().zip(parts) {
-                let access = Access {
-                    region: &self.regions[number],
-                    privilege: bound.requirement.privilege,
-                    instances: &selection.instances,
-                    in_place: selection.in_place,
-                    homes: &selection.homes,
-                    order: self.order,
-                    places: &selection.places,
-                };
-                let analysis = Analysis::new(self.core, states.of(state), &mut rank, self.place);
-                let mut analysis = analysis.issuing(self.issuing);
-                visit(number, &mut analysis, &access);
-            }
+            let (_, state) = &bound.parts[part];
+            let access = Access {
+                region: &self.regions[number],
+                privilege: bound.requirement.privilege,
+                instances: &selection.instances,
+                in_place: selection.in_place,
+                homes: &selection.homes,
+                order: self.order,
+                places: &selection.places,
+            };
+            let analysis = Analysis::new(self.core, states.of(state), &mut rank, self.place);
+            let mut analysis = analysis.issuing(self.issuing);
+            visit(number, &mut analysis, &access);
         }
     }
 
@@ -315,7 +277,11 @@ impl PointMapping<'_> {
             place: match chosen {
                 Chosen::Virtual => Placement::Virtual(bound.parts.clone()),
                 Chosen::Instances(chosen) => Placement::Instances(
-                    chosen[number].iter().flat_map(|selection| selection.instances.iter().cloned()).collect(),
+                    chosen
+                        .iter()
+                        .filter(|selection| selection.place.0 == number)
+                        .flat_map(|selection| selection.instances.iter().cloned())
+                        .collect(),
                 ),
             },
         });
@@ -332,9 +298,15 @@ impl Chosen {
     pub(crate) fn needs_homes(&self) -> bool {
         match self {
             Self::Virtual => false,
-            Self::Instances(chosen) => chosen.iter().flatten().any(|selection| !selection.homes.is_empty()),
+            Self::Instances(chosen) => chosen.iter().any(|selection| !selection.homes.is_empty()),
         }
     }
+}
+
+/// Buffers of a selection are not for others.
+fn take(selection: &Selection, taken: &mut Taken) {
+    let instances = selection.instances.iter().map(|(_, instance)| instance);
+    taken.extend(instances.filter(|instance| instance.reduction().is_some()).map(|buffer| buffer.id()));
 }
 
 /// What a mapper has chosen for a requirement, unless that is virtual.

@@ -1,13 +1,12 @@
 //! A mapper object and the operations that wait for its decision.
 
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use maniple_mapper::{Mapper, ReadyOperation, TaskInfo, Validity};
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::profile::{Kind, Tag};
-use maniple_realm::{Class, Spawn};
+use maniple_realm::{Class, Spawn, fault};
 use maniple_region::FieldMask;
 use maniple_space::{AnyRect, Rect};
 use parking_lot::Mutex;
@@ -52,13 +51,15 @@ impl MapperSeat {
         core.counters.mapper_calls.add(1);
         let mut mapper = self.mapper.lock();
         let recorded = core.profiler().map(|profiler| (profiler, profiler.now_ns()));
-        let outcome = maniple_realm::fault::catch(|| call(&mut **mapper));
+        let outcome = fault::catch(|| call(&mut **mapper));
         if let Some((profiler, start)) = recorded {
             profiler.span(Tag::of(profiler.label(Kind::Mapper, name, None)), profiler.current(), start);
         }
         outcome.map_err(|fault| {
             let said = fault.panic().map_or_else(|| fault.to_string(), |panic| panic.message.clone());
-            Error::mapper(name, format!("of mapper `{}` panicked: {said}", mapper.name()))
+            let mapper =
+                fault::catch(|| mapper.name().to_owned()).unwrap_or_else(|_| "whose name panics too".to_owned());
+            Error::mapper(name, format!("of mapper `{mapper}` panicked: {said}"))
         })
     }
 
@@ -192,7 +193,8 @@ impl MapperSeat {
 fn attend_soon(core: &Arc<RuntimeCore>, processor: ProcessorId) {
     let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
     let later = Arc::clone(core);
-    core.realm().spawn(spawn, move || later.seat(processor).attend(&later, processor, Chance::Another));
+    let attend = move || later.seat(processor).attend(&later, processor, Chance::Another);
+    core.spawn_own("choosing what to map", spawn, attend);
 }
 
 /// Maps operations: the last here, the others wherever a worker is free.
@@ -200,21 +202,16 @@ fn map_all(core: &Arc<RuntimeCore>, mut operations: Vec<Arc<Operation>>) {
     let last = operations.pop();
     for operation in operations {
         let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
-        core.realm().spawn(spawn, move || map_one(&operation));
+        core.spawn_own("mapping", spawn, move || map_one(&operation));
     }
     if let Some(operation) = last {
         map_one(&operation);
     }
 }
 
-/// Maps an operation. Should the runtime itself panic over it, the operation fails, and nobody waits for it for ever.
+/// Maps an operation.
 fn map_one(operation: &Arc<Operation>) {
-    if catch_unwind(AssertUnwindSafe(|| operation.map())).is_err() {
-        operation.abort(&Error::internal(MappingPanicked));
-    }
+    let Some(body) = operation.body() else { return };
+    let during = || format!("mapping `{}`", body.name());
+    operation.context.core.realm().unheard(during, || body.map(operation));
 }
-
-/// The runtime panicked while it mapped an operation.
-#[derive(Debug, thiserror::Error)]
-#[error("mapping an operation panicked")]
-struct MappingPanicked;

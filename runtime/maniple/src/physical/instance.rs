@@ -2,18 +2,20 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use maniple_mapper::{InstanceId, InstanceInfo};
-use maniple_realm::instance::Instance;
+use maniple_realm::instance::{Instance, InstanceKind};
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::MemoryId;
-use maniple_realm::{After, Event, Realm};
+use maniple_realm::transfer::{FillValue, Transfer};
+use maniple_realm::{After, Event, EventStatus, Realm};
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
+use crate::error::{Error, Result};
 use crate::recorder::Recorder;
 use crate::trace::Recordings;
 
@@ -31,6 +33,8 @@ pub(crate) struct PhysicalInstance {
     fields: FieldMask,
     reduction: Option<OperatorId>,
     ready: Event,
+    /// That was long ago: nobody need wait for it.
+    was_ready: AtomicBool,
     /// How many views and pending reductions refer to it: at zero, nothing in it will be needed again.
     holders: AtomicUsize,
     leftovers: Mutex<Leftovers>,
@@ -65,6 +69,7 @@ impl PhysicalInstance {
             fields,
             reduction,
             ready,
+            was_ready: AtomicBool::new(false),
             holders,
             leftovers,
             recordings,
@@ -84,6 +89,7 @@ impl PhysicalInstance {
             fields: self.fields.clone(),
             reduction: self.reduction,
             ready: self.ready,
+            was_ready: AtomicBool::new(false),
             holders: AtomicUsize::new(0),
             leftovers: Mutex::default(),
             recordings: self.recordings.clone(),
@@ -117,6 +123,18 @@ impl PhysicalInstance {
         self.reduction
     }
 
+    /// What empties a buffer where it is for a region: every contribution becomes the identity.
+    ///
+    /// # Errors
+    /// Where the machine refuses, which is an error in here.
+    pub(crate) fn emptying(&self, region: &LogicalRegion) -> Result<Transfer> {
+        let (InstanceKind::Reduction(operator), Some(field)) = (self.storage.kind(), self.fields.iter().next()) else {
+            return Err(Error::internal(NotABuffer));
+        };
+        let identity = FillValue::identity_of(&operator).map_err(Error::internal)?;
+        Transfer::fill(region.space().space().clone(), (&self.storage, field), identity).map_err(Error::internal)
+    }
+
     /// Whether it belongs to the task's parent.
     pub(crate) fn is_lent(&self) -> bool {
         self.lender.is_some()
@@ -129,7 +147,14 @@ impl PhysicalInstance {
     }
 
     /// The memory may be touched after this.
+    #[inline]
     pub(crate) fn ready(&self) -> Event {
+        if self.was_ready.load(Ordering::Relaxed) {
+            return Event::NONE;
+        }
+        if self.recorder.is_none() && matches!(self.realm.status(self.ready), EventStatus::Triggered) {
+            self.was_ready.store(true, Ordering::Relaxed);
+        }
         self.ready
     }
 
@@ -154,9 +179,18 @@ impl PhysicalInstance {
         }
     }
 
-    /// The uses left behind that have not ended, as one event, so that a program that runs far ahead gathers no long lists. While a record is kept, also
+    /// The same for a use that comes after all that [`leftovers`](Self::leftovers) has told of.
+    pub(crate) fn leave_behind_instead(&self, event: Event) {
+        if !self.recordings.are_under_way() {
+            self.leftovers.lock().events.clear();
+        }
+        self.leave_behind([event]);
+    }
+
+    /// The uses left behind that have not ended, as few events, so that a program that runs far ahead gathers no long lists. While a record is kept, also
     /// those that have ended.
     pub(crate) fn leftovers(&self) -> SmallVec<[Event; 2]> {
+        const FEW: usize = 3;
         let mut leftovers = self.leftovers.lock();
         if self.recordings.are_under_way() {
             // A trace is to know each of them.
@@ -165,7 +199,7 @@ impl PhysicalInstance {
         if self.recorder.is_none() {
             leftovers.events.retain(|&event| !self.realm.has_triggered(event));
         }
-        if leftovers.events.len() > 1 {
+        if leftovers.events.len() > FEW {
             let all = After::follows(&leftovers.events);
             let merged = match &self.recorder {
                 None => self.realm.merge(all),
@@ -192,6 +226,11 @@ impl PhysicalInstance {
         }
     }
 }
+
+/// An instance of values was to be emptied.
+#[derive(Debug, thiserror::Error)]
+#[error("only a buffer for contributions can be emptied")]
+struct NotABuffer;
 
 impl Drop for PhysicalInstance {
     fn drop(&mut self) {

@@ -114,8 +114,13 @@ impl Preconditions {
         if self.is_empty() {
             return others.clone();
         }
+        self.add_all(others);
+        self
+    }
+
+    /// Adds others.
+    pub(crate) fn add_all(&mut self, others: &Self) {
         others.needs.iter().for_each(|&event| self.need(event));
         others.follows.iter().for_each(|&event| self.follow(event));
-        self
     }
 }

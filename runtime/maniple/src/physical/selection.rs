@@ -1,13 +1,14 @@
 //! Turning a mapper's choices into instances: those that exist, else new ones.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use maniple_mapper::{Columns, Extent, InstanceChoice, MappingFailure, ReductionPlace};
+use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace};
 use maniple_realm::After;
 use maniple_realm::instance::{Instance, InstanceError, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec};
 use maniple_realm::machine::MemoryId;
 use maniple_realm::memory::OutOfMemory;
+use maniple_realm::transfer::Transfer;
 use maniple_record::Place;
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
 use maniple_space::AnyRect;
@@ -19,24 +20,30 @@ use super::places::Places;
 use super::set::View;
 use super::state::{Instances, RegionData};
 use crate::error::Error;
+use crate::mapping::preparation::Preparation;
 use crate::runtime::RuntimeCore;
 use crate::trace::Issuing;
 
-/// The instances chosen for one requirement.
+/// The instances chosen for a part of a requirement.
 #[derive(Clone, Default)]
 pub(crate) struct Selection {
+    /// The requirement's number, and the part's in it.
+    pub(crate) place: (usize, usize),
     pub(crate) instances: Instances,
     /// A reduction that works on the values themselves.
     pub(crate) in_place: bool,
     /// For a reduction in buffers: where contributions by other operators can be applied before, if no instance holds those values yet.
-    pub(crate) homes: Instances,
-    /// What must happen before the instances are used, besides what the sets know: the refilling of a buffer.
-    pub(crate) ready: Preconditions,
+    pub(crate) homes: Vec<(FieldMask, Arc<PhysicalInstance>)>,
     /// Where its data is.
     pub(crate) places: Places,
     /// Instances that were made for this selection.
-    created: SmallVec<[Arc<PhysicalInstance>; 2]>,
+    created: Vec<Arc<PhysicalInstance>>,
+    /// For each instance that is a buffer, how a task empties it.
+    emptying: OnceLock<Vec<Transfer>>,
 }
+
+/// Buffers that requirements of one task have got: no other gets them.
+pub(crate) type Taken = SmallVec<[InstanceId; 4]>;
 
 /// What is asked for.
 pub(crate) struct Request<'a> {
@@ -49,7 +56,7 @@ pub(crate) struct Request<'a> {
     /// The task may get memory that is still to be freed. Not one whose parent is a task: who frees the memory may wait for that parent.
     pub(crate) may_wait: bool,
     /// Buffers that other requirements of the same task have got.
-    pub(crate) taken: &'a [Arc<PhysicalInstance>],
+    pub(crate) taken: &'a [InstanceId],
     pub(crate) issuing: Issuing<'a>,
     /// On whose behalf, for the record.
     pub(crate) issuer: Option<Place>,
@@ -64,6 +71,27 @@ pub(crate) enum SelectionError {
 }
 
 impl Selection {
+    /// None yet.
+    pub(crate) fn of(place: (usize, usize)) -> Self {
+        Self { place, ..Self::default() }
+    }
+
+    /// Empties the buffer at a position.
+    ///
+    /// # Safety
+    /// Nobody else uses the buffer.
+    pub(crate) unsafe fn empty(&self, region: &LogicalRegion, position: usize) -> Result<(), Error> {
+        let emptying = match self.emptying.get() {
+            Some(emptying) => emptying,
+            None => {
+                let all = self.instances.iter().map(|(_, buffer)| buffer.emptying(region)).collect::<Result<_, _>>()?;
+                self.emptying.get_or_init(|| all)
+            }
+        };
+        // SAFETY: promised by the caller.
+        unsafe { emptying[position].execute() }.map_err(Error::internal)
+    }
+
     /// Whether it is of buffers for contributions: which one is free changes from task to task.
     pub(crate) fn is_buffered(&self) -> bool {
         self.instances.iter().any(|(_, instance)| instance.reduction().is_some())
@@ -83,24 +111,30 @@ impl Selection {
 }
 
 impl RegionData {
-    /// Finds or makes instances for a request, trying the choices in order.
+    /// Finds or makes instances for a request, trying the choices in order, and adds what must happen before they are used, besides what the sets
+    /// know: the refilling of a buffer.
     pub(crate) fn select(
         &mut self,
         core: &RuntimeCore,
         request: &Request<'_>,
         choices: &[InstanceChoice],
-    ) -> Result<Selection, SelectionError> {
+        (selection, before): (&mut Selection, &mut Preparation),
+    ) -> Result<(), SelectionError> {
         let mut failure = None;
         for choice in choices {
             let outcome = match request.privilege {
                 Privilege::Reduce(operator) if self.wants_buffer(request, choice) => {
-                    self.select_buffers(core, request, choice, operator)
+                    self.select_buffers(core, request, (choice, operator), (selection, before))
                 }
-                _ => self.select_values(core, request, choice),
+                _ => self.select_values(core, request, choice, selection),
             };
-            match outcome {
-                Err(SelectionError::Full(full)) => failure = Some(full),
-                other => return other,
+            let Err(error) = outcome else { return Ok(()) };
+            self.deselect(selection);
+            before.forget(selection.place);
+            *selection = Selection::of(selection.place);
+            match self::failure(request.number, error) {
+                SelectionError::Full(full) => failure = Some(full),
+                fatal => return Err(fatal),
             }
         }
         let none = || SelectionError::Fatal(Error::mapper("map_requirement", "names no instance and is not virtual"));
@@ -112,7 +146,7 @@ impl RegionData {
     }
 
     /// Takes a selection back whose task could not be mapped: what was made for it goes.
-    pub(crate) fn deselect(&mut self, selection: Selection) {
+    pub(crate) fn deselect(&mut self, selection: &Selection) {
         for instance in &selection.created {
             self.table.remove(instance);
         }
@@ -123,19 +157,11 @@ impl RegionData {
         core: &RuntimeCore,
         request: &Request<'_>,
         choice: &InstanceChoice,
-    ) -> Result<Selection, SelectionError> {
-        let mut selection =
-            Selection { in_place: matches!(request.privilege, Privilege::Reduce(_)), ..Selection::default() };
-        match self.values(core, request, choice, &mut selection) {
-            Ok(instances) => {
-                selection.instances = instances;
-                Ok(selection)
-            }
-            Err(error) => {
-                self.deselect(selection);
-                Err(failure(request.number, error))
-            }
-        }
+        selection: &mut Selection,
+    ) -> Result<(), CreateError> {
+        selection.in_place = matches!(request.privilege, Privilege::Reduce(_));
+        selection.instances = self.values(core, request, choice, &mut selection.created)?;
+        Ok(())
     }
 
     /// Instances for the values of a request: those that exist, else new ones.
@@ -144,7 +170,7 @@ impl RegionData {
         core: &RuntimeCore,
         request: &Request<'_>,
         choice: &InstanceChoice,
-        selection: &mut Selection,
+        created: &mut Vec<Arc<PhysicalInstance>>,
     ) -> Result<Instances, CreateError> {
         let mut missing = request.fields.clone();
         let wanted = (&choice.layout, choice.reuse);
@@ -156,7 +182,7 @@ impl RegionData {
         for columns in columns(&missing, &self.available_fields(), choice.columns) {
             let instance = self.create(core, (&region, request.may_wait), &columns, choice, None)?;
             request.issuing.note_creation();
-            selection.created.push(Arc::clone(&instance));
+            created.push(Arc::clone(&instance));
             instances.push((columns.intersection(&missing), instance));
         }
         Ok(instances)
@@ -167,26 +193,38 @@ impl RegionData {
         &mut self,
         core: &RuntimeCore,
         request: &Request<'_>,
-        choice: &InstanceChoice,
-        operator: OperatorId,
-    ) -> Result<Selection, SelectionError> {
-        let mut selection = Selection::default();
+        (choice, operator): (&InstanceChoice, OperatorId),
+        (selection, before): (&mut Selection, &mut Preparation),
+    ) -> Result<(), CreateError> {
         for field in request.fields.iter() {
-            if let Err(error) = self.select_buffer(core, request, (choice, operator, field), &mut selection) {
-                self.deselect(selection);
-                return Err(failure(request.number, error));
-            }
+            self.select_buffer(core, request, (choice, operator, field), (selection, before))?;
         }
         if self.is_homeless(request.region, request.fields, operator) {
-            match self.values(core, request, choice, &mut selection) {
-                Ok(homes) => selection.homes = homes,
-                Err(error) => {
-                    self.deselect(selection);
-                    return Err(failure(request.number, error));
-                }
-            }
+            selection.homes = self.values(core, request, choice, &mut selection.created)?.into_vec();
         }
-        Ok(selection)
+        Ok(())
+    }
+
+    /// Takes the buffers of an earlier selection again, if all are free and nothing else is needed.
+    pub(crate) fn select_again(
+        &mut self,
+        core: &RuntimeCore,
+        request: &Request<'_>,
+        (earlier, before): (&Selection, &mut Preparation),
+    ) -> bool {
+        let Privilege::Reduce(operator) = request.privilege else { return false };
+        let is_free = |buffer: &PhysicalInstance| {
+            buffer.reduction() == Some(operator) && buffer.holders() == 0 && !request.taken.contains(&buffer.id())
+        };
+        if !earlier.instances.iter().all(|(_, buffer)| is_free(buffer))
+            || self.is_homeless(request.region, request.fields, operator)
+        {
+            return false;
+        }
+        for (position, (_, buffer)) in earlier.instances.iter().enumerate() {
+            empty(core, request, buffer, (earlier, position), before);
+        }
+        true
     }
 
     fn select_buffer(
@@ -194,13 +232,11 @@ impl RegionData {
         core: &RuntimeCore,
         request: &Request<'_>,
         (choice, operator, field): (&InstanceChoice, OperatorId, FieldId),
-        selection: &mut Selection,
+        (selection, before): (&mut Selection, &mut Preparation),
     ) -> Result<(), CreateError> {
         let column = FieldMask::of(field);
         let known = self.table.buffers(request.region, choice.memory, operator);
-        let fits = |buffer: &Arc<PhysicalInstance>| {
-            *buffer.fields() == column && !request.taken.iter().any(|taken| taken.id() == buffer.id())
-        };
+        let fits = |buffer: &Arc<PhysicalInstance>| *buffer.fields() == column && !request.taken.contains(&buffer.id());
         let known: SmallVec<[_; 4]> = known.filter(|buffer| fits(buffer)).cloned().collect();
         let (free, used): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
             known.into_iter().partition(|buffer| buffer.holders() == 0);
@@ -214,14 +250,7 @@ impl RegionData {
             // Those who fold into one buffer do so one after the other: more buffers than processors gain nothing.
             (Some(least), _) if open.len() >= core.machine().processors().len() => least,
             (_, Some(free)) => {
-                let mut after = Preconditions::default();
-                after.need(free.ready());
-                after.follows.extend(free.leftovers());
-                let on_behalf = (request.issuing, request.issuer);
-                let emptied = core.refill(&free, (request.region, field), &after, on_behalf);
-                selection.ready.need(emptied);
-                // Should the selection be taken back, whoever uses the buffer or its memory next must still come after this.
-                free.leave_behind([emptied]);
+                empty(core, request, &free, (selection, selection.instances.len()), before);
                 free
             }
             (least, None) => {
@@ -319,6 +348,33 @@ impl RegionData {
         self.table.insert(&instance, fields);
         Ok(instance)
     }
+}
+
+/// Has a buffer emptied that nobody needs any more.
+fn empty(
+    core: &RuntimeCore,
+    request: &Request<'_>,
+    buffer: &PhysicalInstance,
+    (selection, position): (&Selection, usize),
+    before: &mut Preparation,
+) {
+    let (ready, leftovers) = (buffer.ready(), buffer.leftovers());
+    if let Some(empties) = &mut before.empties {
+        // Should the selection be taken back, nothing has happened.
+        empties.push((selection.place, position));
+        let after = before.of(request.number);
+        after.need(ready);
+        leftovers.into_iter().for_each(|event| after.follow(event));
+        core.counters.fills.add(1);
+        return;
+    }
+    let mut after = Preconditions::default();
+    after.need(ready);
+    after.follows.extend(leftovers);
+    let emptied = core.refill(buffer, request.region, &after, (request.issuing, request.issuer));
+    before.of(request.number).need(emptied);
+    // Should the selection be taken back, whoever uses the buffer or its memory next must still come after this.
+    buffer.leave_behind_instead(emptied);
 }
 
 enum CreateError {

@@ -132,6 +132,20 @@ impl EquivalenceSet {
         view.writers.join(event, cover, realm);
     }
 
+    /// Notes that contributions have been applied in `cover` of an instance after every earlier use of it there, unless those who made just these
+    /// values have failed.
+    pub(crate) fn add_applied(
+        &mut self,
+        view: usize,
+        event: Event,
+        cover: Cover,
+        (shapes, realm): (&ShapeTable, Option<&Realm>),
+    ) {
+        let view = &mut self.views[view];
+        view.readers.forget(&cover, shapes);
+        view.writers.succeed(event, cover, realm);
+    }
+
     /// Forgets copies that nobody uses of values that there are without them: in one memory, or in all. Not while reductions are pending, which
     /// may have counted on one of them as the place to be applied; and none that was lent, which others may be reading: should the values be wanted
     /// there again, they would be written. Returns whether there were any.
@@ -214,6 +228,11 @@ impl EquivalenceSet {
 }
 
 impl PendingReduction {
+    /// The contributions are applied, after those who made them.
+    pub(crate) fn applied_by(mut self, event: Event) {
+        self.writers = SmallVec::from_iter([event]);
+    }
+
     fn within(&self, part: &Shape, shapes: &ShapeTable) -> Option<Self> {
         let mut pending = self.clone();
         pending.cover = self.cover.within(part, shapes);
@@ -223,7 +242,7 @@ impl PendingReduction {
 
 impl Drop for PendingReduction {
     fn drop(&mut self) {
-        // Whether it was applied or overwritten: who takes the buffer next comes after the last task that folded into it.
+        // Who takes the buffer next comes after the last task that folded into it, or after what applied that.
         self.buffer.leave_behind(self.writers.iter().copied());
     }
 }

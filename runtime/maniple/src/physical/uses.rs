@@ -54,6 +54,29 @@ impl Uses {
         }
     }
 
+    /// If these are writers: adds those that made just the points of `cover` to `same`, and others that touch it to `touching`.
+    pub(crate) fn made(
+        &self,
+        cover: &Cover,
+        shapes: &ShapeTable,
+        (same, touching): (&mut SmallVec<[Event; 8]>, &mut SmallVec<[Event; 8]>),
+    ) {
+        for (event, used) in &self.0 {
+            if used == cover {
+                add(same, *event);
+            } else if used.overlaps(cover, shapes) {
+                add(touching, *event);
+            }
+        }
+    }
+
+    /// Adds a use that fails if an earlier one of just the same points has: it stands for those now.
+    pub(crate) fn succeed(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
+        self.0.retain(|(_, used)| *used != cover);
+        self.forget_successes(realm);
+        self.0.push((event, cover));
+    }
+
     /// The ends of all uses.
     pub(crate) fn events(&self) -> impl Iterator<Item = Event> {
         self.0.iter().map(|(event, _)| *event)
@@ -74,12 +97,13 @@ impl Uses {
         Makers::OfParts(Self(parts.filter(|(_, part)| !part.is_nothing()).collect()))
     }
 
-    /// Adds a use. With a realm, it and an earlier one of the same points become one, which fails if either does.
+    /// Adds a use. With a realm, it and the last but one of the same points become one, which fails if either does: most often, the next use
+    /// of all comes before that is needed.
     pub(crate) fn join(&mut self, event: Event, cover: Cover, realm: Option<&Realm>) {
         self.forget_successes(realm);
-        let known = self.0.iter_mut().find(|(_, used)| *used == cover);
-        match (realm, known) {
-            (Some(realm), Some((known, _))) => *known = realm.merge(After::needs(&[*known, event])),
+        let mut same = self.0.iter_mut().filter(|(_, used)| *used == cover);
+        match (realm, same.next(), same.next()) {
+            (Some(realm), Some(_), Some((known, _))) => *known = realm.merge(After::needs(&[*known, event])),
             _ => self.push(event, cover, None),
         }
     }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use maniple_realm::prefetch_for_writing;
 
+use crate::let_go::let_go;
+
 /// The arguments of a launch, shared by its points.
 #[derive(Clone)]
 pub(crate) struct Arguments {
@@ -73,6 +75,15 @@ impl Arguments {
                     spare.push(values);
                 }
             });
+        }
+    }
+}
+
+impl Drop for Arguments {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_plain {
+            let_go("an argument", "", self.values.take());
         }
     }
 }

@@ -10,7 +10,8 @@ use super::issuing::{Ends, Issuing};
 use super::template::{Stage, Template};
 use crate::context::ContextState;
 use crate::error::Error;
-use crate::mapping::point::{LockedStates, PointMapping, Refills};
+use crate::mapping::point::{LockedStates, PointMapping};
+use crate::mapping::preparation::Preparation;
 
 /// How nodes ended that did not end well.
 pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;
@@ -58,7 +59,7 @@ impl Stage {
                 reduces_twice: &self.site.sharing.reduces_twice,
                 issuing: Issuing::Again(&ends),
             };
-            placed.prepare(&mut states, &point.mapped.chosen, &Refills::new());
+            placed.prepare(&mut states, &point.mapped.chosen, &mut Preparation::together());
             placed.commit(&mut states, &point.mapped.chosen, end(point.task));
         }
     }

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use maniple_realm::{Class, Realm, Spawn};
+use maniple_realm::{Class, Realm, Spawn, fault};
 use parking_lot::{Condvar, Mutex};
 
-use super::mining::{CandidateId, Finder, Job, JobId, Mined, Parameters};
+use super::mining::{CandidateId, Finder, JobId, Mined, Parameters};
 
 /// What is known of a context's launches outside of traces.
 pub(crate) struct Automatic {
@@ -18,6 +18,9 @@ pub(crate) struct Automatic {
     current: Option<(CandidateId, usize)>,
 }
 
+/// Mines a slice.
+type Mining = Box<dyn FnOnce() -> Mined + Send>;
+
 /// A slice that is being mined.
 struct Pending {
     state: Mutex<Progress>,
@@ -25,26 +28,33 @@ struct Pending {
 }
 
 enum Progress {
-    Waiting(Job),
+    Waiting(JobId, Mining),
     Running,
     Done(Mined),
     Taken,
 }
 
 impl Pending {
-    /// Mines the slice, unless somebody does.
+    fn new(id: JobId, mining: Mining) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(Progress::Waiting(id, mining)), done: Condvar::new() })
+    }
+
+    /// Mines the slice, unless somebody does. Should that panic, nothing was found: without traces the program is slower, and as right.
     fn run(&self) {
-        let job = {
+        let (id, mining) = {
             let mut state = self.state.lock();
             match std::mem::replace(&mut *state, Progress::Running) {
-                Progress::Waiting(job) => job,
+                Progress::Waiting(id, mining) => (id, mining),
                 other => {
                     *state = other;
                     return;
                 }
             }
         };
-        let mined = job.run();
+        let mined = fault::catch(mining).unwrap_or_else(|fault| {
+            tracing::error!(%fault, "looking for launches that repeat panicked, a bug of the runtime: some may not be replayed");
+            Mined::nothing(id)
+        });
         *self.state.lock() = Progress::Done(mined);
         self.done.notify_all();
     }
@@ -130,9 +140,24 @@ impl Automatic {
     fn mine(&mut self, token: Option<u64>, realm: &Realm) {
         if let Some(job) = self.finder.push(token) {
             let id = job.id();
-            let pending = Arc::new(Pending { state: Mutex::new(Progress::Waiting(job)), done: Condvar::new() });
+            let pending = Pending::new(id, Box::new(move || job.run()));
             self.jobs.push((id, Arc::clone(&pending)));
             realm.spawn(Spawn { class: Class::Runtime, ..Spawn::ANYWHERE }, move || pending.run());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mining_that_panics_has_found_nothing_and_lets_nobody_wait() {
+        let mut finder = Finder::new(Parameters::default());
+        let job = std::iter::repeat_with(|| finder.push(Some(7))).take(100_000).flatten().next();
+        let pending = Pending::new(job.expect("a long stream is mined").id(), Box::new(|| panic!("on purpose")));
+        pending.run();
+        assert!(pending.take().is_some());
+        assert!(pending.take().is_none());
     }
 }

@@ -37,4 +37,5 @@ pub(crate) use issuing::{Issuing, PointRecorder, Recordings};
 pub(crate) use problem::Problem;
 pub(crate) use recording::Recording;
 pub(crate) use stream::Tracing;
+pub(crate) use strict::StrictLaunch;
 pub(crate) use trace::Trace;

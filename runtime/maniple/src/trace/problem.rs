@@ -3,17 +3,17 @@
 /// Why a recording is of no use, or a replay was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub(crate) enum Problem {
-    #[error("it launched a task that launches tasks")]
+    #[error("it launched a task that launches tasks; make it a leaf, or have the mapper choose a variant that is one")]
     LaunchesTasks,
     #[error("instances were made; the next recording finds them")]
     InstancesMade,
-    #[error("memory ran full")]
+    #[error("memory ran full; use smaller pieces, or give the memory more capacity")]
     MemoryFull,
-    #[error("a task could not be mapped")]
+    #[error("a task could not be mapped, or a new field had to be made zero")]
     NotMapped,
     #[error("it uses values that a failed task was to make")]
     Spoilt,
-    #[error("it uses data that belongs to the parent task's own regions")]
+    #[error("it uses data of which the launching task has no instance of its own; launch from the task that has")]
     Borrowed,
     #[error("the record was taken that says what its copies are")]
     RecordTaken,

@@ -360,7 +360,7 @@ impl Replay {
                     let moved = unsafe { transfer.execute() };
                     moved.map_err(|error| {
                         self.has_failed.store(true, Ordering::Release);
-                        Arc::<Fault>::from(Error::internal(error))
+                        Arc::<Fault>::from(Error::of_transfer(&error))
                     })?;
                 }
                 Ok(())
@@ -388,6 +388,11 @@ impl GraphWork for Replay {
             self.spoilt.note(place, fault);
         }
         result
+    }
+
+    fn panicked(&self, _: Place, fault: &Arc<Fault>) {
+        // Not the program's: its bodies are caught by themselves.
+        self.context.core.realm().break_down("a replayed task or copy", fault);
     }
 
     fn expect(&self, Place { node, run }: Place) {

@@ -8,6 +8,7 @@
 //! Launches that arrive while nothing is decided yet wait in line. The launching task never waits.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Weak};
 
 use maniple_realm::{After, Class, Event, Spawn};
@@ -21,12 +22,13 @@ use super::recording::Recording;
 use super::replay::Replay;
 use super::session_record::SessionRecord;
 use super::staged::Staged;
+use super::strict::{Described, differences};
 use super::template::Template;
-use super::trace::Trace;
+use super::trace::{Trace, TraceId};
 use crate::bulk::Zeroing;
 use crate::context::{ContextState, Promised, Stream};
 use crate::future::{Origin, Results};
-use crate::launch::Launching;
+use crate::launch::{LaunchSite, Launching};
 use crate::operation::Operation;
 use crate::task_operation::TaskOperation;
 use maniple_realm::graph::GraphRuns;
@@ -81,6 +83,26 @@ struct Replaying {
     stage: usize,
 }
 
+/// Why a phase ends.
+enum Why<'a> {
+    /// Another launch has come.
+    Other(&'a LaunchSite),
+    Renewed,
+    EndOfRun,
+    EndOfTrace,
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other(site) => write!(f, "task `{}`", site.name()),
+            Self::Renewed => f.write_str("new fields in the place of freed ones"),
+            Self::EndOfRun => f.write_str("the end of the run"),
+            Self::EndOfTrace => f.write_str("something that is no launch of this trace"),
+        }
+    }
+}
+
 /// What has to be done when nothing is in flight any more.
 enum Ended {
     /// Launches with these ends were analysed, and maybe recorded.
@@ -107,7 +129,7 @@ impl Wake {
     pub(super) fn wake(&self) {
         let session = self.0.clone();
         let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
-        self.1.core.realm().spawn(spawn, move || {
+        self.1.core.spawn_own("the session of a trace", spawn, move || {
             if let Some(session) = session.upgrade() {
                 session.lock().wake();
             }
@@ -239,7 +261,9 @@ impl Session {
         match &self.phase {
             Phase::Waiting(_) => {}
             Phase::Idle => self.finish(),
-            Phase::Recording(..) | Phase::Passing | Phase::Replaying(_) if self.line.is_empty() => self.settle(),
+            Phase::Recording(..) | Phase::Passing | Phase::Replaying(_) if self.line.is_empty() => {
+                self.settle(&Why::EndOfTrace)
+            }
             Phase::Recording(..) | Phase::Passing | Phase::Replaying(_) => {}
         }
     }
@@ -281,7 +305,7 @@ impl Session {
                     match self.phase {
                         Phase::Idle => self.finish(),
                         Phase::Waiting(_) => {}
-                        _ => self.settle(),
+                        _ => self.settle(&Why::EndOfTrace),
                     }
                 }
                 return;
@@ -321,7 +345,7 @@ impl Session {
             }
             Phase::Replaying(replaying) => {
                 if !replaying.expects_staged(&staged) || replaying.has_to_end() {
-                    self.settle();
+                    self.settle(&Why::Other(&staged.site));
                     return Some(staged);
                 }
                 if !replaying.has_slot() {
@@ -341,10 +365,10 @@ impl Session {
             }
             Phase::Replaying(Replaying { stage: 0, .. }) => {
                 self.context.core.counters.replays.add(1);
-                self.settle();
+                self.settle(&Why::EndOfRun);
             }
             Phase::Waiting(_) | Phase::Idle => {}
-            Phase::Recording(..) | Phase::Passing | Phase::Replaying(_) => self.settle(),
+            Phase::Recording(..) | Phase::Passing | Phase::Replaying(_) => self.settle(&Why::EndOfRun),
         }
     }
 
@@ -378,18 +402,44 @@ impl Session {
         }
     }
 
+    /// A run that was replayed so far is analysed from here on.
+    fn give_up(&self, Replaying { replay, stage, .. }: &Replaying, why: &Why<'_>) {
+        let stages = &replay.template.stages;
+        let (expected, found) = match why {
+            Why::Other(found) => differences(&Described::of_site(&stages[*stage].site), &Described::of_site(found)),
+            other => (format!("task `{}`", stages[*stage].site.name()), other.to_string()),
+        };
+        let (id, launches) = (self.trace.lock().id, stages.len());
+        match id {
+            TraceId::Named(_) => tracing::info!(
+                trace = %id,
+                launch = stage,
+                launches,
+                expected,
+                found,
+                "a run is replayed no further than to the launch that differs (counted from 0): launch the same in each run, or give what \
+                 differs a trace of its own"
+            ),
+            TraceId::Found(_) => tracing::debug!(
+                trace = %id,
+                launch = stage,
+                launches,
+                expected,
+                found,
+                "a run is replayed no further than to the launch that differs (counted from 0): the repetition that was found has ended"
+            ),
+        }
+        self.context.core.counters.replays_given_up.add(1);
+    }
+
     /// Nothing more is issued in this phase: waits for its end.
-    fn settle(&mut self) {
+    fn settle(&mut self, why: &Why<'_>) {
         let realm = self.context.core.realm().clone();
         let wake = self.waker();
         match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Replaying(replaying) => {
                 if replaying.stage > 0 {
-                    tracing::debug!(
-                        after = replaying.stage,
-                        "a run of a trace is given up: other launches came, or none"
-                    );
-                    self.context.core.counters.replays_given_up.add(1);
+                    self.give_up(&replaying, why);
                 }
                 let Replaying { replay, runs, run, stage } = &replaying;
                 let (replay, runs, run, stage) = (Arc::clone(replay), Arc::clone(runs), *run, *stage);
@@ -454,7 +504,7 @@ impl Session {
         match &self.phase {
             Phase::Waiting(_) => return Some(zeroing),
             Phase::Replaying(_) => {
-                self.settle();
+                self.settle(&Why::Renewed);
                 return Some(zeroing);
             }
             Phase::Idle => self.phase = Phase::Passing,

@@ -20,7 +20,7 @@ pub(crate) struct Tracing {
     pub(super) book: TraceBook,
     session: Option<(TraceId, Arc<Mutex<Session>>)>,
     automatic: Automatic,
-    pub(super) strict: StrictTraces,
+    pub(crate) strict: StrictTraces,
 }
 
 /// The operation that stands for a session in the stream.
@@ -156,7 +156,8 @@ impl ContextState {
             }
             return None;
         }
-        self.throttle();
+        // After a breakdown the stream says why.
+        self.throttle().ok()?;
         let mut tracing = self.tracing.lock();
         tracing.strict.launched(self, launching);
         // Counted before it may end.

@@ -7,20 +7,62 @@ use std::sync::Arc;
 
 use maniple_region::{Requirement, TreeId};
 use maniple_space::AnyRect;
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
-use crate::launch::Launching;
+use crate::launch::{LaunchSite, Launching};
 use crate::task::TaskDefinition;
 
 /// What is known of a context's strict traces.
 #[derive(Default)]
-pub(super) struct StrictTraces {
+pub(crate) struct StrictTraces {
     /// By the names of the traces, what their first runs launched.
     sequences: FxHashMap<&'static str, Arc<[Described]>>,
     /// The runs under way, each within the one before.
     runs: Vec<StrictRun>,
+    /// By the names of the traces, what was found wrong when launches were mapped, which may be after their run.
+    findings: FxHashMap<&'static str, Arc<Mutex<Findings>>>,
+}
+
+/// What mapping has found wrong with a trace.
+struct Findings {
+    trace: &'static str,
+    problem: Option<Error>,
+    /// The program has been told of one.
+    are_told: bool,
+}
+
+/// A launch as strict traces know it, for whoever maps it.
+#[derive(Clone, Default)]
+pub(crate) struct StrictLaunch {
+    /// In the innermost run.
+    inner: Option<Place>,
+    /// In those around it.
+    outer: Vec<Place>,
+}
+
+/// The findings of a trace, and how many launches of a run came before.
+type Place = (Arc<Mutex<Findings>>, usize);
+
+impl StrictLaunch {
+    fn is_in(&mut self, place: Place) {
+        if let Some(outer) = self.inner.replace(place) {
+            self.outer.push(outer);
+        }
+    }
+
+    /// The mapper has chosen a variant that launches tasks.
+    #[cold]
+    pub(crate) fn launches_tasks(&self, task: &str) {
+        for (findings, launches) in self.inner.iter().chain(&self.outer) {
+            let mut findings = findings.lock();
+            let found = format!("task `{task}`, for which the mapper has chosen a variant that launches tasks");
+            let problem = Error::NotReplayable { trace: findings.trace, launches: *launches, found };
+            findings.problem.get_or_insert(problem);
+        }
+    }
 }
 
 /// A run of a strict trace.
@@ -33,11 +75,12 @@ struct StrictRun {
     launches: usize,
     /// The first thing that was wrong.
     problem: Option<Error>,
+    findings: Arc<Mutex<Findings>>,
 }
 
 /// All of a launch but its arguments.
 #[derive(PartialEq, Eq)]
-struct Described {
+pub(super) struct Described {
     definition: SameTask,
     requirements: Vec<Requirement>,
     domain: AnyRect,
@@ -110,7 +153,8 @@ impl Context {
     /// # Errors
     /// [`Error::TraceDiffers`] if the run has other launches than the first one, fewer, or more. [`Error::NotReplayable`] if it has something that
     /// is never replayed: a fill, a fence, an inline mapping, a task all of whose variants launch tasks; or if the launching task holds data
-    /// mapped, or launches on data that it has no state of its own for, as an inner task.
+    /// mapped, or launches on data that it has no state of its own for, as an inner task. Or because the mapper has chosen a variant that launches
+    /// tasks: as launches are mapped later, that may be told at the end of a later run; and if there is none, the launching task fails with it.
     pub fn strict_trace<R>(&self, name: &'static str, body: impl FnOnce(&Self) -> R) -> Result<R> {
         let run = RunInProgress::begin(&self.state, name);
         let result = self.trace(name, body);
@@ -152,16 +196,21 @@ impl Drop for RunInProgress<'_> {
 impl StrictTraces {
     fn begin(&mut self, trace: &'static str) {
         let expected = self.sequences.get(trace).cloned();
-        self.runs.push(StrictRun { trace, expected, found: Vec::new(), launches: 0, problem: None });
+        let none = || Arc::new(Mutex::new(Findings { trace, problem: None, are_told: false }));
+        let findings = Arc::clone(self.findings.entry(trace).or_insert_with(none));
+        self.runs.push(StrictRun { trace, expected, found: Vec::new(), launches: 0, problem: None, findings });
     }
 
     /// The innermost run is over.
     fn end(&mut self) -> Result<()> {
         let Some(mut run) = self.runs.pop() else { return Ok(()) };
         run.end();
-        if let Some(problem) = run.problem {
+        let mut findings = run.findings.lock();
+        if let Some(problem) = run.problem.take().or_else(|| findings.problem.take()) {
+            findings.are_told = true;
             return Err(problem);
         }
+        drop(findings);
         if run.expected.is_none() {
             self.sequences.insert(run.trace, run.found.into());
         }
@@ -175,8 +224,20 @@ impl StrictTraces {
 
     /// A launch has come.
     #[inline]
-    pub(super) fn launched(&mut self, context: &ContextState, launching: &Launching<'_>) {
-        self.runs.iter_mut().for_each(|run| run.launched(context, launching));
+    pub(super) fn launched(&mut self, context: &ContextState, launching: &mut Launching<'_>) {
+        for run in &mut self.runs {
+            launching.launcher.strict.is_in((Arc::clone(&run.findings), run.launches));
+            run.launched(context, launching);
+        }
+    }
+
+    /// Something that mapping has found wrong with a trace of which the program has heard nothing. All has been mapped.
+    pub(crate) fn untold(&self) -> Option<Error> {
+        let untold = |findings: &Arc<Mutex<Findings>>| {
+            let findings = findings.lock();
+            findings.problem.clone().filter(|_| !findings.are_told)
+        };
+        self.findings.values().find_map(untold)
     }
 
     /// Something has come that is no launch and ends every replay.
@@ -262,6 +323,16 @@ impl Described {
         }
     }
 
+    pub(super) fn of_site(site: &LaunchSite) -> Self {
+        Self {
+            definition: SameTask(Arc::clone(&site.definition)),
+            requirements: site.bounds.iter().map(|bound| bound.requirement.clone()).collect(),
+            domain: site.domain,
+            index_launch: site.index_launch,
+            tag: site.tag,
+        }
+    }
+
     #[inline]
     fn is(&self, launching: &Launching<'_>) -> bool {
         let Launching { launcher, domain, index_launch, .. } = launching;
@@ -289,7 +360,7 @@ impl Described {
 }
 
 /// What was expected and what was found, told by the first thing in which two launches differ.
-fn differences(expected: &Described, found: &Described) -> (String, String) {
+pub(super) fn differences(expected: &Described, found: &Described) -> (String, String) {
     let tell = |tell: &dyn Fn(&Described) -> String| (tell(expected), tell(found));
     let at_odds = |number: &usize| expected.requirements.get(*number) != found.requirements.get(*number);
     let requirements = expected.requirements.len().max(found.requirements.len());

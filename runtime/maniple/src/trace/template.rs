@@ -131,6 +131,19 @@ impl Template {
         fits.fold(Fit::Yes, |all, one| if all == Fit::No || one == Fit::Yes { all } else { one })
     }
 
+    /// The data that the recorded launches would not find as it was.
+    #[cold]
+    pub(super) fn misfits(&self, realm: &Realm) -> String {
+        let told = self.before.iter().filter_map(|entry| {
+            let state = self.states[entry.state].lock();
+            let fields = state.root.fields().names_of(&entry.fields);
+            (entry.fits(&state, realm) == Fit::No).then(|| format!("field(s) {fields} of {}", state.root))
+        });
+        let mut told: Vec<_> = told.collect();
+        told.dedup();
+        told.join(", ")
+    }
+
     /// Whoever made the values that the recorded launches find, or contributed to them: where the template [fits](Self::fits), all have ended.
     pub(super) fn makers(&self) -> Vec<Event> {
         let mut makers = Vec::new();

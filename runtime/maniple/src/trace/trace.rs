@@ -1,5 +1,6 @@
 //! Traces of a context, and the templates that were recorded of them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use maniple_region::TreeId;
@@ -22,9 +23,18 @@ pub(crate) enum TraceId {
     Found(CandidateId),
 }
 
+impl fmt::Display for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => write!(f, "trace `{name}`"),
+            Self::Found(candidate) => write!(f, "found trace {candidate:?}"),
+        }
+    }
+}
+
 /// A stretch of launches that repeats.
-#[derive(Default)]
 pub(crate) struct Trace {
+    pub(super) id: TraceId,
     /// What was recorded: a template for each state that the data was found in. The one used last comes last.
     pub(super) templates: Vec<Arc<Template>>,
     /// Recordings in a row that were of no use.
@@ -40,6 +50,10 @@ const MOST_TEMPLATES: usize = 16;
 const PATIENCE: u32 = 4;
 
 impl Trace {
+    fn new(id: TraceId) -> Self {
+        Self { id, templates: Vec::new(), failures: 0, rest: 0 }
+    }
+
     /// The template that begins with a launch and whose launches would find everything as it is, if there is one.
     ///
     /// # Errors
@@ -51,7 +65,12 @@ impl Trace {
                 continue;
             }
             match template.fits(realm) {
-                Fit::No => {}
+                Fit::No => {
+                    if tracing::enabled!(tracing::Level::DEBUG) {
+                        let unlike = template.misfits(realm);
+                        tracing::debug!(trace = %self.id, unlike, "a recording does not fit now: it found this data elsewhere, or made by others; another is looked for, or made");
+                    }
+                }
                 Fit::After(event) => return Err(event),
                 Fit::Yes => {
                     let template = self.templates.remove(place);
@@ -86,7 +105,11 @@ impl Trace {
         if self.failures > PATIENCE {
             self.rest = 1 << (self.failures - PATIENCE).min(10);
         }
-        tracing::debug!(%problem, failures = self.failures, "a recording of a trace is of no use");
+        let (id, failures) = (self.id, self.failures);
+        match id {
+            TraceId::Named(_) => tracing::info!(trace = %id, %problem, failures, "a run was recorded in vain"),
+            TraceId::Found(_) => tracing::debug!(trace = %id, %problem, failures, "a run was recorded in vain"),
+        }
     }
 
     /// Lets go of all templates that are not being replayed. Whether there were any.
@@ -116,7 +139,7 @@ impl TraceBook {
         let mut is_new = false;
         let trace = self.traces.entry(id).or_insert_with(|| {
             is_new = true;
-            Arc::default()
+            Arc::new(Mutex::new(Trace::new(id)))
         });
         (Arc::clone(trace), is_new)
     }

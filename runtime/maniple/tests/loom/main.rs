@@ -23,6 +23,8 @@ use word::{Last, Outcome, Word};
 mod in_flight;
 #[path = "../../src/fork/schedule.rs"]
 mod schedule;
+#[path = "../../src/fork/waking.rs"]
+mod waking;
 #[path = "../../src/fork/word.rs"]
 mod word;
 
@@ -98,6 +100,86 @@ fn a_task_that_is_queued_already_sees_what_came_before_a_wake() {
         // Either it has, or the wake has it run again.
         assert!(has_seen || task.run_queued(1));
     });
+}
+
+/// A suspended task that waits for one flag, with one waker.
+struct Stranding {
+    task: Arc<Waiting>,
+    word: Word,
+    abandoned: AtomicUsize,
+}
+
+impl Stranding {
+    fn new(is_queued: bool) -> Arc<Self> {
+        let word = Word::new();
+        word.add_waker();
+        Arc::new(Self { task: Waiting::suspended(is_queued), word, abandoned: AtomicUsize::new(0) })
+    }
+
+    /// As [`Waiting::run_queued`]; the task is abandoned if it waits and nobody can wake it.
+    fn run_queued(&self) {
+        let Waiting { schedule, queued, flags, inside } = &*self.task;
+        while queued.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            schedule.run();
+            // SAFETY: loom checks it.
+            inside.with_mut(|inside| unsafe { *inside += 1 });
+            if flags[0].load(Ordering::Relaxed) == 1 {
+                schedule.end();
+            } else if waking::cannot_go_on(schedule, &self.word) {
+                schedule.end();
+                self.abandoned.fetch_add(1, Ordering::Relaxed);
+            } else if !schedule.suspend() {
+                self.task.queue();
+            }
+        }
+    }
+
+    /// Has the task run while a waker does this, and gives whether it was abandoned.
+    fn run_while(is_queued: bool, waker: impl FnOnce(&Self) -> bool + Send + 'static) -> bool {
+        let stranding = Self::new(is_queued);
+        let theirs = Arc::clone(&stranding);
+        let going = thread::spawn(move || {
+            if waker(&theirs) {
+                theirs.task.queue();
+            }
+        });
+        stranding.run_queued();
+        going.join().unwrap();
+        stranding.run_queued();
+        assert!(!stranding.task.schedule.wake(), "the task has ended");
+        stranding.abandoned.load(Ordering::Relaxed) == 1
+    }
+}
+
+#[test]
+fn a_task_whose_last_waker_goes_while_it_waits_is_abandoned() {
+    for is_queued in [false, true] {
+        model(move || {
+            assert!(Stranding::run_while(is_queued, |it| waking::drop_waker(&it.task.schedule, &it.word)));
+        });
+    }
+}
+
+#[test]
+fn a_task_that_its_last_waker_wakes_is_not_abandoned() {
+    for is_queued in [false, true] {
+        model(move || {
+            let wakes = |it: &Stranding| {
+                it.task.flags[0].store(1, Ordering::Relaxed);
+                waking::wake_and_drop(&it.task.schedule, &it.word)
+            };
+            assert!(!Stranding::run_while(is_queued, wakes));
+        });
+    }
+}
+
+#[test]
+fn a_task_whose_last_waker_wakes_it_in_vain_is_abandoned() {
+    for is_queued in [false, true] {
+        model(move || {
+            assert!(Stranding::run_while(is_queued, |it| waking::wake_and_drop(&it.task.schedule, &it.word)));
+        });
+    }
 }
 
 fn two_wake(is_queued: bool) {

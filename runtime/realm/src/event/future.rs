@@ -32,8 +32,9 @@ impl Wake {
 }
 
 impl Body for Wake {
-    fn call(self, _: Call<'_>) -> Result<(), Arc<Fault>> {
-        self.wake();
+    fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
+        // The waker may be anybody's.
+        call.core.unheard(|| "the waker of a future that awaits an event".to_owned(), || self.wake());
         Ok(())
     }
 

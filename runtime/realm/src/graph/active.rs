@@ -27,6 +27,8 @@ pub(crate) struct Active {
     /// For each lane, the first node that may be unclaimed.
     cursors: Box<[CachePadded<AtomicU64>]>,
     faults: Mutex<Faults>,
+    /// The last to go: when this is gone, so is the work.
+    pub(super) rest: Arc<()>,
 }
 
 /// Why nodes failed, and why stages did.
@@ -90,7 +92,7 @@ impl Active {
             slot.arm(&graph, run as u64);
         }
         let cursors = graph.lanes.iter().map(|_| CachePadded::new(AtomicU64::new(0))).collect();
-        Self { graph, work, slots, mask: depth as u64 - 1, cursors, faults: Mutex::default() }
+        Self { graph, work, slots, mask: depth as u64 - 1, cursors, faults: Mutex::default(), rest: Arc::default() }
     }
 
     /// How many lanes there are: one a worker.
@@ -275,7 +277,10 @@ impl Active {
             Manner::Skip => Ok(()),
             Manner::Spoilt if node.takes => self.tell(claimed, place, node.stage),
             Manner::Run | Manner::Spoilt if claimed.poisoned => self.tell(claimed, place, node.stage),
-            Manner::Run | Manner::Spoilt => fault::catch(|| self.work.run(place, context)).flatten(),
+            Manner::Run | Manner::Spoilt => {
+                let ran = fault::catch(|| self.work.run(place, context));
+                ran.inspect_err(|panic| self.work.panicked(place, panic)).flatten()
+            }
         };
         if let Err(fault) = result {
             self.spread(claimed.run, claimed.place, &fault);

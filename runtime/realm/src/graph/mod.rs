@@ -69,6 +69,9 @@ pub trait GraphWork: Send + Sync + 'static {
     /// Runs a node. An error spreads to the nodes that need this one.
     fn run(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>>;
 
+    /// [`run`](Self::run) has panicked, which is the node's failure.
+    fn panicked(&self, _place: Place, _fault: &Arc<Fault>) {}
+
     /// Called instead of [`run`](Self::run) when something that the node needs has failed.
     fn poisoned(&self, place: Place, fault: &Arc<Fault>);
 

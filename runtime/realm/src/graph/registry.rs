@@ -15,8 +15,9 @@ pub(crate) struct Registry {
     count: CachePadded<AtomicUsize>,
     version: AtomicU64,
     graphs: RwLock<Vec<Arc<Active>>>,
-    /// Graphs that run no more, though workers may not have let go of them.
-    removed: Mutex<Vec<Weak<Active>>>,
+    /// What goes last of graphs that run no more, though workers may not have let go of them. The graphs' own counts say that before their works
+    /// have been dropped.
+    removed: Mutex<Vec<Weak<()>>>,
 }
 
 /// A worker's copy of the list.
@@ -50,8 +51,8 @@ impl Registry {
         let mut graphs = self.graphs.write();
         graphs.retain(|known| !Arc::ptr_eq(known, graph));
         let mut removed = self.removed.lock();
-        removed.retain(|graph| graph.strong_count() > 0);
-        removed.push(Arc::downgrade(graph));
+        removed.retain(|rest| rest.strong_count() > 0);
+        removed.push(Arc::downgrade(&graph.rest));
         drop(removed);
         self.count.store(graphs.len(), Ordering::SeqCst);
         self.version.fetch_add(1, Ordering::SeqCst);
@@ -59,7 +60,7 @@ impl Registry {
 
     /// Whether workers have let go of all graphs that run no more.
     pub(crate) fn are_released(&self) -> bool {
-        self.removed.lock().iter().all(|graph| graph.strong_count() == 0)
+        self.removed.lock().iter().all(|rest| rest.strong_count() == 0)
     }
 
     /// Brings a copy up to date.

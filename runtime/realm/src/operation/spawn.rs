@@ -1,5 +1,6 @@
 //! Spawning: filling a slot in and arming it.
 
+use std::any::type_name;
 use std::sync::Arc;
 
 use super::body::{Body, BodyTable, Call, store};
@@ -31,6 +32,21 @@ struct Callback<F>(F);
 impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Callback<F> {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         (self.0)(call.fault.map_or(Ok(()), Err));
+        Ok(())
+    }
+
+    fn abandon(self, fault: &Arc<Fault>) {
+        (self.0)(Err(fault));
+    }
+}
+
+/// A callback whose event nobody knows.
+struct Unheard<F>(F);
+
+impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Unheard<F> {
+    fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
+        let callback = || (self.0)(call.fault.map_or(Ok(()), Err));
+        call.core.unheard(|| format!("a callback of `when`, {},", type_name::<F>()), callback);
         Ok(())
     }
 
@@ -83,7 +99,19 @@ impl Core {
     where
         F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static,
     {
-        let event = self.spawn_inline(after, Callback(callback));
+        self.spawn_callback(after, Callback(callback))
+    }
+
+    /// As [`when`](Self::when), for a caller who does not want to know how the callback ended.
+    pub(crate) fn when_unheard<F>(&self, after: After<'_>, callback: F)
+    where
+        F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static,
+    {
+        self.spawn_callback(after, Unheard(callback));
+    }
+
+    fn spawn_callback(&self, after: After<'_>, callback: impl Body) -> Event {
+        let event = self.spawn_inline(after, callback);
         if let Some(profiler) = &self.profiler {
             profiler.after(event.into(), after);
         }

@@ -11,13 +11,18 @@
 //!
 //! Whoever wakes a task that is queued or notified already changes nothing, and yet writes the state, which the next poll reads: so that
 //! sees what was done before the wake.
+//!
+//! Wakers are counted, but for the one that a poll is lent. A task that is pending while there are none can never be woken: it is *stranded*. As only
+//! a poll can make wakers then, the poller notices; and whoever drops the last waker wakes the task, so that there is a poller. A stranded task is polled
+//! once more, so that its future may do something about it ([`is_stranded`]), and fails if it is stranded still.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 use super::body::{BodyTable, Call, Finish};
 use super::{Outcome, Spawn};
@@ -34,11 +39,30 @@ const DONE: u8 = 4;
 /// Queued, and not known to anybody who could wake it.
 const NEW: u8 = 5;
 
+/// An async body is pending, but nothing has kept its waker: it would wait for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the body waits for something, but nobody is left who could wake it: what it awaits has to keep its waker until then"
+)]
+pub struct Stranded;
+
+thread_local! {
+    static STRANDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the body that is being polled on this thread was pending while nobody has its waker. A future that is made of others, and has something
+/// left to do if one of them never ends, ends that one as a failure: if nothing else is awaited now, the operation fails as [`Stranded`].
+#[must_use]
+pub fn is_stranded() -> bool {
+    STRANDED.get()
+}
+
 struct Task<F> {
     core: Arc<Core>,
     /// The operation's event, hence its slot.
     event: Event,
     state: AtomicU8,
+    wakers: AtomicUsize,
     /// `None` once it is done. Touched only by whoever took the state from `QUEUED` to `RUNNING`, or by the realm's
     /// end.
     future: UnsafeCell<Option<F>>,
@@ -57,7 +81,13 @@ impl Core {
     {
         let core = self.weak().upgrade().expect("a realm in use exists");
         self.spawn_body(spawn, |event, storage| {
-            let task = Task { core, event, state: AtomicU8::new(NEW), future: UnsafeCell::new(Some(future)) };
+            let task = Task {
+                core,
+                event,
+                state: AtomicU8::new(NEW),
+                wakers: AtomicUsize::new(0),
+                future: UnsafeCell::new(Some(future)),
+            };
             // SAFETY: the storage is the new slot's, and an `Arc` fits.
             unsafe { storage.cast::<Arc<Task<F>>>().write(Arc::new(task)) };
             const { &BodyTable { call: call::<F>, abandon: abandon::<F> } }
@@ -114,14 +144,15 @@ where
         } else {
             self.state.swap(RUNNING, Ordering::Acquire);
         }
-        let waker = Waker::from(Arc::clone(self));
-        // SAFETY: the state is `RUNNING` and made so by this thread. The future does not move: it stays in its `Arc`
-        // until dropped.
-        let future = unsafe { Pin::new_unchecked((*self.future.get()).as_mut().expect("a queued task is not done")) };
-        let polled = fault::catch(|| future.poll(&mut Context::from_waker(&waker)));
+        let polled = self.poll_future(false);
+        let polled = match polled {
+            Ok(Poll::Pending) if self.cannot_go_on() => self.poll_future(true),
+            other => other,
+        };
         match polled {
             Ok(Poll::Ready(output)) => Some(output.into_result()),
             Err(panic) => Some(Err(panic)),
+            Ok(Poll::Pending) if self.cannot_go_on() => Some(Err(Arc::new(Fault::new(Stranded)))),
             Ok(Poll::Pending) => {
                 // Release: the next poll, on any worker, sees what this one left.
                 let idle = self.state.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire);
@@ -133,6 +164,25 @@ where
             }
         }
     }
+
+    fn poll_future(self: &Arc<Self>, stranded: bool) -> Result<Poll<F::Output>, Arc<Fault>> {
+        // SAFETY: the vtable is that of this type. The reference is lent: it is neither counted nor dropped, and the caller's lives longer.
+        let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker::<F>(Arc::as_ptr(self))) });
+        // SAFETY: the state is `RUNNING` and made so by this thread. The future does not move: it stays in its `Arc`
+        // until dropped.
+        let future = unsafe { Pin::new_unchecked((*self.future.get()).as_mut().expect("a queued task is not done")) };
+        // Bodies may be polled on top of one another.
+        let outer = STRANDED.replace(stranded);
+        let polled = fault::catch(|| future.poll(&mut Context::from_waker(&waker)));
+        STRANDED.set(outer);
+        polled
+    }
+
+    /// The future is pending, and this thread polls it. Whether nobody will ever wake it.
+    fn cannot_go_on(&self) -> bool {
+        // In this order: wakers wake first, and then go.
+        self.wakers.load(Ordering::Acquire) == 0 && self.state.load(Ordering::Acquire) == RUNNING
+    }
 }
 
 impl<F> Task<F> {
@@ -142,14 +192,50 @@ impl<F> Task<F> {
     }
 }
 
-impl<F: Send + 'static> Wake for Task<F> {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
+fn raw_waker<F: Send + 'static>(task: *const Task<F>) -> RawWaker {
+    let table =
+        const { &RawWakerVTable::new(clone_waker::<F>, wake_by_value::<F>, wake_by_reference::<F>, drop_waker::<F>) };
+    RawWaker::new(task.cast(), table)
+}
 
-    fn wake_by_ref(self: &Arc<Self>) {
-        // A waker does not keep the realm up, so it may find it going down.
-        let _gate = self.core.gate.read();
+/// # Safety
+/// As of all functions here: it is called for a waker of a `Task<F>`, which has a reference to it, or was lent one.
+unsafe fn clone_waker<F: Send + 'static>(data: *const ()) -> RawWaker {
+    let task: *const Task<F> = data.cast();
+    // SAFETY: the waker's reference keeps the task; the new waker gets one of its own.
+    unsafe {
+        Arc::increment_strong_count(task);
+        (*task).wakers.fetch_add(1, Ordering::Relaxed);
+    }
+    raw_waker(task)
+}
+
+unsafe fn wake_by_value<F: Send + 'static>(data: *const ()) {
+    // SAFETY: the waker has a reference.
+    unsafe { &*data.cast::<Task<F>>() }.wake();
+    // The task may have been polled since, and have found this waker.
+    // SAFETY: the waker goes.
+    unsafe { drop_waker::<F>(data) };
+}
+
+unsafe fn wake_by_reference<F: Send + 'static>(data: *const ()) {
+    // SAFETY: the waker has a reference, or was lent one.
+    unsafe { &*data.cast::<Task<F>>() }.wake();
+}
+
+unsafe fn drop_waker<F: Send + 'static>(data: *const ()) {
+    // SAFETY: the waker's reference is given up here.
+    let task = unsafe { Arc::from_raw(data.cast::<Task<F>>()) };
+    if task.wakers.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // Nobody else will: it is polled once more, to see whether it can go on.
+        task.wake();
+    }
+}
+
+impl<F: Send + 'static> Task<F> {
+    fn wake(&self) {
+        // A waker does not keep the realm up, so it may find it going down. Whoever wakes may be in the gate already.
+        let _gate = self.core.gate.read_recursive();
         if self.core.is_stopping() {
             return;
         }

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use parking_lot::{Mutex, RwLock};
 
 use super::RealmError;
+use super::breakdown::Breakdowns;
 use crate::barrier::Barriers;
 use crate::event::slot::{Kind, Slot, Table};
 use crate::event::word::Phase;
@@ -45,6 +46,7 @@ pub(crate) struct Core {
     pub(super) idle: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
     /// Called by a worker before it sleeps: see [`Realm::on_rest`](crate::Realm::on_rest).
     pub(super) rest: OnceLock<fn()>,
+    pub(crate) breakdowns: Breakdowns,
     stopping: AtomicBool,
     /// Workers whose threads have not ended.
     live: AtomicUsize,
@@ -103,6 +105,7 @@ impl Core {
             barriers: Barriers::default(),
             idle: OnceLock::new(),
             rest: OnceLock::new(),
+            breakdowns: Breakdowns::default(),
             stopping: AtomicBool::new(false),
             live: AtomicUsize::new(processors.len()),
             gate: RwLock::new(()),
@@ -145,6 +148,12 @@ impl Core {
     #[inline]
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Whether nobody waits for anything any more.
+    #[inline]
+    pub(crate) fn is_waiting_over(&self) -> bool {
+        self.is_stopping() || self.breakdowns.first().is_some()
     }
 
     pub(crate) fn worker_of(&self, processor: ProcessorId) -> Result<usize, RealmError> {

@@ -3,8 +3,10 @@
 use maniple_space::{AnyPoint, AnyRect};
 use thiserror::Error;
 
+use crate::fault::Fault;
 use crate::instance::InstanceId;
 use crate::layout::FieldId;
+use crate::reduction::RawReduction;
 
 /// A transfer that makes no sense, or met a pointer that does not.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -51,6 +53,16 @@ pub enum TransferError {
         expected: usize,
         /// The bytes of a value of the field.
         found: usize,
+    },
+    /// A reduction operator panicked. What it had combined before that stays.
+    #[error("reduction operator {operator} panicked{}: {message}", .location.as_ref().map_or_else(String::new, |place| format!(" at {place}")))]
+    OperatorPanicked {
+        /// The operator.
+        operator: &'static str,
+        /// What it said.
+        message: String,
+        /// File, line and column.
+        location: Option<String>,
     },
     /// Values that an operator cannot access where they lie.
     #[error("{field} of {instance} is aligned to {found} bytes, but {operator} needs {expected}")]
@@ -106,4 +118,12 @@ pub enum TransferError {
         /// The bounds of the targets.
         targets: Box<AnyRect>,
     },
+}
+
+impl TransferError {
+    pub(super) fn operator_panicked(operator: &RawReduction, fault: &Fault) -> Self {
+        let message = fault.panic().map_or_else(|| fault.to_string(), |panic| panic.message.clone());
+        let location = fault.panic().and_then(|panic| panic.location.clone());
+        Self::OperatorPanicked { operator: operator.name(), message, location }
+    }
 }

@@ -47,6 +47,7 @@ use std::sync::Arc;
 use maniple_space::{AnyRect, AnySpace, IndexSpace, for_dimension};
 use smallvec::SmallVec;
 
+use crate::fault;
 use crate::instance::Instance;
 use crate::layout::{FieldAddress, FieldId};
 use crate::memory::{Block, SystemRefused};
@@ -347,19 +348,22 @@ unsafe fn reduce<const D: usize>(
     mode: ReductionMode,
 ) -> Result<(), TransferError> {
     let (source, destination) = (from.base()?, to.base()?);
-    runs::for_each_run(space.rects().iter().copied(), [&from.address, &to.address], |run| {
-        let [from_stride, to_stride] = run.strides;
-        // SAFETY: a run lies inside the instances that the space was checked against, its values are aligned as the sides'
-        // fields are, and different fields or instances share no bytes.
-        unsafe {
-            let (source, destination) = (source.add(run.offsets[0]), destination.add(run.offsets[1]));
-            match mode {
-                ReductionMode::Apply => operator.apply(destination, to_stride, source, from_stride, run.count),
-                ReductionMode::Fold => operator.fold(destination, to_stride, source, from_stride, run.count),
+    let reduce = || {
+        runs::for_each_run(space.rects().iter().copied(), [&from.address, &to.address], |run| {
+            let [from_stride, to_stride] = run.strides;
+            // SAFETY: a run lies inside the instances that the space was checked against, its values are aligned as the sides'
+            // fields are, and different fields or instances share no bytes.
+            unsafe {
+                let (source, destination) = (source.add(run.offsets[0]), destination.add(run.offsets[1]));
+                match mode {
+                    ReductionMode::Apply => operator.apply(destination, to_stride, source, from_stride, run.count),
+                    ReductionMode::Fold => operator.fold(destination, to_stride, source, from_stride, run.count),
+                }
             }
-        }
-    });
-    Ok(())
+        })
+    };
+    // The operator may be the program's own.
+    fault::catch(reduce).map_err(|fault| TransferError::operator_panicked(operator, &fault))
 }
 
 /// A field of an instance that is known to store it.

@@ -1,5 +1,6 @@
 //! Waiting: a thread of the user's sleeps, a worker runs other operations until it may go on.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use crate::event::{After, Event};
 use crate::fault::{Abandoned, Fault};
 use crate::operation::body::{Body, Call};
 use crate::operation::settle::settling;
-use crate::realm::Core;
+use crate::realm::{Core, Whom};
 use crate::sync::Parker;
 
 /// A worker was asked to wait while so many bodies on its stack were waiting already.
@@ -24,7 +25,7 @@ pub struct HelpTooDeep {
 
 thread_local! {
     /// Where a thread of the user's waits. Each wait takes the one token that its event gives.
-    static PARKER: Arc<Parker> = Arc::default();
+    static PARKER: RefCell<Arc<Parker>> = RefCell::default();
 }
 
 struct Unpark(Arc<Parker>);
@@ -66,12 +67,23 @@ impl Core {
             }
             None => {
                 // A thread that ends has none of its own any more.
-                let parker = PARKER.try_with(Arc::clone).unwrap_or_default();
+                let parker = PARKER.try_with(|parker| Arc::clone(&parker.borrow())).unwrap_or_default();
+                let watch = self.breakdowns.watch(Whom::Thread(Arc::clone(&parker)))?;
                 self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
                 self.waiting_for(event, || parker.park());
+                drop(watch);
+                if self.breakdowns.first().is_some() {
+                    // The event's token, or that of the breakdown, may be still to come: it must not end another wait.
+                    let _ = PARKER.try_with(RefCell::take);
+                }
             }
         }
-        self.result(event).unwrap_or_else(|| Err(Arc::new(Fault::new(Abandoned))))
+        self.result(event).unwrap_or_else(|| Err(self.why_waiting_is_over()))
+    }
+
+    /// The fault of waits that have ended without what was waited for.
+    fn why_waiting_is_over(&self) -> Arc<Fault> {
+        self.breakdowns.first().cloned().unwrap_or_else(|| Arc::new(Fault::new(Abandoned)))
     }
 
     pub(crate) fn wait_if_safe(&self, event: Event) -> bool {
@@ -111,15 +123,22 @@ impl Core {
 
     /// Sleeps in ever longer steps, to a millisecond: a thread outside is not worth a wake-up after each operation.
     fn sleep_while(&self, condition: &mut dyn FnMut() -> bool) -> bool {
-        let mut nap = Duration::from_micros(20);
+        let mut nap = FIRST_NAP;
         while condition() {
-            if self.is_stopping() {
+            if self.is_waiting_over() {
                 return false;
             }
-            std::thread::sleep(nap);
-            nap = (nap * 2).min(Duration::from_millis(1));
+            nap = sleep_for(nap);
         }
         true
+    }
+
+    /// Waits, on a thread that is no worker, until all workers sleep; also after a breakdown.
+    pub(crate) fn wait_until_all_sleep(&self) {
+        let mut nap = FIRST_NAP;
+        while !self.sleep.all_asleep() && !self.is_stopping() {
+            nap = sleep_for(nap);
+        }
     }
 
     /// An operation has ended on this worker: conditions may have changed.
@@ -144,6 +163,14 @@ impl Core {
     }
 }
 
+const FIRST_NAP: Duration = Duration::from_micros(20);
+
+/// Sleeps; gives how long to sleep the next time.
+fn sleep_for(nap: Duration) -> Duration {
+    std::thread::sleep(nap);
+    (nap * 2).min(Duration::from_millis(1))
+}
+
 impl Local {
     /// Runs operations while `condition` holds; false if it still does, because the realm stops. `on_any_end` tells
     /// that the end of any operation may change the condition; otherwise somebody wakes this worker for it.
@@ -153,7 +180,7 @@ impl Local {
             if !condition() {
                 break true;
             }
-            if self.core().is_stopping() {
+            if self.core().is_waiting_over() {
                 break false;
             }
             match self.find() {
@@ -174,7 +201,7 @@ impl Local {
             return;
         }
         self.depth.set(depth + 1);
-        while self.core().result(event).is_none() && !self.core().is_stopping() {
+        while self.core().result(event).is_none() && !self.core().is_waiting_over() {
             let Some(found) = self.find() else { break };
             self.run(found);
         }
@@ -196,7 +223,7 @@ impl Local {
         }
         core.rest();
         core.sleep.fall_asleep(self.index);
-        if self.has_work() || core.is_stopping() || !condition() || core.idle_found_work() {
+        if self.has_work() || core.is_waiting_over() || !condition() || core.idle_found_work() {
             core.sleep.cancel(self.index);
         } else {
             self.forget_graphs();

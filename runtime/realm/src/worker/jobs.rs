@@ -56,7 +56,8 @@ impl Local {
             }
             let Some(job) = self.next_own_job() else { return false };
             self.nested.set(self.nested.get() + 1);
-            self.run_job(job);
+            // Not on to the body below, which would take it for its own panic.
+            self.core().unheard(|| format!("a job, as worker {} ran it,", self.index), || self.run_job(job));
             self.nested.set(self.nested.get() - 1);
         }
         // The body may go on for long: what was kept to be run next is for others.

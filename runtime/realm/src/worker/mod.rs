@@ -102,6 +102,16 @@ pub(crate) enum Found {
     Node(Arc<Active>, Claimed),
 }
 
+impl Found {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Operation(_) => "the end of an operation",
+            Self::Job(_) => "a job",
+            Self::Node(..) => "a node of a graph",
+        }
+    }
+}
+
 thread_local! {
     /// The worker that this thread is.
     static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
@@ -406,12 +416,19 @@ impl Local {
         self.core().queues.has_work_for(self.index) || self.has_ready_node()
     }
 
+    /// Does what was found. Bodies are caught by themselves: what panics here is the realm itself, or a job or graph that must not.
     #[inline]
     fn run(&self, found: Found) {
-        match found {
+        let (kind, depths) = (found.kind(), (self.depth.get(), self.nested.get(), self.completing.get()));
+        let run = || match found {
             Found::Operation(index) => self.run_operation(index),
             Found::Job(job) => self.run_jobs(job),
             Found::Node(graph, claimed) => self.serve(&graph, claimed),
+        };
+        if self.core().unheard(|| format!("{kind}, as worker {} ran it,", self.index), run).is_none() {
+            self.depth.set(depths.0);
+            self.nested.set(depths.1);
+            self.completing.set(depths.2);
         }
     }
 

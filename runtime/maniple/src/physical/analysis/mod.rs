@@ -35,7 +35,7 @@ pub(crate) struct Access<'a> {
     /// A reduction that works on the values themselves instead of a buffer.
     pub(crate) in_place: bool,
     /// For a reduction in a buffer: where contributions by other operators can be applied before.
-    pub(crate) homes: &'a Instances,
+    pub(crate) homes: &'a [(FieldMask, Arc<PhysicalInstance>)],
     pub(crate) order: Order,
     /// Where its data is, if the access was made before.
     pub(crate) places: &'a Places,
@@ -104,6 +104,10 @@ impl<'a> Analysis<'a> {
         let mode = access.mode();
         access.instances.iter().for_each(|(_, instance)| after.need(instance.ready()));
         self.each_place(access, mode, |analysis, group, touched, (fields, instance)| {
+            if analysis.is_up_to_date(group, mode, touched, instance) {
+                analysis.gather_known(group, mode, touched, instance, after);
+                return;
+            }
             analysis.bring_up_to_date(group, mode, access.home(fields, instance), touched, fields);
             for (id, cover) in touched {
                 analysis.gather(group, *id, cover, (mode, instance), after);
@@ -232,6 +236,41 @@ impl<'a> Analysis<'a> {
         self.data.group_mut(group).carve(region.space(), self.shapes)
     }
 
+    /// Whether sets know an instance, and it holds all that an access needs: nearly always, then there is little to do.
+    #[inline]
+    fn is_up_to_date(&self, group: usize, mode: Mode, touched: &[(SetId, Cover)], instance: &PhysicalInstance) -> bool {
+        let needs_values = match mode {
+            Mode::Read | Mode::Write | Mode::ReduceInPlace(_) => true,
+            Mode::Discard => false,
+            Mode::ReduceInBuffer(_) => return false,
+        };
+        let sets = self.data.group(group);
+        touched.iter().all(|(id, cover)| {
+            let set = sets.set(*id);
+            let view = set.find_view(instance).map(|view| &set.views[view]);
+            // What is pending may have to be applied.
+            set.pending.is_empty() && view.is_some_and(|view| !needs_values || view.valid.contains(cover, self.shapes))
+        })
+    }
+
+    /// Adds what an access to an instance that all sets know must come after.
+    fn gather_known(
+        &self,
+        group: usize,
+        mode: Mode,
+        touched: &[(SetId, Cover)],
+        instance: &PhysicalInstance,
+        after: &mut Preconditions,
+    ) {
+        let sets = self.data.group(group);
+        for (id, cover) in touched {
+            let set = sets.set(*id);
+            if let Some(view) = set.find_view(instance) {
+                uses_before(mode, &set.views[view], cover, self.shapes, after);
+            }
+        }
+    }
+
     /// Issues the copies, fills and applications of reductions that an access needs.
     fn bring_up_to_date(
         &mut self,
@@ -273,20 +312,7 @@ impl<'a> Analysis<'a> {
             return;
         }
         let view = self.view(group, id, instance, after);
-        let set = self.set(group, id);
-        let (view, shapes) = (&set.views[view], self.shapes);
-        match mode {
-            Mode::Read => view.writers.touching(cover, shapes, &mut after.needs),
-            Mode::Write => {
-                view.writers.touching(cover, shapes, &mut after.needs);
-                view.readers.touching(cover, shapes, &mut after.follows);
-            }
-            // Who does not look at values does not fail because there are none.
-            Mode::Discard | Mode::ReduceInPlace(_) | Mode::ReduceInBuffer(_) => {
-                view.writers.touching(cover, shapes, &mut after.follows);
-                view.readers.touching(cover, shapes, &mut after.follows);
-            }
-        }
+        uses_before(mode, &self.set(group, id).views[view], cover, self.shapes, after);
     }
 
     fn commit_read(
@@ -370,6 +396,23 @@ impl<'a> Analysis<'a> {
 
     fn set_mut(&mut self, group: usize, id: SetId) -> &mut EquivalenceSet {
         self.data.group_mut(group).set_mut(id)
+    }
+}
+
+/// Adds the uses of part of a set in an instance that an access there must come after.
+#[inline]
+fn uses_before(mode: Mode, view: &View, cover: &Cover, shapes: &ShapeTable, after: &mut Preconditions) {
+    match mode {
+        Mode::Read => view.writers.touching(cover, shapes, &mut after.needs),
+        Mode::Write => {
+            view.writers.touching(cover, shapes, &mut after.needs);
+            view.readers.touching(cover, shapes, &mut after.follows);
+        }
+        // Who does not look at values does not fail because there are none.
+        Mode::Discard | Mode::ReduceInPlace(_) | Mode::ReduceInBuffer(_) => {
+            view.writers.touching(cover, shapes, &mut after.follows);
+            view.readers.touching(cover, shapes, &mut after.follows);
+        }
     }
 }
 

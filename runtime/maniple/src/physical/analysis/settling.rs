@@ -57,36 +57,35 @@ impl Analysis<'_> {
         self.view(group, id, into, &mut Preconditions::default());
         let fields = self.data.group(group).fields.intersection(fields);
         for (cover, together) in by_cover(pending) {
-            self.apply_together(group, id, (&cover, &together), (into, &fields));
+            self.apply_together(group, id, (&cover, together), (into, &fields));
         }
         self.set_mut(group, id).keep_only(into);
     }
 
-    /// Applies reductions to a part of a set, as one operation. Like a task that contributes in place, it looks at no values.
+    /// Applies reductions to a part of a set, as one operation. Where the values themselves were never made it fails, and stands for that failure.
     fn apply_together(
         &mut self,
         group: usize,
         id: SetId,
-        (cover, together): (&Cover, &[PendingReduction]),
+        (cover, together): (&Cover, Vec<PendingReduction>),
         (into, fields): (&Arc<PhysicalInstance>, &FieldMask),
     ) {
         let mut after = Preconditions::default();
         after.need(into.ready());
         let set = self.set(group, id);
         let view = view_of(set, into);
-        set.views[view].writers.touching(cover, self.shapes, &mut after.follows);
+        // Writers of other points must not make it fail at points that they have not written.
+        set.views[view].writers.made(cover, self.shapes, (&mut after.needs, &mut after.follows));
         set.views[view].readers.touching(cover, self.shapes, &mut after.follows);
         together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
-        let transfers = || self.core.reductions(together, &set.shape, fields, into);
+        let transfers = || self.core.reductions(&together, &set.shape, fields, into);
         let instances = || together.iter().map(|reduction| reduction.buffer.id()).chain([into.id()]).collect();
         let event = self.issuing.transfer(self.core, transfers, instances, &after, |event| {
-            self.core.note_reductions(event, together, (&set.shape, fields, into), (&after, self.issuer));
+            self.core.note_reductions(event, &together, (&set.shape, fields, into), (&after, self.issuer));
         });
-        for reduction in together {
-            reduction.buffer.leave_behind([event]);
-        }
+        together.into_iter().for_each(|reduction| reduction.applied_by(event));
         let (shapes, realm) = (self.shapes, self.core.pruning_realm());
-        self.set_mut(group, id).add_changer(view, event, cover.clone(), (shapes, realm));
+        self.set_mut(group, id).add_applied(view, event, cover.clone(), (shapes, realm));
     }
 }
 

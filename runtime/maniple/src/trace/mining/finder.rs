@@ -88,6 +88,13 @@ pub(crate) struct Mined {
     repeats: Vec<Repeat>,
 }
 
+impl Mined {
+    /// What a job has found that did not get to its end.
+    pub(crate) fn nothing(id: JobId) -> Self {
+        Self { id, repeats: Vec::new() }
+    }
+}
+
 impl Job {
     pub(crate) fn id(&self) -> JobId {
         self.id

@@ -25,7 +25,7 @@ mod suffix_array;
 mod trie;
 
 pub(super) use candidate::CandidateId;
-pub(super) use finder::{Finder, Job, JobId, Mined, Parameters};
+pub(super) use finder::{Finder, JobId, Mined, Parameters};
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,21 @@
+//! Letting go of what the program has made: its destructor may panic, which must not bring down what the runtime is just doing.
+
+use std::sync::Arc;
+
+use maniple_realm::{Fault, fault};
+
+/// Drops a value of the program's. A panic of its destructor is logged, and there is nobody else to be told.
+#[inline]
+pub(crate) fn let_go<T>(what: &str, of: &str, value: T) {
+    if std::mem::needs_drop::<T>()
+        && let Err(fault) = fault::catch(|| drop(value))
+    {
+        tell(what, of, &fault);
+    }
+}
+
+/// Logs that a destructor panicked: of what, and of which task's.
+#[cold]
+pub(crate) fn tell(what: &str, of: &str, fault: &Arc<Fault>) {
+    tracing::error!(task = of, %fault, "the destructor of {what} panicked; the program goes on without");
+}

@@ -1,0 +1,128 @@
+//! Breakdowns: something went wrong of which nobody would hear.
+//!
+//! A failure has somebody who is told: it poisons an event, and who waits for that learns why. But of a panic in a callback, in a job or in what
+//! a worker does between two bodies nobody is told, and what it should have brought about will never happen. Whoever waits for that would
+//! wait for ever. So nobody waits any more: the realm has broken down, and says why. What is queued is still run.
+
+use std::fmt;
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+
+use parking_lot::Mutex;
+
+use super::Core;
+use crate::fault::{self, Fault, Panic};
+use crate::sync::Parker;
+
+/// What went wrong where nobody would have heard of it. The fault of every wait from then on.
+#[derive(Clone, Debug)]
+pub struct Breakdown {
+    /// What was being done.
+    pub during: String,
+    /// What became of it.
+    pub panic: Panic,
+}
+
+impl fmt::Display for Breakdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.during, self.panic)
+    }
+}
+
+impl std::error::Error for Breakdown {}
+
+/// Whether the realm has broken down, and who waits and wants to hear of it.
+#[derive(Default)]
+pub(crate) struct Breakdowns {
+    first: OnceLock<Arc<Fault>>,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    list: Vec<(u64, Whom)>,
+    next: u64,
+}
+
+/// Whom to wake.
+pub(crate) enum Whom {
+    /// A thread.
+    Thread(Arc<Parker>),
+    /// A future.
+    Future(Waker),
+}
+
+/// Somebody is woken by a breakdown until this goes.
+pub struct BreakdownWatch<'a> {
+    breakdowns: &'a Breakdowns,
+    number: u64,
+}
+
+impl Drop for BreakdownWatch<'_> {
+    fn drop(&mut self) {
+        let number = self.number;
+        let mut waiting = self.breakdowns.waiting.lock();
+        let at = waiting.list.iter().position(|(watched, _)| *watched == number);
+        let removed = at.map(|at| waiting.list.swap_remove(at));
+        drop(waiting);
+        drop(removed);
+    }
+}
+
+impl Breakdowns {
+    /// Why the realm broke down, if it has. One load.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&Arc<Fault>> {
+        self.first.get()
+    }
+
+    /// Has somebody woken by a breakdown; not if there has been one.
+    pub(crate) fn watch(&self, whom: Whom) -> Result<BreakdownWatch<'_>, Arc<Fault>> {
+        let mut waiting = self.waiting.lock();
+        // Set under the lock: who is in the list then is woken, and who comes later sees it.
+        if let Some(fault) = self.first() {
+            return Err(Arc::clone(fault));
+        }
+        let number = waiting.next;
+        waiting.next += 1;
+        waiting.list.push((number, whom));
+        Ok(BreakdownWatch { breakdowns: self, number })
+    }
+
+    /// The realm breaks down, unless it has.
+    fn begin(&self, fault: Fault) {
+        let mut waiting = self.waiting.lock();
+        if self.first.set(Arc::new(fault)).is_err() {
+            return;
+        }
+        let woken = std::mem::take(&mut waiting.list);
+        drop(waiting);
+        for (_, whom) in woken {
+            match whom {
+                Whom::Thread(parker) => parker.unpark(),
+                // There is nobody left to tell of a waker that panics.
+                Whom::Future(waker) => drop(fault::catch(|| waker.wake())),
+            }
+        }
+    }
+}
+
+impl Core {
+    /// Does what nobody would hear of if it panicked: then the realm breaks down.
+    #[inline]
+    pub(crate) fn unheard<R>(&self, during: impl FnOnce() -> String, body: impl FnOnce() -> R) -> Option<R> {
+        fault::catch(body).map_err(|fault| self.break_down(during(), &fault)).ok()
+    }
+
+    #[cold]
+    pub(crate) fn break_down(&self, during: String, fault: &Fault) {
+        let unknown = || Panic { message: fault.to_string(), location: None, backtrace: None };
+        let breakdown = Breakdown { during, panic: fault.panic().cloned().unwrap_or_else(unknown) };
+        tracing::error!(%breakdown, "the realm has broken down: nobody waits any more");
+        self.breakdowns.begin(Fault::new(breakdown));
+        // A worker that is about to sleep looks after its own fence: it sees this, or is seen asleep.
+        fence(Ordering::SeqCst);
+        self.sleep.wake_all();
+    }
+}
