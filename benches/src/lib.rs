@@ -10,6 +10,7 @@
 //! - `stencil`: a star stencil against rayon;
 //! - `partitions`: images, preimages and partitions by field against reading and sorting;
 //! - `profile`: a circuit with and without a profile;
+//! - `network`: messages and transfers between nodes, against bare sockets;
 //! - `targets`: what the runtime is to cost, laid beside what it does cost;
 //! - `rivals`: the same programs on this runtime and on others, as far as this machine has them.
 //!

@@ -18,6 +18,7 @@
 //! * [`machine`], [`topology`]: processors, memories, who reaches what; and how that is found out.
 //! * [`memory`], [`layout`], [`instance`]: bytes with a capacity, how elements lie in them, and the two together.
 //! * [`reduction`], [`transfer`]: folding values; copies, fills, gathers and scatters between instances.
+//! * [`net`]: several nodes: messages, bytes from memory to memory, agreements; in one process, or over TCP (feature `tcp`).
 //!
 //! The protocols (event words, sleeping workers, barriers, reservations, shutdown) are told, with their races and why
 //! each is won, in the crate's `README.md`; `tests/loom` checks them.
@@ -88,6 +89,7 @@ pub mod instance;
 pub mod layout;
 pub mod machine;
 pub mod memory;
+pub mod net;
 pub mod reduction;
 pub mod topology;
 pub mod transfer;

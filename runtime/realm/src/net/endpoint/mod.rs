@@ -1,0 +1,285 @@
+//! A node's end of the network: messages, transfers and agreements, made of the frames of any transport.
+
+mod barrier;
+mod peer;
+mod quiescence;
+mod receive;
+mod together;
+mod transfer;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use self::peer::Peer;
+use self::receive::Reception;
+use self::together::Together;
+use self::transfer::Transfers;
+use super::error::{Loss, NetError, SendError};
+use super::frame::{Body, Callback, Frame, Header, MAX_BODY, MAX_HEADER};
+use super::message::{Handlers, Message};
+use super::transport::{Close, Flush, Frames, Transport};
+use crate::fault::install_panic_hook;
+use crate::machine::NodeId;
+
+pub use self::together::Activity;
+pub use self::transfer::{Get, Put, Registration, RemoteSegment, RemoteSpan};
+
+/// Sizes that an endpoint keeps to. Nodes of a job may have different ones, except for `max_message`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many bytes of messages may be under way to one node before [`Endpoint::send`] refuses more.
+    pub window: u64,
+    /// The longest payload of a message, for sending and for receiving.
+    pub max_message: usize,
+    /// Longer payloads travel in parts of so many bytes; at most [`MAX_BODY`].
+    pub part: usize,
+    /// Puts and gets travel in chunks of so many bytes; at most [`MAX_BODY`]. A message waits for one chunk at most.
+    pub chunk: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { window: 4 << 20, max_message: 1 << 30, part: 64 << 10, chunk: 512 << 10 }
+    }
+}
+
+/// A node's end of the network.
+///
+/// It is made of a [`Transport`] and [`Handlers`], by [`start`](Self::start); transfers need registered memory besides
+/// ([`register`](Self::register)). Whoever drops the last handle before [`shutdown`](Self::shutdown) was completed leaves the job as one who
+/// has failed. What is called back runs where handlers run, and must be as short.
+pub struct Endpoint {
+    rank: NodeId,
+    options: Options,
+    handlers: Arc<Handlers>,
+    transport: Arc<dyn Transport>,
+    /// A place for every node; filled when there is something to be kept, so that thousands of nodes that never meet cost little.
+    peers: Box<[OnceLock<Box<Peer>>]>,
+    counters: Counters,
+    together: Mutex<Together>,
+    /// Whether somebody waits for quiescence.
+    is_watching: AtomicBool,
+    transfers: Transfers,
+    /// The first node that was lost: agreements of all nodes are impossible from then on.
+    first_lost: OnceLock<(NodeId, Loss)>,
+    has_closed: AtomicBool,
+}
+
+/// What quiescence is found from.
+#[derive(Default)]
+struct Counters {
+    sent: AtomicU64,
+    handled: AtomicU64,
+    activations: AtomicU64,
+    active: AtomicU64,
+}
+
+impl Endpoint {
+    /// Joins a job: from now on messages are handled.
+    #[must_use]
+    pub fn start(transport: Arc<dyn Transport>, handlers: Handlers, mut options: Options) -> Arc<Self> {
+        install_panic_hook();
+        options.part = options.part.clamp(1, MAX_BODY);
+        options.chunk = options.chunk.clamp(1, MAX_BODY);
+        let (rank, nodes) = (transport.rank(), transport.nodes());
+        let endpoint = Arc::new(Self {
+            rank,
+            options,
+            handlers: handlers.share(),
+            transport,
+            peers: (0..nodes).map(|_| OnceLock::new()).collect(),
+            counters: Counters::default(),
+            together: Mutex::new(Together::new(rank, nodes)),
+            is_watching: AtomicBool::new(false),
+            transfers: Transfers::default(),
+            first_lost: OnceLock::new(),
+            has_closed: AtomicBool::new(false),
+        });
+        endpoint.transport.start(Arc::new(Reception(Arc::downgrade(&endpoint))));
+        endpoint
+    }
+
+    /// This node.
+    #[must_use]
+    pub fn rank(&self) -> NodeId {
+        self.rank
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// Sends a message, at once. The node may be this one. Messages from one node to another are handled in the order in which they were sent.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Busy`], with the message, if the window is full; otherwise if the message is too long, or the node or this one is gone.
+    pub fn send(&self, to: NodeId, message: Message) -> Result<(), SendError> {
+        self.send_counted(to, message, Flush::Now)
+    }
+
+    /// As [`send`](Self::send), but the message waits for others that go with it: for the next that is sent at once to the same node, for
+    /// [`flush`](Self::flush), or until about 16 KiB have gathered.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub fn send_later(&self, to: NodeId, message: Message) -> Result<(), SendError> {
+        self.send_counted(to, message, Flush::Later)
+    }
+
+    /// Sends what [`send_later`](Self::send_later) has left.
+    pub fn flush(&self) {
+        self.transport.flush();
+    }
+
+    /// Calls once there is room in the window of a node (perhaps now, on this thread), or the node is lost. The room may be gone again when
+    /// the message is sent.
+    pub fn when_room(&self, to: NodeId, call: impl FnOnce(Result<(), NetError>) + Send + 'static) {
+        match self.reach(to) {
+            Ok(peer) => {
+                if let Some((call, outcome)) = peer.when_room(self.options.window, Box::new(call)) {
+                    call(outcome.map_err(|loss| NetError::Lost { node: to, loss }));
+                }
+            }
+            Err(error) => call(Err(error)),
+        }
+    }
+
+    /// Leaves the job for a reason that is to be told to the others, for whom this node is lost from now on.
+    pub fn abort(&self, reason: impl Into<String>) {
+        self.fail(None, reason.into());
+    }
+
+    /// Waits, after [`shutdown`](Self::shutdown) has called or after [`abort`](Self::abort), until the others have heard of it, as far as they listen.
+    /// Without that, a process that exits may look as if it had died. Not for handlers and calls: there it does not wait.
+    pub fn join(&self) {
+        self.transport.join();
+    }
+
+    fn send_counted(&self, to: NodeId, message: Message, flush: Flush) -> Result<(), SendError> {
+        let peer = self.check(to, &message)?;
+        match peer.take_room(self.options.window, cost(message.header.len(), message.payload.len())) {
+            Some(ask) => {
+                self.dispatch(to, message, true, ask, flush);
+                Ok(())
+            }
+            None => Err(SendError::Busy { to, message }),
+        }
+    }
+
+    /// What handlers send leaves with the next flush, which the transport does when nothing more is at hand to be received.
+    pub(crate) fn send_from_handler(&self, to: NodeId, message: Message) -> Result<(), NetError> {
+        self.check(to, &message)?;
+        self.dispatch(to, message, false, false, Flush::Later);
+        Ok(())
+    }
+
+    fn check(&self, to: NodeId, message: &Message) -> Result<&Peer, NetError> {
+        let (header, payload) = (message.header.len(), message.payload.len());
+        if header > MAX_HEADER {
+            return Err(NetError::HeaderTooLong { found: header, limit: MAX_HEADER });
+        }
+        if payload > self.options.max_message {
+            return Err(NetError::PayloadTooLong { found: payload, limit: self.options.max_message });
+        }
+        self.reach(to)
+    }
+
+    /// What is kept about a node that something can be sent to.
+    fn reach(&self, node: NodeId) -> Result<&Peer, NetError> {
+        let nodes = self.peers.len();
+        let place = self.peers.get(usize::from(node.0)).ok_or(NetError::NoSuchNode { node, nodes })?;
+        if self.has_closed.load(Ordering::Acquire) {
+            return Err(NetError::Closed);
+        }
+        let peer = place.get_or_init(Box::default);
+        match peer.loss() {
+            None => Ok(peer),
+            Some(loss) => Err(NetError::Lost { node, loss: loss.clone() }),
+        }
+    }
+
+    /// What is kept about a node that something has come from.
+    fn peer(&self, node: NodeId) -> Option<&Peer> {
+        Some(self.peers.get(usize::from(node.0))?.get_or_init(Box::default))
+    }
+
+    /// Cuts a message into frames.
+    fn dispatch(&self, to: NodeId, message: Message, counted: bool, ask: bool, flush: Flush) {
+        self.counters.sent.fetch_add(1, Ordering::SeqCst);
+        let Message { handler, header: head, payload: mut rest } = message;
+        let header = Header::Message { handler, payload: rest.len() as u64, counted, ask };
+        let first = rest.split_to(rest.len().min(self.options.part));
+        let mut frames = Frames::new();
+        frames.push(Frame { header, head, body: Body::Bytes(first), sent: None });
+        while !rest.is_empty() {
+            let part = rest.split_to(rest.len().min(self.options.part));
+            frames.push(Frame { header: Header::Part, head: SmallVec::new(), body: Body::Bytes(part), sent: None });
+        }
+        self.transport.send(to, frames, flush);
+    }
+
+    fn send_header(&self, to: NodeId, header: Header) {
+        let mut frames = Frames::new();
+        frames.push(Frame::new(header));
+        self.transport.send(to, frames, Flush::Later);
+    }
+
+    /// Ends this node's part, for the reason that the others are told and perhaps another one for itself.
+    fn fail(&self, loss: Option<Loss>, reason: String) {
+        if self.has_closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.transport.close(Close::Abort(reason));
+        if let Some(loss) = loss {
+            self.handlers.tell_loss(self.rank, &loss);
+        }
+        self.give_up(&NetError::Closed);
+        for place in &self.peers {
+            if let Some(peer) = place.get() {
+                peer.take_waiting().into_iter().for_each(|call| call(Err(NetError::Closed)));
+            }
+        }
+    }
+
+    /// Tells whoever waits for all nodes, or for a transfer, that it will not come to pass.
+    fn give_up(&self, error: &NetError) {
+        self.give_up_together(error);
+        self.transfers.take_all(None).into_iter().for_each(|done| done(Err(error.clone())));
+    }
+
+    /// A node will send nothing any more.
+    fn lose(&self, node: NodeId, loss: Loss) {
+        let Some(peer) = self.peer(node) else { return };
+        let Some(waiting) = peer.lose(loss.clone()) else { return };
+        let _ = self.first_lost.set((node, loss.clone()));
+        self.handlers.tell_loss(node, &loss);
+        let error = NetError::Lost { node, loss };
+        waiting.into_iter().for_each(|call| call(Err(error.clone())));
+        self.transfers.take_all(Some(node)).into_iter().for_each(|done| done(Err(error.clone())));
+        self.give_up_together(&error);
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        if !self.has_closed.swap(true, Ordering::AcqRel) {
+            self.transport.close(Close::Abort("its endpoint was dropped before it was shut down".to_owned()));
+        }
+        self.transport.join();
+    }
+}
+
+/// What a message takes of a window: its bytes, and something for the message itself.
+fn cost(header: usize, payload: usize) -> u64 {
+    64 + header as u64 + payload as u64
+}
+
+/// Somebody who waits.
+type Done = Callback<Result<(), NetError>>;

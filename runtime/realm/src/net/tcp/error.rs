@@ -1,0 +1,155 @@
+//! Why a job does not come together.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::identity::BuildId;
+use crate::machine::NodeId;
+
+/// Why a node could not join its job.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// The system refused something.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The rank is none of the job's, or there are too many nodes.
+    #[error("{node} of a job of {nodes} nodes: ranks count from 0, and a job has 1 to 65,536 nodes")]
+    NoSuchRank {
+        /// The rank.
+        node: NodeId,
+        /// The nodes.
+        nodes: usize,
+    },
+    /// The file in which nodes are to find node 0 says nothing that can be used.
+    #[error(
+        "node 0 listens on all addresses of its machine, so {} cannot tell where to find it: let it listen on one that the others reach",
+        file.display()
+    )]
+    NoAddressToTell {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Somebody did not come.
+    #[error(
+        "after {}s {waited_for} had not come: see whether all nodes run, and whether they reach node 0 ({meeting}){}{refused}",
+        after.as_secs_f64(),
+        if refused.is_empty() { "" } else { "; " }
+    )]
+    TimedOut {
+        /// How long it was waited for.
+        after: Duration,
+        /// What.
+        waited_for: String,
+        /// Where nodes meet.
+        meeting: String,
+        /// Why somebody was refused meanwhile, or why we were.
+        refused: String,
+    },
+    /// A node of the job runs another program.
+    #[error(
+        "{node} runs build {theirs}, but {us} runs build {ours}: all nodes of a job run the same program; copy it to every machine and start again"
+    )]
+    DifferentBuild {
+        /// The other node.
+        node: NodeId,
+        /// What it runs.
+        theirs: BuildId,
+        /// This node.
+        us: NodeId,
+        /// What this one runs.
+        ours: BuildId,
+    },
+    /// A program that speaks another version of the protocol.
+    #[error(
+        "{peer} speaks version {theirs} of Maniple's protocol, this node version {ours}: all nodes of a job run the same program"
+    )]
+    DifferentProtocol {
+        /// Who.
+        peer: String,
+        /// Its version.
+        theirs: u16,
+        /// Ours.
+        ours: u16,
+    },
+    /// A program that is no node.
+    #[error("{peer} is no Maniple node: {found}")]
+    NotANode {
+        /// Who.
+        peer: String,
+        /// What it did instead of greeting.
+        found: String,
+    },
+    /// Somebody who does not know the secret.
+    #[error(
+        "{peer} does not know this job's secret: it belongs to another job, or was not started by this job's launcher"
+    )]
+    WrongSecret {
+        /// Who.
+        peer: String,
+    },
+    /// A node that thinks of another job.
+    #[error(
+        "{node} of {theirs} nodes greets a job of {ours} nodes: start all with one launcher, each with a rank of its own"
+    )]
+    DifferentJob {
+        /// The rank that it has.
+        node: NodeId,
+        /// How many nodes it thinks there are.
+        theirs: usize,
+        /// How many there are.
+        ours: usize,
+    },
+    /// A rank that is taken, or is not the one expected.
+    #[error("somebody greets as {node}, which is here already or not expected: give each process a rank of its own")]
+    RankTaken {
+        /// The rank.
+        node: NodeId,
+    },
+    /// A node that ended before all had met.
+    #[error("{node} ended while the job was coming together: see what it says itself")]
+    Died {
+        /// Which.
+        node: NodeId,
+    },
+    /// The other side refused, and said why.
+    #[error("{peer} refused: {reason}")]
+    Refused {
+        /// Who.
+        peer: String,
+        /// Its words.
+        reason: String,
+    },
+    /// The system has no randomness.
+    #[error("the system gives no random bytes: {0}")]
+    NoRandomness(#[from] getrandom::Error),
+}
+
+impl JoinError {
+    pub(super) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |error| Self::Io { what, error }
+    }
+
+    /// Whether it is about a node that knows the secret, or one of ours by its version: there is no point in waiting for another try.
+    pub(super) fn is_final(&self) -> bool {
+        !matches!(
+            self,
+            Self::Io { .. } | Self::NotANode { .. } | Self::WrongSecret { .. } | Self::DifferentProtocol { .. }
+        )
+    }
+}
+
+/// As much of a text as so many bytes hold.
+pub(super) fn cut(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}

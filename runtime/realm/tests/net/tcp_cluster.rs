@@ -1,0 +1,79 @@
+//! Nodes that talk over TCP, all in this process.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use maniple_realm::machine::NodeId;
+use maniple_realm::net::tcp::{BuildId, Meeting, Secret, Settings, Tcp as Transport};
+use maniple_realm::net::{Endpoint, Options};
+
+use crate::cluster::{Cluster, MakeHandlers};
+
+/// Nodes on 127.0.0.1.
+pub struct Tcp {
+    endpoints: Vec<Arc<Endpoint>>,
+}
+
+/// A file for a job to meet, which does not exist yet.
+pub fn meeting_file() -> PathBuf {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("maniple-net-{}-{number}", std::process::id()))
+}
+
+/// Settings of a node that is patient: nothing is to fail because a machine is slow.
+pub fn settings(rank: u16, nodes: usize, meeting: Meeting, secret: &Secret) -> Settings {
+    Settings {
+        rank: NodeId(rank),
+        nodes,
+        meeting,
+        listen: std::net::Ipv4Addr::LOCALHOST.into(),
+        secret: secret.clone(),
+        build: BuildId::new("test"),
+        join_timeout: Duration::from_secs(600),
+        heartbeat: Duration::from_millis(50),
+        silence: Duration::from_secs(600),
+    }
+}
+
+impl Cluster for Tcp {
+    fn each(rule: impl Fn(&mut dyn FnMut(usize, Options, MakeHandlers<'_>) -> Self)) {
+        rule(&mut |nodes, options, handlers| {
+            let (file, secret) = (meeting_file(), Secret::random().unwrap());
+            let join = |rank| Transport::join(settings(rank, nodes, Meeting::File(file.clone()), &secret)).unwrap();
+            let join = &join;
+            let transports: Vec<_> = thread::scope(|scope| {
+                let joining: Vec<_> = (0..nodes as u16).map(|rank| scope.spawn(move || join(rank))).collect();
+                joining.into_iter().map(|joining| joining.join().unwrap()).collect()
+            });
+            let _ = std::fs::remove_file(file);
+            let start = |transport: Arc<dyn maniple_realm::net::Transport>| {
+                let handlers = handlers(transport.rank());
+                Endpoint::start(transport, handlers, options.clone())
+            };
+            Self { endpoints: transports.into_iter().map(start).collect() }
+        });
+    }
+
+    fn endpoints(&self) -> &[Arc<Endpoint>] {
+        &self.endpoints
+    }
+
+    fn until(&self, mut condition: impl FnMut() -> bool) {
+        while !condition() {
+            thread::yield_now();
+        }
+    }
+
+    /// A process that is really killed is in `processes.rs`.
+    fn kill(&mut self, node: NodeId) {
+        self.let_go(node);
+    }
+
+    fn let_go(&mut self, node: NodeId) {
+        self.endpoints.retain(|endpoint| endpoint.rank() != node);
+    }
+}
