@@ -4,16 +4,20 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use maniple_realm::instance::Instance;
-use maniple_realm::layout::{FieldAddress, FieldId};
+use maniple_realm::layout::{AffineAddress, FieldAddress, FieldId};
 use maniple_region::FieldType;
-use maniple_space::{AnySpace, DimensionMismatch, IndexSpace, Membership, Point, Rect};
+use maniple_space::{AnySpace, DimensionMismatch, IndexSpace, MAX_DIMENSIONS, Membership, Point, Rect};
 
 /// The values of type `T` of a field at the points of a region.
 ///
 /// The constructor's caller vouches for type, bounds and ordering; every method then stays within the region's points.
 pub(crate) struct Column<'a, T, const D: usize> {
-    base: NonNull<u8>,
-    address: FieldAddress,
+    /// Where the origin of coordinates would lie; or the instance's first byte, if it is in blocks.
+    base: *mut u8,
+    /// How many bytes apart neighbours are.
+    strides: [isize; D],
+    /// Where values lie in an instance in blocks.
+    blocks: Option<&'a FieldAddress>,
     /// Neighbours along the last dimension lie next to each other.
     contiguous: bool,
     members: &'a Membership<D>,
@@ -29,6 +33,9 @@ pub(crate) struct ColumnPlace {
     pub(crate) ty: FieldType,
     base: NonNull<u8>,
     address: FieldAddress,
+    affine: Option<AffineAddress>,
+    /// For each dimension, whether neighbours along it lie next to each other.
+    contiguous: [bool; MAX_DIMENSIONS],
 }
 
 // SAFETY: it is an address; who makes a column of it vouches for what is there.
@@ -40,7 +47,8 @@ impl ColumnPlace {
     /// None if the instance does not store the field.
     pub(crate) fn new(instance: &Instance, field: FieldId, ty: FieldType) -> Option<Self> {
         let (&address, base) = (instance.layout().field(field)?, instance.base()?);
-        Some(Self { field, ty, base, address })
+        let contiguous = std::array::from_fn(|dimension| address.contiguous_along(dimension));
+        Some(Self { field, ty, base, address, affine: address.affine(), contiguous })
     }
 }
 
@@ -57,14 +65,11 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     /// # Safety
     /// The instance holds valid `T`s in the field at all points of `space`, which lie in its bounds; for `'a`, the bytes stay there, and
     /// nobody changes them, or, if the column is used to write, touches them.
-    pub(crate) unsafe fn new(instance: &Instance, field: FieldId, space: &'a AnySpace) -> Result<Self, ColumnError> {
-        let space: &IndexSpace<D> = space.typed().map_err(ColumnError::Dimension)?;
-        let layout = instance.layout();
-        let (Some(&address), Some(base)) = (layout.field(field), instance.base()) else {
+    pub(crate) unsafe fn new(instance: &'a Instance, field: FieldId, space: &'a AnySpace) -> Result<Self, ColumnError> {
+        let (Some(address), Some(base)) = (instance.layout().field(field), instance.base()) else {
             return Err(ColumnError::NotStored);
         };
-        let contiguous = address.contiguous_along(D - 1);
-        Ok(Self { base, address, contiguous, members: space.membership(), space, marker: PhantomData })
+        Self::of((base, address), address.affine().as_ref(), address.contiguous_along(D - 1), space)
     }
 
     /// The same from what was found out before.
@@ -72,11 +77,25 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     /// # Safety
     /// As for [`new`](Self::new), with the instance that the place was made from.
     #[inline]
-    pub(crate) unsafe fn at(place: &ColumnPlace, space: &'a AnySpace) -> Result<Self, ColumnError> {
+    pub(crate) unsafe fn at(place: &'a ColumnPlace, space: &'a AnySpace) -> Result<Self, ColumnError> {
+        Self::of((place.base, &place.address), place.affine.as_ref(), place.contiguous[D - 1], space)
+    }
+
+    #[inline(always)]
+    fn of(
+        (base, address): (NonNull<u8>, &'a FieldAddress),
+        affine: Option<&AffineAddress>,
+        contiguous: bool,
+        space: &'a AnySpace,
+    ) -> Result<Self, ColumnError> {
         let space: &IndexSpace<D> = space.typed().map_err(ColumnError::Dimension)?;
-        let ColumnPlace { base, address, .. } = *place;
-        let contiguous = address.contiguous_along(D - 1);
-        Ok(Self { base, address, contiguous, members: space.membership(), space, marker: PhantomData })
+        let (base, strides, blocks) = match affine {
+            Some(affine) => {
+                (base.as_ptr().wrapping_offset(affine.bias), std::array::from_fn(|d| affine.strides[d]), None)
+            }
+            None => (base.as_ptr(), [0; D], Some(address)),
+        };
+        Ok(Self { base, strides, blocks, contiguous, members: space.membership(), space, marker: PhantomData })
     }
 
     pub(crate) fn space(&self) -> &'a IndexSpace<D> {
@@ -112,8 +131,13 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     /// The region has the point.
     #[inline(always)]
     unsafe fn place_unchecked(&self, point: Point<D>) -> NonNull<T> {
-        // SAFETY: the point is stored, so the offset is within the instance's bytes.
-        unsafe { self.base.add(self.address.offset(point)).cast() }
+        let place = match self.blocks {
+            None => (0..D)
+                .fold(self.base, |place, d| place.wrapping_offset((point.0[d] as isize).wrapping_mul(self.strides[d]))),
+            Some(address) => self.base.wrapping_add(address.offset(point)),
+        };
+        // SAFETY: the point is stored, so this is within the instance's bytes.
+        unsafe { NonNull::new_unchecked(place).cast() }
     }
 
     #[cold]
