@@ -54,6 +54,16 @@ pub enum TransferError {
         /// The bytes of a value of the field.
         found: usize,
     },
+    /// Packed values that are fewer than the points.
+    #[error(
+        "the points have values of {expected} bytes, but only {found} were packed: both ends must name the same points and fields"
+    )]
+    TooFewBytes {
+        /// The bytes of the values.
+        expected: usize,
+        /// The bytes that there are.
+        found: usize,
+    },
     /// A reduction operator panicked. What it had combined before that stays.
     #[error("reduction operator {operator} panicked{}: {message}", .location.as_ref().map_or_else(String::new, |place| format!(" at {place}")))]
     OperatorPanicked {

@@ -6,7 +6,7 @@
 //! [`Realm::transfer`](crate::Realm::transfer) makes a list of transfers one operation.
 //!
 //! In reading order: `runs` turns points into runs of bytes, `kernels` copies and fills runs, `indirect` goes
-//! through pointers.
+//! through pointers, `pack` makes bytes of values that go to another machine.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -39,6 +39,7 @@ mod deferred;
 mod error;
 mod indirect;
 mod kernels;
+mod pack;
 mod runs;
 
 use std::mem::MaybeUninit;
@@ -56,6 +57,7 @@ use crate::reduction::RawReduction;
 pub use deferred::channel;
 pub use error::TransferError;
 pub use indirect::Dangling;
+pub use pack::{pack, unpack, unpack_and_apply};
 
 /// A field of an instance.
 #[derive(Clone, Debug)]

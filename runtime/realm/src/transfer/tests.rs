@@ -144,6 +144,17 @@ fn copies_like_a_map<const D: usize>(
         model.insert(point, value_of(point, 1, size));
     }
     execute(&Transfer::copy(space.clone().into(), (&from, FIELD), (&to, FIELD)).unwrap()).unwrap();
+    check(&to, &model)?;
+    set_all(&to, 2);
+    let mut packed = vec![1, 2, 3];
+    // SAFETY: the instances are ours alone, and hold bytes.
+    let rest = unsafe {
+        pack(&space.clone().into(), (&from, FIELD), &mut packed).unwrap();
+        let mut rest = &packed[3..];
+        unpack(&space.clone().into(), &mut rest, (&to, FIELD)).unwrap();
+        rest
+    };
+    prop_assert!(rest.is_empty() && packed[..3] == [1, 2, 3]);
     check(&to, &model)
 }
 
@@ -183,6 +194,17 @@ fn reduces_like_a_map<const D: usize>(space: &IndexSpace<D>, shapes: [&Shape; 3]
     // SAFETY: the instances are ours alone, and hold numbers.
     unsafe { execute_all(&transfers) }.unwrap();
     check(&buffers[1], &folded)?;
+    check(&values_at, &applied)?;
+    let mut packed = vec![0; 1];
+    // SAFETY: as above; what was packed are contributions of the operator.
+    unsafe {
+        pack(&space.clone().into(), (&buffers[0], FIELD), &mut packed).unwrap();
+        let operator = RawReduction::of::<Sum>();
+        unpack_and_apply(&space.clone().into(), &mut &packed[1..], (&values_at, FIELD), &operator).unwrap();
+    }
+    for point in space.points().map(AnyPoint::from) {
+        applied.insert(point, (1000 + 3 * i64::from(number(&point))).to_ne_bytes().to_vec());
+    }
     check(&values_at, &applied)
 }
 
@@ -471,6 +493,20 @@ fn a_field_gathered_from_itself_follows_the_order_of_points() {
     let gather = Transfer::gather(space, sides.0, sides.1, sides.2, targets, Dangling::Fail).unwrap();
     execute(&gather).unwrap();
     assert!(super::tests::values(&values, FIELD).values().all(|value| value == bytemuck::bytes_of(&5i64)));
+}
+
+#[test]
+fn packed_values_that_are_too_few_change_nothing() {
+    let (from, to) = (instance(&line(10), &plain(1), 8, 8), instance(&line(10), &plain(1), 8, 8));
+    let (space, before) = (line(10).into(), values(&to, FIELD));
+    let mut packed = Vec::new();
+    // SAFETY: the instances are ours alone, and hold bytes.
+    let refused = unsafe {
+        pack(&space, (&from, FIELD), &mut packed).unwrap();
+        unpack(&space, &mut &packed[1..], (&to, FIELD)).unwrap_err()
+    };
+    assert_eq!(refused, TransferError::TooFewBytes { expected: 80, found: 79 });
+    assert_eq!(values(&to, FIELD), before);
 }
 
 #[test]

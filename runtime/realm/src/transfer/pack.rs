@@ -1,0 +1,160 @@
+//! Values on their way to another machine: out of an instance into plain bytes, and from those into another instance.
+//!
+//! Both ends agree on the points, and nothing else: values follow each other in the order of the space's rows, whatever the layouts.
+
+use std::mem::MaybeUninit;
+
+use maniple_space::{AnySpace, IndexSpace, for_dimension};
+
+use super::{InstanceField, Side, TransferError, kernels, runs};
+use crate::fault;
+use crate::reduction::RawReduction;
+
+/// Appends a field's values at the points of a space to some bytes.
+///
+/// # Errors
+///
+/// If the instance does not store the field or the points.
+///
+/// # Safety
+///
+/// Until it returns, nobody else writes the field at the points; all bytes of the values are initialised.
+pub unsafe fn pack(space: &AnySpace, from: impl Into<InstanceField>, bytes: &mut Vec<u8>) -> Result<(), TransferError> {
+    let from = Side::of(from.into(), space)?;
+    if space.is_empty() {
+        return Ok(());
+    }
+    let (base, size) = (from.base()?, from.address.size);
+    bytes.reserve(length(space, size)?);
+    for_dimension!(space, |space| each_run(space, &from, |offset, stride, count| {
+        let end = bytes.len();
+        // SAFETY: there is room for all values behind the end, each run's is filled by the copy, and the run lies inside the instance that the space
+        // was checked against.
+        unsafe {
+            kernels::copy_run(bytes.as_mut_ptr().add(end), size as isize, base.add(offset), stride, count, size);
+            bytes.set_len(end + count * size);
+        }
+    }));
+    Ok(())
+}
+
+/// Takes a field's values at the points of a space off the front of what [`pack`] has made.
+///
+/// # Errors
+///
+/// If the instance does not store the field or the points, or the bytes are too few.
+///
+/// # Safety
+///
+/// Until it returns, nobody else touches the field at the points. The bytes are those of valid values of the field's type.
+pub unsafe fn unpack(space: &AnySpace, bytes: &mut &[u8], to: impl Into<InstanceField>) -> Result<(), TransferError> {
+    let to = Side::of(to.into(), space)?;
+    let size = to.address.size;
+    let mut rest = take(space, bytes, size)?;
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let base = to.base()?;
+    for_dimension!(space, |space| each_run(space, &to, |offset, stride, count| {
+        let (values, others) = rest.split_at(count * size);
+        rest = others;
+        // SAFETY: the run lies inside the instance that the space was checked against, and there are as many values.
+        unsafe { kernels::copy_run(base.add(offset), stride, values.as_ptr(), size as isize, count, size) };
+    }));
+    Ok(())
+}
+
+/// As [`unpack`], but the values are contributions, which are applied to the values that are there.
+///
+/// # Errors
+///
+/// As [`unpack`]; if the field's values do not have the size and alignment of the operator's; if the operator panics.
+///
+/// # Safety
+///
+/// As for [`unpack`], but the field's values are valid values of the operator's left-hand type, and the bytes those of its right-hand type.
+pub unsafe fn unpack_and_apply(
+    space: &AnySpace,
+    bytes: &mut &[u8],
+    to: impl Into<InstanceField>,
+    operator: &RawReduction,
+) -> Result<(), TransferError> {
+    let to = Side::of(to.into(), space)?;
+    to.expect_values(operator, operator.lhs_size(), operator.lhs_align())?;
+    let size = operator.rhs_size();
+    let mut rest = take(space, bytes, size)?;
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let base = to.base()?;
+    let mut aligned = Aligned::new(size, operator.rhs_align());
+    let mut apply = |offset: usize, stride: isize, count: usize| {
+        let (values, others) = rest.split_at(count * size);
+        rest = others;
+        for (chunk, values) in values.chunks(aligned.room() * size).enumerate() {
+            let (contributions, first) =
+                (aligned.hold(values), offset as isize + (chunk * aligned.room()) as isize * stride);
+            // SAFETY: the run lies inside the instance that the space was checked against; the contributions are valid, as the caller promises, and
+            // aligned, as are the instance's values.
+            unsafe { operator.apply(base.offset(first), stride, contributions, size as isize, values.len() / size) };
+        }
+    };
+    // The operator may be the program's own.
+    let applied = fault::catch(|| for_dimension!(space, |space| each_run(space, &to, &mut apply)));
+    applied.map_err(|fault| TransferError::operator_panicked(operator, &fault))
+}
+
+/// Takes the bytes of a value for each point.
+fn take<'a>(space: &AnySpace, bytes: &mut &'a [u8], size: usize) -> Result<&'a [u8], TransferError> {
+    let expected = length(space, size)?;
+    match bytes.split_at_checked(expected) {
+        Some((values, rest)) => {
+            *bytes = rest;
+            Ok(values)
+        }
+        None => Err(TransferError::TooFewBytes { expected, found: bytes.len() }),
+    }
+}
+
+fn length(space: &AnySpace, size: usize) -> Result<usize, TransferError> {
+    let length = usize::try_from(space.volume()).ok().and_then(|points| points.checked_mul(size));
+    length.ok_or(TransferError::TooFewBytes { expected: usize::MAX, found: 0 })
+}
+
+/// Visits the values row by row, each row in the order of its points: where the first lies, the stride, and how many.
+fn each_run<const D: usize>(space: &IndexSpace<D>, side: &Side, mut visit: impl FnMut(usize, isize, usize)) {
+    runs::for_each_run(space.rows(), [&side.address], |run| visit(run.offsets[0], run.strides[0], run.count));
+}
+
+/// A place for a few values at an address that is good for them.
+struct Aligned {
+    memory: Vec<MaybeUninit<u8>>,
+    start: usize,
+    room: usize,
+}
+
+/// So many bytes of contributions are put in place at a time.
+const ALIGNED_BYTES: usize = 1 << 12;
+
+impl Aligned {
+    fn new(size: usize, align: usize) -> Self {
+        let room = (ALIGNED_BYTES / size.max(1)).max(1);
+        let memory: Vec<MaybeUninit<u8>> = vec![MaybeUninit::uninit(); room * size + align];
+        let start = memory.as_ptr().addr().next_multiple_of(align) - memory.as_ptr().addr();
+        Self { memory, start, room }
+    }
+
+    /// How many values.
+    fn room(&self) -> usize {
+        self.room
+    }
+
+    /// The values, in place.
+    fn hold(&mut self, values: &[u8]) -> *const u8 {
+        let place = &mut self.memory[self.start..][..values.len()];
+        for (place, &value) in place.iter_mut().zip(values) {
+            place.write(value);
+        }
+        place.as_ptr().cast()
+    }
+}
