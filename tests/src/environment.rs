@@ -1,11 +1,14 @@
 //! Random machines, mappers and limits to run programs in. None may change a result.
 
 use fastrand::Rng;
+use std::sync::Arc;
+
 use maniple::machine::{Affinity, MemoryKind};
 use maniple::mapper::{
     DefaultMapper, InstanceChoice, InstanceId, InstanceInfo, LoggingMapper, Mapper, MappingContext, RandomMapper,
     ReadyOperation, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping,
 };
+use maniple::net::Transport;
 use maniple::{Error, Machine, MemoryId, ProcessorId, ProcessorKind, Runtime};
 
 /// Where a program runs.
@@ -104,7 +107,7 @@ impl Environment {
     ///
     /// # Errors
     /// As [`maniple::RuntimeBuilder::build`].
-    pub fn start(&self, record: bool, trace: bool) -> Result<Runtime, Error> {
+    pub fn start(&self, record: bool, trace: bool, network: Option<Arc<dyn Transport>>) -> Result<Runtime, Error> {
         let (kind, seed) = (self.mapper, self.seed);
         let factory = move |_: &Machine, processor: ProcessorId| -> Box<dyn Mapper> {
             let seed = seed.wrapping_add(processor.0.into());
@@ -121,6 +124,10 @@ impl Environment {
         };
         let builder = Runtime::builder().machine(self.machine.clone()).workers(self.workers).window(self.window);
         let builder = builder.tracing(self.tracing.is_some()).automatic_tracing(self.tracing == Some(Automatic::On));
+        let builder = match network {
+            Some(transport) => builder.network(transport),
+            None => builder,
+        };
         builder.mapper_for(factory).record_operations(record).build()
     }
 }

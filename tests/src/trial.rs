@@ -4,13 +4,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use maniple::machine::NodeId;
+use maniple::net::Transport;
+use maniple::net::loopback::Network;
 use maniple::record::{Record, check};
 use maniple::{AnySpace, Field, Rect, Region, Runtime, Statistics};
 
 use crate::environment::{Environment, Minds, Room};
 use crate::execute::{Counts, Mistake, Run, Tally, Tolerance, run_program};
 use crate::generate::{Profile, generate};
-use crate::oracle::World;
+use crate::oracle::{Context, World};
 use crate::program::Program;
 use crate::value::{Cells, Kind, mix, register_operators};
 
@@ -103,6 +106,8 @@ pub struct Trial {
     pub trace: bool,
     /// Whether to record what is launched and issued, and to check the record.
     pub check: bool,
+    /// On how many nodes the program runs.
+    pub nodes: usize,
 }
 
 /// What has come of a trial.
@@ -134,7 +139,7 @@ impl Trial {
     /// The trial of a seed.
     #[must_use]
     pub fn new(family: Family, seed: u64) -> Self {
-        Self { family, seed, mistake: Mistake::None, trace: false, check: false }
+        Self { family, seed, mistake: Mistake::None, trace: false, check: false, nodes: 1 }
     }
 
     /// The seed's own program.
@@ -163,7 +168,42 @@ impl Trial {
             Ok(expected) => expected,
             Err(why) => return Outcome::deviation(format!("no meaning: {why}")),
         };
-        let runtime = match self.environment().start(self.check, self.trace) {
+        if self.nodes > 1 {
+            return self.run_on_nodes(&program, &expected, &tally);
+        }
+        self.run_here(program, expected, tally, None)
+    }
+
+    /// Runs the program on several nodes of one process, each with an environment of its own.
+    fn run_on_nodes(&self, program: &Program, expected: &(World, Context), tally: &Arc<Tally>) -> Outcome {
+        let network = Network::seeded(self.nodes, self.seed, self.seed % 20);
+        let _pump = network.pump();
+        let run = |node: usize| {
+            let trial = Self { seed: self.seed + 1000 * node as u64, ..self.clone() };
+            let transport = network.node(NodeId(node as u16));
+            trial.run_here(program.clone(), expected.clone(), Arc::clone(tally), Some(transport))
+        };
+        let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
+            let nodes: Vec<_> = (0..self.nodes).map(|node| scope.spawn(move || run(node))).collect();
+            let lost = |_| Outcome::deviation("a node panicked".to_owned());
+            nodes.into_iter().map(|node| node.join().unwrap_or_else(lost)).collect()
+        });
+        let of_node = |(node, outcome): (usize, &Outcome)| -> Vec<String> {
+            outcome.deviations.iter().map(|what| format!("node {node}: {what}")).collect()
+        };
+        let deviations = outcomes.iter().enumerate().flat_map(of_node).collect();
+        let first = outcomes.into_iter().next().unwrap_or_default();
+        Outcome { deviations, ..first }
+    }
+
+    fn run_here(
+        &self,
+        program: Program,
+        expected: (World, Context),
+        tally: Arc<Tally>,
+        transport: Option<Arc<dyn Transport>>,
+    ) -> Outcome {
+        let runtime = match self.environment().start(self.check, self.trace, transport) {
             Ok(runtime) => runtime,
             Err(error) => return Outcome::deviation(format!("cannot start: {error}")),
         };

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::context::{Bound, Context, ContextState, Promised, Renewed, Stream};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
-use crate::future::{Future, Origin, Results, Sources};
+use crate::future::{Future, Origin, Producers, Results, Sources};
 use crate::launch::{Launch, TaskLauncher};
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
@@ -52,8 +52,11 @@ fn record_fill(operation: &Operation, region: &LogicalRegion, fields: &FieldMask
 impl ContextState {
     /// Makes fields zero everywhere in a region. The session under way has been left.
     pub(crate) fn submit_zero(self: &Arc<Self>, zero: Renewed) -> Result<()> {
+        if let Some(replica) = &self.replica {
+            replica.fill(&zero.region, &zero.fields);
+        }
         let (bound, operation) = fill_with_zero(zero);
-        self.submit_after(std::slice::from_ref(&bound), &[], |_, _| Arc::new(operation))?;
+        self.submit_after(std::slice::from_ref(&bound), &Producers::default(), |_, _| Arc::new(operation))?;
         Ok(())
     }
 
@@ -69,7 +72,9 @@ impl ContextState {
     /// The operation is to be released.
     pub(crate) fn zero_in(self: &Arc<Self>, stream: &mut Stream, zeroing: Zeroing) -> Arc<Operation> {
         let Zeroing { bound, operation, promised } = zeroing;
-        self.submit_to(stream, std::slice::from_ref(&bound), (&[], promised), |_, _| Arc::new(operation))
+        self.submit_to(stream, std::slice::from_ref(&bound), (&Producers::default(), promised), |_, _| {
+            Arc::new(operation)
+        })
     }
 }
 
@@ -171,6 +176,9 @@ impl Context {
         self.state.leave_session("a fill");
         let bound = self.state.bind("fill", requirement)?;
         self.state.check_inline("fill", std::slice::from_ref(&bound))?;
+        if let Some(replica) = &self.state.replica {
+            replica.fill(region.logical(), &bound.requirement.fields);
+        }
         let value = FillValue::Value(Arc::new(transfer::FillValue::of(value)), None);
         let operation = FillOperation { bound: bound.clone(), value };
         self.state.submit(std::slice::from_ref(&bound), |_, _| Arc::new(operation))?;

@@ -6,6 +6,8 @@ use maniple_realm::graph::GraphRuns;
 use maniple_realm::{Event, Fault, Realm, UserEvent};
 use parking_lot::Mutex;
 
+use crate::replicate::Spread;
+
 /// When a launch has ended.
 pub(crate) enum Completion {
     /// When this event has triggered.
@@ -16,6 +18,8 @@ pub(crate) enum Completion {
         /// The launch is replayed: then nobody says so unless asked to.
         stage: Option<ReplayedStage>,
     },
+    /// When several nodes say so. They exchange it if somebody asks.
+    Spread(Arc<Spread>),
 }
 
 pub(crate) enum Ending {
@@ -43,6 +47,12 @@ impl ReplayedStage {
     /// Has the end told. False if it has ended.
     fn watch(&self) -> bool {
         self.is_watched || self.runs.upgrade().is_some_and(|runs| runs.watch(self.run, self.stage))
+    }
+}
+
+impl From<Arc<Spread>> for Completion {
+    fn from(spread: Arc<Spread>) -> Self {
+        Self::Spread(spread)
     }
 }
 
@@ -76,6 +86,7 @@ impl Completion {
     pub(crate) fn event(&self, realm: &Realm, failure: impl FnOnce() -> Option<Arc<Fault>>) -> Event {
         let (ending, stage) = match self {
             Self::Event(event) => return *event,
+            Self::Spread(spread) => return spread.complete(),
             Self::OnDemand { ending, stage } => (ending, stage),
         };
         let event = match &mut *ending.lock() {
@@ -94,6 +105,7 @@ impl Completion {
     pub(crate) fn has_ended(&self, realm: &Realm) -> bool {
         match self {
             Self::Event(event) => realm.has_triggered(*event),
+            Self::Spread(spread) => spread.is_complete(),
             Self::OnDemand { ending, stage } => {
                 matches!(*ending.lock(), Ending::Ended(_)) || stage.as_ref().is_some_and(ReplayedStage::has_ended)
             }

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use crate::block_on::block_on;
 use crate::error::{Error, Result};
 use crate::fork::{self, InFlight};
-use crate::future::{Origin, Results};
+use crate::future::{Origin, Producers, Results};
 use crate::inline::InlineUses;
 use crate::launch::Sites;
 use crate::lazily::Lazily;
@@ -29,6 +29,7 @@ use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::physical::state::{Instances, RegionState};
 use crate::recorder;
+use crate::replicate::Replica;
 use crate::runtime::RuntimeCore;
 use crate::trace::Tracing;
 
@@ -99,6 +100,8 @@ pub(crate) struct ContextState {
     pub(crate) tracing: Lazily<Mutex<Tracing>>,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
     replay_window: AtomicUsize,
+    /// The program that several nodes run, if this is its top-level task.
+    pub(crate) replica: Option<Replica>,
 }
 
 /// Fields that took the ids of freed ones: they are to start as zero.
@@ -145,6 +148,7 @@ pub(crate) struct Stream {
     /// Operations since the last fence that may not have been mapped, or not have ended.
     recent: Vec<Arc<Operation>>,
     sweep_at: usize,
+    in_order: InOrder,
     pub(crate) inline: InlineUses,
 }
 
@@ -181,10 +185,14 @@ impl Context {
         let first = core.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id);
         let recorded = core.record(None, &Preconditions::default(), || Kind::TopLevel);
         let name = Origin::BuiltIn(TOP_LEVEL);
-        let context = Self { state: ContextState::new(core, (name, None, recorded), first, 0, Vec::new()) };
+        let mut state = ContextState::new(core, (name, None, recorded), first, 0, Vec::new());
+        if let (Some(node), Some(state)) = (core.node(), Arc::get_mut(&mut state)) {
+            state.replica = Some(Replica::new(node));
+        }
+        let context = Self { state };
         let _running = core.top_level_runs();
         match catch_unwind(AssertUnwindSafe(|| block_on(core, TOP_LEVEL, body(&context)))) {
-            Ok(result) => context.state.end(result),
+            Ok(result) => context.state.end_everywhere(context.state.end(result)),
             Err(panic) => {
                 // Of what else went wrong the panic is the better witness.
                 let _ = context.state.end(Ok(()));
@@ -224,6 +232,7 @@ impl ContextState {
             fence: AtomicU64::new(0),
             tracing: Lazily::default(),
             replay_window: AtomicUsize::new(usize::MAX),
+            replica: None,
         })
     }
 
@@ -296,6 +305,9 @@ impl ContextState {
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
     pub(crate) fn forget(&self, tree: TreeId) {
         self.forget_traces_of(tree);
+        if let Some(replica) = &self.replica {
+            replica.forget(tree);
+        }
         if let Some(sites) = self.sites.get() {
             sites.forget_tree(tree);
         }
@@ -432,7 +444,7 @@ impl ContextState {
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
         self.leave_session("a fill or an inline mapping");
-        self.core.analysing("fill, copy or mapping", || self.submit_after(requirements, &[], body))
+        self.core.analysing("fill, copy or mapping", || self.submit_after(requirements, &Producers::default(), body))
     }
 
     /// As [`submit`](Self::submit), for an operation that also waits for results of others. It is mapped after them: else an operation
@@ -440,7 +452,7 @@ impl ContextState {
     pub(crate) fn submit_after(
         self: &Arc<Self>,
         requirements: &[Bound],
-        producers: &[Arc<Operation>],
+        producers: &Producers,
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
         let mut stream = self.enter()?;
@@ -457,7 +469,7 @@ impl ContextState {
         self: &Arc<Self>,
         stream: &mut Stream,
         requirements: &[Bound],
-        (producers, Promised { completion, recorded }): (&[Arc<Operation>], Promised),
+        (producers, Promised { completion, recorded }): (&Producers, Promised),
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Arc<Operation> {
         self.core.counters.launches.add(1);
@@ -474,7 +486,10 @@ impl ContextState {
         if let Some(fence) = &stream.fence {
             map_after(fence, Because::Fence);
         }
-        producers.iter().for_each(|producer| map_after(producer, Because::Future));
+        producers.here.iter().for_each(|producer| map_after(producer, Because::Future));
+        if self.replica.is_some() {
+            stream.in_order.push(&operation, producers.are_afar).for_each(|earlier| map_after(&earlier, Because::Held));
+        }
         if operation.is_held {
             // Nothing launched before may find its instances in use by what this task holds, and wait for that.
             stream.recent.iter().for_each(|earlier| map_after(earlier, Because::Held));
@@ -553,6 +568,22 @@ impl ContextState {
         ended.map_err(|fault| Error::of_fault(&fault, TOP_LEVEL, None))?;
         self.core.check_whole()?;
         result
+    }
+
+    /// The program has ended here with this result: waits for the other nodes. It has failed if it has on any.
+    fn end_everywhere<T>(&self, result: Result<T>) -> Result<T> {
+        let Some(replica) = &self.replica else { return result };
+        // A node that is lost, or does something else than the others, will not come to the end.
+        self.core.check_whole()?;
+        let elsewhere = replica.end(self.core.realm(), result.as_ref().err());
+        self.core.check_whole()?;
+        match (result, elsewhere) {
+            (Ok(value), Some(error)) => {
+                let_go("a result", self.name(), value);
+                Err(error)
+            }
+            (result, _) => result,
+        }
     }
 
     pub(crate) fn mappings_in_use(&self) -> usize {
@@ -846,6 +877,38 @@ pub(crate) struct Promised {
 
 /// Operations in one session have numbers between that of the session and the next one's.
 const ROOM_FOR_A_SESSION: u64 = 1 << 32;
+
+/// Operations of a program that several nodes run.
+///
+/// What waits for another node must not make the other wait: an earlier operation that is mapped later may be made to wait for it, and the other node for
+/// that one. So it is mapped after all that comes before it in the program. Then whatever an operation waits for comes before it in the program, on
+/// whichever node, and there is no circle.
+#[derive(Default)]
+struct InOrder {
+    /// The last one that waits for another node.
+    last: Option<Arc<Operation>>,
+    /// Those after it.
+    later: Vec<Arc<Operation>>,
+    sweep_at: usize,
+}
+
+impl InOrder {
+    /// Adds an operation. What it must be mapped after.
+    fn push(&mut self, operation: &Arc<Operation>, waits_for_others: bool) -> impl Iterator<Item = Arc<Operation>> {
+        let mut earlier = Vec::new();
+        if waits_for_others {
+            earlier = std::mem::take(&mut self.later);
+            earlier.extend(self.last.replace(Arc::clone(operation)));
+        } else {
+            self.later.push(Arc::clone(operation));
+            if self.later.len() > self.sweep_at {
+                self.later.retain(|operation| operation.body().is_some());
+                self.sweep_at = 64.max(2 * self.later.len());
+            }
+        }
+        earlier.into_iter()
+    }
+}
 
 impl Stream {
     /// Operations that may not have ended.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use maniple_region::{Field, FieldMask, FieldValue, Privilege, Ptr, Requirement};
 use maniple_space::partition::{self, FieldRead};
-use maniple_space::{AnySpace, IndexSpace, Point, Rect};
+use maniple_space::{AnyRect, AnySpace, IndexSpace, Point, Rect};
 
 use crate::access::Read;
 use crate::context::Context;
 use crate::error::Result;
+use crate::future::Future;
 use crate::launch::TaskLauncher;
 use crate::regions::{Domain, Partition, Region, partition_error};
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
@@ -140,7 +141,14 @@ impl Context {
         let options = TaskOptions { idempotent: true, ..TaskOptions::default() };
         let task = Arc::new(TaskDefinition::new("partition").leaf(options, body));
         let requirement = Requirement::new(region.logical().clone(), FieldMask::of(column), Privilege::Read);
-        self.launch(TaskLauncher::new(&task).requirement(requirement).typed::<Vec<AnySpace>>()).await
+        let launcher = TaskLauncher::new(&task).requirement(requirement);
+        match &self.state.replica {
+            None => self.launch(launcher.typed::<Vec<AnySpace>>()).await,
+            Some(replica) => {
+                let one = AnyRect::from(Rect::<1>::from(0..1));
+                Future::new(replica.launch_everywhere(self, launcher, (one, false)), 0).await
+            }
+        }
     }
 }
 

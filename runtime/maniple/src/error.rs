@@ -311,6 +311,40 @@ pub enum Error {
         /// The stack, if `RUST_BACKTRACE` asked for it.
         backtrace: Option<Arc<str>>,
     },
+    /// Something failed on another node.
+    #[error("on node {node}: {message}")]
+    OnNode {
+        /// The node.
+        node: usize,
+        /// The error there.
+        message: Arc<str>,
+    },
+    /// A node of the job is gone, and with it data that nobody else has: the job has ended.
+    #[error("node {node} is lost, and the job with it: {reason}")]
+    NodeLost {
+        /// The node.
+        node: usize,
+        /// What the network knows of it.
+        reason: String,
+    },
+    /// A result is asked for that can't be sent from one node to another.
+    #[error(
+        "the result of `{task}` cannot be sent to other nodes; have its type derive `serde::Serialize` and `serde::Deserialize`, return a \
+         result that does, or write it to a region"
+    )]
+    NotSendable {
+        /// The task.
+        task: String,
+    },
+    /// The top-level task, which runs on all nodes, did not do the same on all of them.
+    #[error(
+        "the nodes of the job do not run the same program: {difference}; look for what a node sees differently: random numbers, the time, the \
+         environment, files, the order of hash maps, which of several futures is ready first"
+    )]
+    NodesDiffer {
+        /// The first difference, and who has done what.
+        difference: String,
+    },
     /// Something that the runtime thought impossible.
     #[error("internal error of the runtime (please report it): {0}")]
     Internal(Arc<dyn StdError + Send + Sync>),

@@ -34,6 +34,14 @@ pub use single::{Awaited, Future};
 /// Results that others are computed from.
 pub(crate) type Sources = SmallVec<[Arc<Results>; 2]>;
 
+/// What gives results that are still to come.
+#[derive(Default)]
+pub(crate) struct Producers {
+    pub(crate) here: Vec<Arc<Operation>>,
+    /// And operations of other nodes.
+    pub(crate) are_afar: bool,
+}
+
 /// What results are the results of.
 #[derive(Clone)]
 pub(crate) enum Origin {
@@ -73,6 +81,8 @@ pub(crate) struct Results {
     fork: OnceLock<Fork>,
     /// The launch that gives them, unless they are a function of others.
     producer: OnceLock<Weak<Operation>>,
+    /// They come from other nodes.
+    is_from_afar: bool,
     /// Where it is recorded what the completion comes after, while a record is kept.
     recorder: OnceLock<Arc<Recorder>>,
 }
@@ -100,8 +110,39 @@ impl Results {
             sources,
             fork,
             producer,
+            is_from_afar: false,
             recorder,
         })
+    }
+
+    /// Results that come from other nodes, at least in part.
+    pub(crate) fn from_afar(
+        realm: &Realm,
+        (origin, domain): (Origin, AnyRect),
+        completion: impl Into<Completion>,
+        sources: Sources,
+    ) -> Arc<Self> {
+        let mut results = Self::new(realm, origin, domain, completion, sources);
+        if let Some(results) = Arc::get_mut(&mut results) {
+            results.is_from_afar = true;
+        }
+        results
+    }
+
+    /// The task, or whatever else gave them.
+    pub(crate) fn task(&self) -> &str {
+        self.name()
+    }
+
+    /// The points.
+    pub(crate) fn domain(&self) -> AnyRect {
+        self.domain
+    }
+
+    /// The result of a point, if it is there and not `()`.
+    pub(crate) fn value(&self, index: usize) -> Option<Result<&dyn Any, &Error>> {
+        let value = self.values.get()?.get(index)?.get()?;
+        Some(value.as_ref().map(|value| &**value as &dyn Any))
     }
 
     /// The results of a forked task. They end when that does: [`end_as`](Self::end_as) or [`fail_fork`](Self::fail_fork).
@@ -183,14 +224,15 @@ impl Results {
 
     /// The launches in flight that results come from. Functions of functions may be many deep and meet again, so without recursion, and
     /// each is asked once.
-    pub(crate) fn producers(of: &[Arc<Self>]) -> Vec<Arc<Operation>> {
-        let (mut open, mut seen, mut producers) = (of.to_vec(), FxHashSet::default(), Vec::new());
+    pub(crate) fn producers(of: &[Arc<Self>]) -> Producers {
+        let (mut open, mut seen, mut producers) = (of.to_vec(), FxHashSet::default(), Producers::default());
         while let Some(results) = open.pop() {
             if results.has_ended() || !seen.insert(Arc::as_ptr(&results)) {
                 continue;
             }
+            producers.are_afar |= results.is_from_afar;
             match results.producer.get() {
-                Some(producer) => producers.extend(producer.upgrade()),
+                Some(producer) => producers.here.extend(producer.upgrade()),
                 None => open.extend_from_slice(&results.sources.lock()),
             }
         }

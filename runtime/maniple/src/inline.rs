@@ -243,6 +243,10 @@ impl Context {
         state.leave_session("an inline mapping");
         let bound = state.bind(NAME, requirement.clone())?;
         state.check_inline(NAME, std::slice::from_ref(&bound))?;
+        if let Some(replica) = &state.replica {
+            replica.bring(self, region, &bound.requirement.fields, privilege);
+            state.leave_session("an inline mapping");
+        }
         let realm = state.core.realm();
         let (released, mapped) = (realm.user_event(), realm.user_event());
         let hold = Arc::new(Hold { core: Arc::clone(&state.core), released });

@@ -10,6 +10,7 @@ use maniple_mapper::{DefaultMapper, InstanceId, Mapper};
 use maniple_realm::clock::Clock;
 use maniple_realm::instance::Instance;
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
+use maniple_realm::net::Transport;
 use maniple_realm::operation::with_context;
 use maniple_realm::profile::Profiler;
 use maniple_realm::transfer::{ReductionMode, Transfer, TransferError};
@@ -30,6 +31,7 @@ use crate::physical::set::PendingReduction;
 use crate::physical::state::RegionState;
 use crate::profiling::{MAPPING, TellProblems, wanted_by_environment};
 use crate::recorder::{self, Recorder};
+use crate::replicate::Node;
 use crate::statistics::{Counters, Statistics};
 use crate::trace::{Issuing, Recordings, Trace};
 
@@ -47,6 +49,7 @@ pub struct RuntimeBuilder {
     profile: Option<PathBuf>,
     tracing: bool,
     automatic_tracing: bool,
+    network: Option<Arc<dyn Transport>>,
 }
 
 impl RuntimeBuilder {
@@ -118,6 +121,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Makes the runtime one node of a job of several, which this transport connects. [`Runtime::run`] then runs its function on all nodes.
+    #[must_use]
+    pub fn network(mut self, transport: Arc<dyn Transport>) -> Self {
+        self.network = Some(transport);
+        self
+    }
+
     /// Starts the workers.
     ///
     /// # Errors
@@ -143,6 +153,7 @@ impl RuntimeBuilder {
         let seats = realm.machine().processors().iter();
         let seats = seats.map(|processor| MapperSeat::new((self.mapper)(realm.machine(), processor.id))).collect();
         let forks = ForkCounts::new(realm.processors().len());
+        let node = self.network.map(|transport| Arc::new(Node::join(transport, &realm)));
         let core = Arc::new(RuntimeCore {
             realm,
             clock: Clock::start(),
@@ -162,6 +173,7 @@ impl RuntimeBuilder {
             automatic_tracing: self.automatic_tracing,
             traces: Mutex::default(),
             sites: Mutex::default(),
+            node,
         });
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
         core.realm.on_rest(fork::forget);
@@ -195,6 +207,13 @@ impl Drop for Runtime {
     /// have run or replayed.
     fn drop(&mut self) {
         self.core.realm.wait_until_idle();
+        if let Some(node) = &self.core.node {
+            match self.core.check_whole() {
+                Err(error) => node.abort(&error.to_string()),
+                Ok(()) if std::thread::panicking() => node.abort("its program panicked"),
+                Ok(()) => node.leave(),
+            }
+        }
         self.core.realm.release_graphs();
     }
 }
@@ -212,7 +231,20 @@ impl Runtime {
             profile: None,
             tracing: true,
             automatic_tracing: true,
+            network: None,
         }
+    }
+
+    /// How many nodes the job has: 1 unless there is a [network](RuntimeBuilder::network).
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.core.node.as_ref().map_or(1, |node| node.nodes())
+    }
+
+    /// The number of this node, from 0.
+    #[must_use]
+    pub fn node(&self) -> usize {
+        self.core.node.as_ref().map_or(0, |node| node.rank())
     }
 
     /// The machine that tasks run on.
@@ -307,6 +339,8 @@ pub(crate) struct RuntimeCore {
     traces: Mutex<Vec<Weak<Mutex<Trace>>>>,
     /// What contexts know of their launches, which holds on to memory too.
     sites: Mutex<Vec<Weak<Sites>>>,
+    /// This process's part in a job of several.
+    node: Option<Arc<Node>>,
 }
 
 impl Drop for RuntimeCore {
@@ -325,6 +359,10 @@ impl RuntimeCore {
     /// Nanoseconds since the runtime started.
     pub(crate) fn now_ns(&self) -> u64 {
         self.clock.now_ns()
+    }
+
+    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
+        self.node.as_ref()
     }
 
     pub(crate) fn forest(&self) -> &Arc<Forest> {

@@ -74,7 +74,7 @@ impl TaskOperation {
         recorded: Option<(Arc<Recording>, u32)>,
     ) -> Self {
         let TaskLaunch { site, arguments, sources, strict } = launch;
-        let points = site.domain.volume() as usize;
+        let points = site.points.volume() as usize;
         let results = Arc::clone(results);
         let labels = context.core.launch_labels(site.name(), site.shown_domain().as_ref());
         Self(Arc::new(TaskState {
@@ -101,12 +101,12 @@ impl Mappable for TaskOperation {
     }
 
     fn points(&self) -> u64 {
-        self.0.site.domain.volume()
+        self.0.site.points.volume()
     }
 
     fn map(&self, operation: &Arc<Operation>) {
         let state = &self.0;
-        if state.site.domain.is_empty() {
+        if state.site.points.is_empty() {
             operation.mark_mapped();
             operation.retire(Ok(()));
             return;
@@ -120,7 +120,7 @@ impl Mappable for TaskOperation {
                 state.map_slice(operation, last.domain.points().collect(), Chance::Another);
             }
             Err(error) => {
-                let points: Vec<_> = state.site.domain.points().map(|point| (point, error.clone())).collect();
+                let points: Vec<_> = state.site.points.points().map(|point| (point, error.clone())).collect();
                 state.lose(operation, &mut LockedStates::lock(&state.site.bounds), &points);
                 state.fail_points(operation, points);
             }
@@ -134,7 +134,7 @@ impl TaskState {
     }
 
     fn index(&self, point: AnyPoint) -> usize {
-        self.site.domain.linear(point) as usize
+        self.site.points.linear(point) as usize
     }
 
     /// The point as messages show it.
@@ -144,7 +144,7 @@ impl TaskState {
 
     /// The mapper's slices; a single launch is one.
     fn slices(&self) -> Result<Arc<[Slice]>> {
-        let (core, domain) = (&self.context.core, self.site.domain);
+        let (core, domain) = (&self.context.core, self.site.points);
         if let Some(slices) = self.site.decisions.slices() {
             return Ok(slices);
         }
@@ -164,7 +164,7 @@ impl TaskState {
         TaskInfo {
             name: self.name(),
             point,
-            domain: self.site.domain,
+            domain: self.site.points,
             is_index_launch: self.site.index_launch,
             requirements,
             variants: self.site.definition.variants(),
@@ -222,7 +222,7 @@ impl TaskState {
 
     /// Splits equivalence sets as disjoint partitions are about to use them.
     fn refine(&self, states: &mut LockedStates<'_>) {
-        if self.site.domain.volume() < 2 {
+        if self.site.points.volume() < 2 {
             return;
         }
         for bound in &self.site.bounds {
@@ -528,7 +528,7 @@ impl TaskState {
         if self.unfinished.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
-        self.context.core.counters.tasks.add(self.site.domain.volume());
+        self.context.core.counters.tasks.add(self.site.points.volume());
         if !self.failed.load(Ordering::Acquire) {
             self.results.forget_sources();
             operation.retire(Ok(()));

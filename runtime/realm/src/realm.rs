@@ -324,7 +324,12 @@ impl Realm {
         self.core.break_down(during.into(), fault);
     }
 
-    /// Why the realm has broken down, if it has: a [`Breakdown`].
+    /// What this realm's events wait for will never come, for a reason that is to be every wait's fault: it ends as when the realm [breaks down](Breakdown).
+    pub fn give_up(&self, fault: Fault) {
+        self.core.give_up(fault);
+    }
+
+    /// Why the realm has broken down, if it has: a [`Breakdown`], unless it was [given up](Self::give_up).
     #[inline]
     pub fn breakdown(&self) -> Option<&Arc<Fault>> {
         self.core.breakdowns.first()

@@ -34,6 +34,9 @@ pub trait Reduction: 'static {
     /// A contribution.
     type Rhs: Copy + Send + Sync + 'static;
 
+    /// Values and contributions are of one type, and [`apply`](Self::apply) does what [`fold`](Self::fold) does. Then contributions can be kept where values are kept.
+    const APPLIES_AS_IT_FOLDS: bool = false;
+
     /// The contribution that changes nothing.
     fn identity() -> Self::Rhs;
 
@@ -60,6 +63,7 @@ pub struct RawReduction {
     apply: CombineRun,
     fold: CombineRun,
     identity: IdentityRun,
+    applies_as_it_folds: bool,
 }
 
 impl RawReduction {
@@ -74,6 +78,7 @@ impl RawReduction {
             apply: combine_run::<R::Lhs, R::Rhs, Apply<R>>,
             fold: combine_run::<R::Rhs, R::Rhs, Fold<R>>,
             identity: identity_run::<R>,
+            applies_as_it_folds: R::APPLIES_AS_IT_FOLDS && TypeId::of::<R::Lhs>() == TypeId::of::<R::Rhs>(),
         }
     }
 
@@ -81,6 +86,12 @@ impl RawReduction {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Whether contributions can be kept where values are kept: see [`Reduction::APPLIES_AS_IT_FOLDS`].
+    #[must_use]
+    pub fn applies_as_it_folds(&self) -> bool {
+        self.applies_as_it_folds
     }
 
     /// The size of a value, in bytes.

@@ -38,6 +38,10 @@ pub trait ReductionOperator<T: FieldValue>: Send + Sync + 'static {
     /// A contribution.
     type Rhs: FieldValue;
 
+    /// Values and contributions are of one type, and [`apply`](Self::apply) does what [`fold`](Self::fold) does, as with sums. Say so of your own
+    /// operators where it is true: then several nodes can contribute side by side. Else such tasks run on one node.
+    const APPLIES_AS_IT_FOLDS: bool = false;
+
     /// The contribution that changes nothing.
     fn identity() -> Self::Rhs;
 
@@ -127,6 +131,8 @@ impl<Op: ReductionOperator<T>, T: FieldValue> Reduction for On<Op, T> {
     type Lhs = T;
     type Rhs = Op::Rhs;
 
+    const APPLIES_AS_IT_FOLDS: bool = Op::APPLIES_AS_IT_FOLDS;
+
     fn identity() -> Op::Rhs {
         Op::identity()
     }
@@ -149,6 +155,8 @@ macro_rules! operator {
 
         $($(impl ReductionOperator<$ty> for $name {
             type Rhs = $ty;
+
+            const APPLIES_AS_IT_FOLDS: bool = true;
 
             #[inline]
             fn identity() -> $ty {

@@ -29,6 +29,9 @@ struct Options {
     /// How often to run each program: failures may depend on the schedule.
     #[arg(long, default_value_t = 1)]
     repeat: u32,
+    /// On how many nodes each program runs: many in this process, with a network that delays as the seed says.
+    #[arg(long, default_value_t = 1)]
+    nodes: usize,
     /// Print each program and its environment before it runs.
     #[arg(long)]
     show: bool,
@@ -65,8 +68,10 @@ fn main() -> ExitCode {
     let (mut runs, mut failures, mut census) = (0_u64, 0_u64, Census::default());
     for trial in trials.take_while(|_| Instant::now() < end) {
         runs += 1;
-        failures +=
-            u64::from(!is_right(&Trial { trace: options.trace, check: options.check, ..trial.clone() }, &options));
+        failures += u64::from(!is_right(
+            &Trial { trace: options.trace, check: options.check, nodes: options.nodes, ..trial.clone() },
+            &options,
+        ));
         if options.census {
             census.count(&trial);
         }
@@ -92,7 +97,7 @@ fn is_right(trial: &Trial, options: &Options) -> bool {
 }
 
 fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
-    println!("\nreplay: torture --family {} --seed {} --count 1", trial.family, trial.seed);
+    println!("\nreplay: torture --family {} --seed {} --nodes {} --count 1", trial.family, trial.seed, trial.nodes);
     println!("  {}", outcome.deviations.join("\n  "));
     if options.record {
         print!("{}", outcome.record);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maniple::task::{Argument, ContextCall, TaskDefinition, TaskOptions, Value};
+use maniple::task::{Argument, Codec, ContextCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
     AnyPoint, AnyRect, Arrangement, Context, CustomProjection, Error, FieldMask, Launch as TypedLaunch,
     LayoutConstraint, LogicalRegion, Privilege, Projection, RegionError, Requirement, Target as DataTarget,
@@ -141,12 +141,12 @@ fn definition(launch: &Launch, site: Site) -> TaskDefinition {
     }
     match &launch.body {
         Body::Leaf => {
-            let definition = TaskDefinition::new(&name).leaf(options, leaf);
+            let definition = TaskDefinition::new(&name).leaf(options, leaf).codec(Codec::of::<Word>());
             if seed.is_multiple_of(3) { definition.leaf(TaskOptions::default(), leaf) } else { definition }
         }
         Body::Blocks { inner, .. } => {
             options.inner = *inner;
-            TaskDefinition::new(&name).with_context(options, with_blocks)
+            TaskDefinition::new(&name).with_context(options, with_blocks).codec(Codec::of::<Word>())
         }
     }
 }

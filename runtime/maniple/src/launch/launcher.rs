@@ -143,6 +143,12 @@ impl TaskLauncher {
         self.sources.extend(argument.source().map(|source| source.results()));
     }
 
+    /// Has the task wait for results that its arguments do not name.
+    pub(crate) fn after_results(mut self, results: &Arc<Results>) -> Self {
+        self.sources.push(Arc::clone(results));
+        self
+    }
+
     pub(crate) fn arguments_mut(&mut self) -> &mut Arguments {
         &mut self.arguments
     }
@@ -217,7 +223,7 @@ impl Context {
     /// one of its pieces can be meant) gives a future that fails.
     pub fn launch<T>(&self, task: Launch<T>) -> Future<T> {
         let launcher = match task.described {
-            Described::Free(mut fork) => match self.state.fork(&mut fork) {
+            Described::Free(mut fork) => match self.state.replica.is_none() && self.state.fork(&mut fork) {
                 true => return Future::of_fork(fork),
                 false => fork.into_launcher(),
             },
@@ -235,32 +241,51 @@ impl Context {
     }
 
     fn submit_task(&self, mut launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Arc<Results> {
+        let Some(replica) = &self.state.replica else {
+            return self.submit_local(launcher, (domain, None, index_launch));
+        };
+        let definition = Arc::clone(&launcher.definition);
+        let refused = refused(&mut launcher, &domain, self.state.core.realm());
+        let launched = refused.and_then(|()| replica.launch(self, launcher, (domain, index_launch)));
+        launched.unwrap_or_else(|error| self.failed(&definition, domain, &error))
+    }
+
+    /// Launches a task here, for those points of the domain that are given, or all.
+    pub(crate) fn submit_local(
+        &self,
+        mut launcher: TaskLauncher,
+        (domain, share, index_launch): (AnyRect, Option<AnyRect>, bool),
+    ) -> Arc<Results> {
         let state: &Arc<ContextState> = &self.state;
-        let refused = match launcher.error.take() {
-            None => check_launch(&launcher, &domain, state.core.realm()).err(),
-            error => error.map(|error| *error),
-        };
+        let refused = refused(&mut launcher, &domain, state.core.realm());
         let mut launching = Launching::new(&mut launcher, domain, index_launch);
-        let submitted = match refused {
-            Some(error) => Err(error),
-            None => match state.trace_launch(&mut launching) {
-                Some(results) => {
-                    launcher.recycle();
-                    return results;
-                }
-                None => {
-                    let name = Arc::clone(launching.launcher.definition());
-                    state.core.analysing(name.name(), || self.submit_untraced(launching))
-                }
-            },
-        };
-        submitted.unwrap_or_else(|error| {
-            let domain = if domain.volume() <= MOST_POINTS { domain } else { AnyRect::from(Rect::<1>::EMPTY) };
-            let origin = Origin::Task(Arc::clone(&launcher.definition));
-            let results = Results::failed(state.core.realm(), origin, domain, &error);
-            state.watch(&results);
-            results
-        })
+        launching.share = share;
+        let submitted = refused.and_then(|()| match state.trace_launch(&mut launching) {
+            Some(results) => Ok(results),
+            None => {
+                let name = Arc::clone(launching.launcher.definition());
+                state.core.analysing(name.name(), || self.submit_untraced(launching))
+            }
+        });
+        match submitted {
+            Ok(results) => {
+                launcher.recycle();
+                results
+            }
+            Err(error) => {
+                let definition = Arc::clone(&launcher.definition);
+                self.failed(&definition, share.unwrap_or(domain), &error)
+            }
+        }
+    }
+
+    /// The results of a launch that was refused.
+    fn failed(&self, definition: &Arc<TaskDefinition>, domain: AnyRect, error: &Error) -> Arc<Results> {
+        let domain = if domain.volume() <= MOST_POINTS { domain } else { AnyRect::from(Rect::<1>::EMPTY) };
+        let origin = Origin::Task(Arc::clone(definition));
+        let results = Results::failed(self.state.core.realm(), origin, domain, error);
+        self.state.watch(&results);
+        results
     }
 
     fn submit_untraced(&self, launching: Launching<'_>) -> Result<Arc<Results>> {
@@ -279,7 +304,7 @@ impl Context {
         let operation = state.submit_after(&site.bounds, &producers, |_, submission| {
             let (realm, completion) = (state.core.realm(), submission.completion.event());
             let (origin, sources) = (Origin::Task(Arc::clone(&site.definition)), task.sources.clone());
-            let new = Results::new(realm, origin, site.domain, completion, sources);
+            let new = Results::new(realm, origin, site.points, completion, sources);
             results = Some(Arc::clone(&new));
             Arc::new(TaskOperation::new(state, task, (submission, &new), None))
         })?;
@@ -287,6 +312,14 @@ impl Context {
         results.produced_by(&operation);
         state.watch(&results);
         Ok(results)
+    }
+}
+
+/// Refuses a launch that was put together wrongly, or that no context would launch.
+fn refused(launcher: &mut TaskLauncher, domain: &AnyRect, realm: &Realm) -> Result<()> {
+    match launcher.error.take() {
+        None => check_launch(launcher, domain, realm),
+        Some(error) => Err(*error),
     }
 }
 

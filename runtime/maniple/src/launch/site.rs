@@ -21,6 +21,8 @@ use crate::task::TaskDefinition;
 pub(crate) struct Launching<'a> {
     pub(crate) launcher: &'a mut TaskLauncher,
     pub(crate) domain: AnyRect,
+    /// The points of the domain that run here, if others run elsewhere.
+    pub(crate) share: Option<AnyRect>,
     pub(crate) index_launch: bool,
     token: Cell<Option<u64>>,
 }
@@ -30,7 +32,11 @@ pub(crate) struct LaunchSite {
     pub(crate) definition: Arc<TaskDefinition>,
     pub(crate) bounds: Vec<Bound>,
     pub(crate) sharing: Sharing,
+    /// All points of the launch, which bodies and projections are told of.
     pub(crate) domain: AnyRect,
+    share: Option<AnyRect>,
+    /// The points that run here: all, unless the launch is shared with other nodes.
+    pub(crate) points: AnyRect,
     pub(crate) index_launch: bool,
     pub(crate) tag: u64,
     /// See [`Launching::token`].
@@ -49,7 +55,7 @@ pub(crate) struct LaunchSite {
 
 impl<'a> Launching<'a> {
     pub(crate) fn new(launcher: &'a mut TaskLauncher, domain: AnyRect, index_launch: bool) -> Self {
-        Self { launcher, domain, index_launch, token: Cell::new(None) }
+        Self { launcher, domain, share: None, index_launch, token: Cell::new(None) }
     }
 
     /// A number that is the same for launches of one kind, and hardly ever for others.
@@ -58,7 +64,7 @@ impl<'a> Launching<'a> {
             let mut hasher = FxHasher::default();
             Arc::as_ptr(self.launcher.definition()).hash(&mut hasher);
             self.launcher.requirements().hash(&mut hasher);
-            (self.domain, self.index_launch, self.launcher.tag_number()).hash(&mut hasher);
+            (self.domain, self.share, self.index_launch, self.launcher.tag_number()).hash(&mut hasher);
             let token = hasher.finish();
             self.token.set(Some(token));
             token
@@ -78,6 +84,8 @@ impl LaunchSite {
             bounds,
             sharing,
             domain: launching.domain,
+            share: launching.share,
+            points: launching.share.unwrap_or(launching.domain),
             index_launch: launching.index_launch,
             tag: launching.launcher.tag_number(),
             token: launching.token(),
@@ -95,7 +103,7 @@ impl LaunchSite {
         Launch {
             parent,
             name: self.name().to_owned(),
-            points: self.domain.volume(),
+            points: self.points.volume(),
             requirements: self.bounds.iter().map(|bound| bound.requirement.clone()).collect(),
             after: Vec::new(),
         }
@@ -125,11 +133,12 @@ impl LaunchSite {
 
     #[inline]
     fn is_same(&self, launching: &Launching<'_>) -> bool {
-        let Launching { launcher, domain, index_launch, .. } = launching;
+        let Launching { launcher, domain, share, index_launch, .. } = launching;
         let requirements = launcher.requirements();
         Arc::ptr_eq(&self.definition, launcher.definition())
             && (self.requirements.is_copy_of(requirements) || self.wants(requirements))
             && self.domain == *domain
+            && self.share == *share
             && self.index_launch == *index_launch
             && self.tag == launcher.tag_number()
     }
@@ -144,7 +153,8 @@ impl LaunchSite {
         Arc::ptr_eq(&self.definition, &other.definition)
             && self.bounds.len() == other.bounds.len()
             && self.bounds.iter().zip(&other.bounds).all(|(one, other)| one.requirement == other.requirement)
-            && (self.domain, self.index_launch, self.tag) == (other.domain, other.index_launch, other.tag)
+            && (self.domain, self.share) == (other.domain, other.share)
+            && (self.index_launch, self.tag) == (other.index_launch, other.tag)
             && self.changes == other.changes
     }
 
@@ -155,7 +165,7 @@ impl LaunchSite {
 
     /// The domain as messages show it.
     pub(crate) fn shown_domain(&self) -> Option<AnyRect> {
-        self.index_launch.then_some(self.domain)
+        self.index_launch.then_some(self.points)
     }
 
     /// Whether it is about a region tree.

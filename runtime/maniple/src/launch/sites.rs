@@ -37,7 +37,7 @@ impl Sites {
     }
 
     fn insert(&self, site: &Arc<LaunchSite>) {
-        let points = site.domain.volume().max(1);
+        let points = site.points.volume().max(1);
         if points > MOST_POINTS / 4 {
             return;
         }
@@ -50,14 +50,14 @@ impl Sites {
         }
         known.points += points;
         replaced = known.by_token.insert(site.token, Arc::clone(site));
-        known.points -= replaced.as_ref().map_or(0, |other| other.domain.volume().max(1));
+        known.points -= replaced.as_ref().map_or(0, |other| other.points.volume().max(1));
     }
 
     /// Forgets what is about a region tree that was destroyed.
     pub(crate) fn forget_tree(&self, tree: TreeId) {
         let mut known = self.0.lock();
         known.by_token.retain(|_, site| !site.uses(tree));
-        known.points = known.by_token.values().map(|site| site.domain.volume().max(1)).sum();
+        known.points = known.by_token.values().map(|site| site.points.volume().max(1)).sum();
     }
 
     /// Lets go of the instances that mappers have chosen. Whether there were any.

@@ -196,13 +196,22 @@ impl<'a> LeafCall<'a> {
         }
     }
 
+    /// The fields of a requirement.
+    pub(crate) fn fields(&self, requirement: usize) -> Result<&'a FieldMask> {
+        Ok(&self.requirement(requirement)?.fields)
+    }
+
+    /// A field of a requirement, where it is stored.
+    pub(crate) fn storage_of(&self, requirement: usize, field: FieldId) -> Result<InstanceField> {
+        let instance = self.requirement(requirement)?.instance(field);
+        let none = || Error::launch(self.task, format!("requirement {requirement} is not mapped to memory"));
+        Ok((instance.ok_or_else(none)?.storage(), field).into())
+    }
+
     /// The field of a requirement that has one, where it is stored.
     pub(crate) fn storage(&self, requirement: usize) -> Result<InstanceField> {
-        let physical = self.requirement(requirement)?;
-        let field = physical.fields.iter().next();
-        let place = field.and_then(|field| Some((physical.instance(field)?.storage(), field)));
-        let none = || Error::launch(self.task, format!("requirement {requirement} is not mapped to memory"));
-        Ok(place.ok_or_else(none)?.into())
+        let none = || Error::launch(self.task, format!("requirement {requirement} has no field"));
+        self.storage_of(requirement, self.fields(requirement)?.iter().next().ok_or_else(none)?)
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use maniple_mapper::VariantInfo;
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::ProcessorKind;
 
-use super::{ContextCall, LeafCall};
+use super::{Codec, ContextCall, LeafCall};
 use crate::error::Result;
 
 /// What a task returns, whatever its type.
@@ -75,13 +75,14 @@ pub struct TaskDefinition {
     name: String,
     infos: Vec<VariantInfo>,
     variants: Vec<Variant>,
+    codec: Option<Codec>,
 }
 
 impl TaskDefinition {
     /// A task without implementations yet.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), infos: Vec::new(), variants: Vec::new() }
+        Self { name: name.to_owned(), infos: Vec::new(), variants: Vec::new(), codec: Some(Codec::of::<()>()) }
     }
 
     /// Adds an implementation for CPUs that launches nothing.
@@ -118,6 +119,17 @@ impl TaskDefinition {
         });
         self.variants.push(Variant { body });
         self
+    }
+
+    /// Says how results go to other nodes; none if they can't. Without this, only `()` does.
+    #[must_use]
+    pub fn codec(mut self, codec: impl Into<Option<Codec>>) -> Self {
+        self.codec = codec.into();
+        self
+    }
+
+    pub(crate) fn result_codec(&self) -> Option<Codec> {
+        self.codec
     }
 
     /// The task's name.

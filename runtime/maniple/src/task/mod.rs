@@ -6,9 +6,11 @@
 pub mod argument;
 pub(crate) mod arguments;
 pub mod call;
+pub(crate) mod codec;
 pub mod definition;
 pub mod registry;
 
 pub use argument::{Argument, IntoArgument};
 pub use call::{ContextCall, LeafCall};
+pub use codec::Codec;
 pub use definition::{Body, BoxFuture, LeafBody, TaskDefinition, TaskOptions, Value};

@@ -86,8 +86,8 @@ impl Replay {
         let points = template
             .stages
             .iter()
-            .scan(0, |sum, stage| Some(std::mem::replace(sum, *sum + stage.site.domain.volume())));
-        let all = template.stages.iter().map(|stage| stage.site.domain.volume()).sum();
+            .scan(0, |sum, stage| Some(std::mem::replace(sum, *sum + stage.site.points.volume())));
+        let all = template.stages.iter().map(|stage| stage.site.points.volume()).sum();
         let points = points.chain([all]).collect();
         let slots = (0..depth).map(|_| (0..stages).map(|_| LaunchSlot::default()).collect()).collect();
         let replay = Arc::new(Self {
@@ -145,7 +145,7 @@ impl Replay {
         let new = || {
             let (origin, sources) =
                 (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
-            let domain = self.template.stages[stage].site.domain;
+            let domain = self.template.stages[stage].site.points;
             let completion = Completion::of_stage(replayed());
             Results::new(self.context.core.realm(), origin, domain, completion, sources.collect())
         };

@@ -115,14 +115,20 @@ impl Core {
         fault::catch(body).map_err(|fault| self.break_down(during(), &fault)).ok()
     }
 
+    /// Nobody waits any more, for a reason that is to be every wait's fault.
+    #[cold]
+    pub(crate) fn give_up(&self, fault: Fault) {
+        tracing::error!(%fault, "the realm has given up: nobody waits any more");
+        self.breakdowns.begin(fault);
+        // A worker that is about to sleep looks after its own fence: it sees this, or is seen asleep.
+        fence(Ordering::SeqCst);
+        self.sleep.wake_all();
+    }
+
     #[cold]
     pub(crate) fn break_down(&self, during: String, fault: &Fault) {
         let unknown = || Panic { message: fault.to_string(), location: None, backtrace: None };
         let breakdown = Breakdown { during, panic: fault.panic().cloned().unwrap_or_else(unknown) };
-        tracing::error!(%breakdown, "the realm has broken down: nobody waits any more");
-        self.breakdowns.begin(Fault::new(breakdown));
-        // A worker that is about to sleep looks after its own fence: it sees this, or is seen asleep.
-        fence(Ordering::SeqCst);
-        self.sleep.wake_all();
+        self.give_up(Fault::new(breakdown));
     }
 }

@@ -1,0 +1,354 @@
+//! Where current values are, node by node, and what nodes must send each other: found out by each node alone.
+//!
+//! Every node runs the same program, and knows by a pure function which node runs which points of a launch. So each can tell, without a message, who
+//! has written what, who has copies, and who will want them: the sender knows that it has to send, and the receiver that it has to wait. What is
+//! kept is a list of layouts, not of pieces: a launch costs the same for any number of points, and what follows from two layouts is remembered.
+//!
+//! Of each field, the list of [`Entry`]s tells the story, newest last; what is older and hidden is dropped. Reductions stay where they were made, in
+//! places that hold contributions instead of values, until somebody wants the values: then they are *settled*, that is sent to each point's
+//! home and folded there.
+
+use std::sync::Arc;
+
+use maniple_region::{FieldMask, OperatorId, Shape, ShapeTable};
+use rustc_hash::FxHashMap;
+
+use super::layout::{Layout, Layouts, Rank};
+
+/// Values that one node sends another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parcel {
+    pub(crate) from: Rank,
+    pub(crate) to: Rank,
+    pub(crate) points: Shape,
+}
+
+/// What nodes do before their points of a launch, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Some nodes prepare places for contributions: all points of a node's shape become the operator's identity.
+    Identity { fields: FieldMask, operator: OperatorId, places: Arc<[Shape]> },
+    /// Values go from node to node; contributions, with an operator, are folded into the values that are there.
+    Exchange { fields: FieldMask, fold: Option<OperatorId>, parcels: Arc<[Parcel]> },
+}
+
+/// One thing that happened to a field.
+#[derive(Clone)]
+enum Entry {
+    /// Every node has the values of these points.
+    Everywhere(Shape),
+    /// Each node has the values of its area, and no other has.
+    At(Arc<Layout>),
+    /// Each node has copies of the values of its area, as they were then.
+    Copied(Arc<Layout>),
+    /// Each node has contributed to its area. Outside of its home it has contributions there, and no values.
+    Reduced(OperatorId, Arc<Layout>),
+}
+
+/// What a list of entries is, for remembering what followed from it.
+type Key = Vec<(u8, u64)>;
+
+/// The coherence of the data of one region tree between nodes.
+pub(crate) struct Coherence {
+    root: Shape,
+    /// Where contributions go to values that everybody has.
+    home: Arc<Layout>,
+    layouts: Layouts,
+    /// Fields that were used alike, each with what happened to them. Fields that are in none have happened to nothing.
+    stories: Vec<(FieldMask, Story)>,
+    exchanges: Memo,
+    homes: FxHashMap<Key, Arc<Layout>>,
+}
+
+/// What happened to a field, newest last.
+type Story = Vec<Entry>;
+
+/// What nodes send each other, by the story before and the layout that is wanted.
+type Memo = FxHashMap<(Key, u64), Arc<[Parcel]>>;
+
+/// What is remembered is forgotten when it is so much.
+const MEMO_LIMIT: usize = 1 << 12;
+
+impl Coherence {
+    /// Of a region tree whose values everybody has. Where contributions to such values go, `home` says: to each point of the root one node.
+    pub(crate) fn new(root: Shape, home: Vec<Shape>, shapes: &ShapeTable) -> Self {
+        let mut layouts = Layouts::default();
+        let home = layouts.get(home, shapes);
+        Self { root, home, layouts, stories: Vec::new(), exchanges: Memo::default(), homes: FxHashMap::default() }
+    }
+
+    /// The layout with these areas, one a node.
+    pub(crate) fn layout(&mut self, areas: Vec<Shape>, shapes: &ShapeTable) -> Arc<Layout> {
+        self.layouts.get(areas, shapes)
+    }
+
+    /// Every node writes the same values.
+    pub(crate) fn fill(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) {
+        self.each_story(fields, |_, _, story| push(story, Entry::Everywhere(points.clone()), shapes));
+    }
+
+    /// Each node reads its area.
+    pub(crate) fn read(&mut self, fields: &FieldMask, layout: &Arc<Layout>, shapes: &ShapeTable) -> Vec<Step> {
+        let mut steps = Vec::new();
+        self.each_story(fields, |this, fields, story| this.bring(fields, story, (layout, shapes), &mut steps));
+        steps
+    }
+
+    /// Each node changes the values of its area, which is nobody else's.
+    pub(crate) fn write(&mut self, fields: &FieldMask, layout: &Arc<Layout>, shapes: &ShapeTable) -> Vec<Step> {
+        let steps = self.read(fields, layout, shapes);
+        self.discard(fields, layout, shapes);
+        steps
+    }
+
+    /// Each node overwrites the values of its area, which is nobody else's.
+    pub(crate) fn discard(&mut self, fields: &FieldMask, layout: &Arc<Layout>, shapes: &ShapeTable) {
+        self.each_story(fields, |_, _, story| push(story, Entry::At(Arc::clone(layout)), shapes));
+    }
+
+    /// Each node contributes to the values of its area.
+    pub(crate) fn reduce(
+        &mut self,
+        fields: &FieldMask,
+        operator: OperatorId,
+        layout: &Arc<Layout>,
+        shapes: &ShapeTable,
+    ) -> Vec<Step> {
+        let mut steps = Vec::new();
+        self.each_story(fields, |this, fields, story| {
+            this.contribute(fields, story, (operator, layout, shapes), &mut steps);
+        });
+        steps
+    }
+
+    /// Visits the stories of fields, which are taken apart as needed.
+    fn each_story(&mut self, fields: &FieldMask, mut visit: impl FnMut(&mut Self, &FieldMask, &mut Story)) {
+        let mut unknown = fields.clone();
+        let mut stories = std::mem::take(&mut self.stories);
+        for index in 0..stories.len() {
+            let (known, story) = &mut stories[index];
+            let common = known.intersection(fields);
+            if common.is_empty() {
+                continue;
+            }
+            unknown = unknown.difference(&common);
+            let rest = known.difference(fields);
+            if !rest.is_empty() {
+                let story = story.clone();
+                *known = common;
+                stories.push((rest, story));
+            }
+            let (fields, story) = &mut stories[index];
+            visit(self, fields, story);
+        }
+        if !unknown.is_empty() {
+            let mut story = vec![Entry::Everywhere(self.root.clone())];
+            visit(self, &unknown, &mut story);
+            stories.push((unknown, story));
+        }
+        self.stories = stories;
+    }
+
+    /// Gives each node the values of its area.
+    fn bring(
+        &mut self,
+        fields: &FieldMask,
+        story: &mut Story,
+        (layout, shapes): (&Arc<Layout>, &ShapeTable),
+        steps: &mut Vec<Step>,
+    ) {
+        self.settle_overlapping(fields, story, (layout.union(), shapes), steps);
+        let key = (key(story), layout.id());
+        let parcels = match self.exchanges.get(&key) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let parcels: Arc<[Parcel]> = missing(story, layout, shapes).into();
+                remember(&mut self.exchanges, key, Arc::clone(&parcels));
+                parcels
+            }
+        };
+        if !parcels.is_empty() {
+            steps.push(Step::Exchange { fields: fields.clone(), fold: None, parcels });
+            push(story, Entry::Copied(Arc::clone(layout)), shapes);
+        }
+    }
+
+    fn contribute(
+        &mut self,
+        fields: &FieldMask,
+        story: &mut Story,
+        (operator, layout, shapes): (OperatorId, &Arc<Layout>, &ShapeTable),
+        steps: &mut Vec<Step>,
+    ) {
+        let before = match story.last() {
+            // More of the same: contributions go where there are some already.
+            Some(Entry::Reduced(known, before)) if *known == operator => Some(Arc::clone(before)),
+            _ => None,
+        };
+        if before.is_some() {
+            story.pop();
+        }
+        self.settle_overlapping(fields, story, (layout.union(), shapes), steps);
+        let homes = self.homes(story, shapes);
+        let places = layout.areas().iter().enumerate().map(|(node, area)| {
+            let away = shapes.difference(area, homes.area(node));
+            before.as_ref().map_or(away.clone(), |before| shapes.difference(&away, before.area(node)))
+        });
+        let places: Arc<[Shape]> = places.collect();
+        if places.iter().any(|place| !place.is_empty()) {
+            steps.push(Step::Identity { fields: fields.clone(), operator, places });
+        }
+        let all = match before {
+            None => Arc::clone(layout),
+            Some(before) => {
+                let both = before.areas().iter().zip(layout.areas());
+                let both = both.map(|(before, now)| shapes.union(before, now)).collect();
+                self.layouts.get(both, shapes)
+            }
+        };
+        story.push(Entry::Reduced(operator, all));
+    }
+
+    /// Sends contributions home that are about any of some points.
+    fn settle_overlapping(
+        &mut self,
+        fields: &FieldMask,
+        story: &mut Story,
+        (points, shapes): (&Shape, &ShapeTable),
+        steps: &mut Vec<Step>,
+    ) {
+        for index in 0..story.len() {
+            let Entry::Reduced(operator, layout) = story[index].clone() else { continue };
+            if !shapes.overlaps(layout.union(), points) {
+                continue;
+            }
+            let homes = self.homes(&story[..index], shapes);
+            let mut parcels = Vec::new();
+            for (from, area) in layout.areas().iter().enumerate() {
+                // What was overwritten since is nobody's business.
+                let area = story[index + 1..]
+                    .iter()
+                    .filter(|entry| entry.hides())
+                    .fold(area.clone(), |area, entry| shapes.difference(&area, entry.points()));
+                parcels.extend(parts(from, &area, &homes, shapes));
+            }
+            if !parcels.is_empty() {
+                let parcels = parcels.into();
+                steps.push(Step::Exchange { fields: fields.clone(), fold: Some(operator), parcels });
+            }
+            let settled = homes.areas().iter().map(|home| shapes.intersection(home, layout.union())).collect();
+            story[index] = Entry::At(self.layouts.get(settled, shapes));
+        }
+    }
+
+    /// The node to which contributions to each point go: one that has its value.
+    fn homes(&mut self, story: &[Entry], shapes: &ShapeTable) -> Arc<Layout> {
+        let key: Key = story.iter().filter(|entry| entry.hides()).map(Entry::key).collect();
+        if let Some(known) = self.homes.get(&key) {
+            return Arc::clone(known);
+        }
+        let homes = self.home.areas().iter().enumerate().map(|(node, home)| {
+            // Oldest first: what is newer takes points away, or adds them.
+            story.iter().fold(home.clone(), |area, entry| match entry {
+                Entry::Everywhere(points) => {
+                    let kept = shapes.difference(&area, points);
+                    shapes.union(&kept, &shapes.intersection(home, points))
+                }
+                Entry::At(layout) => {
+                    let kept = shapes.difference(&area, layout.union());
+                    shapes.union(&kept, layout.area(node))
+                }
+                Entry::Copied(_) | Entry::Reduced(..) => area,
+            })
+        });
+        let homes = self.layouts.get(homes.collect(), shapes);
+        remember(&mut self.homes, key, Arc::clone(&homes));
+        homes
+    }
+}
+
+impl Entry {
+    fn key(&self) -> (u8, u64) {
+        match self {
+            Self::Everywhere(shape) => (0, shape.id()),
+            Self::At(layout) => (1, layout.id()),
+            Self::Copied(layout) => (2, layout.id()),
+            Self::Reduced(_, layout) => (3, layout.id()),
+        }
+    }
+
+    /// All points that it is about.
+    fn points(&self) -> &Shape {
+        match self {
+            Self::Everywhere(shape) => shape,
+            Self::At(layout) | Self::Copied(layout) | Self::Reduced(_, layout) => layout.union(),
+        }
+    }
+
+    /// Whether older values of its points are no values any more.
+    fn hides(&self) -> bool {
+        matches!(self, Self::Everywhere(_) | Self::At(_))
+    }
+}
+
+fn key(story: &[Entry]) -> Key {
+    story.iter().map(Entry::key).collect()
+}
+
+fn remember<K: Eq + std::hash::Hash, V>(memo: &mut FxHashMap<K, V>, key: K, value: V) {
+    if memo.len() >= MEMO_LIMIT {
+        memo.clear();
+    }
+    memo.insert(key, value);
+}
+
+/// Adds what happened, and forgets what nobody can tell any more.
+fn push(story: &mut Story, entry: Entry, shapes: &ShapeTable) {
+    match &entry {
+        Entry::Copied(layout) => {
+            story.retain(|older| !matches!(older, Entry::Copied(copied) if copied.id() == layout.id()));
+        }
+        Entry::Everywhere(_) | Entry::At(_) => story.retain(|older| !shapes.is_subset(older.points(), entry.points())),
+        Entry::Reduced(..) => {}
+    }
+    story.push(entry);
+}
+
+/// What nodes have to be sent so that each has the values of its area; no contributions to them are pending.
+fn missing(story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Parcel> {
+    let mut parcels = Vec::new();
+    for (to, area) in layout.areas().iter().enumerate() {
+        let mut missing = area.clone();
+        for entry in story.iter().rev() {
+            if missing.is_empty() {
+                break;
+            }
+            match entry {
+                Entry::Everywhere(points) => missing = shapes.difference(&missing, points),
+                Entry::Copied(copied) => missing = shapes.difference(&missing, copied.area(to)),
+                Entry::At(owners) => {
+                    let found = parts(to, &missing, owners, shapes);
+                    parcels.extend(found.map(|Parcel { from, to, points }| Parcel { from: to, to: from, points }));
+                    missing = shapes.difference(&missing, owners.union());
+                }
+                Entry::Reduced(..) => {}
+            }
+        }
+    }
+    parcels
+}
+
+/// The parts of a node's points that lie in other nodes' areas, to be sent there.
+fn parts<'a>(
+    from: Rank,
+    points: &'a Shape,
+    areas: &'a Layout,
+    shapes: &'a ShapeTable,
+) -> impl Iterator<Item = Parcel> + 'a {
+    let others = areas.areas().iter().enumerate().filter(move |(to, _)| *to != from);
+    others.filter(|(_, area)| shapes.overlaps(points, area)).map(move |(to, area)| Parcel {
+        from,
+        to,
+        points: shapes.intersection(points, area),
+    })
+}

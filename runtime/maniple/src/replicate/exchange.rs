@@ -1,0 +1,135 @@
+//! What nodes do to give each other values: ordinary launches of a few internal tasks.
+//!
+//! To the rest of the runtime `send` reads its data and `receive` overwrites it. So the analysis orders them like everything else, mappers place them, and
+//! traces replay them; nothing else in the runtime knows that there are other nodes.
+
+use std::sync::{Arc, LazyLock};
+
+use maniple_realm::transfer::{FillValue, InstanceField, Transfer, pack, unpack, unpack_and_apply};
+use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId};
+use maniple_space::AnySpace;
+
+use super::failure::Failure;
+use super::layout::Rank;
+use super::mailbox::{Awaited, ParcelName};
+use super::node::Node;
+use crate::error::{Error, Result};
+use crate::task::{LeafCall, TaskDefinition, TaskOptions};
+
+/// The arguments of [`SEND`]: where each piece goes, in the order of colors.
+pub(super) struct Sending {
+    pub(super) node: Arc<Node>,
+    pub(super) parcels: Vec<(Rank, ParcelName)>,
+}
+
+impl Sending {
+    /// Tells others that they will not get a piece.
+    pub(super) fn fail(&self, number: usize, error: &Error) {
+        let (to, name) = self.parcels[number];
+        self.node.send_parcel(to, name, Err(Failure::new(error, self.node.rank())));
+    }
+}
+
+/// The arguments of [`RECEIVE`] and [`APPLY`].
+pub(super) struct Receiving {
+    pub(super) parcels: Arc<Awaited>,
+    /// The first of the parcels that are for this launch.
+    pub(super) first: usize,
+    /// The operator, for contributions.
+    pub(super) operator: Option<OperatorId>,
+}
+
+/// The arguments of [`IDENTITY`].
+pub(super) struct Emptying(pub(super) OperatorId);
+
+/// Sends pieces away.
+pub(super) static SEND: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| internal("send", send));
+
+/// Overwrites pieces with what others have sent.
+pub(super) static RECEIVE: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| internal("receive", receive));
+
+/// Applies the contributions that others have sent to pieces.
+pub(super) static APPLY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| internal("apply", receive));
+
+/// Makes values into contributions that change nothing.
+pub(super) static IDENTITY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| internal("identity", empty));
+
+fn internal(name: &str, body: fn(&LeafCall<'_>) -> Result<()>) -> Arc<TaskDefinition> {
+    let run = move |call: &LeafCall<'_>| {
+        body(call)?;
+        Ok(Box::new(()) as _)
+    };
+    Arc::new(TaskDefinition::new(name).leaf(TaskOptions::default(), run))
+}
+
+fn send(call: &LeafCall<'_>) -> Result<()> {
+    let Sending { node, parcels } = &**call.arguments::<Arc<Sending>>()?;
+    let (to, name) = parcels[number(call)];
+    let mut bytes = Vec::new();
+    each_field(call, |space, place| {
+        // SAFETY: the task reads the field at these points, so nobody writes it meanwhile. Instances are initialised when they are made.
+        unsafe { pack(space, place, &mut bytes) }.map_err(|error| Error::of_transfer(&error))
+    })?;
+    node.send_parcel(to, name, Ok(bytes.into()));
+    Ok(())
+}
+
+fn receive(call: &LeafCall<'_>) -> Result<()> {
+    let Receiving { parcels, first, operator } = call.arguments()?;
+    let delivery = parcels.delivery(first + number(call));
+    let delivery = delivery.ok_or_else(|| Error::launch(call.task(), "it began before its parcel was there"))?;
+    let mut bytes: &[u8] = delivery.as_ref().map_err(|failure| failure.clone().error())?;
+    each_field(call, |space, place| {
+        // SAFETY: the task writes the field at these points, so nobody else touches it. The bytes were packed from the same field of the same region, by
+        // the same program: they are valid values; in the case of an operator, of its type on the field, which is that of its contributions
+        // (`contributes_values`).
+        let unpacked = unsafe {
+            match operator {
+                None => unpack(space, &mut bytes, place),
+                Some(operator) => {
+                    let operator = reduction(call, *operator, place.field)?;
+                    unpack_and_apply(space, &mut bytes, place, operator)
+                }
+            }
+        };
+        unpacked.map_err(|error| Error::of_transfer(&error))
+    })
+}
+
+fn empty(call: &LeafCall<'_>) -> Result<()> {
+    let Emptying(operator) = call.arguments()?;
+    each_field(call, |space, place| {
+        let identity = FillValue::identity_of(reduction(call, *operator, place.field)?).map_err(Error::internal)?;
+        let fill = Transfer::fill(space.clone(), place, identity).map_err(|error| Error::of_transfer(&error))?;
+        // SAFETY: the task writes the field at these points, so nobody else touches it. The identity is a value of the field's type: as above.
+        unsafe { fill.execute() }.map_err(|error| Error::of_transfer(&error))
+    })
+}
+
+/// The number of the call's piece.
+fn number(call: &LeafCall<'_>) -> usize {
+    call.domain().linear(call.point()) as usize
+}
+
+fn each_field(call: &LeafCall<'_>, mut visit: impl FnMut(&AnySpace, InstanceField) -> Result<()>) -> Result<()> {
+    let (region, fields) = (call.region(0)?, call.fields(0)?);
+    fields.iter().try_for_each(|field| visit(region.space().space(), call.storage_of(0, field)?))
+}
+
+fn reduction(
+    call: &LeafCall<'_>,
+    operator: OperatorId,
+    field: FieldId,
+) -> Result<&'static maniple_realm::reduction::RawReduction> {
+    let region = call.region(0)?;
+    let known = operator.reduction_on(region.fields().type_of(field)?);
+    known.ok_or_else(|| Error::no_reduction(operator, region, field))
+}
+
+/// Whether contributions to fields can be kept in places for values, as they are on their way to another node.
+pub(super) fn contributes_values(region: &LogicalRegion, fields: &FieldMask, operator: OperatorId) -> bool {
+    fields.iter().all(|field| {
+        let known = region.fields().type_of(field).ok().and_then(|ty| operator.reduction_on(ty));
+        known.is_some_and(maniple_realm::reduction::RawReduction::applies_as_it_folds)
+    })
+}

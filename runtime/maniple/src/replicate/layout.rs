@@ -1,0 +1,66 @@
+//! Which node uses what: the areas of the points of a launch, by the node that runs them.
+
+use std::sync::Arc;
+
+use maniple_region::{Shape, ShapeTable};
+
+/// The number of a node, from zero.
+pub(crate) type Rank = usize;
+
+/// For each node, the points of a region tree that its share of a launch uses. Areas of different nodes may overlap, unless they are written.
+///
+/// Equal layouts of one [`Layouts`] are one, and have one number.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    id: u64,
+    areas: Box<[Shape]>,
+    union: Shape,
+}
+
+impl Layout {
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// What a node uses.
+    pub(crate) fn area(&self, node: Rank) -> &Shape {
+        &self.areas[node]
+    }
+
+    /// The areas, by node.
+    pub(crate) fn areas(&self) -> &[Shape] {
+        &self.areas
+    }
+
+    /// What any node uses.
+    pub(crate) fn union(&self) -> &Shape {
+        &self.union
+    }
+}
+
+/// The layouts that a program uses.
+#[derive(Default)]
+pub(crate) struct Layouts {
+    known: rustc_hash::FxHashMap<Box<[Shape]>, Arc<Layout>>,
+}
+
+impl Layouts {
+    /// The layout with these areas, one a node, all of one dimension.
+    pub(crate) fn get(&mut self, areas: Vec<Shape>, shapes: &ShapeTable) -> Arc<Layout> {
+        let id = self.known.len() as u64;
+        let make = |areas: &[Shape]| {
+            let (first, others) = areas.split_first().expect("there is at least one node");
+            let union = others.iter().fold(first.clone(), |union, area| shapes.union(&union, area));
+            Arc::new(Layout { id, areas: areas.into(), union })
+        };
+        let areas = areas.into_boxed_slice();
+        match self.known.get(&areas) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let layout = make(&areas);
+                self.known.insert(areas, Arc::clone(&layout));
+                layout
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Programs that run on several nodes: every node runs the whole program, and of each launch the points that are its.
+//!
+//! `README.md` here tells the whole story. In reading order: [`layout`] says which node uses what, and [`coherence`] what nodes must send each other
+//! before: both are pure functions, which every node computes alone. [`sharding`] says who runs what; [`replica`] turns a launch of the program into launches
+//! here, among them those of [`exchange`], which send and receive. [`spread`] brings results to all nodes. Below them are what a node knows of the network:
+//! [`node`], [`mailbox`], [`tree`], [`failure`].
+
+pub(crate) mod coherence;
+mod exchange;
+mod failure;
+pub(crate) mod layout;
+mod mailbox;
+pub(crate) mod node;
+pub(crate) mod replica;
+mod sharding;
+pub(crate) mod spread;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use node::Node;
+pub(crate) use replica::Replica;
+pub(crate) use spread::Spread;

@@ -1,0 +1,350 @@
+//! One process of several: what it sends to the others, and what it does with what they send.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+
+use bytes::Bytes;
+use maniple_realm::machine::NodeId;
+use maniple_realm::net::{Endpoint, HandlerId, Handlers, Incoming, Loss, Message, Options, SendError, Transport};
+use maniple_realm::{Fault, Realm, UserEvent, fault};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::failure::Failure;
+use super::layout::Rank;
+use super::mailbox::{Awaited, Delivery, Mailbox, ParcelName};
+use super::tree::{Combine, Done, Gathering, Step, children, parent};
+use crate::error::Error;
+
+/// Brings a [`Delivery`].
+const PARCEL: HandlerId = HandlerId(0);
+/// Brings a contribution to something that all nodes compute, from a node below.
+const UP: HandlerId = HandlerId(1);
+/// Brings the outcome, from the node above.
+const DOWN: HandlerId = HandlerId(2);
+
+/// Says that a node has come to the end of the program.
+const END: HandlerId = HandlerId(3);
+
+/// What all nodes call something that they compute together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct TogetherName {
+    /// The operation of the program.
+    pub(crate) operation: u64,
+    /// Which of several of one operation.
+    pub(crate) part: u32,
+}
+
+/// What comes with a parcel.
+#[derive(Serialize, Deserialize)]
+struct ParcelHeader {
+    operation: u64,
+    exchange: u32,
+    number: u32,
+    is_good: bool,
+}
+
+/// Where a node's program has ended.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct End {
+    node: usize,
+    program: u64,
+    /// The number that the next operation would have had.
+    operations: u64,
+}
+
+/// A node of a job, as its runtime sees it.
+pub(crate) struct Node {
+    endpoint: Arc<Endpoint>,
+    post: Arc<Post>,
+}
+
+/// What handlers know.
+struct Post {
+    rank: Rank,
+    nodes: usize,
+    realm: Realm,
+    mailbox: Mailbox,
+    gatherings: Mutex<FxHashMap<TogetherName, Gathering>>,
+    /// The number of the next operation. Operations of all programs of the job are numbered through.
+    next_operation: AtomicU64,
+    ends: Mutex<Ends>,
+    /// Messages for which there was no room, by where they go.
+    waiting: Mutex<FxHashMap<Rank, VecDeque<Message>>>,
+}
+
+/// The programs that have run here, and where they ended, here or elsewhere.
+#[derive(Default)]
+struct Ends {
+    program: u64,
+    heard: FxHashMap<u64, End>,
+}
+
+impl Node {
+    /// Joins a job. When a node of it is lost, the realm gives up.
+    pub(crate) fn join(transport: Arc<dyn Transport>, realm: &Realm) -> Self {
+        let post = Arc::new(Post {
+            rank: usize::from(transport.rank().0),
+            nodes: transport.nodes(),
+            realm: realm.clone(),
+            mailbox: Mailbox::default(),
+            gatherings: Mutex::default(),
+            next_operation: AtomicU64::new(0),
+            ends: Mutex::default(),
+            waiting: Mutex::default(),
+        });
+        let handler = |handle: fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()>| {
+            let post = Arc::clone(&post);
+            move |incoming: &mut Incoming<'_>| {
+                let understood = handle(&post, incoming);
+                // A panic of a handler ends this node's part, and the others are told.
+                assert!(understood.is_some(), "a message from {} makes no sense", incoming.from());
+            }
+        };
+        let on_loss = {
+            let post = Arc::clone(&post);
+            move |node: NodeId, loss: &Loss| post.lose(usize::from(node.0), loss)
+        };
+        let handlers = Handlers::new()
+            .on(PARCEL, handler(Post::take_parcel))
+            .on(UP, handler(Post::take_contribution))
+            .on(DOWN, handler(Post::take_outcome))
+            .on(END, handler(Post::take_end))
+            .on_loss(on_loss);
+        let endpoint = Endpoint::start(transport, handlers, Options::default());
+        Self { endpoint, post }
+    }
+
+    pub(crate) fn rank(&self) -> Rank {
+        self.post.rank
+    }
+
+    pub(crate) fn nodes(&self) -> usize {
+        self.post.nodes
+    }
+
+    /// The number of an operation of the program that begins now.
+    pub(crate) fn number_operation(&self) -> u64 {
+        let number = self.post.next_operation.fetch_add(1, Ordering::SeqCst);
+        let ends = self.post.ends.lock();
+        if let Some(end) = ends.heard.get(&ends.program) {
+            self.post.check_end(*end);
+        }
+        number
+    }
+
+    /// The program has ended here. Should it have ended elsewhere with other operations behind it, or go on elsewhere beyond this, the job is over: nodes would
+    /// wait for each other for ever.
+    pub(crate) fn end_program(&self) {
+        let (post, mut ends) = (&self.post, self.post.ends.lock());
+        let (node, program, operations) = (post.rank, ends.program, post.next_operation.load(Ordering::SeqCst));
+        let own = End { node, program, operations };
+        ends.program += 1;
+        ends.heard.retain(|ended, _| ended + 2 >= program);
+        let known = ends.heard.insert(program, own);
+        drop(ends);
+        match known {
+            None => post.pass_on(&self.endpoint, own, None),
+            Some(other) if other.operations != operations => post.differ(own, other),
+            Some(_) => {}
+        }
+    }
+
+    /// Sends a parcel, or why there is none. Never waits.
+    pub(crate) fn send_parcel(&self, to: Rank, name: ParcelName, delivery: Delivery) {
+        let ParcelName { operation, exchange, number } = name;
+        let header = ParcelHeader { operation, exchange, number, is_good: delivery.is_ok() };
+        let payload = delivery.unwrap_or_else(|failure| encode(&failure).into());
+        self.post.send(&self.endpoint, to, Message::new(PARCEL).header(&encode(&header)).payload(payload));
+    }
+
+    /// Waits for parcels: see [`Mailbox::expect`].
+    pub(crate) fn expect(&self, parcels: &[(Rank, ParcelName)]) -> (Arc<Awaited>, UserEvent) {
+        self.post.mailbox.expect(parcels, &self.post.realm)
+    }
+
+    /// Computes something together with all other nodes, which contribute under the same name. The outcome is given to `done` where it arrives: both
+    /// functions must be short.
+    pub(crate) fn together(&self, name: TogetherName, mine: Bytes, combine: Combine, done: Done) {
+        let (rank, nodes) = (self.post.rank, self.post.nodes);
+        let mut gatherings = self.post.gatherings.lock();
+        let gathering = gatherings.entry(name).or_insert_with(|| Gathering::new(rank, nodes));
+        let step = gathering.contribute(rank, (mine, combine, done));
+        drop(gatherings);
+        self.post.go_on(&self.endpoint, name, step);
+    }
+
+    /// Leaves the job, once all nodes want to.
+    pub(crate) fn leave(&self) {
+        let (sender, left) = mpsc::channel();
+        self.endpoint.shutdown(move |outcome| drop(sender.send(outcome)));
+        // Should the transport go before it has called, nobody is there to be waited for.
+        let _ = left.recv();
+        self.endpoint.join();
+    }
+
+    /// Leaves the job for a reason that ends it for the others too.
+    pub(crate) fn abort(&self, reason: &str) {
+        self.endpoint.abort(reason);
+        self.endpoint.join();
+    }
+}
+
+impl Post {
+    fn take_parcel(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
+        let ParcelHeader { operation, exchange, number, is_good } = decode(incoming.header())?;
+        let delivery = match is_good {
+            true => Ok(incoming.take_payload()),
+            false => Err(decode::<Failure>(incoming.payload())?),
+        };
+        let name = ParcelName { operation, exchange, number };
+        self.mailbox.arrive(usize::from(incoming.from().0), name, delivery).then_some(())
+    }
+
+    fn take_contribution(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
+        let name: TogetherName = decode(incoming.header())?;
+        let from = usize::from(incoming.from().0);
+        let mut gatherings = self.gatherings.lock();
+        let gathering = gatherings.entry(name).or_insert_with(|| Gathering::new(self.rank, self.nodes));
+        let step = gathering.receive((self.rank, self.nodes), from, incoming.take_payload())?;
+        drop(gatherings);
+        self.go_on(incoming.endpoint(), name, step);
+        Some(())
+    }
+
+    fn take_outcome(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
+        let name: TogetherName = decode(incoming.header())?;
+        let done = self.gatherings.lock().remove(&name)?.finish()?;
+        let outcome = incoming.take_payload();
+        self.finish(incoming.endpoint(), name, (outcome, done));
+        Some(())
+    }
+
+    /// Each node passes on the first end of a program that it hears of, and compares the others: two that differ meet somewhere.
+    fn take_end(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
+        let end: End = decode(incoming.payload())?;
+        let mut ends = self.ends.lock();
+        let (known, is_running) = (ends.heard.get(&end.program).copied(), ends.program == end.program);
+        if known.is_none() {
+            ends.heard.insert(end.program, end);
+        }
+        drop(ends);
+        match known {
+            Some(other) if other.operations != end.operations => self.differ(other, end),
+            Some(_) => {}
+            None => {
+                self.pass_on(incoming.endpoint(), end, Some(usize::from(incoming.from().0)));
+                if is_running {
+                    self.check_end(end);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Tells the neighbours in the tree.
+    fn pass_on(self: &Arc<Self>, endpoint: &Arc<Endpoint>, end: End, from: Option<Rank>) {
+        let neighbours = parent(self.rank).into_iter().chain(children(self.rank, self.nodes));
+        for to in neighbours.filter(|to| Some(*to) != from) {
+            self.send(endpoint, to, Message::new(END).payload(encode(&end)));
+        }
+    }
+
+    /// The program that runs here has ended elsewhere: it must not have gone beyond that here.
+    fn check_end(&self, end: End) {
+        let operations = self.next_operation.load(Ordering::SeqCst);
+        if operations > end.operations {
+            self.differ(end, End { node: self.rank, operations, ..end });
+        }
+    }
+
+    fn differ(&self, one: End, other: End) {
+        let operations = |end: End| format!("node {} has come to operation {} of it", end.node, end.operations);
+        let difference = format!("the program has ended, but {}, and {}", operations(one), operations(other));
+        self.realm.give_up(Fault::new(Error::NodesDiffer { difference }));
+    }
+
+    fn go_on(self: &Arc<Self>, endpoint: &Arc<Endpoint>, name: TogetherName, step: Step) {
+        match step {
+            Step::Wait => {}
+            Step::Up(parent, bytes) => {
+                self.send(endpoint, parent, Message::new(UP).header(&encode(&name)).payload(bytes))
+            }
+            Step::Finish(outcome, done) => {
+                self.gatherings.lock().remove(&name);
+                self.finish(endpoint, name, (outcome, done));
+            }
+        }
+    }
+
+    fn finish(self: &Arc<Self>, endpoint: &Arc<Endpoint>, name: TogetherName, (outcome, done): (Bytes, Done)) {
+        for child in children(self.rank, self.nodes) {
+            self.send(endpoint, child, Message::new(DOWN).header(&encode(&name)).payload(outcome.clone()));
+        }
+        // It may run functions of the program.
+        if let Err(fault) = fault::catch(|| done(outcome)) {
+            self.realm.break_down("taking in what all nodes have computed", &fault);
+        }
+    }
+
+    /// Sends a message now, or once there is room for it.
+    fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, message: Message) {
+        let mut waiting = self.waiting.lock();
+        // Whoever waits already has asked to be told of room.
+        if let Some(queue) = waiting.get_mut(&to).filter(|queue| !queue.is_empty()) {
+            return queue.push_back(message);
+        }
+        if let Some(message) = self.try_to_send(endpoint, to, message) {
+            waiting.entry(to).or_default().push_back(message);
+            drop(waiting);
+            self.send_when_there_is_room(endpoint, to);
+        }
+    }
+
+    /// The message, if there is no room for it now.
+    fn try_to_send(&self, endpoint: &Endpoint, to: Rank, message: Message) -> Option<Message> {
+        match endpoint.send(NodeId(to as u16), message) {
+            Ok(()) => None,
+            Err(SendError::Busy { message, .. }) => Some(message),
+            Err(error) => {
+                // A lost node has been told of already; what is too long would be missed for ever.
+                tracing::debug!(node = to, %error, "a message was not sent");
+                if self.realm.breakdown().is_none() {
+                    self.realm.give_up(Fault::new(Error::internal(error)));
+                }
+                None
+            }
+        }
+    }
+
+    fn send_when_there_is_room(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank) {
+        let (post, sender) = (Arc::clone(self), Arc::downgrade(endpoint));
+        endpoint.when_room(NodeId(to as u16), move |_| {
+            let Some(endpoint) = sender.upgrade() else { return };
+            loop {
+                let mut waiting = post.waiting.lock();
+                let Some(message) = waiting.get_mut(&to).and_then(VecDeque::pop_front) else { return };
+                if let Some(message) = post.try_to_send(&endpoint, to, message) {
+                    waiting.entry(to).or_default().push_front(message);
+                    drop(waiting);
+                    return post.send_when_there_is_room(&endpoint, to);
+                }
+            }
+        });
+    }
+
+    fn lose(&self, node: Rank, loss: &Loss) {
+        self.realm.give_up(Fault::new(Error::NodeLost { node, reason: loss.to_string() }));
+    }
+}
+
+pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_stdvec(value).expect("plain data has an encoding, and memory for it is there")
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    postcard::from_bytes(bytes).ok()
+}

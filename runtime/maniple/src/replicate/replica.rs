@@ -1,0 +1,437 @@
+//! A program that runs on several nodes, as one of them sees it.
+//!
+//! Every node carries out the whole program. Of a launch it runs the points that are its by a pure function, the sharding. Before them come, as ordinary
+//! launches, the exchanges that [`Coherence`] asks for. So a launch here costs what the node's own points cost, and the rest of the runtime sees nothing but
+//! launches.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use maniple_realm::{After, Realm};
+use maniple_region::{
+    FieldMask, IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape, ShapeTable,
+    TreeId,
+};
+use maniple_space::{AnyRect, AnySpace, Rect, for_dimension, partition};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use super::coherence::{Coherence, Parcel, Step};
+use super::exchange::{APPLY, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, contributes_values};
+use super::failure::Failure;
+use super::layout::{Layout, Rank};
+use super::mailbox::ParcelName;
+use super::node::{Node, TogetherName, decode, encode};
+use super::sharding;
+use super::spread::{Spread, frame, frames};
+use super::tree::together;
+use crate::context::{Bound, Context, ContextState};
+use crate::error::{Error, Result};
+use crate::future::{Origin, Results, Sources};
+use crate::launch::{LaunchSite, Launching, TaskLauncher};
+use crate::task::TaskDefinition;
+
+/// See the [module](self).
+pub(crate) struct Replica {
+    node: Arc<Node>,
+    program: Mutex<Program>,
+}
+
+/// What follows from what the program has done so far.
+#[derive(Default)]
+struct Program {
+    trees: FxHashMap<TreeId, Coherence>,
+    plans: FxHashMap<u64, Arc<Plan>>,
+    pieces: FxHashMap<PiecesKey, LogicalPartition>,
+}
+
+/// A region's points cut into pieces that were exchanged before.
+type PiecesKey = (TreeId, Box<[u64]>);
+
+/// What launches of one kind have in common.
+struct Plan {
+    site: Arc<LaunchSite>,
+    /// The points that run here.
+    mine: Vec<AnyRect>,
+    /// For each requirement what each node uses.
+    layouts: Vec<Arc<Layout>>,
+    /// Contributions are made where the values are: some can't travel.
+    in_place: bool,
+}
+
+/// What is remembered of launches is forgotten when it is so much.
+const MOST_PLANS: usize = 1 << 12;
+
+/// Where an operation stands in the program, and how many exchanges it has made.
+struct Place {
+    operation: u64,
+    exchanges: u32,
+}
+
+impl Replica {
+    /// A program begins.
+    pub(crate) fn new(node: &Arc<Node>) -> Self {
+        Self { node: Arc::clone(node), program: Mutex::default() }
+    }
+
+    pub(crate) fn node(&self) -> &Arc<Node> {
+        &self.node
+    }
+
+    /// Launches a task on all nodes together. It was not refused so far.
+    pub(crate) fn launch(
+        &self,
+        context: &Context,
+        mut launcher: TaskLauncher,
+        (domain, index_launch): (AnyRect, bool),
+    ) -> Result<Arc<Results>> {
+        let (state, operation) = (&context.state, self.node.number_operation());
+        let plan = self.plan(state, &mut Launching::new(&mut launcher, domain, index_launch))?;
+        state.check_inline(plan.site.name(), &plan.site.bounds)?;
+        for source in launcher.sources() {
+            // All nodes ask for what comes from others, also one that runs no point.
+            source.completion();
+        }
+        let mut program = self.program.lock();
+        let mut place = Place { operation, exchanges: 0 };
+        for (bound, layout) in plan.site.bounds.iter().zip(&plan.layouts) {
+            let Requirement { target, fields, privilege, .. } = &bound.requirement;
+            let privilege = match privilege {
+                Privilege::Reduce(_) if plan.in_place => Privilege::ReadWrite,
+                privilege => *privilege,
+            };
+            let region = target.bound().root_region();
+            self.prepare(context, &mut program, &mut place, (&region, fields, privilege, layout));
+        }
+        drop(program);
+        let name = TogetherName { operation, part: 0 };
+        let (origin, codec) = (Origin::Task(Arc::clone(launcher.definition())), launcher.definition().result_codec());
+        let mut local = Vec::with_capacity(plan.mine.len());
+        for share in &plan.mine {
+            let shared = (domain, Some(*share), index_launch);
+            local.push((*share, context.submit_local(launcher.clone(), shared)));
+        }
+        Ok(Spread::results((&self.node, name, state.core.realm()), (origin, domain, codec), local))
+    }
+
+    /// Launches a task of which every node runs all points, and keeps the results: its data is brought to all nodes. It changes nothing.
+    pub(crate) fn launch_everywhere(
+        &self,
+        context: &Context,
+        launcher: TaskLauncher,
+        (domain, index_launch): (AnyRect, bool),
+    ) -> Arc<Results> {
+        for requirement in launcher.requirements().iter() {
+            self.bring(context, &requirement.target.bound(), &requirement.fields, Privilege::Read);
+        }
+        context.submit_local(launcher, (domain, None, index_launch))
+    }
+
+    /// Every node is about to use a whole region itself. If it changes something, all do the same.
+    pub(crate) fn bring(&self, context: &Context, region: &LogicalRegion, fields: &FieldMask, privilege: Privilege) {
+        let mut place = Place { operation: self.node.number_operation(), exchanges: 0 };
+        let mut program = self.program.lock();
+        let everywhere = vec![region.space().shape().clone(); self.node.nodes()];
+        let root = region.root_region();
+        let layout = self.coherence(&mut program, &root).layout(everywhere, shapes(region));
+        self.prepare(context, &mut program, &mut place, (&root, fields, Privilege::Read, &layout));
+        if privilege != Privilege::Read {
+            self.coherence(&mut program, &root).fill(fields, region.space().shape(), shapes(region));
+        }
+    }
+
+    /// Every node gives fields of a region the same values.
+    pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask) {
+        let _ = self.node.number_operation();
+        let mut program = self.program.lock();
+        self.coherence(&mut program, &region.root_region()).fill(fields, region.space().shape(), shapes(region));
+    }
+
+    /// A region is gone.
+    pub(crate) fn forget(&self, tree: TreeId) {
+        let mut program = self.program.lock();
+        program.trees.remove(&tree);
+        program.plans.retain(|_, plan| !plan.site.uses(tree));
+        program.pieces.retain(|(of, _), _| *of != tree);
+    }
+
+    /// The program has ended here, perhaps with a failure: waits for the other nodes. The failure of the first that has failed, if another one has.
+    pub(crate) fn end(&self, realm: &Realm, failure: Option<&Error>) -> Option<Error> {
+        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        self.node.end_program();
+        let mine = failure.map(|error| Failure::new(error, self.node.rank()));
+        let (met, outcome) = (realm.user_event(), Arc::new(Mutex::new(None)));
+        let (told, waiter) = (Arc::clone(&outcome), realm.clone());
+        let done = move |all: Bytes| {
+            *told.lock() = frames(&all).find_map(|failure| decode::<Option<Failure>>(failure).flatten());
+            waiter.trigger(met);
+        };
+        self.node.together(name, frame(&encode(&mine)), Box::new(together), Box::new(done));
+        // Should the others be lost, the realm has given up.
+        let _ = realm.wait(met.event());
+        let outcome = outcome.lock().take();
+        outcome.map(Failure::error)
+    }
+
+    fn plan(&self, state: &Arc<ContextState>, launching: &mut Launching<'_>) -> Result<Arc<Plan>> {
+        if let Some(known) = self.program.lock().plans.get(&launching.token())
+            && known.site.is_same_and_allowed(launching)
+        {
+            return Ok(Arc::clone(known));
+        }
+        let mut renewed = Vec::new();
+        let site = state.site(launching, &mut |zero| renewed.push(zero));
+        // Also if the launch is refused: the next one will not be told.
+        for zero in renewed {
+            state.leave_session("new fields");
+            state.submit_zero(zero)?;
+        }
+        let mut program = self.program.lock();
+        let plan = Arc::new(self.make_plan(&mut program, site?)?);
+        if program.plans.len() >= MOST_PLANS {
+            program.plans.clear();
+        }
+        program.plans.insert(launching.token(), Arc::clone(&plan));
+        Ok(plan)
+    }
+
+    fn make_plan(&self, program: &mut Program, site: Arc<LaunchSite>) -> Result<Plan> {
+        let (nodes, domain) = (self.node.nodes(), &site.domain);
+        let shares = match site.index_launch {
+            true => sharding::blocked(domain, nodes),
+            false => sharding::on_one(domain, nodes, self.node_of_single(&site.bounds)),
+        };
+        let areas = areas(&site, &shares)?;
+        let travels = |bound: &Bound| match bound.requirement.privilege {
+            Privilege::Reduce(operator) => {
+                contributes_values(&bound.requirement.target.bound(), &bound.requirement.fields, operator)
+            }
+            _ => true,
+        };
+        let is_apart = |(bound, areas): (&Bound, &Vec<Shape>)| {
+            !bound.requirement.privilege.writes() || are_apart(areas, shapes(&bound.requirement.target.bound()))
+        };
+        let in_place = !(site.bounds.iter().all(travels) && site.bounds.iter().zip(&areas).all(is_apart));
+        let (shares, areas) = match in_place {
+            false => (shares, areas),
+            // What meets on one node is put in order there.
+            true => {
+                let shares = sharding::on_one(domain, nodes, 0);
+                let areas = self::areas(&site, &shares)?;
+                (shares, areas)
+            }
+        };
+        let layouts = site.bounds.iter().zip(areas).map(|(bound, areas)| {
+            let root = bound.requirement.target.bound().root_region();
+            self.coherence(program, &root).layout(areas, shapes(&root))
+        });
+        let layouts = layouts.collect();
+        Ok(Plan { mine: shares[self.node.rank()].clone(), layouts, in_place, site })
+    }
+
+    /// The node of a task that is launched once: that of the first piece that it names.
+    fn node_of_single(&self, bounds: &[Bound]) -> Rank {
+        let piece = bounds.iter().find_map(|bound| match bound.requirement.target.bound().space() {
+            IndexSpaceNode::Root(_) => None,
+            IndexSpaceNode::Piece(partition, number) => Some((*number, partition.colors().volume() as usize)),
+        });
+        let (number, pieces) = piece.unwrap_or((0, 1));
+        number * self.node.nodes() / pieces
+    }
+
+    fn coherence<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Coherence {
+        let nodes = self.node.nodes();
+        program.trees.entry(root.tree().id()).or_insert_with(|| {
+            let shapes = shapes(root);
+            let home = for_dimension!(root.space().space(), |space| {
+                let pieces = partition::equal(space, nodes).unwrap_or_else(|_| vec![space.clone()]);
+                pieces.into_iter().map(|piece| shapes.intern(&piece.into())).collect()
+            });
+            Coherence::new(root.space().shape().clone(), home, shapes)
+        })
+    }
+
+    /// Has nodes exchange what they need to use a region in this way, each its area.
+    fn prepare(
+        &self,
+        context: &Context,
+        program: &mut Program,
+        place: &mut Place,
+        (root, fields, privilege, layout): (&LogicalRegion, &FieldMask, Privilege, &Arc<Layout>),
+    ) {
+        let (coherence, shapes) = (self.coherence(program, root), shapes(root));
+        let steps = match privilege {
+            Privilege::Read => coherence.read(fields, layout, shapes),
+            Privilege::ReadWrite => coherence.write(fields, layout, shapes),
+            Privilege::Discard => {
+                coherence.discard(fields, layout, shapes);
+                Vec::new()
+            }
+            Privilege::Reduce(operator) => coherence.reduce(fields, operator, layout, shapes),
+        };
+        for step in steps {
+            match step {
+                Step::Identity { fields, operator, places } => {
+                    let mine = &places[self.node.rank()];
+                    if !mine.is_empty() {
+                        let pieces = pieces(program, root, &[mine]);
+                        let launcher = TaskLauncher::new(&IDENTITY).arguments(Emptying(operator));
+                        launch_pieces(context, launcher, (&pieces, &fields, Privilege::Discard), 1);
+                    }
+                }
+                Step::Exchange { fields, fold, parcels } => {
+                    let exchange =
+                        Exchange { root, fields: &fields, operation: place.operation, number: place.exchanges };
+                    place.exchanges += 1;
+                    self.send(context, program, &exchange, &parcels);
+                    self.receive(context, program, &exchange, (&parcels, fold));
+                }
+            }
+        }
+    }
+
+    fn send(&self, context: &Context, program: &mut Program, exchange: &Exchange<'_>, parcels: &[Parcel]) {
+        let rank = self.node.rank();
+        let mine: Vec<_> = named(parcels, exchange).filter(|(parcel, _)| parcel.from == rank).collect();
+        if mine.is_empty() {
+            return;
+        }
+        let shapes: Vec<&Shape> = mine.iter().map(|(parcel, _)| &parcel.points).collect();
+        let pieces = pieces(program, exchange.root, &shapes);
+        let parcels = mine.iter().map(|(parcel, name)| (parcel.to, *name)).collect();
+        let sending = Arc::new(Sending { node: Arc::clone(&self.node), parcels });
+        let launcher = TaskLauncher::new(&SEND).arguments(Arc::clone(&sending));
+        let results = launch_pieces(context, launcher, (&pieces, exchange.fields, Privilege::Read), mine.len());
+        let core = &context.state.core;
+        core.realm().when(After::follows(&[results.completion()]), move |_| {
+            let Some(failure) = results.error() else { return };
+            for number in 0..sending.parcels.len() {
+                match results.value(number) {
+                    Some(Err(error)) => sending.fail(number, error),
+                    // The launch as a whole failed.
+                    _ if results.first_error().is_none() => sending.fail(number, &failure),
+                    _ => {}
+                }
+            }
+        });
+    }
+
+    fn receive(
+        &self,
+        context: &Context,
+        program: &mut Program,
+        exchange: &Exchange<'_>,
+        (parcels, fold): (&[Parcel], Option<OperatorId>),
+    ) {
+        let rank = self.node.rank();
+        let mut mine: Vec<_> = named(parcels, exchange).filter(|(parcel, _)| parcel.to == rank).collect();
+        if mine.is_empty() {
+            return;
+        }
+        // Contributions are applied in the order of nodes, so that the outcome is the same on every run.
+        mine.sort_by_key(|(parcel, _)| parcel.from);
+        let names: Vec<_> = mine.iter().map(|(parcel, name)| (parcel.from, *name)).collect();
+        let (awaited, complete) = self.node.expect(&names);
+        let realm = context.state.core.realm();
+        let one = AnyRect::from(Rect::<1>::from(0..1));
+        let arrival = Results::from_afar(realm, (Origin::BuiltIn("parcel"), one), complete.event(), Sources::new());
+        let mut first = 0;
+        let batches: Vec<&[(&Parcel, ParcelName)]> = match fold {
+            None => vec![&mine[..]],
+            Some(_) => mine.chunk_by(|(one, _), (other, _)| one.from == other.from).collect(),
+        };
+        for batch in batches {
+            let shapes: Vec<&Shape> = batch.iter().map(|(parcel, _)| &parcel.points).collect();
+            let pieces = pieces(program, exchange.root, &shapes);
+            let task: &Arc<TaskDefinition> = if fold.is_some() { &APPLY } else { &RECEIVE };
+            let arguments = Receiving { parcels: Arc::clone(&awaited), first, operator: fold };
+            let launcher = TaskLauncher::new(task).arguments(arguments).after_results(&arrival);
+            let privilege = if fold.is_some() { Privilege::ReadWrite } else { Privilege::Discard };
+            launch_pieces(context, launcher, (&pieces, exchange.fields, privilege), batch.len());
+            first += batch.len();
+        }
+    }
+}
+
+/// One exchange before an operation.
+struct Exchange<'a> {
+    root: &'a LogicalRegion,
+    fields: &'a FieldMask,
+    operation: u64,
+    number: u32,
+}
+
+/// Parcels with their names.
+fn named<'a>(parcels: &'a [Parcel], exchange: &Exchange<'_>) -> impl Iterator<Item = (&'a Parcel, ParcelName)> {
+    let (operation, exchange) = (exchange.operation, exchange.number);
+    let mut numbers: FxHashMap<(Rank, Rank), u32> = FxHashMap::default();
+    parcels.iter().map(move |parcel| {
+        let next = numbers.entry((parcel.from, parcel.to)).or_default();
+        let number = *next;
+        *next += 1;
+        (parcel, ParcelName { operation, exchange, number })
+    })
+}
+
+/// Launches an internal task over pieces.
+fn launch_pieces(
+    context: &Context,
+    launcher: TaskLauncher,
+    (pieces, fields, privilege): (&LogicalPartition, &FieldMask, Privilege),
+    count: usize,
+) -> Arc<Results> {
+    let domain = AnyRect::from(Rect::<1>::from(0..count as i64));
+    let requirement = Requirement::new(pieces.clone(), fields.clone(), privilege);
+    context.submit_local(launcher.requirement(requirement), (domain, None, true))
+}
+
+/// A partition of a region into pieces that are exchanged.
+fn pieces(program: &mut Program, root: &LogicalRegion, shapes: &[&Shape]) -> LogicalPartition {
+    let key = (root.tree().id(), shapes.iter().map(|shape| shape.id()).collect());
+    if let Some(known) = program.pieces.get(&key) {
+        return known.clone();
+    }
+    let spaces: Vec<AnySpace> = shapes.iter().map(|shape| shape.space().clone()).collect();
+    let colors = AnyRect::from(Rect::<1>::from(0..spaces.len() as i64));
+    let partitioning = root.space().forest().partition(root.space(), colors, &spaces);
+    let partition = partitioning.and_then(|partitioning| root.partition(&partitioning));
+    let partition = partition.expect("the pieces are parts of a region that is there");
+    if program.pieces.len() >= MOST_PLANS {
+        program.pieces.clear();
+    }
+    program.pieces.insert(key, partition.clone());
+    partition
+}
+
+/// For each requirement, what each node's points use.
+fn areas(site: &LaunchSite, shares: &[Vec<AnyRect>]) -> Result<Vec<Vec<Shape>>> {
+    let of_requirement = |bound: &Bound| {
+        let target = &bound.requirement.target;
+        let bound = target.bound();
+        let shapes = shapes(&bound);
+        let nothing = shapes.difference(bound.space().shape(), bound.space().shape());
+        let of_node = |share: &Vec<AnyRect>| {
+            let points = share.iter().flat_map(AnyRect::points);
+            points.map(|point| Ok(target.region_at(point, &site.domain)?)).try_fold(nothing.clone(), |area, region| {
+                let region: Result<LogicalRegion> = region;
+                Ok(shapes.union(&area, region?.space().shape()))
+            })
+        };
+        shares.iter().map(of_node).collect()
+    };
+    site.bounds.iter().map(of_requirement).collect()
+}
+
+/// Whether no two areas have a point in common.
+fn are_apart(areas: &[Shape], shapes: &ShapeTable) -> bool {
+    let mut before: Option<Shape> = None;
+    areas.iter().filter(|area| !area.is_empty()).all(|area| {
+        let apart = before.as_ref().is_none_or(|before| !shapes.overlaps(before, area));
+        before = Some(before.as_ref().map_or_else(|| area.clone(), |before| shapes.union(before, area)));
+        apart
+    })
+}
+
+fn shapes(region: &LogicalRegion) -> &ShapeTable {
+    region.space().forest().shapes()
+}

@@ -1,0 +1,200 @@
+//! Results of a launch that several nodes share: each has those of its own points, and gets the others' when it asks.
+//!
+//! All nodes run the same program, so if one looks at a result, all do. The first look sends what is there up a tree and brings everything down; of a launch
+//! at whose results nobody looks, nothing is sent.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use bytes::Bytes;
+use maniple_realm::{After, Event, Realm, UserEvent};
+use maniple_space::AnyRect;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use super::failure::Failure;
+use super::node::{Node, TogetherName, decode, encode};
+use super::tree::together;
+use crate::error::Error;
+use crate::future::{Origin, Results};
+use crate::task::Codec;
+
+/// A launch that is shared, as one node sees it.
+pub(crate) struct Spread {
+    node: Arc<Node>,
+    name: TogetherName,
+    realm: Realm,
+    /// The points that run here, with their results.
+    local: Box<[(AnyRect, Arc<Results>)]>,
+    codec: Option<Codec>,
+    /// All results.
+    whole: OnceLock<Weak<Results>>,
+    /// Triggers when all are here.
+    complete: UserEvent,
+    begun: Mutex<bool>,
+}
+
+/// The results of one node.
+#[derive(Serialize, Deserialize)]
+struct Part {
+    node: usize,
+    /// Results that are not `()`, by the numbers of their points.
+    points: Vec<(u64, Outcome)>,
+    /// Why the launch failed there, if not for one of these.
+    failure: Option<Failure>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Outcome {
+    Value(Vec<u8>),
+    Failed(Failure),
+    /// It has a value that can't be sent.
+    NoCodec,
+}
+
+impl Spread {
+    /// The results of all points of a launch, of which some run here.
+    pub(crate) fn results(
+        (node, name, realm): (&Arc<Node>, TogetherName, &Realm),
+        (origin, domain, codec): (Origin, AnyRect, Option<Codec>),
+        local: Vec<(AnyRect, Arc<Results>)>,
+    ) -> Arc<Results> {
+        let sources = local.iter().map(|(_, results)| Arc::clone(results)).collect();
+        let spread = Arc::new(Self {
+            node: Arc::clone(node),
+            name,
+            realm: realm.clone(),
+            local: local.into(),
+            codec,
+            whole: OnceLock::new(),
+            complete: realm.user_event(),
+            begun: Mutex::new(false),
+        });
+        let whole = Results::from_afar(realm, (origin, domain), Arc::clone(&spread), sources);
+        let _ = spread.whole.set(Arc::downgrade(&whole));
+        whole
+    }
+
+    /// Triggers when all results are here. Somebody wants to know: from now on they are on their way.
+    pub(crate) fn complete(self: &Arc<Self>) -> Event {
+        let mut begun = self.begun.lock();
+        if !std::mem::replace(&mut *begun, true) {
+            let ends: SmallVec<[Event; 1]> = self.local.iter().map(|(_, results)| results.completion()).collect();
+            let spread = Arc::clone(self);
+            drop(begun);
+            self.realm.when(After::follows(&ends), move |_| spread.exchange());
+        }
+        self.complete.event()
+    }
+
+    pub(crate) fn is_complete(self: &Arc<Self>) -> bool {
+        let complete = self.complete();
+        self.realm.has_triggered(complete)
+    }
+
+    fn exchange(self: Arc<Self>) {
+        let mine = frame(&encode(&self.part()));
+        let (node, name) = (Arc::clone(&self.node), self.name);
+        node.together(name, mine, Box::new(together), Box::new(move |all| self.take_in(&all)));
+    }
+
+    fn domain(&self) -> Option<(Arc<Results>, AnyRect)> {
+        let whole = self.whole.get()?.upgrade()?;
+        let domain = whole.domain();
+        Some((whole, domain))
+    }
+
+    /// What others are told.
+    fn part(&self) -> Part {
+        let rank = self.node.rank();
+        let mut part = Part { node: rank, points: Vec::new(), failure: None };
+        let Some((_, domain)) = self.domain() else { return part };
+        for (points, results) in &self.local {
+            let mut failed = false;
+            for (index, point) in points.points().enumerate() {
+                let outcome = match results.value(index) {
+                    None => continue,
+                    Some(Ok(value)) => match self.codec.and_then(|codec| codec.encode(value)) {
+                        Some(bytes) => Outcome::Value(bytes),
+                        None => Outcome::NoCodec,
+                    },
+                    Some(Err(error)) => {
+                        failed = true;
+                        Outcome::Failed(Failure::new(error, rank))
+                    }
+                };
+                part.points.push((domain.linear(point), outcome));
+            }
+            if !failed && part.failure.is_none() {
+                part.failure = results.error().map(|error| Failure::new(&error, rank));
+            }
+        }
+        part
+    }
+
+    fn take_in(&self, all: &Bytes) {
+        // Of results that nobody has any more nobody waits for the completion.
+        let Some((whole, domain)) = self.domain() else { return self.realm.trigger(self.complete) };
+        let mut failure = None;
+        for part in frames(all) {
+            let Some(Part { node, points, failure: failed }) = decode(part) else {
+                failure = Some(Error::launch(whole.task(), "results of another node can't be read"));
+                continue;
+            };
+            if node == self.node.rank() {
+                let own = self.local.iter().find_map(|(_, results)| results.error());
+                failure = failure.or(own);
+            } else {
+                let first = points.iter().find_map(|(_, outcome)| match outcome {
+                    Outcome::Failed(failure) => Some(failure.clone()),
+                    _ => None,
+                });
+                failure = failure.or(first.or(failed).map(Failure::error));
+            }
+            for (index, outcome) in points {
+                let value = match outcome {
+                    // The error itself says more than what others are told of it.
+                    Outcome::Failed(_) if node == self.node.rank() => Err(self.own_error(index, &domain)),
+                    Outcome::Failed(failure) => Err(failure.error()),
+                    Outcome::Value(bytes) => match self.codec.and_then(|codec| codec.decode(&bytes)) {
+                        Some(value) => Ok(value),
+                        None => Err(Error::NotSendable { task: whole.task().to_owned() }),
+                    },
+                    Outcome::NoCodec => Err(Error::NotSendable { task: whole.task().to_owned() }),
+                };
+                if index < domain.volume() {
+                    whole.set(index as usize, value);
+                }
+            }
+        }
+        match failure {
+            None => {
+                whole.forget_sources();
+                self.realm.trigger(self.complete);
+            }
+            Some(error) => self.realm.poison(self.complete, error),
+        }
+    }
+
+    fn own_error(&self, index: u64, domain: &AnyRect) -> Error {
+        let point = domain.delinear(index);
+        let own = self.local.iter().find(|(points, _)| points.contains(point));
+        let error = own.and_then(|(points, results)| results.value(points.linear(point) as usize)?.err().cloned());
+        error.unwrap_or_else(|| Error::launch("shared launch", "a point that failed has no error"))
+    }
+}
+
+/// Bytes with their length before them, so that several can follow each other.
+pub(crate) fn frame(bytes: &[u8]) -> Bytes {
+    [&(bytes.len() as u64).to_le_bytes()[..], bytes].concat().into()
+}
+
+/// What [`frame`] was given, one after the other.
+pub(crate) fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, rest) = bytes.split_first_chunk::<8>()?;
+        let (frame, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        bytes = rest;
+        Some(frame)
+    })
+}

@@ -1,0 +1,180 @@
+//! What all nodes compute together: contributions go up a tree, one outcome comes down, in `O(log n)` steps.
+//!
+//! The tree is binomial: below node `r` are `r + 1`, `r + 2`, `r + 4` and so on, as far as these are smaller than `r`'s lowest bit. Each of them stands for the
+//! nodes from itself to the next, so what is combined in this order is combined in the order of nodes: the outcome is the same on every run, and
+//! there is one outcome, whatever rounding does.
+
+use bytes::Bytes;
+
+use super::layout::Rank;
+
+/// Puts together what a node has and what the nodes below it have sent, in the order of nodes.
+pub(crate) type Combine = Box<dyn FnOnce(Vec<Bytes>) -> Bytes + Send>;
+
+/// Is given the outcome.
+pub(crate) type Done = Box<dyn FnOnce(Bytes) + Send>;
+
+/// One computation, as one node sees it.
+#[derive(Default)]
+pub(crate) struct Gathering {
+    mine: Option<(Bytes, Combine, Done)>,
+    /// By the nodes below, in their order.
+    below: Vec<Option<Bytes>>,
+    /// It has been sent up.
+    done: Option<Done>,
+}
+
+/// What is to be done next.
+pub(crate) enum Step {
+    /// Nothing, until something else arrives.
+    Wait,
+    /// The contribution goes up to this node.
+    Up(Rank, Bytes),
+    /// The outcome is there. It goes down to all below.
+    Finish(Bytes, Done),
+}
+
+/// The node above, unless this is the root.
+pub(crate) fn parent(rank: Rank) -> Option<Rank> {
+    (rank > 0).then(|| rank & (rank - 1))
+}
+
+/// The nodes right below, in order.
+pub(crate) fn children(rank: Rank, nodes: usize) -> impl Iterator<Item = Rank> {
+    let limit = if rank == 0 { usize::MAX } else { rank & rank.wrapping_neg() };
+    (0..usize::BITS)
+        .map(|bit| 1 << bit)
+        .take_while(move |&step| step < limit && rank + step < nodes)
+        .map(move |step| rank + step)
+}
+
+impl Gathering {
+    /// Of a node among so many.
+    pub(crate) fn new(rank: Rank, nodes: usize) -> Self {
+        Self { below: children(rank, nodes).map(|_| None).collect(), ..Self::default() }
+    }
+
+    /// This node's own contribution.
+    pub(crate) fn contribute(&mut self, rank: Rank, contribution: (Bytes, Combine, Done)) -> Step {
+        self.mine = Some(contribution);
+        self.advance(rank)
+    }
+
+    /// The contribution of a node below. False if there is no such node, or it has contributed.
+    #[must_use]
+    pub(crate) fn receive(&mut self, (rank, nodes): (Rank, usize), from: Rank, bytes: Bytes) -> Option<Step> {
+        let place = children(rank, nodes).position(|child| child == from)?;
+        let place = &mut self.below[place];
+        if place.replace(bytes).is_some() {
+            return None;
+        }
+        Some(self.advance(rank))
+    }
+
+    /// The outcome has come down. None if it can't have.
+    pub(crate) fn finish(&mut self) -> Option<Done> {
+        self.done.take()
+    }
+
+    fn advance(&mut self, rank: Rank) -> Step {
+        if self.below.iter().any(Option::is_none) {
+            return Step::Wait;
+        }
+        let Some((mine, combine, done)) = self.mine.take() else { return Step::Wait };
+        let all = std::iter::once(mine).chain(self.below.iter_mut().filter_map(Option::take)).collect();
+        let combined = combine(all);
+        match parent(rank) {
+            None => Step::Finish(combined, done),
+            Some(parent) => {
+                self.done = Some(done);
+                Step::Up(parent, combined)
+            }
+        }
+    }
+}
+
+/// Contributions that are kept apart, one after the other.
+pub(crate) fn together(parts: Vec<Bytes>) -> Bytes {
+    match <[Bytes; 1]>::try_from(parts) {
+        Ok([one]) => one,
+        Err(parts) => parts.concat().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+    use std::rc::Rc;
+    use std::sync::mpsc::channel;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn every_node_but_the_root_is_below_one_other_that_knows_it() {
+        for nodes in 1..70 {
+            for rank in 1..nodes {
+                let parent = parent(rank).unwrap();
+                assert!(parent < rank && children(parent, nodes).any(|child| child == rank), "{rank} of {nodes}");
+            }
+            let edges: usize = (0..nodes).map(|rank| children(rank, nodes).count()).sum();
+            assert_eq!(edges, nodes - 1);
+        }
+    }
+
+    #[test]
+    fn the_tree_is_as_deep_as_the_logarithm_of_its_nodes() {
+        let depth = |mut rank: Rank| std::iter::from_fn(move || parent(rank).inspect(|&above| rank = above)).count();
+        assert_eq!((0..1024).map(depth).max(), Some(10));
+        assert_eq!(children(0, 1024).count(), 10);
+    }
+
+    /// Runs one computation in a random order of contributions and messages.
+    fn run(nodes: usize, order: &[prop::sample::Index]) -> Vec<Vec<u8>> {
+        let (sender, outcomes) = channel();
+        let mut at: Vec<_> = (0..nodes).map(|rank| Gathering::new(rank, nodes)).collect();
+        let mut open: Vec<(Rank, Option<(Rank, Bytes)>)> = (0..nodes).map(|rank| (rank, None)).collect();
+        let down = Rc::new(RefCell::new(VecDeque::new()));
+        let mut order = order.iter().cycle();
+        while !open.is_empty() {
+            let (rank, message) = open.swap_remove(order.next().unwrap().index(open.len()));
+            let sender = sender.clone();
+            let step = match message {
+                Some((from, bytes)) => at[rank].receive((rank, nodes), from, bytes).unwrap(),
+                None => {
+                    let done: Done = Box::new(move |outcome| sender.send((rank, outcome)).unwrap());
+                    at[rank].contribute(rank, (vec![rank as u8].into(), Box::new(together), done))
+                }
+            };
+            match step {
+                Step::Wait => {}
+                Step::Up(parent, bytes) => open.push((parent, Some((rank, bytes)))),
+                Step::Finish(outcome, done) => {
+                    done(outcome.clone());
+                    down.borrow_mut().extend(children(rank, nodes).map(|child| (child, outcome.clone())));
+                }
+            }
+        }
+        while let Some((rank, outcome)) = { down.borrow_mut().pop_front() } {
+            at[rank].finish().unwrap()(outcome.clone());
+            down.borrow_mut().extend(children(rank, nodes).map(|child| (child, outcome.clone())));
+        }
+        drop(sender);
+        let mut found: Vec<_> = outcomes.iter().collect();
+        found.sort_by_key(|(rank, _)| *rank);
+        assert_eq!(found.len(), nodes);
+        found.into_iter().map(|(_, outcome)| outcome.to_vec()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn contributions_are_combined_in_the_order_of_nodes_whatever_comes_first(
+            nodes in 1..40_usize, order in prop::collection::vec(any::<prop::sample::Index>(), 1..80)
+        ) {
+            let expected: Vec<u8> = (0..nodes as u8).collect();
+            prop_assert!(run(nodes, &order).iter().all(|outcome| *outcome == expected));
+        }
+    }
+}
