@@ -71,10 +71,11 @@ impl Family {
         Environment::new(seed, room, minds)
     }
 
-    /// The program of a seed.
+    /// The program of a seed, for so many nodes.
     #[must_use]
-    pub fn program(self, seed: u64) -> Program {
-        generate(mix(seed, self as u64), self.profile())
+    pub fn program(self, seed: u64, nodes: usize) -> Program {
+        // What a task has made is known on its node alone.
+        generate(mix(seed, self as u64), Profile { hand_up: nodes == 1, ..self.profile() })
     }
 }
 
@@ -145,7 +146,7 @@ impl Trial {
     /// The seed's own program.
     #[must_use]
     pub fn program(&self) -> Program {
-        self.family.program(self.seed)
+        self.family.program(self.seed, self.nodes)
     }
 
     /// The seed's environment.
@@ -212,11 +213,12 @@ impl Trial {
         run.mistake = self.mistake;
         run.delays = (!self.seed.is_multiple_of(4)).then_some(self.seed);
         run.trace = self.trace;
+        run.nodes = self.nodes;
         run.tally = tally;
         let run = Arc::new(run);
         run_program(&run, &runtime);
         let mut deviations = run.deviations();
-        if deviations.is_empty() {
+        if deviations.is_empty() && runtime.breakdown().is_none() {
             match self.mistake {
                 Mistake::Leak => deviations.extend(leaks_with_a_region(&runtime)),
                 _ => deviations.extend(leaks(&runtime)),

@@ -574,14 +574,17 @@ impl ContextState {
     fn end_everywhere<T>(&self, result: Result<T>) -> Result<T> {
         let Some(replica) = &self.replica else { return result };
         // A node that is lost, or does something else than the others, will not come to the end.
-        self.core.check_whole()?;
-        let elsewhere = replica.end(self.core.realm(), result.as_ref().err());
-        self.core.check_whole()?;
+        let elsewhere = match self.core.check_whole() {
+            Ok(()) => replica.end(self.core.realm(), result.as_ref().err()),
+            Err(_) => None,
+        };
+        let elsewhere = self.core.check_whole().err().or(elsewhere);
         match (result, elsewhere) {
             (Ok(value), Some(error)) => {
                 let_go("a result", self.name(), value);
                 Err(error)
             }
+            // What went wrong here is nearer to the cause than what others say of it.
             (result, _) => result,
         }
     }

@@ -134,11 +134,6 @@ impl Results {
         self.name()
     }
 
-    /// The points.
-    pub(crate) fn domain(&self) -> AnyRect {
-        self.domain
-    }
-
     /// The result of a point, if it is there and not `()`.
     pub(crate) fn value(&self, index: usize) -> Option<Result<&dyn Any, &Error>> {
         let value = self.values.get()?.get(index)?.get()?;

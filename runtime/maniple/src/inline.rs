@@ -9,7 +9,9 @@ use std::sync::{Arc, Weak};
 use maniple_mapper::{RequirementInfo, RequirementMapping};
 use maniple_realm::{After, Event, Fault, UserEvent};
 use maniple_record::Kind;
-use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement};
+use maniple_region::{
+    Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement, Shape, Target,
+};
 use parking_lot::Mutex;
 
 use crate::context::{Bound, Context, ContextState};
@@ -56,8 +58,16 @@ impl InlineUses {
             held.target.tree().id() == requirement.target.tree().id()
                 && held.fields.overlaps(&requirement.fields)
                 && held.privilege.interferes_with(requirement.privilege)
-                && shapes.overlaps(held.target.bound().space().shape(), requirement.target.bound().space().shape())
+                && shapes.overlaps(held.target.bound().space().shape(), &reach(requirement))
         })
+    }
+}
+
+/// All points that an operation may use.
+fn reach(requirement: &Requirement) -> Shape {
+    match &requirement.target {
+        Target::Region(region, _) => region.space().shape().clone(),
+        Target::Partition(partition, _) => partition.partitioning().union().clone(),
     }
 }
 

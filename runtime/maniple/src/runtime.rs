@@ -281,6 +281,13 @@ impl Runtime {
         self.run(async |cx| cx.launch(task).await)
     }
 
+    /// Why the runtime runs nothing more, if it has [broken down](Error::BrokenDown), or a node of its job [is lost](Error::NodeLost) or
+    /// [does something else](Error::NodesDiffer). What was under way then keeps its memory.
+    #[must_use]
+    pub fn breakdown(&self) -> Option<Error> {
+        self.core.check_whole().err()
+    }
+
     /// What the runtime has done so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {

@@ -8,7 +8,7 @@ use maniple::{Context, Error, Field, Result, Runtime};
 use super::statement::run_block;
 use super::{Run, Stop, Tolerance, locked, with_dimension};
 use crate::oracle::Health;
-use crate::program::{Column, FieldNumber, Node, Place, RegionName};
+use crate::program::{Action, Block, Column, FieldNumber, Node, Place, RegionName};
 use crate::value::{Cells, Stored, Word};
 use crate::with_kind;
 
@@ -29,7 +29,9 @@ pub fn run_program(run: &Arc<Run>, runtime: &Runtime) {
 impl Run {
     /// Compares the values of all regions that are left.
     async fn compare_regions(&self, context: &Context) {
-        for name in &self.fate.created {
+        // What a task has made on one node has no name on the others.
+        let here = |name: &&RegionName| self.nodes == 1 || self.is_made_at_top_level(**name);
+        for name in self.fate.created.iter().filter(here) {
             for &field in self.expected.regions[name].data.keys() {
                 if let Err(Stop(error)) = self.compare_field(context, *name, field).await
                     && self.tolerance == Tolerance::None
@@ -38,6 +40,18 @@ impl Run {
                 }
             }
         }
+    }
+
+    fn is_made_at_top_level(&self, region: RegionName) -> bool {
+        fn makes(block: &Block, region: RegionName) -> bool {
+            block.0.iter().any(|statement| match &statement.action {
+                Action::CreateRegion(name, ..) => *name == region,
+                // What a task does inside of a launch is not the top level's.
+                Action::Launch(_) => false,
+                _ => statement.nested().iter().any(|block| makes(block, region)),
+            })
+        }
+        makes(&self.program.body, region)
     }
 
     async fn compare_field(

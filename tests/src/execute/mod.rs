@@ -60,6 +60,8 @@ pub struct Run {
     pub delays: Option<u64>,
     /// Whether to print each statement and task as it begins and ends.
     pub trace: bool,
+    /// On how many nodes it runs.
+    pub nodes: usize,
     /// What it has done.
     pub tally: Arc<Tally>,
     names: Names,
@@ -154,6 +156,7 @@ impl Run {
             mistake: Mistake::None,
             delays: None,
             trace: false,
+            nodes: 1,
             tally: Arc::default(),
             names: Names::default(),
             deviations: Mutex::default(),

@@ -37,6 +37,8 @@ pub struct Profile {
     pub extent: i64,
     /// Of a hundred statements that are proposed, so many are loops.
     pub loops: usize,
+    /// Regions that a task makes may be used by the one that launched it.
+    pub hand_up: bool,
 }
 
 impl Profile {
@@ -50,6 +52,7 @@ impl Profile {
         refusals: 6,
         extent: 40,
         loops: 1,
+        hand_up: true,
     };
 
     /// Single and index launches without nesting.

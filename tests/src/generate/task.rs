@@ -57,7 +57,9 @@ impl Generator {
             blocks.push(statements);
             let (value, regions) = self.world.leave(&launch, number, child.context)?;
             values.push(value);
-            created.extend(regions);
+            if self.profile.hand_up {
+                created.extend(regions);
+            }
         }
         self.world.finish(&mut scope.context, &launch, values, created);
         launch.body = Body::Blocks { inner, blocks };

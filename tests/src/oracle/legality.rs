@@ -73,7 +73,7 @@ impl World {
             self.check_alive(wanted.region, self.bound(&wanted.target)?)?;
             let bound = self.bound(&wanted.target)?;
             self.check_held(context, (wanted.region, bound), &wanted.fields, wanted.right)?;
-            self.check_mapped(context, (wanted.region, bound), &wanted.fields, wanted.right)?;
+            self.check_mapped(context, wanted)?;
             targets.push(self.resolve(wanted, launch)?);
         }
         self.check_interference(uses, &targets)?;
@@ -183,19 +183,24 @@ impl World {
         }
     }
 
-    fn check_mapped(
-        &self,
-        context: &Context,
-        (region, node): (RegionName, Node),
-        fields: &[FieldNumber],
-        right: Right,
-    ) -> Result<(), Trouble> {
+    /// Whether a use may be about any point of a node.
+    fn reaches(&self, target: &Target, node: Node) -> Result<bool, Trouble> {
+        match target {
+            Target::Node(wanted) | Target::Listed(wanted, _) => self.overlap(*wanted, node),
+            Target::Piece(partition, _) => {
+                let pieces = known(self.partitions.get(partition), partition)?.pieces.len();
+                (0..pieces).try_fold(false, |any, piece| Ok(any || self.overlap(Node::Piece(*partition, piece), node)?))
+            }
+        }
+    }
+
+    fn check_mapped(&self, context: &Context, wanted: &Use) -> Result<(), Trouble> {
         for (mapped, write) in &context.mapped {
             let mine = if *write { Right::Write } else { Right::Read };
-            if mapped.place.region == region
-                && fields.contains(&mapped.field)
-                && mine.interferes_with(right)
-                && self.overlap(mapped.place.node, node)?
+            if mapped.place.region == wanted.region
+                && wanted.fields.contains(&mapped.field)
+                && mine.interferes_with(wanted.right)
+                && self.reaches(&wanted.target, mapped.place.node)?
             {
                 return refuse("the task itself has mapped the data");
             }

@@ -48,12 +48,28 @@ struct ParcelHeader {
 }
 
 /// Where a node's program has ended.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct End {
     node: usize,
     program: u64,
-    /// The number that the next operation would have had.
+    came_to: Progress,
+    /// With which failure.
+    failure: Option<Failure>,
+}
+
+/// How far a node's program has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Progress {
+    /// The number of the next operation. Operations of all programs of the job are numbered through.
     operations: u64,
+    /// How many results it has asked the other nodes for.
+    questions: u64,
+}
+
+impl Progress {
+    fn is_beyond(self, other: Self) -> bool {
+        self.operations > other.operations || self.questions > other.questions
+    }
 }
 
 /// A node of a job, as its runtime sees it.
@@ -69,8 +85,9 @@ struct Post {
     realm: Realm,
     mailbox: Mailbox,
     gatherings: Mutex<FxHashMap<TogetherName, Gathering>>,
-    /// The number of the next operation. Operations of all programs of the job are numbered through.
-    next_operation: AtomicU64,
+    /// See [`Progress`].
+    operations: AtomicU64,
+    questions: AtomicU64,
     ends: Mutex<Ends>,
     /// Messages for which there was no room, by where they go.
     waiting: Mutex<FxHashMap<Rank, VecDeque<Message>>>,
@@ -92,7 +109,8 @@ impl Node {
             realm: realm.clone(),
             mailbox: Mailbox::default(),
             gatherings: Mutex::default(),
-            next_operation: AtomicU64::new(0),
+            operations: AtomicU64::new(0),
+            questions: AtomicU64::new(0),
             ends: Mutex::default(),
             waiting: Mutex::default(),
         });
@@ -128,27 +146,30 @@ impl Node {
 
     /// The number of an operation of the program that begins now.
     pub(crate) fn number_operation(&self) -> u64 {
-        let number = self.post.next_operation.fetch_add(1, Ordering::SeqCst);
-        let ends = self.post.ends.lock();
-        if let Some(end) = ends.heard.get(&ends.program) {
-            self.post.check_end(*end);
-        }
+        let number = self.post.operations.fetch_add(1, Ordering::SeqCst);
+        self.post.check_progress();
         number
+    }
+
+    /// The program asks the other nodes for results.
+    pub(crate) fn ask(&self) {
+        self.post.questions.fetch_add(1, Ordering::SeqCst);
+        self.post.check_progress();
     }
 
     /// The program has ended here. Should it have ended elsewhere with other operations behind it, or go on elsewhere beyond this, the job is over: nodes would
     /// wait for each other for ever.
-    pub(crate) fn end_program(&self) {
+    pub(crate) fn end_program(&self, failure: Option<Failure>) {
         let (post, mut ends) = (&self.post, self.post.ends.lock());
-        let (node, program, operations) = (post.rank, ends.program, post.next_operation.load(Ordering::SeqCst));
-        let own = End { node, program, operations };
+        let program = ends.program;
+        let own = End { node: post.rank, program, came_to: post.progress(), failure };
         ends.program += 1;
         ends.heard.retain(|ended, _| ended + 2 >= program);
-        let known = ends.heard.insert(program, own);
+        let known = ends.heard.insert(program, own.clone());
         drop(ends);
         match known {
-            None => post.pass_on(&self.endpoint, own, None),
-            Some(other) if other.operations != operations => post.differ(own, other),
+            None => post.pass_on(&self.endpoint, &own, None),
+            Some(other) if other.came_to != own.came_to => post.differ(&own, &other),
             Some(_) => {}
         }
     }
@@ -227,43 +248,55 @@ impl Post {
     fn take_end(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
         let end: End = decode(incoming.payload())?;
         let mut ends = self.ends.lock();
-        let (known, is_running) = (ends.heard.get(&end.program).copied(), ends.program == end.program);
+        let known = ends.heard.get(&end.program).cloned();
         if known.is_none() {
-            ends.heard.insert(end.program, end);
+            ends.heard.insert(end.program, end.clone());
         }
         drop(ends);
         match known {
-            Some(other) if other.operations != end.operations => self.differ(other, end),
+            Some(other) if other.came_to != end.came_to => self.differ(&other, &end),
             Some(_) => {}
             None => {
-                self.pass_on(incoming.endpoint(), end, Some(usize::from(incoming.from().0)));
-                if is_running {
-                    self.check_end(end);
-                }
+                self.pass_on(incoming.endpoint(), &end, Some(usize::from(incoming.from().0)));
+                self.check_progress();
             }
         }
         Some(())
     }
 
     /// Tells the neighbours in the tree.
-    fn pass_on(self: &Arc<Self>, endpoint: &Arc<Endpoint>, end: End, from: Option<Rank>) {
+    fn pass_on(self: &Arc<Self>, endpoint: &Arc<Endpoint>, end: &End, from: Option<Rank>) {
         let neighbours = parent(self.rank).into_iter().chain(children(self.rank, self.nodes));
         for to in neighbours.filter(|to| Some(*to) != from) {
-            self.send(endpoint, to, Message::new(END).payload(encode(&end)));
+            self.send(endpoint, to, Message::new(END).payload(encode(end)));
         }
     }
 
-    /// The program that runs here has ended elsewhere: it must not have gone beyond that here.
-    fn check_end(&self, end: End) {
-        let operations = self.next_operation.load(Ordering::SeqCst);
-        if operations > end.operations {
-            self.differ(end, End { node: self.rank, operations, ..end });
+    fn progress(&self) -> Progress {
+        let (operations, questions) = (self.operations.load(Ordering::SeqCst), self.questions.load(Ordering::SeqCst));
+        Progress { operations, questions }
+    }
+
+    /// Should the program that runs here have ended elsewhere, it must not have gone beyond that here.
+    fn check_progress(&self) {
+        let ends = self.ends.lock();
+        let Some(end) = ends.heard.get(&ends.program) else { return };
+        let here = self.progress();
+        if here.is_beyond(end.came_to) {
+            let (end, program) = (end.clone(), ends.program);
+            drop(ends);
+            self.differ(&end, &End { node: self.rank, program, came_to: here, failure: None });
         }
     }
 
-    fn differ(&self, one: End, other: End) {
-        let operations = |end: End| format!("node {} has come to operation {} of it", end.node, end.operations);
-        let difference = format!("the program has ended, but {}, and {}", operations(one), operations(other));
+    fn differ(&self, one: &End, other: &End) {
+        if let Some(failure) = one.failure.as_ref().or(other.failure.as_ref()) {
+            return self.realm.give_up(Fault::new(failure.clone().error()));
+        }
+        let come = |End { node, came_to: Progress { operations, questions }, .. }: &End| {
+            format!("node {node} has come to operation {operations} and has asked for {questions} result(s)")
+        };
+        let difference = format!("the program has ended, but {}, and {}", come(one), come(other));
         self.realm.give_up(Fault::new(Error::NodesDiffer { difference }));
     }
 

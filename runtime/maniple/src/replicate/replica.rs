@@ -157,9 +157,9 @@ impl Replica {
 
     /// The program has ended here, perhaps with a failure: waits for the other nodes. The failure of the first that has failed, if another one has.
     pub(crate) fn end(&self, realm: &Realm, failure: Option<&Error>) -> Option<Error> {
-        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
-        self.node.end_program();
         let mine = failure.map(|error| Failure::new(error, self.node.rank()));
+        self.node.end_program(mine.clone());
+        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
         let (met, outcome) = (realm.user_event(), Arc::new(Mutex::new(None)));
         let (told, waiter) = (Arc::clone(&outcome), realm.clone());
         let done = move |all: Bytes| {

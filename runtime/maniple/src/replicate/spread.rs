@@ -24,6 +24,7 @@ pub(crate) struct Spread {
     node: Arc<Node>,
     name: TogetherName,
     realm: Realm,
+    domain: AnyRect,
     /// The points that run here, with their results.
     local: Box<[(AnyRect, Arc<Results>)]>,
     codec: Option<Codec>,
@@ -64,6 +65,7 @@ impl Spread {
             node: Arc::clone(node),
             name,
             realm: realm.clone(),
+            domain,
             local: local.into(),
             codec,
             whole: OnceLock::new(),
@@ -82,6 +84,7 @@ impl Spread {
             let ends: SmallVec<[Event; 1]> = self.local.iter().map(|(_, results)| results.completion()).collect();
             let spread = Arc::clone(self);
             drop(begun);
+            self.node.ask();
             self.realm.when(After::follows(&ends), move |_| spread.exchange());
         }
         self.complete.event()
@@ -98,17 +101,10 @@ impl Spread {
         node.together(name, mine, Box::new(together), Box::new(move |all| self.take_in(&all)));
     }
 
-    fn domain(&self) -> Option<(Arc<Results>, AnyRect)> {
-        let whole = self.whole.get()?.upgrade()?;
-        let domain = whole.domain();
-        Some((whole, domain))
-    }
-
-    /// What others are told.
+    /// What others are told. They may want to know though nobody here does any more.
     fn part(&self) -> Part {
         let rank = self.node.rank();
         let mut part = Part { node: rank, points: Vec::new(), failure: None };
-        let Some((_, domain)) = self.domain() else { return part };
         for (points, results) in &self.local {
             let mut failed = false;
             for (index, point) in points.points().enumerate() {
@@ -123,7 +119,7 @@ impl Spread {
                         Outcome::Failed(Failure::new(error, rank))
                     }
                 };
-                part.points.push((domain.linear(point), outcome));
+                part.points.push((self.domain.linear(point), outcome));
             }
             if !failed && part.failure.is_none() {
                 part.failure = results.error().map(|error| Failure::new(&error, rank));
@@ -134,7 +130,8 @@ impl Spread {
 
     fn take_in(&self, all: &Bytes) {
         // Of results that nobody has any more nobody waits for the completion.
-        let Some((whole, domain)) = self.domain() else { return self.realm.trigger(self.complete) };
+        let whole = self.whole.get().and_then(Weak::upgrade);
+        let Some(whole) = whole else { return self.realm.trigger(self.complete) };
         let mut failure = None;
         for part in frames(all) {
             let Some(Part { node, points, failure: failed }) = decode(part) else {
@@ -154,7 +151,7 @@ impl Spread {
             for (index, outcome) in points {
                 let value = match outcome {
                     // The error itself says more than what others are told of it.
-                    Outcome::Failed(_) if node == self.node.rank() => Err(self.own_error(index, &domain)),
+                    Outcome::Failed(_) if node == self.node.rank() => Err(self.own_error(index)),
                     Outcome::Failed(failure) => Err(failure.error()),
                     Outcome::Value(bytes) => match self.codec.and_then(|codec| codec.decode(&bytes)) {
                         Some(value) => Ok(value),
@@ -162,7 +159,7 @@ impl Spread {
                     },
                     Outcome::NoCodec => Err(Error::NotSendable { task: whole.task().to_owned() }),
                 };
-                if index < domain.volume() {
+                if index < self.domain.volume() {
                     whole.set(index as usize, value);
                 }
             }
@@ -176,8 +173,8 @@ impl Spread {
         }
     }
 
-    fn own_error(&self, index: u64, domain: &AnyRect) -> Error {
-        let point = domain.delinear(index);
+    fn own_error(&self, index: u64) -> Error {
+        let point = self.domain.delinear(index);
         let own = self.local.iter().find(|(points, _)| points.contains(point));
         let error = own.and_then(|(points, results)| results.value(points.linear(point) as usize)?.err().cloned());
         error.unwrap_or_else(|| Error::launch("shared launch", "a point that failed has no error"))
