@@ -52,6 +52,10 @@ impl Family {
         }
     }
 
+    fn has_faults(self) -> bool {
+        matches!(self, Self::Faulty | Self::Stumbling)
+    }
+
     fn tolerance(self) -> Tolerance {
         match self {
             Self::Flat | Self::Nested | Self::Faulty | Self::Looping | Self::Stumbling => Tolerance::None,
@@ -209,7 +213,9 @@ impl Trial {
             Err(error) => return Outcome::deviation(format!("cannot start: {error}")),
         };
         let mut run = Run::new(program, expected);
-        run.tolerance = self.family.tolerance();
+        // What travels together from node to node fails together.
+        run.tolerance =
+            if self.nodes > 1 && self.family.has_faults() { Tolerance::Errors } else { self.family.tolerance() };
         run.mistake = self.mistake;
         run.delays = (!self.seed.is_multiple_of(4)).then_some(self.seed);
         run.trace = self.trace;

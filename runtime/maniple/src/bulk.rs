@@ -257,9 +257,14 @@ impl Context {
     /// Everything launched before has ended before anything launched later begins. Returns at once; the future is there when everything before
     /// has ended, well or badly: it tells of no failure, and who awaits it has seen none.
     ///
-    /// Mappings that the task holds itself are not waited for.
+    /// Mappings that the task holds itself are not waited for. In a program that several nodes run, each node goes on by itself; who awaits the future waits for
+    /// all of them.
     pub fn execution_fence(&self) -> Future<()> {
-        self.state.fence(Fence::Execution)
+        let fence = self.state.fence(Fence::Execution);
+        match &self.state.replica {
+            None => fence,
+            Some(replica) => replica.spread(self.state.core.realm(), Fence::Execution.name(), &fence),
+        }
     }
 }
 

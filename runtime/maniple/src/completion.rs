@@ -102,6 +102,14 @@ impl Completion {
         event
     }
 
+    /// How several nodes share the launch, if they do.
+    pub(crate) fn spread(&self) -> Option<&Arc<Spread>> {
+        match self {
+            Self::Spread(spread) => Some(spread),
+            _ => None,
+        }
+    }
+
     pub(crate) fn has_ended(&self, realm: &Realm) -> bool {
         match self {
             Self::Event(event) => realm.has_triggered(*event),

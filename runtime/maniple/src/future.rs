@@ -21,6 +21,7 @@ use crate::let_go;
 use crate::once::Once;
 use crate::operation::Operation;
 use crate::recorder::Recorder;
+use crate::replicate::Spread;
 use crate::runtime::RuntimeCore;
 use crate::task::{TaskDefinition, Value};
 
@@ -129,9 +130,19 @@ impl Results {
         results
     }
 
+    /// How several nodes share the launch, if they do.
+    pub(crate) fn spread(&self) -> Option<&Arc<Spread>> {
+        self.completion.spread()
+    }
+
     /// The task, or whatever else gave them.
     pub(crate) fn task(&self) -> &str {
         self.name()
+    }
+
+    /// A copy of the result of a point.
+    pub(crate) fn copy<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+        self.get(index)
     }
 
     /// The result of a point, if it is there and not `()`.

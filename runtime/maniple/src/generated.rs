@@ -1,19 +1,48 @@
 //! What the code that `#[task]` generates calls. Not for use by hand.
 
 use std::any::Any;
+use std::marker::PhantomData;
 
 use maniple_region::{FieldId, Privilege, Requirement, Target};
 use maniple_space::{AnyPoint, Point};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 pub use linkme;
 
 pub use crate::fork::{ForkCall, Free, FreeResult};
 pub use crate::task::registry::{Options, StaticBody as Body, TASKS, TaskHandle, VariantRegistration};
-pub use crate::task::{Argument, BoxFuture, ContextCall, LeafCall, Value};
+pub use crate::task::{Argument, BoxFuture, Codec, ContextCall, LeafCall, Value};
 
 use crate::error::{Error, Result};
 use crate::fork::{self, Sources};
 use crate::launch::{Launch, TaskLauncher};
+
+/// Finds the [`Codec`] of a type, if serde knows the type: by `CodecOf::<T>::NEW.codec()` with [`NoCodec`] in scope.
+pub struct CodecOf<T>(PhantomData<fn() -> T>);
+
+impl<T> CodecOf<T> {
+    /// To be asked.
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> CodecOf<T> {
+    /// The codec.
+    #[must_use]
+    pub fn codec(&self) -> Option<Codec> {
+        Some(Codec::of::<T>())
+    }
+}
+
+/// What the compiler finds where serde does not know the type.
+pub trait NoCodec {
+    /// None.
+    fn codec(&self) -> Option<Codec> {
+        None
+    }
+}
+
+impl<T> NoCodec for CodecOf<T> {}
 
 /// A launch being put together.
 pub struct Builder<'a> {

@@ -43,6 +43,7 @@ fn registration(task: &Task) -> TokenStream {
         Some(Layout::ArrayOfStructs) => quote!(::core::option::Option::Some(#runtime::Arrangement::ArrayOfStructs)),
     };
     let body = if leaf { quote!(Leaf) } else { quote!(Context) };
+    let value = task.value_type();
     quote! {
         #[#runtime::generated::linkme::distributed_slice(#runtime::generated::TASKS)]
         #[linkme(crate = #runtime::generated::linkme)]
@@ -56,6 +57,11 @@ fn registration(task: &Task) -> TokenStream {
                 idempotent: #idempotent,
                 replicable: #replicable,
                 layout: #layout,
+            },
+            codec: || {
+                #[allow(unused_imports)]
+                use #runtime::generated::NoCodec as _;
+                #runtime::generated::CodecOf::<#value>::NEW.codec()
             },
             body: #runtime::generated::Body::#body(__run),
         };

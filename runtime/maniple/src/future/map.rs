@@ -93,12 +93,16 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         map
     }
 
-    /// A future of all results folded with an operator, in the row-major order of the points: the same on every run.
+    /// A future of all results folded with an operator: the same on every run. In the row-major order of the points; of a launch that several nodes share,
+    /// first on each node in this order, then in the order of nodes, up a tree.
     pub fn reduce<Op>(&self, _operator: Op) -> Future<T>
     where
         T: FieldValue,
         Op: ReductionOperator<T, Rhs = T>,
     {
+        if let Some(spread) = self.results.spread() {
+            return Future::new(spread.reduce(Op::identity(), Op::fold), 0);
+        }
         self.fold(Op::identity(), |mut folded, value| {
             Op::fold(&mut folded, value);
             folded

@@ -27,7 +27,7 @@ use super::spread::{Spread, frame, frames};
 use super::tree::together;
 use crate::context::{Bound, Context, ContextState};
 use crate::error::{Error, Result};
-use crate::future::{Origin, Results, Sources};
+use crate::future::{Future, Origin, Results, Sources};
 use crate::launch::{LaunchSite, Launching, TaskLauncher};
 use crate::task::TaskDefinition;
 
@@ -145,6 +145,14 @@ impl Replica {
         let _ = self.node.number_operation();
         let mut program = self.program.lock();
         self.coherence(&mut program, &region.root_region()).fill(fields, region.space().shape(), shapes(region));
+    }
+
+    /// What every node has a part of, of which this is ours.
+    pub(crate) fn spread(&self, realm: &Realm, what: &'static str, mine: &Future<()>) -> Future<()> {
+        let one = AnyRect::from(Rect::<1>::from(0..1));
+        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        let whole = (Origin::BuiltIn(what), one, None);
+        Future::new(Spread::results((&self.node, name, realm), whole, vec![(one, mine.source().results())]), 0)
     }
 
     /// A region is gone.

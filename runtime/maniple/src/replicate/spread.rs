@@ -21,13 +21,13 @@ use crate::task::Codec;
 
 /// A launch that is shared, as one node sees it.
 pub(crate) struct Spread {
-    node: Arc<Node>,
+    pub(super) node: Arc<Node>,
     name: TogetherName,
-    realm: Realm,
+    pub(super) realm: Realm,
     domain: AnyRect,
     /// The points that run here, with their results.
-    local: Box<[(AnyRect, Arc<Results>)]>,
-    codec: Option<Codec>,
+    pub(super) local: Box<[(AnyRect, Arc<Results>)]>,
+    pub(super) codec: Option<Codec>,
     /// All results.
     whole: OnceLock<Weak<Results>>,
     /// Triggers when all are here.
@@ -81,11 +81,10 @@ impl Spread {
     pub(crate) fn complete(self: &Arc<Self>) -> Event {
         let mut begun = self.begun.lock();
         if !std::mem::replace(&mut *begun, true) {
-            let ends: SmallVec<[Event; 1]> = self.local.iter().map(|(_, results)| results.completion()).collect();
             let spread = Arc::clone(self);
             drop(begun);
             self.node.ask();
-            self.realm.when(After::follows(&ends), move |_| spread.exchange());
+            self.when_here(move || spread.exchange());
         }
         self.complete.event()
     }
@@ -93,6 +92,12 @@ impl Spread {
     pub(crate) fn is_complete(self: &Arc<Self>) -> bool {
         let complete = self.complete();
         self.realm.has_triggered(complete)
+    }
+
+    /// Does something once the results of the points that run here are there.
+    pub(super) fn when_here(&self, call: impl FnOnce() + Send + 'static) {
+        let ends: SmallVec<[Event; 1]> = self.local.iter().map(|(_, results)| results.completion()).collect();
+        self.realm.when(After::follows(&ends), move |_| call());
     }
 
     fn exchange(self: Arc<Self>) {

@@ -6,7 +6,7 @@ use linkme::distributed_slice;
 use maniple_realm::layout::{Arrangement, LayoutConstraint};
 use maniple_realm::machine::ProcessorKind;
 
-use super::{Body, BoxFuture, ContextCall, LeafCall, TaskDefinition, TaskOptions, Value};
+use super::{Body, BoxFuture, Codec, ContextCall, LeafCall, TaskDefinition, TaskOptions, Value};
 use crate::error::Result;
 
 /// All variants of all tasks that `#[task]` declares in the program.
@@ -23,6 +23,8 @@ pub struct VariantRegistration {
     pub processor: ProcessorKind,
     /// What the attribute says.
     pub options: Options,
+    /// How results go to other nodes, if they can.
+    pub codec: fn() -> Option<Codec>,
     /// The code.
     pub body: StaticBody,
 }
@@ -79,7 +81,9 @@ impl TaskHandle {
     fn define(&'static self) -> TaskDefinition {
         let mut mine: Vec<_> = TASKS.iter().filter(|variant| std::ptr::eq((variant.task)(), self)).collect();
         mine.sort_by_key(|variant| (!self.path.ends_with(variant.variant), variant.variant));
-        mine.into_iter().fold(TaskDefinition::new(self.name), |task, variant| {
+        // Variants of one task return values of one type.
+        let codec = mine.first().and_then(|variant| (variant.codec)());
+        mine.into_iter().fold(TaskDefinition::new(self.name).codec(codec), |task, variant| {
             let Options { inner, idempotent, replicable, layout, .. } = variant.options;
             let layout = LayoutConstraint { arrangement: layout, order: None };
             let options = TaskOptions { inner, idempotent, replicable, layout };

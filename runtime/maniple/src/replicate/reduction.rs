@@ -1,0 +1,122 @@
+//! Results of a shared launch folded into one: on each node first, then up the tree, so that `O(log n)` steps carry one value each.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use maniple_realm::fault;
+use maniple_space::{AnyRect, Rect};
+use serde::{Deserialize, Serialize};
+
+use super::failure::Failure;
+use super::layout::Rank;
+use super::node::{TogetherName, decode, encode};
+use super::spread::Spread;
+use crate::error::{Error, Result};
+use crate::future::{Origin, Results};
+use crate::task::{Codec, Value};
+
+const NAME: &str = "reduce";
+
+/// What has been folded so far, on its way.
+#[derive(Serialize, Deserialize)]
+enum Partial {
+    Value(Vec<u8>),
+    Failed(Failure),
+    /// The values can't be sent.
+    NoCodec,
+}
+
+/// How values are folded.
+#[derive(Clone)]
+struct Folding<T> {
+    identity: T,
+    fold: fn(&mut T, T),
+    codec: Option<Codec>,
+    rank: Rank,
+}
+
+impl<T: Clone + Send + Sync + 'static> Folding<T> {
+    fn fold(&self, mut parts: impl Iterator<Item = Result<T, Partial>>) -> Partial {
+        let folded = fault::catch(|| {
+            parts.try_fold(self.identity.clone(), |mut folded, part| {
+                (self.fold)(&mut folded, part?);
+                Ok(folded)
+            })
+        });
+        match folded {
+            Ok(Ok(folded)) => self.encode(&folded),
+            Ok(Err(partial)) => partial,
+            Err(fault) => Partial::Failed(Failure::new(&Error::of_fault(&fault, NAME, None), self.rank)),
+        }
+    }
+
+    fn encode(&self, value: &T) -> Partial {
+        self.codec.and_then(|codec| codec.encode(value)).map_or(Partial::NoCodec, Partial::Value)
+    }
+
+    fn decode(&self, bytes: &Bytes) -> Result<T, Partial> {
+        let partial = decode(bytes).unwrap_or(Partial::NoCodec);
+        let Partial::Value(bytes) = partial else { return Err(partial) };
+        let value = self.codec.and_then(|codec| codec.decode(&bytes)).and_then(|value| value.downcast().ok());
+        value.map(|value| *value).ok_or(Partial::NoCodec)
+    }
+}
+
+impl Spread {
+    /// All results folded: a result that all nodes get.
+    pub(crate) fn reduce<T: Clone + Send + Sync + 'static>(
+        self: &Arc<Self>,
+        identity: T,
+        fold: fn(&mut T, T),
+    ) -> Arc<Results> {
+        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        let complete = self.realm.user_event();
+        let (sources, one) = (self.local.iter().map(|(_, results)| Arc::clone(results)), Rect::<1>::from(0..1));
+        let whole = (Origin::BuiltIn(NAME), AnyRect::from(one));
+        let folded = Results::from_afar(&self.realm, whole, complete.event(), sources.collect());
+        let folding = Folding { identity, fold, codec: self.codec, rank: self.node.rank() };
+        let (spread, results) = (Arc::clone(self), Arc::clone(&folded));
+        self.when_here(move || {
+            let mine = encode(&folding.fold(spread.values(&folding)));
+            let (up, down) = (folding.clone(), folding);
+            let combine = move |parts: Vec<Bytes>| encode(&up.fold(parts.iter().map(|part| up.decode(part)))).into();
+            let node = Arc::clone(&spread.node);
+            let done = move |all: Bytes| {
+                let value = down.decode(&all).map_err(|partial| spread.error(partial));
+                let failure = value.as_ref().err().cloned();
+                results.set(0, value.map(|value| Box::new(value) as Value));
+                match failure {
+                    None => {
+                        results.forget_sources();
+                        spread.realm.trigger(complete);
+                    }
+                    Some(error) => spread.realm.poison(complete, error),
+                }
+            };
+            node.together(name, mine.into(), Box::new(combine), Box::new(done));
+        });
+        folded
+    }
+
+    /// The results of the points that run here.
+    fn values<'a, T: Clone + 'static>(
+        &'a self,
+        folding: &'a Folding<T>,
+    ) -> impl Iterator<Item = Result<T, Partial>> + 'a {
+        let told = |error| Partial::Failed(Failure::new(&error, folding.rank));
+        self.local.iter().flat_map(move |(points, results)| {
+            (0..points.volume() as usize).map(move |index| results.copy(index).map_err(told))
+        })
+    }
+
+    /// Why there is no value. If it was for an error here, that error, which says more than what others are told of it.
+    fn error(&self, partial: Partial) -> Error {
+        let Partial::Failed(failure) = partial else {
+            let task = self.local.first().map_or(NAME, |(_, results)| results.task());
+            return Error::NotSendable { task: task.to_owned() };
+        };
+        let own = self.local.iter().flat_map(|(_, results)| results.errors());
+        let mut own = own.filter(|error| Failure::new(error, self.node.rank()) == failure);
+        own.next().unwrap_or_else(|| failure.error())
+    }
+}
