@@ -12,8 +12,9 @@
 //! * [`message`]: messages and who handles them; [`error`]: what can fail;
 //! * [`endpoint`]: a node's end of the network; [`segment`]: memory that transfers use;
 //! * [`transport`]: the seam; [`frame`]: what crosses it;
-//! * [`loopback`]: many nodes in one process, each step chosen by a seed.
-#![cfg_attr(feature = "tcp", doc = "* [`tcp`]: nodes in several processes.")]
+//! * [`loopback`]: many nodes in one process, each step chosen by a seed;
+#![cfg_attr(feature = "tcp", doc = "* [`tcp`]: nodes in several processes;")]
+//! * [`environment`]: which node of which job a process is.
 //!
 //! `README.md` in this folder tells the protocols and why they hold.
 //!
@@ -49,6 +50,7 @@
 //! ```
 
 pub mod endpoint;
+pub mod environment;
 pub mod error;
 pub mod frame;
 pub mod loopback;

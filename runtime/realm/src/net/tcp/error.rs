@@ -134,7 +134,7 @@ pub enum JoinError {
 }
 
 impl JoinError {
-    pub(super) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub(in crate::net) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |error| Self::Io { what, error }
     }

@@ -73,7 +73,7 @@ pub struct Settings {
     /// Where nodes meet.
     pub meeting: Meeting,
     /// The address to listen on until all nodes are connected: 127.0.0.1, which other machines cannot reach, unless told otherwise. Node 0
-    /// listens where it is met.
+    /// listens where it is met, unless this says that all addresses are to be listened on.
     pub listen: IpAddr,
     /// What proves that somebody belongs to this job.
     pub secret: Secret,

@@ -85,7 +85,11 @@ struct Port {
 impl Port {
     async fn open(settings: &Settings) -> Result<Self, JoinError> {
         let wanted = match &settings.meeting {
-            Meeting::At(address) if settings.rank.0 == 0 => resolve(address).await?,
+            Meeting::At(address) if settings.rank.0 == 0 => {
+                let met = resolve(address).await?;
+                // A machine often knows its own name as one of its loopback addresses, where others do not reach it.
+                if settings.listen.is_unspecified() { SocketAddr::new(settings.listen, met.port()) } else { met }
+            }
             _ => SocketAddr::new(settings.listen, 0),
         };
         let listening = TcpListener::bind(wanted).await;
