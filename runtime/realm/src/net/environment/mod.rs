@@ -21,6 +21,8 @@ mod tests;
 use std::env;
 use std::fmt;
 use std::sync::Arc;
+#[cfg(any(feature = "mpi", feature = "tcp"))]
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -104,6 +106,9 @@ pub enum Way {
     /// Over TCP.
     #[cfg(feature = "tcp")]
     Tcp(Rendezvous),
+    /// By MPI.
+    #[cfg(feature = "mpi")]
+    Mpi(super::mpi::Settings),
 }
 
 /// Why a process does not know its place.
@@ -166,6 +171,10 @@ pub enum ConnectError {
     #[cfg(feature = "tcp")]
     #[error(transparent)]
     Tcp(#[from] super::tcp::JoinError),
+    /// By MPI.
+    #[cfg(feature = "mpi")]
+    #[error(transparent)]
+    Mpi(#[from] super::mpi::JoinError),
 }
 
 impl Place {
@@ -213,6 +222,16 @@ impl Place {
             Way::Alone => Ok(None),
             #[cfg(feature = "tcp")]
             Way::Tcp(rendezvous) => Ok(Some(super::tcp::Tcp::join(rendezvous.settings(self.rank, self.nodes)?)?)),
+            #[cfg(feature = "mpi")]
+            Way::Mpi(settings) => {
+                let transport = super::mpi::Mpi::join(settings.clone())?;
+                let (found, size) = (transport.rank(), transport.nodes());
+                if (found, size) != (self.rank, self.nodes) {
+                    let (expected, nodes) = (self.rank, self.nodes);
+                    return Err(super::mpi::JoinError::OtherLibrary { expected, nodes, found, size }.into());
+                }
+                Ok(Some(transport))
+            }
         }
     }
 }
@@ -235,7 +254,21 @@ impl Variables<'_> {
         text.trim().parse().map_err(|_| PlaceError::BadValue { name, expected: "a number", found: text })
     }
 
-    #[cfg(feature = "tcp")]
+    #[cfg(feature = "mpi")]
+    fn mpi(&self) -> Result<super::mpi::Settings, PlaceError> {
+        let usual = super::mpi::Settings::default();
+        let silence = self.seconds(SILENCE)?.unwrap_or(usual.silence);
+        // Several signs of life must fit into the silence that is one too many.
+        Ok(super::mpi::Settings { silence, heartbeat: usual.heartbeat.min(silence / 8) })
+    }
+
+    #[cfg(any(feature = "mpi", feature = "tcp"))]
+    fn seconds(&self, name: &'static str) -> Result<Option<Duration>, PlaceError> {
+        let read = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok().filter(|time| !time.is_zero());
+        self.optional(name, "a number of seconds", read)
+    }
+
+    #[cfg(any(feature = "mpi", feature = "tcp"))]
     fn optional<T>(
         &self,
         name: &'static str,
@@ -255,6 +288,10 @@ impl Variables<'_> {
         #[cfg(feature = "tcp")]
         if _meets {
             return Rendezvous::find(self, launcher).map(Way::Tcp);
+        }
+        #[cfg(feature = "mpi")]
+        if !_meets {
+            return self.mpi().map(Way::Mpi);
         }
         let feature = if _meets { "tcp" } else { "mpi" };
         Err(PlaceError::NoWay { launcher, nodes, feature })

@@ -41,13 +41,12 @@ impl Rendezvous {
             PlaceError::BadValue { name: SECRET, expected, found }
         })?;
         let listen = variables.optional(LISTEN, "an address such as 0.0.0.0", |text| text.parse().ok())?;
-        let seconds = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok().filter(|time| !time.is_zero());
         Ok(Self {
             meeting,
             listen: listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             secret,
-            join_timeout: variables.optional(JOIN_TIMEOUT, "a number of seconds", seconds)?,
-            silence: variables.optional(SILENCE, "a number of seconds", seconds)?,
+            join_timeout: variables.seconds(JOIN_TIMEOUT)?,
+            silence: variables.seconds(SILENCE)?,
         })
     }
 

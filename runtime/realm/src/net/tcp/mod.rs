@@ -41,7 +41,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use self::driver::{Event, Shared};
 pub use self::error::JoinError;
-pub use self::identity::{BuildId, Secret};
+pub use self::identity::Secret;
+pub use super::build::BuildId;
 use super::transport::{Close, Flush, Frames, Receiver, Transport};
 use crate::machine::NodeId;
 

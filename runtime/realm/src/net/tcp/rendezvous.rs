@@ -21,10 +21,11 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::error::{JoinError, cut};
+use super::error::JoinError;
 use super::handshake::{Hello, LONGEST, Role, greet, read_text};
 use super::{Meeting, Settings};
 use crate::machine::NodeId;
+use crate::net::wire::cut;
 
 /// How many connections may be greeting at once: strangers cannot take all descriptors.
 const MOST_GREETINGS: usize = 128;
