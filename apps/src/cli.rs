@@ -7,6 +7,8 @@ use clap::{Parser, Subcommand};
 use maniple::Topology;
 
 use crate::error::{Error, Result};
+#[cfg(unix)]
+use crate::launch;
 use crate::options::memory_warning;
 use crate::{cg, circuit, info, metg, prof, stencil, taskbench};
 
@@ -29,8 +31,10 @@ Examples:
   maniple run circuit --profile c.mprof      record what every worker does
   maniple prof c.mprof                       look at it in the browser
   maniple info                               what the runtime found to run on
+  maniple launch -n 4 -- ./my-program        start a program as four nodes
 
-Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense; a shell reports 128 and the \
+Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense; `launch` has that of the first node \
+that failed; a shell reports 128 and the \
 signal's number for a program that a signal ended, such as 130 for Ctrl-C and 143 for `kill`.";
 
 /// Tasks over logical regions: programs that look sequential and run in parallel
@@ -50,6 +54,11 @@ enum Command {
     /// Look at a profile: timeline, statistics, critical path
     #[command(long_about = prof::ABOUT, after_long_help = prof::EXAMPLES)]
     Prof(prof::Options),
+
+    /// Start a program as several nodes, on this machine or on several
+    #[cfg(unix)]
+    #[command(long_about = launch::ABOUT, after_long_help = launch::EXAMPLES)]
+    Launch(launch::Options),
 
     /// Show the machine as the runtime sees it
     #[command(long_about = info::ABOUT, after_long_help = info::EXAMPLES)]
@@ -90,6 +99,8 @@ impl Command {
             Self::Run(Simulation::Metg(options)) => options.runtime.memory,
             Self::Info(options) => options.memory,
             Self::Prof(_) => None,
+            #[cfg(unix)]
+            Self::Launch(_) => None,
         }
     }
 
@@ -101,6 +112,8 @@ impl Command {
             Self::Run(Simulation::Stencil(_)) => Some(stencil::ON_MEMORY),
             Self::Run(Simulation::Taskbench(_)) => Some(taskbench::ON_MEMORY),
             Self::Run(Simulation::Metg(_)) | Self::Info(_) | Self::Prof(_) => None,
+            #[cfg(unix)]
+            Self::Launch(_) => None,
         }
     }
 }
@@ -114,7 +127,7 @@ pub fn main() -> ExitCode {
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
     match run(&command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // Nobody may be listening.
             let _ = writeln!(io::stderr(), "error: {error}");
@@ -129,7 +142,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(command: &Command) -> Result<()> {
+fn run(command: &Command) -> Result<ExitCode> {
     let report = match command {
         Command::Run(Simulation::Circuit(options)) => circuit::run(options)?.to_string(),
         Command::Run(Simulation::Cg(options)) => cg::run(options)?.to_string(),
@@ -137,12 +150,14 @@ fn run(command: &Command) -> Result<()> {
         Command::Run(Simulation::Taskbench(options)) => taskbench::run(options)?.to_string(),
         Command::Run(Simulation::Metg(options)) => metg::run(options)?.to_string(),
         Command::Info(options) => info::run(options).to_string(),
-        Command::Prof(options) => return prof::run(options),
+        Command::Prof(options) => return prof::run(options).map(|()| ExitCode::SUCCESS),
+        #[cfg(unix)]
+        Command::Launch(options) => return launch::run(options),
     };
     match io::stdout().lock().write_all(report.as_bytes()) {
         // Whoever reads has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(Error::Output),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        written => written.map(|()| ExitCode::SUCCESS).map_err(Error::Output),
     }
 }
 

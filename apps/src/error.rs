@@ -74,6 +74,14 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Nodes that can't be started.
+    #[error("{what}: {source}")]
+    Launch {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The answer can't be printed.
     #[error("cannot write the report: {0}")]
     Output(#[from] std::io::Error),
@@ -100,6 +108,11 @@ impl From<maniple::Error> for Error {
 }
 
 impl Error {
+    pub(crate) fn launch(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Launch { what, source }
+    }
+
     /// Where a task panicked, if `RUST_BACKTRACE` asked for it.
     #[must_use]
     pub fn backtrace(&self) -> Option<&str> {

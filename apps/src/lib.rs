@@ -10,6 +10,7 @@
 //! - [`options`]: what all of them accept: workers, mapper, memory; [`recording`]: checking and drawing what a run did; [`info`]: the machine as the
 //!   runtime sees it;
 //! - [`prof`]: looking at profiles, which all of them record if asked to;
+//! - [`launch`]: starting any program as several nodes;
 //! - [`verify`]: what a wrong result is; [`error`]: what else can go wrong, and the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
 //!
@@ -31,6 +32,8 @@ pub mod circuit;
 pub mod cli;
 pub mod error;
 pub mod info;
+#[cfg(unix)]
+pub mod launch;
 pub mod metg;
 pub mod options;
 pub mod prof;

@@ -255,7 +255,8 @@ pub fn piece_count(text: &str) -> Result<usize, String> {
     at_most(MOST_PIECES, text)
 }
 
-fn at_most(most: usize, text: &str) -> Result<usize, String> {
+/// Reads a whole number from 1 to the most.
+pub(crate) fn at_most(most: usize, text: &str) -> Result<usize, String> {
     whole(1, most as u64, text).map(|number| number as usize)
 }
 

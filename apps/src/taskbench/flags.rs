@@ -92,9 +92,11 @@ fn takes_value(flag: &OsStr) -> Option<bool> {
 #[must_use]
 pub fn apart(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let is_taskbench = |words: &[OsString]| words[0] == "run" && words[1] == "taskbench";
-    let Some(command) = arguments.windows(2).position(is_taskbench) else { return arguments };
-    let mut rest = arguments.split_off(command + 2).into_iter().peekable();
+    // Right behind the program's name: what `maniple launch` is to start is not ours to change.
+    if arguments.get(1..3).is_none_or(|words| words != ["run", "taskbench"]) {
+        return arguments;
+    }
+    let mut rest = arguments.split_off(3).into_iter().peekable();
     let mut flags = Vec::new();
     while let Some(word) = rest.next() {
         let bytes = word.as_encoded_bytes();
@@ -393,5 +395,7 @@ mod tests {
         assert_eq!(apart("maniple run taskbench --seed 1 -- --workers"), "maniple run taskbench --seed 1 -- --workers");
         assert_eq!(apart("maniple run circuit -steps"), "maniple run circuit -steps");
         assert_eq!(apart("maniple"), "maniple");
+        let launch = "maniple launch -n 2 -- maniple run taskbench -steps 3 --workers 1";
+        assert_eq!(apart(launch), launch);
     }
 }

@@ -105,7 +105,7 @@ pub use maniple_macros::{Fields, task};
 pub use maniple_mapper as mapper;
 pub use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
 pub use maniple_realm::machine::{self, Machine, MemoryId, ProcessorId, ProcessorKind};
-pub use maniple_realm::net;
+pub use maniple_realm::net::{self, environment};
 pub use maniple_realm::profile;
 pub use maniple_realm::topology::{self, Topology};
 pub use maniple_record as record;

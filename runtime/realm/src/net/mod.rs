@@ -12,8 +12,10 @@
 //! * [`message`]: messages and who handles them; [`error`]: what can fail;
 //! * [`endpoint`]: a node's end of the network; [`segment`]: memory that transfers use;
 //! * [`transport`]: the seam; [`frame`]: what crosses it;
-//! * [`loopback`]: many nodes in one process, each step chosen by a seed.
-#![cfg_attr(feature = "tcp", doc = "* [`tcp`]: nodes in several processes.")]
+//! * [`loopback`]: many nodes in one process, each step chosen by a seed;
+#![cfg_attr(feature = "tcp", doc = "* [`tcp`]: nodes in several processes;")]
+#![cfg_attr(feature = "mpi", doc = "* [`mpi`]: nodes that `mpirun` or `srun` starts;")]
+//! * [`environment`]: which node of which job a process is.
 //!
 //! `README.md` in this folder tells the protocols and why they hold.
 //!
@@ -48,17 +50,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(any(feature = "mpi", feature = "tcp", test))]
+mod build;
 pub mod endpoint;
+pub mod environment;
 pub mod error;
 pub mod frame;
 pub mod loopback;
 pub mod message;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 pub mod segment;
 #[cfg(feature = "tcp")]
 pub mod tcp;
 pub mod transport;
-#[cfg(any(feature = "tcp", test))]
-mod wire;
+#[cfg(any(feature = "mpi", feature = "tcp", test))]
+pub mod wire;
 
 pub use endpoint::{Activity, Endpoint, Get, Options, Put, Registration, RemoteSegment, RemoteSpan};
 pub use error::{Loss, NetError, SendError};

@@ -28,24 +28,28 @@ const NOTIFY: u8 = 1;
 
 /// A frame's header with its place on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Encoded {
+pub struct Encoded {
     bytes: [u8; MAX_PREFIX],
     length: usize,
 }
 
 impl Encoded {
-    pub(crate) fn as_slice(&self) -> &[u8] {
+    /// Its bytes.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
 
 /// What stands before head and body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Decoded {
-    pub(crate) header: Header,
-    /// Where head and body are, counted from the frame's first byte.
-    pub(crate) head: Range<usize>,
-    pub(crate) body: Range<usize>,
+pub struct Decoded {
+    /// What the frame is.
+    pub header: Header,
+    /// Where its head is, counted from the frame's first byte.
+    pub head: Range<usize>,
+    /// Where its body is.
+    pub body: Range<usize>,
 }
 
 impl Header {
@@ -79,7 +83,8 @@ impl Header {
     }
 
     /// What stands before a head and a body of these lengths.
-    pub(crate) fn encode(&self, head: usize, body: usize) -> Encoded {
+    #[must_use]
+    pub fn encode(&self, head: usize, body: usize) -> Encoded {
         debug_assert!(head <= MAX_HEADER && body <= MAX_BODY);
         let (kind, flags, handler, words) = self.fields();
         let mut bytes = [0; MAX_PREFIX];
@@ -99,7 +104,7 @@ impl Header {
     /// # Errors
     ///
     /// If it is nothing that a node sends.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Decoded>, Violation> {
+    pub fn decode(bytes: &[u8]) -> Result<Option<Decoded>, Violation> {
         let Some(prefix) = bytes.first_chunk::<PREFIX>() else { return Ok(None) };
         let [kind, flags, h0, h1, b0, b1, b2, b3, n0, n1, n2, n3] = *prefix;
         let (handler, body) = (u16::from_le_bytes([h0, h1]), u32::from_le_bytes([b0, b1, b2, b3]) as usize);
@@ -181,6 +186,12 @@ fn outcome(kind: u8, flags: u8) -> Result<Outcome, Violation> {
         2 => Ok(Outcome::OutOfRange),
         other => Err(Violation::field(kind, "outcome", u64::from(other))),
     }
+}
+
+/// As much of a text as so many bytes hold.
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 #[cfg(test)]

@@ -84,6 +84,10 @@ macro_rules! rules {
         mod on_tcp {
             $(#[test] fn $name() { super::rules::$name::<$crate::tcp_cluster::Tcp>(); })*
         }
+        #[cfg(all(feature = "mpi", unix))]
+        mod on_mpi {
+            $(#[test] fn $name() { super::rules::$name::<$crate::mpi_cluster::Mpi>(); })*
+        }
     };
 }
 

@@ -9,6 +9,10 @@ mod cluster;
 mod failures;
 mod loopback;
 mod messages;
+#[cfg(all(feature = "mpi", unix))]
+mod mpi_cluster;
+#[cfg(all(feature = "mpi", unix))]
+mod mpi_processes;
 #[cfg(all(feature = "tcp", unix))]
 mod processes;
 #[cfg(feature = "tcp")]

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::Settings;
-use super::error::{JoinError, cut};
+use super::error::JoinError;
 use super::link::Link;
 use super::reading::{Ended, read};
 use super::rendezvous::{Connections, meet};
@@ -26,6 +26,7 @@ use crate::machine::NodeId;
 use crate::net::error::Loss;
 use crate::net::frame::{Body, Frame, Header};
 use crate::net::transport::{Close, Flush, Frames, Receiver, hand_over};
+use crate::net::wire::cut;
 
 /// How often to look whether all is written, at the end.
 const LOOK: Duration = Duration::from_millis(5);

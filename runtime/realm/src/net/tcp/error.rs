@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::identity::BuildId;
 use crate::machine::NodeId;
+use crate::net::build::BuildId;
 
 /// Why a node could not join its job.
 #[derive(Debug, Error)]
@@ -134,7 +134,7 @@ pub enum JoinError {
 }
 
 impl JoinError {
-    pub(super) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub(in crate::net) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |error| Self::Io { what, error }
     }
@@ -146,10 +146,4 @@ impl JoinError {
             Self::Io { .. } | Self::NotANode { .. } | Self::WrongSecret { .. } | Self::DifferentProtocol { .. }
         )
     }
-}
-
-/// As much of a text as so many bytes hold.
-pub(super) fn cut(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
-    &text[..end.unwrap_or(0)]
 }

@@ -14,9 +14,11 @@
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::error::{JoinError, cut};
-use super::identity::{BuildId, Secret, nonce};
+use super::error::JoinError;
+use super::identity::{Secret, nonce};
 use crate::machine::NodeId;
+use crate::net::build::BuildId;
+use crate::net::wire::cut;
 
 /// The version of everything that nodes say to each other.
 pub(super) const PROTOCOL: u16 = 1;

@@ -1,13 +1,9 @@
-//! Who may take part: the secret of a job, and the program that all its nodes run.
+//! Who may take part: the secret of a job.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-
-use super::error::cut;
 
 /// What all nodes of a job know and nobody else does. It never crosses the wire.
 #[derive(Clone, PartialEq, Eq)]
@@ -78,53 +74,6 @@ pub(super) fn nonce() -> Result<[u8; 32], getrandom::Error> {
     Ok(bytes)
 }
 
-/// Names the program that a node runs: nodes of one job run the same build.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuildId(String);
-
-impl BuildId {
-    /// The longest name.
-    pub(super) const LONGEST: usize = 200;
-
-    /// A build of this name; what is beyond 200 bytes is cut off.
-    #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
-        Self(cut(&name.into(), Self::LONGEST).to_owned())
-    }
-
-    /// The build of the running program, named after what is in its file (a check sum and the length). This is against mistakes, not against
-    /// malice: who knows the secret may say what he likes.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read.
-    pub fn of_this_program() -> io::Result<Self> {
-        let mut file = File::open(std::env::current_exe()?)?;
-        let (mut sum, mut bytes) = (crc32fast::Hasher::new(), 0);
-        let mut buffer = vec![0; 1 << 16];
-        loop {
-            let length = file.read(&mut buffer)?;
-            if length == 0 {
-                return Ok(Self(format!("{:08x}-{bytes}", sum.finalize())));
-            }
-            sum.update(&buffer[..length]);
-            bytes += length;
-        }
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for BuildId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -160,11 +109,5 @@ mod tests {
         let mut code = <Hmac<Sha256> as KeyInit>::new_from_slice(&key).unwrap();
         code.update(b"what do ya want for nothing?");
         assert!(hex(&code.finalize().into_bytes()).starts_with("5bdcc146bf60754e6a042426089575c7"));
-    }
-
-    #[test]
-    fn this_program_has_one_build() {
-        assert_eq!(BuildId::of_this_program().unwrap(), BuildId::of_this_program().unwrap());
-        assert_eq!(BuildId::new("é".repeat(200)).as_str().len(), 200);
     }
 }

@@ -41,7 +41,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use self::driver::{Event, Shared};
 pub use self::error::JoinError;
-pub use self::identity::{BuildId, Secret};
+pub use self::identity::Secret;
+pub use super::build::BuildId;
 use super::transport::{Close, Flush, Frames, Receiver, Transport};
 use crate::machine::NodeId;
 
@@ -73,7 +74,7 @@ pub struct Settings {
     /// Where nodes meet.
     pub meeting: Meeting,
     /// The address to listen on until all nodes are connected: 127.0.0.1, which other machines cannot reach, unless told otherwise. Node 0
-    /// listens where it is met.
+    /// listens where it is met, unless this says that all addresses are to be listened on.
     pub listen: IpAddr,
     /// What proves that somebody belongs to this job.
     pub secret: Secret,

@@ -21,10 +21,11 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::error::{JoinError, cut};
+use super::error::JoinError;
 use super::handshake::{Hello, LONGEST, Role, greet, read_text};
 use super::{Meeting, Settings};
 use crate::machine::NodeId;
+use crate::net::wire::cut;
 
 /// How many connections may be greeting at once: strangers cannot take all descriptors.
 const MOST_GREETINGS: usize = 128;
@@ -85,7 +86,11 @@ struct Port {
 impl Port {
     async fn open(settings: &Settings) -> Result<Self, JoinError> {
         let wanted = match &settings.meeting {
-            Meeting::At(address) if settings.rank.0 == 0 => resolve(address).await?,
+            Meeting::At(address) if settings.rank.0 == 0 => {
+                let met = resolve(address).await?;
+                // A machine often knows its own name as one of its loopback addresses, where others do not reach it.
+                if settings.listen.is_unspecified() { SocketAddr::new(settings.listen, met.port()) } else { met }
+            }
             _ => SocketAddr::new(settings.listen, 0),
         };
         let listening = TcpListener::bind(wanted).await;

@@ -190,6 +190,25 @@ fn a_stale_file_is_read_again_until_it_is_right() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// A machine may know its own name as 127.0.1.1, where others do not reach it.
+#[test]
+fn node_0_listens_on_all_addresses_if_told_so_however_it_is_met() {
+    let secret = Secret::random().unwrap();
+    // The port was free a moment ago.
+    let port = std::net::TcpListener::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port();
+    let node = |rank, host| Settings {
+        meeting: Meeting::At(format!("{host}:{port}")),
+        listen: std::net::Ipv4Addr::UNSPECIFIED.into(),
+        ..settings(rank, 2, Path::new(""), &secret)
+    };
+    let (first, second) = (node(0, "127.0.0.2"), node(1, "127.0.0.1"));
+    thread::scope(|scope| {
+        let first = scope.spawn(|| listening(first).unwrap());
+        let second = listening(second).unwrap();
+        drop((first.join().unwrap(), second));
+    });
+}
+
 #[test]
 fn nobody_listens_once_all_are_there() {
     let (file, secret) = (meeting_file(), Secret::random().unwrap());

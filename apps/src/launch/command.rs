@@ -1,0 +1,190 @@
+//! How a node is started, here or on another machine, and kept on its leash.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use maniple::environment::{JOIN_TIMEOUT, NODES, RANK, Rendezvous, SECRET, SILENCE};
+
+use super::hosts::Place;
+use crate::error::{Error, Result};
+
+/// Beside a node of this machine, in the same process group: reads the names of signals for the group, and kills it when nobody can send any more.
+const GUARD: &str = "trap '' INT TERM QUIT; while IFS= read -r signal; do kill -s \"$signal\" 0; done; kill -s KILL 0";
+
+/// On another machine: reads the secret, becomes the node, and leaves a guard behind. There `$$` is the node, and the leader of its process group where
+/// ssh's server has started it.
+const REMOTE: &str = "IFS= read -r MANIPLE_SECRET || exit 1; export MANIPLE_SECRET; exec 3<&0; \
+    send() { kill -s \"$1\" -- \"-$$\" || kill -s \"$1\" \"$$\"; }; \
+    (trap '' INT TERM QUIT; while IFS= read -r signal; do send \"$signal\"; done; send KILL) <&3 3<&- >/dev/null 2>&1 & \
+    exec \"$@\" </dev/null 3<&-";
+
+/// Starts the nodes of a job.
+pub struct Starter<'a> {
+    /// The program and its arguments.
+    pub program: &'a [OsString],
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// Where they meet.
+    pub rendezvous: Rendezvous,
+    /// How to reach other machines.
+    pub remote: Option<Remote>,
+}
+
+/// How another machine is reached.
+pub struct Remote {
+    ssh: Vec<String>,
+    directory: String,
+}
+
+/// A node that was started.
+pub struct Started {
+    /// The node, or the ssh that looks after it.
+    pub process: Child,
+    /// What ends it and all that it has started.
+    pub leash: Leash,
+}
+
+/// Held by the launcher; a node does not outlive it.
+pub struct Leash {
+    guard: Child,
+    pipe: Option<ChildStdin>,
+    /// The other machine's.
+    remote: Option<ChildStdin>,
+}
+
+impl Remote {
+    /// Commands on other machines are run by this one, in the directory that we are in.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the command has open quotes, or the directory's name is no text.
+    pub fn new(ssh: &str) -> Result<Self> {
+        let words = shlex::split(ssh).filter(|words| !words.is_empty());
+        let ssh = words.ok_or_else(|| Error::Usage(format!("--ssh `{ssh}`: expected a command with its arguments")))?;
+        let directory = env::current_dir().map_err(Error::launch("finding the current directory"))?;
+        Ok(Self { ssh, directory: text(directory.as_os_str())?.to_owned() })
+    }
+}
+
+impl Starter<'_> {
+    /// Starts a node.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the system refuses, [`Error::Usage`] if an argument cannot be told to another machine.
+    pub fn start(&self, rank: usize, place: &Place) -> Result<Started> {
+        let mut command = match place {
+            None => self.local(rank),
+            Some(host) => self.elsewhere(rank, host)?,
+        };
+        let mut guard = Command::new("/bin/sh");
+        guard.args(["-c", GUARD]).process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut guard = guard.spawn().map_err(Error::launch("starting /bin/sh, which guards a node"))?;
+        let pipe = guard.stdin.take();
+        let mut leash = Leash { guard, pipe, remote: None };
+        // Into a group that exists already: there is no moment in which the node would stay if we were killed.
+        command.process_group(leash.guard.id().cast_signed()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let name = command.get_program().to_string_lossy().into_owned();
+        let mut process = command.spawn().map_err(Error::launch(format!("starting `{name}` for node {rank}")))?;
+        if place.is_some() {
+            leash.remote = process.stdin.take();
+            leash.tell(&self.rendezvous.secret.to_hex());
+        }
+        Ok(Started { process, leash })
+    }
+
+    fn variables(&self, rank: usize) -> Vec<(&'static str, String)> {
+        let mut variables = self.rendezvous.variables();
+        variables.extend([(RANK, rank.to_string()), (NODES, self.nodes.to_string())]);
+        variables
+    }
+
+    fn local(&self, rank: usize) -> Command {
+        let mut command = Command::new(&self.program[0]);
+        command.args(&self.program[1..]).envs(self.variables(rank)).env(SECRET, self.rendezvous.secret.to_hex());
+        // A process group in the background cannot read from the terminal.
+        let is_heard = rank == 0 && !io::stdin().is_terminal();
+        command.stdin(if is_heard { Stdio::inherit() } else { Stdio::null() });
+        command
+    }
+
+    fn elsewhere(&self, rank: usize, host: &str) -> Result<Command> {
+        let remote = self.remote.as_ref().expect("there are places on other machines only if there is a way to them");
+        let mut line = format!("cd {} && exec env", quoted(&remote.directory)?);
+        let mut add = |word: &str| -> Result<()> {
+            line.push(' ');
+            line.push_str(&quoted(word)?);
+            Ok(())
+        };
+        let limits = [JOIN_TIMEOUT, SILENCE].into_iter().filter_map(|name| Some((name, env::var(name).ok()?)));
+        for (name, value) in self.variables(rank).into_iter().chain(limits) {
+            add(&format!("{name}={value}"))?;
+        }
+        for word in ["/bin/sh", "-c", REMOTE, "maniple"] {
+            add(word)?;
+        }
+        for word in self.program {
+            add(text(word)?)?;
+        }
+        let mut command = Command::new(&remote.ssh[0]);
+        command.args(&remote.ssh[1..]).arg(host).arg(line).stdin(Stdio::piped());
+        Ok(command)
+    }
+}
+
+impl Leash {
+    /// Sends a signal, by its name, to the node and all that it has started, if that still runs.
+    pub fn tell(&mut self, word: &str) {
+        // To ssh itself nothing is sent: it lives as long as the node.
+        if let Some(pipe) = self.remote.as_mut().or(self.pipe.as_mut()) {
+            // Nobody may be left to hear it.
+            let _ = writeln!(pipe, "{word}");
+        }
+    }
+
+    /// Kills what is left of the node and of all that it has started.
+    pub fn cut(&mut self) {
+        self.remote = None;
+        self.pipe = None;
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.cut();
+        let _ = self.guard.wait();
+    }
+}
+
+/// Whether there is such a program on this machine.
+///
+/// # Errors
+/// [`Error::Usage`] if there is none.
+pub fn find_program(program: &OsStr) -> Result<()> {
+    let path = Path::new(program);
+    let is_there = if path.components().count() > 1 {
+        path.is_file()
+    } else {
+        let places = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&places).any(|place| place.join(path).is_file())
+    };
+    if is_there {
+        return Ok(());
+    }
+    let name = path.display();
+    let hint = if path.is_file() { format!("; the one in this directory is `./{name}`") } else { String::new() };
+    Err(Error::Usage(format!("there is no program `{name}`{hint}")))
+}
+
+fn text(word: &OsStr) -> Result<&str> {
+    word.to_str()
+        .ok_or_else(|| Error::Usage(format!("`{}` is no UTF-8: it cannot be told to other machines", word.display())))
+}
+
+fn quoted(word: &str) -> Result<String> {
+    let quoted =
+        shlex::try_quote(word).map_err(|_| Error::Usage(format!("`{word:?}` cannot be told to other machines")))?;
+    Ok(quoted.into_owned())
+}

@@ -1,0 +1,118 @@
+//! Which node runs on which machine.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// Where a node runs: a machine's name, or this one.
+pub type Place = Option<String>;
+
+/// The machines of a host file, with the number of nodes that each takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts {
+    file: PathBuf,
+    machines: Vec<(String, usize)>,
+}
+
+impl Hosts {
+    /// Reads a host file: one machine a line, as in `HOST slots=N`; one slot if nothing is said; `#` begins a comment.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it can't be read or is no such file.
+    pub fn read(file: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Error::Usage(format!("cannot read the host file `{}`: {error}", file.display())))?;
+        Self::parse(file, &text)
+    }
+
+    fn parse(file: &Path, text: &str) -> Result<Self> {
+        let mut machines = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+            let Some(host) = words.next() else { continue };
+            let wrong = |found: &str| {
+                let (file, line) = (file.display(), number + 1);
+                Error::Usage(format!("`{file}`, line {line}: expected `HOST slots=N`, found `{found}`"))
+            };
+            if host.starts_with('-') || host.contains('=') {
+                return Err(wrong(host));
+            }
+            let mut slots = 1;
+            for word in words {
+                let value = word.strip_prefix("slots=").and_then(|value| value.parse().ok());
+                slots = value.filter(|&slots| slots > 0).ok_or_else(|| wrong(word))?;
+            }
+            machines.push((host.to_owned(), slots));
+        }
+        Ok(Self { file: file.to_owned(), machines })
+    }
+
+    /// Where each node runs, by rank: each machine is filled before the next one. As many nodes as there are slots, or as are asked for.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there are fewer slots than nodes, or none.
+    pub fn places(&self, nodes: Option<usize>) -> Result<Vec<Place>> {
+        let slots = self.machines.iter().flat_map(|(host, slots)| std::iter::repeat_n(host, *slots));
+        let available = self.machines.iter().fold(0_usize, |sum, (_, slots)| sum.saturating_add(*slots));
+        let wanted = nodes.unwrap_or(available);
+        if wanted == 0 || wanted > available || wanted > 1 << 16 {
+            let file = self.file.display();
+            return Err(Error::Usage(match wanted {
+                0 => format!("`{file}` lists no machine: write one a line, as in `HOST slots=N`"),
+                _ if wanted > available => {
+                    format!(
+                        "{wanted} nodes need as many slots, but `{file}` has {available}: raise `slots=N`, or add machines"
+                    )
+                }
+                _ => {
+                    format!("`{file}` has {available} slots, but a job has at most 65,536 nodes: say how many with -n")
+                }
+            }));
+        }
+        Ok(slots.take(wanted).cloned().map(Some).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(text: &str) -> Result<Hosts> {
+        Hosts::parse(Path::new("machines"), text)
+    }
+
+    fn places(text: &str, nodes: Option<usize>) -> Vec<String> {
+        hosts(text).unwrap().places(nodes).unwrap().into_iter().flatten().collect()
+    }
+
+    #[test]
+    fn each_machine_is_filled_before_the_next_one() {
+        let text = "# ours\na slots=2\n\n me@b   # one slot\nc slots=3";
+        assert_eq!(places(text, None), ["a", "a", "me@b", "c", "c", "c"]);
+        assert_eq!(places(text, Some(3)), ["a", "a", "me@b"]);
+    }
+
+    #[test]
+    fn what_is_no_machine_is_refused_with_its_line() {
+        for (text, wrong) in [
+            ("a\nb slots=two", "`slots=two`"),
+            ("a\nb slots=0", "`slots=0`"),
+            ("a\nb 4", "`4`"),
+            ("a\n-oProxyCommand=evil", "`-oProxyCommand=evil`"),
+            ("a\nslots=2", "`slots=2`"),
+        ] {
+            let error = hosts(text).unwrap_err().to_string();
+            assert!(error.starts_with("`machines`, line 2: ") && error.contains(wrong), "{error}");
+        }
+    }
+
+    #[test]
+    fn there_are_no_more_nodes_than_slots() {
+        let error = hosts("a slots=2").unwrap().places(Some(3)).unwrap_err().to_string();
+        assert!(error.contains("3 nodes") && error.contains("`machines` has 2"), "{error}");
+        let error = hosts("# nobody").unwrap().places(None).unwrap_err().to_string();
+        assert!(error.contains("lists no machine"), "{error}");
+        let error = hosts("a slots=70000").unwrap().places(None).unwrap_err().to_string();
+        assert!(error.contains("at most 65,536"), "{error}");
+    }
+}

@@ -1,0 +1,142 @@
+//! `maniple launch`: starts the nodes of a job.
+//!
+//! [`hosts`] says which node runs where, [`command`] how it is started there and told its place, [`output`] how what it prints is shown, and [`job`] what
+//! happens when nodes end, fail, or are to be ended.
+//!
+//! # Nobody is left behind
+//!
+//! Each node has a *leash*: a pipe of which the launcher holds one end, and a small shell beside the node the other. The shell passes on the signals that are
+//! written into the pipe, and kills the node with all that it has started when the pipe is closed. It is closed when the launcher ends, however
+//! that happens. Here the node and its shell are a process group of their own. Elsewhere, the leash is what ssh's standard input becomes.
+
+pub mod command;
+pub mod hosts;
+pub mod job;
+pub mod output;
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use maniple::environment::{Meeting, Rendezvous, Secret};
+use tempfile::TempDir;
+
+use self::command::{Remote, Starter};
+use self::hosts::Hosts;
+use crate::error::{Error, Result};
+
+/// What `maniple launch` teaches.
+pub const ABOUT: &str = "\
+Start a program as several nodes: processes that share the work of one run.
+
+Any program that uses the library can be started, and need not be changed: each process finds in its environment which of how many nodes it \
+is, where the nodes meet, and a fresh secret that keeps strangers out. What they print is shown line by line with the number of the node before \
+it. SIGINT (Ctrl-C), SIGTERM and SIGQUIT are passed on to all nodes; the same signal a second time kills them.
+
+If a node fails, all others are ended: by SIGTERM, and if that is not enough, by SIGKILL. The launcher then exits as the first node that failed: \
+with its exit code, or 128 and the number of the signal that killed it. When the launcher is killed itself, so are all nodes.
+
+With --hosts, nodes run on the machines that a file lists, one machine a line:
+
+  node-a.example slots=2
+  node-b.example slots=2   # the rest of the line is a comment
+
+They are started by ssh, which must not ask for a password, in the same directory as here. The program must be there. The secret does not appear \
+on any command line.";
+
+/// What `maniple launch` gives as examples.
+pub const EXAMPLES: &str = "\
+Examples:
+  maniple launch -n 4 -- ./my-program --size 1000    four nodes on this machine
+  maniple launch --hosts machines -- ./my-program    as many nodes as the file `machines` has slots
+  maniple launch -n 2 -- env RUST_LOG=info ./my-program
+
+Under Slurm or Open MPI the program is started by `srun` or `mpirun` instead; it finds its place there too. A launcher of your own sets:
+  MANIPLE_RANK, MANIPLE_NODES     which node, from 0, and how many there are
+  MANIPLE_RENDEZVOUS              where they meet: HOST:PORT of node 0, or a file with a / in its name
+  MANIPLE_SECRET                  64 random hexadecimal digits, the same for all nodes
+  MANIPLE_LISTEN                  0.0.0.0 for nodes on several machines
+Who is impatient, or has slow machines, sets for all nodes, or for the launcher:
+  MANIPLE_JOIN_TIMEOUT            seconds to wait until all nodes have come [60]
+  MANIPLE_SILENCE                 seconds without a sign of life after which a node is lost [20]";
+
+/// What to start, and where.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// How many nodes [default: as many as the machines of --hosts have slots]
+    #[arg(short, long, value_name = "N", value_parser = node_count, allow_hyphen_values = true, required_unless_present = "hosts")]
+    pub nodes: Option<usize>,
+
+    /// Start the nodes on the machines that this file lists, by ssh
+    #[arg(long, value_name = "FILE")]
+    pub hosts: Option<PathBuf>,
+
+    /// The command that runs another one on a machine: it is given the machine's name and a line for the shell there
+    #[arg(long, value_name = "COMMAND", default_value = "ssh -o BatchMode=yes", requires = "hosts")]
+    pub ssh: String,
+
+    /// Where other machines reach node 0 [default: the first machine by its name, and a random port]
+    #[arg(long, value_name = "HOST:PORT", requires = "hosts")]
+    pub rendezvous: Option<String>,
+
+    /// How many seconds nodes have between SIGTERM and SIGKILL
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_hyphen_values = true)]
+    pub grace: Duration,
+
+    /// Show what nodes print as it is, without their numbers
+    #[arg(long)]
+    pub no_prefix: bool,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub program: Vec<OsString>,
+}
+
+fn node_count(text: &str) -> Result<usize, String> {
+    crate::options::at_most(1 << 16, text)
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.ok_or_else(|| "it must be a number of seconds".to_owned())
+}
+
+/// Starts the nodes, waits until all have ended, and gives the status of the job.
+///
+/// # Errors
+/// [`Error::Usage`] if the options make no sense or there is no such program, [`Error::Launch`] if something cannot be started.
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let places = match &options.hosts {
+        Some(file) => Hosts::read(file)?.places(options.nodes)?,
+        None => vec![None; options.nodes.unwrap_or(1)],
+    };
+    // Where the nodes of this machine meet; it goes when all have ended.
+    let directory =
+        TempDir::with_prefix("maniple-").map_err(Error::launch("making a directory for the nodes to meet"))?;
+    let rendezvous = rendezvous(options, &places, directory.path())?;
+    let remote = options.hosts.as_ref().map(|_| Remote::new(&options.ssh)).transpose()?;
+    if remote.is_none() {
+        command::find_program(&options.program[0])?;
+    }
+    let coloured = !options.no_prefix && std::io::stdout().is_terminal() && console::colors_enabled();
+    let starter = Starter { program: &options.program, nodes: places.len(), rendezvous, remote };
+    let style = output::Style { nodes: places.len(), has_prefix: !options.no_prefix, coloured };
+    job::run(&starter, &places, style, options.grace)
+}
+
+fn rendezvous(options: &Options, places: &[hosts::Place], directory: &Path) -> Result<Rendezvous> {
+    let secret = Secret::random().map_err(|error| Error::launch("making a secret")(std::io::Error::other(error)))?;
+    let first = places.first().and_then(Option::as_ref);
+    let local = Rendezvous::new(Meeting::File(directory.join("rendezvous")), secret.clone());
+    let Some(first) = first else { return Ok(local) };
+    let address = options.rendezvous.clone().unwrap_or_else(|| {
+        // `user@host` is for ssh; a port that nobody gave to anybody.
+        let host = first.rsplit_once('@').map_or(first.as_str(), |(_, host)| host);
+        format!("{host}:{}", fastrand::u16(49_152..=u16::MAX))
+    });
+    let listen = std::net::Ipv4Addr::UNSPECIFIED.into();
+    Ok(Rendezvous { listen, ..Rendezvous::new(Meeting::At(address), secret) })
+}

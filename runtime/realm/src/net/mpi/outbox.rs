@@ -1,0 +1,161 @@
+//! What is to be sent to one other node.
+//!
+//! Messages are encoded by whoever sends them, one behind the other, so that what gathers while MPI is busy travels together. Bytes of transfers wait in
+//! their segments until their turn has come.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use crate::net::frame::{Body, Callback, Frame, Header, Lane};
+use crate::net::transport::{Flush, Frames};
+
+/// When so much has gathered, it leaves; and what comes next travels for itself.
+const ENOUGH: usize = 16 << 10;
+
+#[derive(Default)]
+pub(super) struct Outbox {
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// Encoded messages.
+    batches: VecDeque<Vec<u8>>,
+    bulk: VecDeque<Frame>,
+    /// What to call when the messages have left.
+    sent: Vec<Callback<()>>,
+    /// Whether what is there is to leave now.
+    is_due: bool,
+    /// Whether the thread knows that there is something.
+    is_listed: bool,
+    /// Whether nothing more is taken.
+    is_closed: bool,
+}
+
+/// What the one who sent has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// The thread is to be told that there is something.
+    pub(super) is_new: bool,
+    /// It is to leave now.
+    pub(super) is_due: bool,
+}
+
+impl Outbox {
+    pub(super) fn send(&self, frames: Frames, flush: Flush) -> Sent {
+        let mut queue = self.queue.lock();
+        if queue.is_closed {
+            drop(queue);
+            // Without the lock: what a frame holds may send when it is dropped.
+            drop(frames);
+            return Sent { is_new: false, is_due: false };
+        }
+        for frame in frames {
+            match frame.lane() {
+                Lane::Bulk => queue.bulk.push_back(frame),
+                Lane::Messages => queue.gather(frame),
+            }
+        }
+        queue.is_due |=
+            flush == Flush::Now || queue.batches.len() > 1 || queue.batches.iter().any(|it| it.len() >= ENOUGH);
+        Sent { is_new: !mem::replace(&mut queue.is_listed, true), is_due: queue.is_due }
+    }
+
+    /// The last frame: what waits before it is dropped if nobody wants it, and what is sent later in any case.
+    pub(super) fn close(&self, last: Frame, is_wanted: bool) -> Sent {
+        let (sent, dropped) = {
+            let mut queue = self.queue.lock();
+            if queue.is_closed {
+                return Sent { is_new: false, is_due: false };
+            }
+            let dropped = (!is_wanted)
+                .then(|| (mem::take(&mut queue.batches), mem::take(&mut queue.bulk), mem::take(&mut queue.sent)));
+            queue.gather(last);
+            (queue.is_closed, queue.is_due) = (true, true);
+            (Sent { is_new: !mem::replace(&mut queue.is_listed, true), is_due: true }, dropped)
+        };
+        drop(dropped);
+        sent
+    }
+
+    /// Lets everything leave that is there.
+    pub(super) fn flush(&self) {
+        let mut queue = self.queue.lock();
+        queue.is_due = !queue.is_empty();
+    }
+
+    /// The next bytes of a lane to be sent, if they are to leave. Calls whoever wants to know that.
+    pub(super) fn take(&self, lane: Lane) -> Option<Vec<u8>> {
+        let mut queue = self.queue.lock();
+        if !queue.is_due {
+            return None;
+        }
+        match lane {
+            Lane::Messages => {
+                let batch = queue.batches.pop_front()?;
+                let sent = if queue.batches.is_empty() { mem::take(&mut queue.sent) } else { Vec::new() };
+                queue.is_due = !queue.is_empty();
+                drop(queue);
+                sent.into_iter().for_each(|sent| sent(()));
+                Some(batch)
+            }
+            Lane::Bulk => {
+                let frame = queue.bulk.pop_front()?;
+                queue.is_due = !queue.is_empty();
+                drop(queue);
+                let mut bytes = Vec::new();
+                let sent = encode(frame, &mut bytes);
+                sent.into_iter().for_each(|sent| sent(()));
+                Some(bytes)
+            }
+        }
+    }
+
+    /// Forgets that the thread knows of it, if nothing is left; false if something is.
+    pub(super) fn unlist(&self) -> bool {
+        let mut queue = self.queue.lock();
+        queue.is_listed = !queue.is_empty();
+        !queue.is_listed
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.lock().is_empty()
+    }
+}
+
+impl Queue {
+    fn is_empty(&self) -> bool {
+        self.batches.is_empty() && self.bulk.is_empty()
+    }
+
+    fn gather(&mut self, frame: Frame) {
+        if self.batches.back().is_none_or(|batch| batch.len() >= ENOUGH) {
+            self.batches.push_back(Vec::with_capacity(256));
+        }
+        if let Some(batch) = self.batches.back_mut() {
+            self.sent.extend(encode(frame, batch));
+        }
+    }
+}
+
+/// Appends a frame's bytes; gives what to call then.
+fn encode(frame: Frame, bytes: &mut Vec<u8>) -> Option<Callback<()>> {
+    let Frame { header, head, body, sent } = frame;
+    let encoded = header.encode(head.len(), body.len());
+    bytes.reserve(encoded.as_slice().len() + head.len() + body.len());
+    bytes.extend_from_slice(encoded.as_slice());
+    bytes.extend_from_slice(&head);
+    match body {
+        Body::Bytes(body) => bytes.extend_from_slice(&body),
+        Body::Span(span) => span.read(|body| bytes.extend_from_slice(body)),
+    }
+    sent
+}
+
+/// A frame of a header and perhaps words.
+pub(super) fn word(header: Header, words: &str) -> Frame {
+    Frame { body: Body::Bytes(Bytes::copy_from_slice(words.as_bytes())), ..Frame::new(header) }
+}
