@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use maniple::environment::{JOIN_TIMEOUT, NODES, RANK, Rendezvous, SECRET, SILENCE};
+use maniple::environment::{JOIN_TIMEOUT, NEIGHBOURS, NODES, RANK, Rendezvous, SECRET, SILENCE};
 
 use super::hosts::Place;
 use crate::error::{Error, Result};
@@ -26,8 +26,8 @@ const REMOTE: &str = "IFS= read -r MANIPLE_SECRET || exit 1; export MANIPLE_SECR
 pub struct Starter<'a> {
     /// The program and its arguments.
     pub program: &'a [OsString],
-    /// How many nodes there are.
-    pub nodes: usize,
+    /// On which machine each node is.
+    pub places: &'a [Place],
     /// Where they meet.
     pub rendezvous: Rendezvous,
     /// How to reach other machines.
@@ -97,7 +97,9 @@ impl Starter<'_> {
 
     fn variables(&self, rank: usize) -> Vec<(&'static str, String)> {
         let mut variables = self.rendezvous.variables();
-        variables.extend([(RANK, rank.to_string()), (NODES, self.nodes.to_string())]);
+        variables.extend([(RANK, rank.to_string()), (NODES, self.places.len().to_string())]);
+        let neighbours = self.places.iter().filter(|place| **place == self.places[rank]).count();
+        variables.push((NEIGHBOURS, neighbours.to_string()));
         variables
     }
 

@@ -28,7 +28,8 @@ enum Event {
 ///
 /// # Errors
 /// If one of them cannot be started; then none is left.
-pub fn run(starter: &Starter<'_>, places: &[Place], style: Style, grace: Duration) -> Result<ExitCode> {
+pub fn run(starter: &Starter<'_>, style: Style, grace: Duration) -> Result<ExitCode> {
+    let places = starter.places;
     // Before the first node, so that no signal ends us without ending it.
     let (sender, events) = channel();
     listen(&sender)?;

@@ -122,9 +122,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         command::find_program(&options.program[0])?;
     }
     let coloured = !options.no_prefix && std::io::stdout().is_terminal() && console::colors_enabled();
-    let starter = Starter { program: &options.program, nodes: places.len(), rendezvous, remote };
+    let starter = Starter { program: &options.program, places: &places, rendezvous, remote };
     let style = output::Style { nodes: places.len(), has_prefix: !options.no_prefix, coloured };
-    job::run(&starter, &places, style, options.grace)
+    job::run(&starter, style, options.grace)
 }
 
 fn rendezvous(options: &Options, places: &[hosts::Place], directory: &Path) -> Result<Rendezvous> {

@@ -11,11 +11,12 @@ use maniple_realm::clock::Clock;
 use maniple_realm::instance::Instance;
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
 use maniple_realm::net::Transport;
+use maniple_realm::net::environment::Place;
 use maniple_realm::operation::with_context;
 use maniple_realm::profile::Profiler;
 use maniple_realm::transfer::{ReductionMode, Transfer, TransferError};
 use maniple_realm::{After, Class, Event, Fault, Realm, Spawn, WorkerContext};
-use maniple_record::{Kind, Part, Place, Record};
+use maniple_record::{Kind, Part, Place as RecordPlace, Record};
 use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId, Shape};
 use parking_lot::Mutex;
 
@@ -49,7 +50,16 @@ pub struct RuntimeBuilder {
     profile: Option<PathBuf>,
     tracing: bool,
     automatic_tracing: bool,
-    network: Option<Arc<dyn Transport>>,
+    network: Network,
+}
+
+/// How a runtime reaches others.
+enum Network {
+    /// As the environment says.
+    Environment,
+    Given(Arc<dyn Transport>),
+    /// There are no others.
+    None,
 }
 
 impl RuntimeBuilder {
@@ -122,16 +132,27 @@ impl RuntimeBuilder {
     }
 
     /// Makes the runtime one node of a job of several, which this transport connects. [`Runtime::run`] then runs its function on all nodes.
+    ///
+    /// Without this, the process's environment says whether it is one of a job's processes (see [`environment`](crate::environment)), and how it reaches the
+    /// others. Their number also says how many cores it may use, unless that is set.
     #[must_use]
     pub fn network(mut self, transport: Arc<dyn Transport>) -> Self {
-        self.network = Some(transport);
+        self.network = Network::Given(transport);
+        self
+    }
+
+    /// Has the runtime run by itself, even in a process that is one of several of a job.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.network = Network::None;
         self
     }
 
     /// Starts the workers.
     ///
     /// # Errors
-    /// [`Error::Start`] if there are no workers, more than 1024, the system has no threads, or the file of a profile can't be written.
+    /// [`Error::Start`] if there are no workers, more than 1024, the system has no threads, the file of a profile can't be written, or the other nodes of
+    /// the job can't be reached.
     pub fn build(self) -> Result<Runtime> {
         let start = |error: maniple_realm::RealmError| Error::Start(Arc::new(error));
         let mut builder = Realm::builder();
@@ -149,11 +170,23 @@ impl RuntimeBuilder {
         if let Some(profiler) = &profiler {
             builder = builder.profile(profiler.clone());
         }
+        let place = match self.network {
+            Network::Environment => Some(Place::find().map_err(|error| Error::Start(Arc::new(error)))?),
+            Network::Given(_) | Network::None => None,
+        };
+        if let Some(place) = place.as_ref().filter(|place| place.neighbours > 1 && self.workers.is_none()) {
+            builder = builder.workers((cores() / place.neighbours).max(1));
+        }
         let realm = builder.build().map_err(start)?;
+        let transport = match (self.network, place) {
+            (Network::Given(transport), _) => Some(transport),
+            (_, Some(place)) => connect(&place)?,
+            _ => None,
+        };
         let seats = realm.machine().processors().iter();
         let seats = seats.map(|processor| MapperSeat::new((self.mapper)(realm.machine(), processor.id))).collect();
         let forks = ForkCounts::new(realm.processors().len());
-        let node = self.network.map(|transport| Arc::new(Node::join(transport, &realm)));
+        let node = transport.map(|transport| Arc::new(Node::join(transport, &realm)));
         let core = Arc::new(RuntimeCore {
             realm,
             clock: Clock::start(),
@@ -181,6 +214,26 @@ impl RuntimeBuilder {
         core.realm.on_idle(move || starving.lock().is_anybody() && idle.upgrade().is_some_and(|core| core.feed_one()));
         Ok(Runtime { core, _problems: profiler.filter(|_| !told).map(TellProblems) })
     }
+}
+
+/// Joins the job that the process was started for. A process joins once.
+fn connect(place: &Place) -> Result<Option<Arc<dyn Transport>>> {
+    static JOINED: AtomicBool = AtomicBool::new(false);
+    if place.nodes > 1 && JOINED.swap(true, Ordering::Relaxed) {
+        return Err(Error::Start(Arc::new(JoinedBefore)));
+    }
+    place.connect().map_err(|error| Error::Start(Arc::new(error)))
+}
+
+/// A second runtime of a process was to join its job.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "this process has joined its job before, with another runtime: use one runtime for everything, or `RuntimeBuilder::alone` for the others"
+)]
+struct JoinedBefore;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// The runtime: a machine at work on tasks.
@@ -231,7 +284,7 @@ impl Runtime {
             profile: None,
             tracing: true,
             automatic_tracing: true,
-            network: None,
+            network: Network::Environment,
         }
     }
 
@@ -541,7 +594,7 @@ impl RuntimeCore {
         buffer: &PhysicalInstance,
         region: &LogicalRegion,
         after: &Preconditions,
-        (issuing, issuer): (Issuing<'_>, Option<Place>),
+        (issuing, issuer): (Issuing<'_>, Option<RecordPlace>),
     ) -> Event {
         self.counters.fills.add(1);
         let event = match buffer.emptying(region) {
@@ -561,7 +614,7 @@ impl RuntimeCore {
         &self,
         event: Event,
         movements: impl Iterator<Item = &'a Movement>,
-        (after, issuer): (&Preconditions, Option<Place>),
+        (after, issuer): (&Preconditions, Option<RecordPlace>),
     ) {
         let movements: Vec<_> = movements.collect();
         let bytes = movements.iter().map(|movement| movement.bytes()).sum();
@@ -581,7 +634,7 @@ impl RuntimeCore {
         event: Event,
         pending: &[PendingReduction],
         (whole, fields, into): (&Shape, &FieldMask, &PhysicalInstance),
-        (after, issuer): (&Preconditions, Option<Place>),
+        (after, issuer): (&Preconditions, Option<RecordPlace>),
     ) {
         self.counters.reductions.add(pending.len() as u64);
         self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Apply {

@@ -37,6 +37,8 @@ use crate::machine::NodeId;
 pub const RANK: &str = "MANIPLE_RANK";
 /// The variable with the number of nodes.
 pub const NODES: &str = "MANIPLE_NODES";
+/// The variable with how many of the nodes are on this machine, which share its cores.
+pub const NEIGHBOURS: &str = "MANIPLE_NEIGHBOURS";
 /// The variable with where nodes meet: `HOST:PORT`, where node 0 listens; or, with a `/` in it, a file that all can read and node 0 writes.
 pub const RENDEZVOUS: &str = "MANIPLE_RENDEZVOUS";
 /// The variable with the job's secret, 64 hexadecimal digits.
@@ -47,6 +49,9 @@ pub const LISTEN: &str = "MANIPLE_LISTEN";
 pub const JOIN_TIMEOUT: &str = "MANIPLE_JOIN_TIMEOUT";
 /// The variable with after how many seconds without a sign of life a node is lost.
 pub const SILENCE: &str = "MANIPLE_SILENCE";
+
+/// Variables of other launchers with how many nodes are on this machine.
+const OTHER_NEIGHBOURS: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"];
 
 /// The launchers besides our own: their variables with rank and number.
 const OTHERS: [(Launcher, &str, &str); 3] = [
@@ -91,6 +96,8 @@ pub struct Place {
     pub rank: NodeId,
     /// How many there are.
     pub nodes: usize,
+    /// How many of them share this machine's cores, as far as the launcher tells.
+    pub neighbours: usize,
     /// Who started it.
     pub launcher: Launcher,
     /// How it reaches the others.
@@ -199,7 +206,13 @@ impl Place {
         } else {
             let found = OTHERS.into_iter().find(|(_, rank, nodes)| variables.has(rank) && variables.has(nodes));
             let Some(found) = found else {
-                return Ok(Self { rank: NodeId(0), nodes: 1, launcher: Launcher::Nobody, way: Way::Alone });
+                return Ok(Self {
+                    rank: NodeId(0),
+                    nodes: 1,
+                    neighbours: 1,
+                    launcher: Launcher::Nobody,
+                    way: Way::Alone,
+                });
             };
             found
         };
@@ -209,7 +222,11 @@ impl Place {
         }
         let nodes = nodes as usize;
         let way = if nodes == 1 { Way::Alone } else { variables.way(launcher, nodes)? };
-        Ok(Self { rank: NodeId(rank as u16), nodes, launcher, way })
+        // A number that can't be read only makes for more workers than cores.
+        let counted = std::iter::once(NEIGHBOURS).chain(OTHER_NEIGHBOURS);
+        let neighbours = counted.filter_map(variable).find_map(|count| count.trim().parse().ok());
+        let neighbours = neighbours.unwrap_or(1_usize).clamp(1, nodes);
+        Ok(Self { rank: NodeId(rank as u16), nodes, neighbours, launcher, way })
     }
 
     /// Meets the other nodes; `None` if there are none.
