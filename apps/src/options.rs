@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use maniple::environment::{Launcher, Place, Way};
+use maniple::machine::NodeId;
 use maniple::mapper::{DefaultMapper, LoggingMapper, Mapper, RandomMapper};
 use maniple::{Machine, Runtime, Topology, topology};
 
@@ -70,13 +72,26 @@ pub struct RuntimeOptions {
     pub record: RecordOptions,
 }
 
+/// Where this process is in its job. What is wrong with it is told when the runtime starts.
+pub(crate) fn place() -> Place {
+    let alone = || Place { rank: NodeId(0), nodes: 1, neighbours: 1, launcher: Launcher::Nobody, way: Way::Alone };
+    Place::find().unwrap_or_else(|_| alone())
+}
+
+fn available_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// This machine, with so many workers and so much memory if that is said.
 pub(crate) fn machine(workers: Option<usize>, memory: Option<u64>) -> Machine {
+    // Nodes of a job on one machine share its cores and its memory.
+    let neighbours = place().neighbours;
     let mut topology = match workers {
         Some(workers) => Topology::read("/".as_ref(), workers),
-        None => Topology::detect(),
+        None if neighbours == 1 => Topology::detect(),
+        None => Topology::read("/".as_ref(), (available_cores() / neighbours).max(1)),
     };
-    let Some(capacity) = memory else { return topology.machine(topology::INSTANCE_SHARE) };
+    let Some(capacity) = memory else { return topology.machine(topology::INSTANCE_SHARE / neighbours as f64) };
     let found = topology.memory().max(1);
     for domain in &mut topology.domains {
         domain.memory = (u128::from(capacity) * u128::from(domain.memory) / u128::from(found)) as u64;

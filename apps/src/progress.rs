@@ -7,7 +7,7 @@ use console::Term;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use maniple::FutureMap;
 
-use crate::options::RuntimeOptions;
+use crate::options::{RuntimeOptions, place};
 
 /// A progress bar on standard error; none where that is no terminal, a mapper writes there, or it is unwanted.
 #[derive(Clone, Debug)]
@@ -40,7 +40,8 @@ impl Progress {
     }
 
     fn styled(options: &RuntimeOptions, length: Option<u64>, templates: &[(u16, &str)]) -> Self {
-        if !options.shows_progress() {
+        // Of a job's nodes none has the terminal to itself.
+        if !options.shows_progress() || place().nodes > 1 {
             return Self { bar: ProgressBar::hidden() };
         }
         let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);

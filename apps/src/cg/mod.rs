@@ -220,7 +220,7 @@ struct Attempt {
 
 fn attempt(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Sparse>) -> Result<Attempt> {
     let rows = matrix.rows();
-    let processors = runtime.machine().processors_of(ProcessorKind::Cpu).count();
+    let processors = runtime.machine().processors_of(ProcessorKind::Cpu).count() * runtime.nodes();
     let pieces = options.pieces.unwrap_or_else(|| processors.clamp(1, rows));
     if pieces > rows {
         let rows = counted(rows, "row", "rows");

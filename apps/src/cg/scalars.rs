@@ -3,8 +3,10 @@
 //! Nobody looks at them before the next iterations are launched. So that launching ahead changes nothing, an iteration that comes after
 //! convergence does nothing: its step has length zero.
 
+use serde::{Deserialize, Serialize};
+
 /// Where the iteration is: what the next step starts from.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The square of the residual's norm, below which it has converged.
     pub target: f64,
@@ -19,7 +21,7 @@ pub struct State {
 }
 
 /// The length of the step along the direction, with the state before.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The length.
     pub alpha: f64,
@@ -28,7 +30,7 @@ pub struct Step {
 }
 
 /// Inner products of the new residual, of one piece or of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Products {
     /// r . r
     pub residual: f64,

@@ -215,7 +215,8 @@ async fn simulate(cx: &Context, shape: Shape, options: &Options, runtime: &Runti
         }
     }
     let voltages = cx.map_read(&of.nodes, Node::voltage).await?;
-    let (time, tasks) = (started.elapsed(), runtime.statistics().tasks - before);
+    let time = started.elapsed();
+    let tasks = cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?;
 
     let shared_nodes = of.shared.parent().space().volume();
     let report = Report { shape, shared_nodes, steps, tasks, time, largest_relative_error: None };

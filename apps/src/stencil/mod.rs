@@ -164,7 +164,7 @@ pub fn run(options: &Options) -> AppResult<Report> {
 /// # Errors
 /// As [`run`].
 pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
-    let grid = Grid::new(options, runtime.machine().processors_of(ProcessorKind::Cpu).count())?;
+    let grid = Grid::new(options, runtime.machine().processors_of(ProcessorKind::Cpu).count() * runtime.nodes())?;
     let report = runtime.run(async |cx| simulate(cx, &grid, options, runtime).await)?;
     let error = report.largest_relative_error;
     if is_within(error, TOLERANCE) {
@@ -259,7 +259,8 @@ async fn simulate(cx: &Context, grid: &Grid, options: &Options, runtime: &Runtim
         // What is raised was read before: everything has ended.
         raised.await?;
     }
-    let (time, tasks) = (started.elapsed(), runtime.statistics().tasks - before);
+    let time = started.elapsed();
+    let tasks = cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?;
     let errors = cx.index_launch(colors, largest_error(&tiles, inner, steps));
     let largest_relative_error = errors.fold(0.0, worse).await?;
     let &Grid { size, tiles, radius } = grid;

@@ -139,7 +139,8 @@ async fn measure(cx: &Context, configuration: &Configuration, runtime: &Runtime)
     let (started, before) = (Instant::now(), runtime.statistics().tasks);
     launch_steps(cx, &graphs);
     cx.execution_fence().await?;
-    Ok((started.elapsed(), runtime.statistics().tasks - before))
+    let elapsed = started.elapsed();
+    Ok((elapsed, cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?))
 }
 
 /// Launches the steps of all graphs, in turn.

@@ -7,17 +7,20 @@ use maniple_realm::{After, Event, Fault};
 use maniple_record::{Kind, LaunchNumber, OperationNumber};
 use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
 use maniple_space::{AnyRect, Rect};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
 
 use crate::context::{Bound, Context, ContextState, Promised, Renewed, Stream};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
-use crate::future::{Future, Origin, Producers, Results, Sources};
+use crate::future::{Future, FutureMap, Origin, Producers, Results, Sources};
 use crate::launch::{Launch, TaskLauncher};
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::recorder;
 use crate::regions::Region;
+use crate::replicate::PER_NODE;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
 /// A fill in flight. It moves nothing: instances get the value when somebody looks.
@@ -252,6 +255,29 @@ impl Context {
     /// mapped.
     pub fn mapping_fence(&self) -> Future<()> {
         self.state.fence(Fence::Mapping)
+    }
+
+    /// What each node of the job says, at the point of its number: the one thing in a program that may differ from node to node. For what nodes know
+    /// of themselves, such as how long something took or how many tasks they have run; in a runtime without others, or in a task, one value.
+    ///
+    /// ```
+    /// # use maniple::prelude::*;
+    /// # Runtime::builder().workers(1).build()?.run(async |cx| {
+    /// let slowest = cx.per_node(0.7_f64).reduce(Max).await?;
+    /// # assert_eq!(slowest, 0.7);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), maniple::Error>(())
+    /// ```
+    pub fn per_node<T>(&self, value: T) -> FutureMap<T>
+    where
+        T: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
+        let realm = self.state.core.realm();
+        match &self.state.replica {
+            None => FutureMap::new(Results::ready(realm, PER_NODE, value)),
+            Some(replica) => replica.per_node(realm, value),
+        }
     }
 
     /// Everything launched before has ended before anything launched later begins. Returns at once; the future is there when everything before

@@ -116,6 +116,13 @@ impl Results {
         })
     }
 
+    /// One result that is there.
+    pub(crate) fn ready<T: Send + Sync + 'static>(realm: &Realm, name: &'static str, value: T) -> Arc<Self> {
+        let results = Self::new(realm, Origin::BuiltIn(name), one_point(), Event::NONE, Sources::new());
+        results.set(0, Ok(Box::new(value)));
+        results
+    }
+
     /// Results that come from other nodes, at least in part.
     pub(crate) fn from_afar(
         realm: &Realm,

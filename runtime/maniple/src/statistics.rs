@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Statistics {
     /// Operations launched: tasks and index launches, copies, fills, inline mappings, fences.
     pub launches: u64,
-    /// Task bodies run: one for a single launch, one a point for an index launch.
+    /// Task bodies run here: one for a single launch, one a point for an index launch. What nodes do to exchange data is not counted.
     pub tasks: u64,
     /// Nodes of region trees visited by the logical analysis.
     pub logical_visits: u64,
@@ -16,6 +16,10 @@ pub struct Statistics {
     pub copies: u64,
     /// Bytes that those copied.
     pub bytes_copied: u64,
+    /// Pieces of data sent to other nodes.
+    pub parcels_sent: u64,
+    /// Pieces of data that came from other nodes.
+    pub parcels_received: u64,
     /// Instances filled with a value.
     pub fills: u64,
     /// Reduction buffers applied.
@@ -66,6 +70,6 @@ macro_rules! counters {
 }
 
 counters! {
-    launches, tasks, logical_visits, copies, bytes_copied, fills, reductions, instances, mapper_calls, mapping_retries,
+    launches, tasks, logical_visits, copies, bytes_copied, parcels_sent, parcels_received, fills, reductions, instances, mapper_calls, mapping_retries,
     recordings, replays, replays_given_up,
 }

@@ -528,7 +528,7 @@ impl TaskState {
         if self.unfinished.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
-        self.context.core.counters.tasks.add(self.site.points.volume());
+        self.context.core.counters.tasks.add(self.site.tasks());
         if !self.failed.load(Ordering::Acquire) {
             self.results.forget_sources();
             operation.retire(Ok(()));

@@ -18,7 +18,7 @@ use crate::with_kind;
 
 /// A block in execution.
 pub(super) struct Frame<'a> {
-    run: &'a Arc<Run>,
+    pub(super) run: &'a Arc<Run>,
     pub(super) context: &'a Context,
     digest: Word,
     /// The first failure that was waited for.

@@ -18,9 +18,10 @@ impl Frame<'_> {
         self.context.task() == "top level"
     }
 
-    /// Runs a block as a trace, whose body is no `async` code. In a task such code must not wait: a block that does is no trace there.
+    /// Runs a block as a trace, whose body is no `async` code. In a task such code must not wait: a block that does is no trace there. Nor where other nodes
+    /// may be lost: our own way of waiting would not hear of it.
     pub(super) async fn traced(&mut self, name: TraceName, block: &Block) -> Result<(), Stop> {
-        if !self.is_at_top() && waits(block) {
+        if (!self.is_at_top() || self.run.nodes > 1) && waits(block) {
             return self.run(block).await;
         }
         let context = self.context;

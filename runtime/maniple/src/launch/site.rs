@@ -93,6 +93,11 @@ impl LaunchSite {
         }
     }
 
+    /// How many of its points count as tasks: none of the runtime's own.
+    pub(crate) fn tasks(&self) -> u64 {
+        if self.definition.is_internal() { 0 } else { self.points.volume() }
+    }
+
     /// The task's name.
     pub(crate) fn name(&self) -> &str {
         self.definition.name()

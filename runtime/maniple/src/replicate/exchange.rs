@@ -59,7 +59,7 @@ fn internal(name: &str, body: fn(&LeafCall<'_>) -> Result<()>) -> Arc<TaskDefini
         body(call)?;
         Ok(Box::new(()) as _)
     };
-    Arc::new(TaskDefinition::new(name).leaf(TaskOptions::default(), run))
+    Arc::new(TaskDefinition::new(name).leaf(TaskOptions::default(), run).internal())
 }
 
 fn send(call: &LeafCall<'_>) -> Result<()> {

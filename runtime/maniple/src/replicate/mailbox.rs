@@ -106,9 +106,4 @@ impl Mailbox {
             Some(Slot::Arrived(_)) => false,
         }
     }
-
-    /// How many parcels have come that nobody has waited for.
-    pub(crate) fn unclaimed(&self) -> usize {
-        self.0.lock().values().filter(|slot| matches!(slot, Slot::Arrived(_))).count()
-    }
 }

@@ -21,5 +21,5 @@ mod tree;
 mod tests;
 
 pub(crate) use node::Node;
-pub(crate) use replica::Replica;
+pub(crate) use replica::{PER_NODE, Replica};
 pub(crate) use spread::Spread;

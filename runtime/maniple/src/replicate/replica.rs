@@ -15,6 +15,8 @@ use maniple_region::{
 use maniple_space::{AnyRect, AnySpace, Rect, for_dimension, partition};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::coherence::{Coherence, Parcel, Step};
 use super::exchange::{APPLY, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, contributes_values};
@@ -27,9 +29,9 @@ use super::spread::{Spread, frame, frames};
 use super::tree::together;
 use crate::context::{Bound, Context, ContextState};
 use crate::error::{Error, Result};
-use crate::future::{Future, Origin, Results, Sources};
+use crate::future::{Future, FutureMap, Origin, Results, Sources};
 use crate::launch::{LaunchSite, Launching, TaskLauncher};
-use crate::task::TaskDefinition;
+use crate::task::{Codec, TaskDefinition};
 
 /// See the [module](self).
 pub(crate) struct Replica {
@@ -62,6 +64,9 @@ struct Plan {
 /// What is remembered of launches is forgotten when it is so much.
 const MOST_PLANS: usize = 1 << 12;
 
+/// What the values are called that nodes say of themselves.
+pub(crate) const PER_NODE: &str = "per node";
+
 /// Where an operation stands in the program, and how many exchanges it has made.
 struct Place {
     operation: u64,
@@ -72,10 +77,6 @@ impl Replica {
     /// A program begins.
     pub(crate) fn new(node: &Arc<Node>) -> Self {
         Self { node: Arc::clone(node), program: Mutex::default() }
-    }
-
-    pub(crate) fn node(&self) -> &Arc<Node> {
-        &self.node
     }
 
     /// Launches a task on all nodes together. It was not refused so far.
@@ -153,6 +154,19 @@ impl Replica {
         let name = TogetherName { operation: self.node.number_operation(), part: 0 };
         let whole = (Origin::BuiltIn(what), one, None);
         Future::new(Spread::results((&self.node, name, realm), whole, vec![(one, mine.source().results())]), 0)
+    }
+
+    /// What each node says, at the point of its number.
+    pub(crate) fn per_node<T>(&self, realm: &Realm, value: T) -> FutureMap<T>
+    where
+        T: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
+        let (rank, nodes) = (self.node.rank() as i64, self.node.nodes() as i64);
+        let (mine, all) = (Rect::<1>::from(rank..rank + 1).into(), Rect::<1>::from(0..nodes).into());
+        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        let whole = (Origin::BuiltIn(PER_NODE), all, Some(Codec::of::<T>()));
+        let local = vec![(mine, Results::ready(realm, PER_NODE, value))];
+        FutureMap::new(Spread::results((&self.node, name, realm), whole, local))
     }
 
     /// A region is gone.
@@ -307,6 +321,7 @@ impl Replica {
         let shapes: Vec<&Shape> = mine.iter().map(|(parcel, _)| &parcel.points).collect();
         let pieces = pieces(program, exchange.root, &shapes);
         let parcels = mine.iter().map(|(parcel, name)| (parcel.to, *name)).collect();
+        context.state.core.counters.parcels_sent.add(mine.len() as u64);
         let sending = Arc::new(Sending { node: Arc::clone(&self.node), parcels });
         let launcher = TaskLauncher::new(&SEND).arguments(Arc::clone(&sending));
         let results = launch_pieces(context, launcher, (&pieces, exchange.fields, Privilege::Read), mine.len());
@@ -336,6 +351,7 @@ impl Replica {
         if mine.is_empty() {
             return;
         }
+        context.state.core.counters.parcels_received.add(mine.len() as u64);
         // Contributions are applied in the order of nodes, so that the outcome is the same on every run.
         mine.sort_by_key(|(parcel, _)| parcel.from);
         let names: Vec<_> = mine.iter().map(|(parcel, name)| (parcel.from, *name)).collect();

@@ -76,13 +76,20 @@ pub struct TaskDefinition {
     infos: Vec<VariantInfo>,
     variants: Vec<Variant>,
     codec: Option<Codec>,
+    is_internal: bool,
 }
 
 impl TaskDefinition {
     /// A task without implementations yet.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), infos: Vec::new(), variants: Vec::new(), codec: Some(Codec::of::<()>()) }
+        Self {
+            name: name.to_owned(),
+            infos: Vec::new(),
+            variants: Vec::new(),
+            codec: Some(Codec::of::<()>()),
+            is_internal: false,
+        }
     }
 
     /// Adds an implementation for CPUs that launches nothing.
@@ -126,6 +133,15 @@ impl TaskDefinition {
     pub fn codec(mut self, codec: impl Into<Option<Codec>>) -> Self {
         self.codec = codec.into();
         self
+    }
+
+    /// A task of the runtime's own, with which nodes exchange data.
+    pub(crate) fn internal(self) -> Self {
+        Self { is_internal: true, ..self }
+    }
+
+    pub(crate) fn is_internal(&self) -> bool {
+        self.is_internal
     }
 
     pub(crate) fn result_codec(&self) -> Option<Codec> {

@@ -83,11 +83,9 @@ impl Replay {
     ) -> (Arc<Self>, Arc<GraphRuns>) {
         let stages = template.stages.len();
         let depth = (LAUNCHES_AHEAD / stages.max(1)).clamp(4, 256).next_power_of_two();
-        let points = template
-            .stages
-            .iter()
-            .scan(0, |sum, stage| Some(std::mem::replace(sum, *sum + stage.site.points.volume())));
-        let all = template.stages.iter().map(|stage| stage.site.points.volume()).sum();
+        let points =
+            template.stages.iter().scan(0, |sum, stage| Some(std::mem::replace(sum, *sum + stage.site.tasks())));
+        let all = template.stages.iter().map(|stage| stage.site.tasks()).sum();
         let points = points.chain([all]).collect();
         let slots = (0..depth).map(|_| (0..stages).map(|_| LaunchSlot::default()).collect()).collect();
         let replay = Arc::new(Self {
