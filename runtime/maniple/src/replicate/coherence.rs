@@ -18,18 +18,30 @@ use super::layout::{Layout, Layouts, Rank};
 /// Values that one node sends another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parcel {
-    pub(crate) from: Rank,
-    pub(crate) to: Rank,
+    /// The other node.
+    pub(crate) with: Rank,
+    /// Its number among those of an exchange from the same node to the same other one: both count alike.
+    pub(crate) number: u32,
     pub(crate) points: Shape,
 }
 
-/// What nodes do before their points of a launch, in this order.
+/// What a node sends and receives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Exchange {
+    pub(crate) sends: Vec<Parcel>,
+    /// In the order of nodes.
+    pub(crate) receives: Vec<Parcel>,
+    /// Some node sends something.
+    is_needed: bool,
+}
+
+/// What a node does before its points of a launch, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Some nodes prepare places for contributions: all points of a node's shape become the operator's identity.
-    Identity { fields: FieldMask, operator: OperatorId, places: Arc<[Shape]> },
-    /// Values go from node to node; contributions, with an operator, are folded into the values that are there.
-    Exchange { fields: FieldMask, fold: Option<OperatorId>, parcels: Arc<[Parcel]> },
+    /// It prepares a place for contributions: all points become the operator's identity.
+    Identity { fields: FieldMask, operator: OperatorId, place: Shape },
+    /// It exchanges values with others; contributions, with an operator, are folded into the values that are there.
+    Exchange { fields: FieldMask, fold: Option<OperatorId>, exchange: Arc<Exchange> },
 }
 
 /// One thing that happened to a field.
@@ -50,31 +62,42 @@ type Key = Vec<(u8, u64)>;
 
 /// The coherence of the data of one region tree between nodes.
 pub(crate) struct Coherence {
+    /// This node.
+    rank: Rank,
     root: Shape,
     /// Where contributions go to values that everybody has.
     home: Arc<Layout>,
     layouts: Layouts,
     /// Fields that were used alike, each with what happened to them. Fields that are in none have happened to nothing.
     stories: Vec<(FieldMask, Story)>,
-    exchanges: Memo,
+    brought: FxHashMap<(Key, u64), Arc<Exchange>>,
+    settled: FxHashMap<(Key, usize), (Arc<Exchange>, Arc<Layout>)>,
     homes: FxHashMap<Key, Arc<Layout>>,
+    both: FxHashMap<(u64, u64), Arc<Layout>>,
 }
 
 /// What happened to a field, newest last.
 type Story = Vec<Entry>;
-
-/// What nodes send each other, by the story before and the layout that is wanted.
-type Memo = FxHashMap<(Key, u64), Arc<[Parcel]>>;
 
 /// What is remembered is forgotten when it is so much.
 const MEMO_LIMIT: usize = 1 << 12;
 
 impl Coherence {
     /// Of a region tree whose values everybody has. Where contributions to such values go, `home` says: to each point of the root one node.
-    pub(crate) fn new(root: Shape, home: Vec<Shape>, shapes: &ShapeTable) -> Self {
+    pub(crate) fn new(rank: Rank, root: Shape, home: Vec<Shape>, shapes: &ShapeTable) -> Self {
         let mut layouts = Layouts::default();
         let home = layouts.get(home, shapes);
-        Self { root, home, layouts, stories: Vec::new(), exchanges: Memo::default(), homes: FxHashMap::default() }
+        Self {
+            rank,
+            root,
+            home,
+            layouts,
+            stories: Vec::new(),
+            brought: FxHashMap::default(),
+            settled: FxHashMap::default(),
+            homes: FxHashMap::default(),
+            both: FxHashMap::default(),
+        }
     }
 
     /// The layout with these areas, one a node.
@@ -159,16 +182,16 @@ impl Coherence {
     ) {
         self.settle_overlapping(fields, story, (layout.union(), shapes), steps);
         let key = (key(story), layout.id());
-        let parcels = match self.exchanges.get(&key) {
+        let exchange = match self.brought.get(&key) {
             Some(known) => Arc::clone(known),
             None => {
-                let parcels: Arc<[Parcel]> = missing(story, layout, shapes).into();
-                remember(&mut self.exchanges, key, Arc::clone(&parcels));
-                parcels
+                let exchange = Arc::new(missing(self.rank, story, layout, shapes));
+                remember(&mut self.brought, key, Arc::clone(&exchange));
+                exchange
             }
         };
-        if !parcels.is_empty() {
-            steps.push(Step::Exchange { fields: fields.clone(), fold: None, parcels });
+        if exchange.is_needed {
+            steps.push(Step::Exchange { fields: fields.clone(), fold: None, exchange });
             push(story, Entry::Copied(Arc::clone(layout)), shapes);
         }
     }
@@ -189,24 +212,32 @@ impl Coherence {
             story.pop();
         }
         self.settle_overlapping(fields, story, (layout.union(), shapes), steps);
-        let homes = self.homes(story, shapes);
-        let places = layout.areas().iter().enumerate().map(|(node, area)| {
-            let away = shapes.difference(area, homes.area(node));
-            before.as_ref().map_or(away.clone(), |before| shapes.difference(&away, before.area(node)))
-        });
-        let places: Arc<[Shape]> = places.collect();
-        if places.iter().any(|place| !place.is_empty()) {
-            steps.push(Step::Identity { fields: fields.clone(), operator, places });
+        let (rank, homes) = (self.rank, self.homes(story, shapes));
+        let away = shapes.difference(layout.area(rank), homes.area(rank));
+        let place = before.as_ref().map_or(away.clone(), |before| shapes.difference(&away, before.area(rank)));
+        if !place.is_empty() {
+            steps.push(Step::Identity { fields: fields.clone(), operator, place });
         }
         let all = match before {
             None => Arc::clone(layout),
-            Some(before) => {
-                let both = before.areas().iter().zip(layout.areas());
-                let both = both.map(|(before, now)| shapes.union(before, now)).collect();
-                self.layouts.get(both, shapes)
-            }
+            Some(before) => self.union(&before, layout, shapes),
         };
         story.push(Entry::Reduced(operator, all));
+    }
+
+    /// The layout in which each node has what it has in any of two.
+    fn union(&mut self, one: &Arc<Layout>, other: &Arc<Layout>, shapes: &ShapeTable) -> Arc<Layout> {
+        if one.id() == other.id() {
+            return Arc::clone(one);
+        }
+        let key = (one.id(), other.id());
+        if let Some(known) = self.both.get(&key) {
+            return Arc::clone(known);
+        }
+        let areas = one.areas().iter().zip(other.areas()).map(|(one, other)| shapes.union(one, other));
+        let both = self.layouts.get(areas.collect(), shapes);
+        remember(&mut self.both, key, Arc::clone(&both));
+        both
     }
 
     /// Sends contributions home that are about any of some points.
@@ -222,23 +253,42 @@ impl Coherence {
             if !shapes.overlaps(layout.union(), points) {
                 continue;
             }
-            let homes = self.homes(&story[..index], shapes);
-            let mut parcels = Vec::new();
-            for (from, area) in layout.areas().iter().enumerate() {
-                // What was overwritten since is nobody's business.
-                let area = story[index + 1..]
-                    .iter()
-                    .filter(|entry| entry.hides())
-                    .fold(area.clone(), |area, entry| shapes.difference(&area, entry.points()));
-                parcels.extend(parts(from, &area, &homes, shapes));
-            }
-            if !parcels.is_empty() {
-                let parcels = parcels.into();
-                steps.push(Step::Exchange { fields: fields.clone(), fold: Some(operator), parcels });
-            }
-            let settled = homes.areas().iter().map(|home| shapes.intersection(home, layout.union())).collect();
-            story[index] = Entry::At(self.layouts.get(settled, shapes));
+            let key = (key(story), index);
+            let (exchange, settled) = match self.settled.get(&key) {
+                Some(known) => known.clone(),
+                None => {
+                    let settled = self.settle(story, (index, &layout), shapes);
+                    remember(&mut self.settled, key, settled.clone());
+                    settled
+                }
+            };
+            steps.push(Step::Exchange { fields: fields.clone(), fold: Some(operator), exchange });
+            story[index] = Entry::At(settled);
         }
+    }
+
+    /// What is sent when contributions go home, and where the values are then.
+    fn settle(
+        &mut self,
+        story: &[Entry],
+        (index, layout): (usize, &Layout),
+        shapes: &ShapeTable,
+    ) -> (Arc<Exchange>, Arc<Layout>) {
+        let (rank, homes) = (self.rank, self.homes(&story[..index], shapes));
+        let mut exchange = Exchange::default();
+        for (from, area) in layout.areas().iter().enumerate() {
+            // What was overwritten since is nobody's business.
+            let later = story[index + 1..].iter().filter(|entry| entry.hides());
+            let area = later.fold(area.clone(), |area, entry| shapes.difference(&area, entry.points()));
+            if from == rank {
+                exchange.sends = parts(rank, &area, &homes, shapes).collect();
+            } else if shapes.overlaps(&area, homes.area(rank)) {
+                let points = shapes.intersection(&area, homes.area(rank));
+                exchange.receives.push(Parcel { with: from, number: 0, points });
+            }
+        }
+        let settled = homes.areas().iter().map(|home| shapes.intersection(home, layout.union())).collect();
+        (Arc::new(exchange), self.layouts.get(settled, shapes))
     }
 
     /// The node to which contributions to each point go: one that has its value.
@@ -314,11 +364,11 @@ fn push(story: &mut Story, entry: Entry, shapes: &ShapeTable) {
     story.push(entry);
 }
 
-/// What nodes have to be sent so that each has the values of its area; no contributions to them are pending.
-fn missing(story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Parcel> {
-    let mut parcels = Vec::new();
+/// What a node sends and receives so that each node has the values of its area; no contributions to them are pending.
+fn missing(rank: Rank, story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchange {
+    let mut exchange = Exchange::default();
     for (to, area) in layout.areas().iter().enumerate() {
-        let mut missing = area.clone();
+        let (mut missing, mut sent) = (area.clone(), 0);
         for entry in story.iter().rev() {
             if missing.is_empty() {
                 break;
@@ -327,28 +377,40 @@ fn missing(story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Parcel>
                 Entry::Everywhere(points) => missing = shapes.difference(&missing, points),
                 Entry::Copied(copied) => missing = shapes.difference(&missing, copied.area(to)),
                 Entry::At(owners) => {
-                    let found = parts(to, &missing, owners, shapes);
-                    parcels.extend(found.map(|Parcel { from, to, points }| Parcel { from: to, to: from, points }));
+                    missing = shapes.difference(&missing, owners.area(to));
+                    if !shapes.overlaps(&missing, owners.union()) {
+                        continue;
+                    }
+                    exchange.is_needed = true;
+                    if to == rank {
+                        exchange.receives.extend(parts(rank, &missing, owners, shapes));
+                    } else if shapes.overlaps(&missing, owners.area(rank)) {
+                        let points = shapes.intersection(&missing, owners.area(rank));
+                        exchange.sends.push(Parcel { with: to, number: sent, points });
+                        sent += 1;
+                    }
                     missing = shapes.difference(&missing, owners.union());
                 }
                 Entry::Reduced(..) => {}
             }
         }
     }
-    parcels
+    // Of one node, in the order in which it counts them.
+    exchange.receives.sort_by_key(|parcel| parcel.with);
+    for same in exchange.receives.chunk_by_mut(|one, other| one.with == other.with) {
+        same.iter_mut().zip(0..).for_each(|(parcel, number)| parcel.number = number);
+    }
+    exchange
 }
 
-/// The parts of a node's points that lie in other nodes' areas, to be sent there.
+/// The parts of a node's points that lie in other nodes' areas.
 fn parts<'a>(
-    from: Rank,
+    rank: Rank,
     points: &'a Shape,
     areas: &'a Layout,
     shapes: &'a ShapeTable,
 ) -> impl Iterator<Item = Parcel> + 'a {
-    let others = areas.areas().iter().enumerate().filter(move |(to, _)| *to != from);
-    others.filter(|(_, area)| shapes.overlaps(points, area)).map(move |(to, area)| Parcel {
-        from,
-        to,
-        points: shapes.intersection(points, area),
-    })
+    let others = areas.areas().iter().enumerate().filter(move |(other, _)| *other != rank);
+    let others = others.filter(|(_, area)| shapes.overlaps(points, area));
+    others.map(move |(with, area)| Parcel { with, number: 0, points: shapes.intersection(points, area) })
 }

@@ -47,7 +47,7 @@ struct Program {
     pieces: FxHashMap<PiecesKey, LogicalPartition>,
 }
 
-/// A region's points cut into pieces that were exchanged before.
+/// A region's points cut into pieces that were exchanged before: the shapes' numbers.
 type PiecesKey = (TreeId, Box<[u64]>);
 
 /// What launches of one kind have in common.
@@ -262,14 +262,14 @@ impl Replica {
     }
 
     fn coherence<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Coherence {
-        let nodes = self.node.nodes();
+        let (rank, nodes) = (self.node.rank(), self.node.nodes());
         program.trees.entry(root.tree().id()).or_insert_with(|| {
             let shapes = shapes(root);
             let home = for_dimension!(root.space().space(), |space| {
                 let pieces = partition::equal(space, nodes).unwrap_or_else(|_| vec![space.clone()]);
                 pieces.into_iter().map(|piece| shapes.intern(&piece.into())).collect()
             });
-            Coherence::new(root.space().shape().clone(), home, shapes)
+            Coherence::new(rank, root.space().shape().clone(), home, shapes)
         })
     }
 
@@ -293,39 +293,32 @@ impl Replica {
         };
         for step in steps {
             match step {
-                Step::Identity { fields, operator, places } => {
-                    let mine = &places[self.node.rank()];
-                    if !mine.is_empty() {
-                        let pieces = pieces(program, root, &[mine]);
-                        let launcher = TaskLauncher::new(&IDENTITY).arguments(Emptying(operator));
-                        launch_pieces(context, launcher, (&pieces, &fields, Privilege::Discard), 1);
-                    }
+                Step::Identity { fields, operator, place } => {
+                    let pieces = pieces(program, root, [&place].into_iter());
+                    let launcher = TaskLauncher::new(&IDENTITY).arguments(Emptying(operator));
+                    launch_pieces(context, launcher, (&pieces, &fields, Privilege::Discard), 1);
                 }
-                Step::Exchange { fields, fold, parcels } => {
-                    let exchange =
-                        Exchange { root, fields: &fields, operation: place.operation, number: place.exchanges };
+                Step::Exchange { fields, fold, exchange } => {
+                    let (operation, number) = (place.operation, place.exchanges);
                     place.exchanges += 1;
-                    self.send(context, program, &exchange, &parcels);
-                    self.receive(context, program, &exchange, (&parcels, fold));
+                    let parcels = Parcels { root, fields: &fields, operation, exchange: number };
+                    self.send(context, program, &parcels, &exchange.sends);
+                    self.receive(context, program, &parcels, (&exchange.receives, fold));
                 }
             }
         }
     }
 
-    fn send(&self, context: &Context, program: &mut Program, exchange: &Exchange<'_>, parcels: &[Parcel]) {
-        let rank = self.node.rank();
-        let mine: Vec<_> = named(parcels, exchange).filter(|(parcel, _)| parcel.from == rank).collect();
-        if mine.is_empty() {
+    fn send(&self, context: &Context, program: &mut Program, parcels: &Parcels<'_>, sends: &[Parcel]) {
+        if sends.is_empty() {
             return;
         }
-        let shapes: Vec<&Shape> = mine.iter().map(|(parcel, _)| &parcel.points).collect();
-        let pieces = pieces(program, exchange.root, &shapes);
-        let parcels = mine.iter().map(|(parcel, name)| (parcel.to, *name)).collect();
-        context.state.core.counters.parcels_sent.add(mine.len() as u64);
-        let sending = Arc::new(Sending { node: Arc::clone(&self.node), parcels });
-        let launcher = TaskLauncher::new(&SEND).arguments(Arc::clone(&sending));
-        let results = launch_pieces(context, launcher, (&pieces, exchange.fields, Privilege::Read), mine.len());
         let core = &context.state.core;
+        core.counters.parcels_sent.add(sends.len() as u64);
+        let pieces = pieces(program, parcels.root, sends.iter().map(|parcel| &parcel.points));
+        let sending = Arc::new(Sending { node: Arc::clone(&self.node), parcels: parcels.named(sends) });
+        let launcher = TaskLauncher::new(&SEND).arguments(Arc::clone(&sending));
+        let results = launch_pieces(context, launcher, (&pieces, parcels.fields, Privilege::Read), sends.len());
         core.realm().when(After::follows(&[results.completion()]), move |_| {
             let Some(failure) = results.error() else { return };
             for number in 0..sending.parcels.len() {
@@ -343,58 +336,47 @@ impl Replica {
         &self,
         context: &Context,
         program: &mut Program,
-        exchange: &Exchange<'_>,
-        (parcels, fold): (&[Parcel], Option<OperatorId>),
+        parcels: &Parcels<'_>,
+        (receives, fold): (&[Parcel], Option<OperatorId>),
     ) {
-        let rank = self.node.rank();
-        let mut mine: Vec<_> = named(parcels, exchange).filter(|(parcel, _)| parcel.to == rank).collect();
-        if mine.is_empty() {
+        if receives.is_empty() {
             return;
         }
-        context.state.core.counters.parcels_received.add(mine.len() as u64);
-        // Contributions are applied in the order of nodes, so that the outcome is the same on every run.
-        mine.sort_by_key(|(parcel, _)| parcel.from);
-        let names: Vec<_> = mine.iter().map(|(parcel, name)| (parcel.from, *name)).collect();
-        let (awaited, complete) = self.node.expect(&names);
-        let realm = context.state.core.realm();
+        let core = &context.state.core;
+        core.counters.parcels_received.add(receives.len() as u64);
+        let (awaited, complete) = self.node.expect(&parcels.named(receives));
         let one = AnyRect::from(Rect::<1>::from(0..1));
-        let arrival = Results::from_afar(realm, (Origin::BuiltIn("parcel"), one), complete.event(), Sources::new());
-        let mut first = 0;
-        let batches: Vec<&[(&Parcel, ParcelName)]> = match fold {
-            None => vec![&mine[..]],
-            Some(_) => mine.chunk_by(|(one, _), (other, _)| one.from == other.from).collect(),
+        let origin = (Origin::BuiltIn("parcel"), one);
+        let arrival = Results::from_afar(core.realm(), origin, complete.event(), Sources::new());
+        // Contributions are applied in the order of nodes, so that the outcome is the same on every run.
+        let (task, privilege, batches): (&Arc<TaskDefinition>, _, Vec<&[Parcel]>) = match fold {
+            None => (&RECEIVE, Privilege::Discard, vec![receives]),
+            Some(_) => (&APPLY, Privilege::ReadWrite, receives.chunk_by(|one, other| one.with == other.with).collect()),
         };
+        let mut first = 0;
         for batch in batches {
-            let shapes: Vec<&Shape> = batch.iter().map(|(parcel, _)| &parcel.points).collect();
-            let pieces = pieces(program, exchange.root, &shapes);
-            let task: &Arc<TaskDefinition> = if fold.is_some() { &APPLY } else { &RECEIVE };
+            let pieces = pieces(program, parcels.root, batch.iter().map(|parcel| &parcel.points));
             let arguments = Receiving { parcels: Arc::clone(&awaited), first, operator: fold };
             let launcher = TaskLauncher::new(task).arguments(arguments).after_results(&arrival);
-            let privilege = if fold.is_some() { Privilege::ReadWrite } else { Privilege::Discard };
-            launch_pieces(context, launcher, (&pieces, exchange.fields, privilege), batch.len());
+            launch_pieces(context, launcher, (&pieces, parcels.fields, privilege), batch.len());
             first += batch.len();
         }
     }
 }
 
-/// One exchange before an operation.
-struct Exchange<'a> {
+/// What the parcels of one exchange are called, and what they are about.
+struct Parcels<'a> {
     root: &'a LogicalRegion,
     fields: &'a FieldMask,
     operation: u64,
-    number: u32,
+    exchange: u32,
 }
 
-/// Parcels with their names.
-fn named<'a>(parcels: &'a [Parcel], exchange: &Exchange<'_>) -> impl Iterator<Item = (&'a Parcel, ParcelName)> {
-    let (operation, exchange) = (exchange.operation, exchange.number);
-    let mut numbers: FxHashMap<(Rank, Rank), u32> = FxHashMap::default();
-    parcels.iter().map(move |parcel| {
-        let next = numbers.entry((parcel.from, parcel.to)).or_default();
-        let number = *next;
-        *next += 1;
-        (parcel, ParcelName { operation, exchange, number })
-    })
+impl Parcels<'_> {
+    fn named(&self, parcels: &[Parcel]) -> Vec<(Rank, ParcelName)> {
+        let (operation, exchange) = (self.operation, self.exchange);
+        parcels.iter().map(|parcel| (parcel.with, ParcelName { operation, exchange, number: parcel.number })).collect()
+    }
 }
 
 /// Launches an internal task over pieces.
@@ -410,12 +392,16 @@ fn launch_pieces(
 }
 
 /// A partition of a region into pieces that are exchanged.
-fn pieces(program: &mut Program, root: &LogicalRegion, shapes: &[&Shape]) -> LogicalPartition {
-    let key = (root.tree().id(), shapes.iter().map(|shape| shape.id()).collect());
+fn pieces<'a>(
+    program: &mut Program,
+    root: &LogicalRegion,
+    shapes: impl Iterator<Item = &'a Shape> + Clone,
+) -> LogicalPartition {
+    let key = (root.tree().id(), shapes.clone().map(Shape::id).collect());
     if let Some(known) = program.pieces.get(&key) {
         return known.clone();
     }
-    let spaces: Vec<AnySpace> = shapes.iter().map(|shape| shape.space().clone()).collect();
+    let spaces: Vec<AnySpace> = shapes.map(|shape| shape.space().clone()).collect();
     let colors = AnyRect::from(Rect::<1>::from(0..spaces.len() as i64));
     let partitioning = root.space().forest().partition(root.space(), colors, &spaces);
     let partition = partitioning.and_then(|partitioning| root.partition(&partitioning));

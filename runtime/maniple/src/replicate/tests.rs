@@ -1,12 +1,14 @@
 //! Coherence against a model: as many copies of an array as there are nodes, and one array that everybody would see on one node.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use maniple_region::{FieldId, FieldMask, OperatorId, Shape, ShapeTable};
 use maniple_space::{AnyPoint, AnySpace, IndexSpace, Point};
 use proptest::prelude::*;
 
-use super::coherence::{Coherence, Step};
+use super::coherence::{Coherence, Parcel, Step};
+use super::layout::{Layout, Rank};
 
 const POINTS: i64 = 24;
 const FIELDS: u32 = 2;
@@ -100,34 +102,56 @@ fn fields_of(mask: &FieldMask) -> Vec<usize> {
     mask.iter().map(|field| field.0 as usize).collect()
 }
 
+/// What each node sends and receives in the exchanges of one operation: fields, operator, and the values by other node and number.
+type Sent = BTreeMap<(usize, Rank, Rank, u32), (Vec<(usize, usize)>, Vec<i64>)>;
+
 impl Model {
-    fn carry_out(&mut self, steps: &[Step]) {
-        for step in steps {
-            match step {
-                Step::Identity { fields, operator, places } => {
-                    for (node, place) in places.iter().enumerate() {
-                        for (field, point) in product(fields, place) {
-                            self.nodes[node][field][point] = identity(*operator);
+    /// Carries out what each node alone has found that it has to do. Nodes must agree on who sends what to whom.
+    fn carry_out(&mut self, of_nodes: &[Vec<Step>]) {
+        let exchanges = |steps: &[Step]| steps.iter().filter(|step| matches!(step, Step::Exchange { .. })).count();
+        let rounds = exchanges(&of_nodes[0]);
+        assert!(of_nodes.iter().all(|steps| exchanges(steps) == rounds), "nodes count exchanges alike: {of_nodes:?}");
+        let mut rest: Vec<&[Step]> = of_nodes.iter().map(|steps| &steps[..]).collect();
+        for round in 0..=rounds {
+            let mut sent = Sent::new();
+            let mut now = Vec::new();
+            for (node, rest) in rest.iter_mut().enumerate() {
+                while let Some((step, others)) = rest.split_first() {
+                    *rest = others;
+                    match step {
+                        Step::Identity { fields, operator, place } => {
+                            for (field, point) in product(fields, place) {
+                                self.nodes[node][field][point] = identity(*operator);
+                            }
                         }
-                    }
-                }
-                Step::Exchange { fields, fold: operator, parcels } => {
-                    // All are sent before any arrives.
-                    let sent: Vec<BTreeMap<_, i64>> = (parcels.iter())
-                        .map(|parcel| {
-                            assert_ne!(parcel.from, parcel.to);
-                            let value = |(field, point): (usize, usize)| self.nodes[parcel.from][field][point];
-                            product(fields, &parcel.points).into_iter().map(|place| (place, value(place))).collect()
-                        })
-                        .collect();
-                    for (parcel, values) in parcels.iter().zip(sent) {
-                        for ((field, point), value) in values {
-                            let place = &mut self.nodes[parcel.to][field][point];
-                            *place = operator.map_or(value, |operator| fold(operator, *place, value));
+                        Step::Exchange { fields, fold, exchange } => {
+                            now.push((node, fields, fold, exchange));
+                            break;
                         }
                     }
                 }
             }
+            // All are sent before any arrives.
+            for (node, fields, _, exchange) in &now {
+                for Parcel { with, number, points } in &exchange.sends {
+                    let places = product(fields, points);
+                    let values = places.iter().map(|&(field, point)| self.nodes[*node][field][point]).collect();
+                    let before = sent.insert((round, *node, *with, *number), (places, values));
+                    assert!(before.is_none() && node != with && !points.is_empty());
+                }
+            }
+            for (node, fields, operator, exchange) in now {
+                for Parcel { with, number, points } in &exchange.receives {
+                    let (places, values) =
+                        sent.remove(&(round, *with, node, *number)).expect("what is awaited is sent");
+                    assert_eq!(places, product(fields, points));
+                    for ((field, point), value) in places.into_iter().zip(values) {
+                        let place = &mut self.nodes[node][field][point];
+                        *place = operator.map_or(value, |operator| fold(operator, *place, value));
+                    }
+                }
+            }
+            assert!(sent.is_empty(), "what is sent is awaited: {sent:?}");
         }
     }
 }
@@ -135,6 +159,20 @@ impl Model {
 fn product(fields: &FieldMask, shape: &Shape) -> Vec<(usize, usize)> {
     let points = points(shape);
     fields_of(fields).into_iter().flat_map(|field| points.iter().map(move |&point| (field, point))).collect()
+}
+
+/// Has every node find out by itself what it has to do.
+fn each<R>(
+    nodes: &mut [Coherence],
+    areas: &[Shape],
+    shapes: &ShapeTable,
+    find: impl Fn(&mut Coherence, &Arc<Layout>) -> R,
+) -> Vec<R> {
+    let find = |node: &mut Coherence| {
+        let layout = node.layout(areas.to_vec(), shapes);
+        find(node, &layout)
+    };
+    nodes.iter_mut().map(find).collect()
 }
 
 proptest! {
@@ -149,8 +187,9 @@ proptest! {
         };
         let shapes_of = |areas: &[u32]| areas.iter().map(|&bits| shape(bits)).collect::<Vec<_>>();
         let cut = |node: usize| POINTS as u32 * node as u32 / nodes as u32;
-        let home = (0..nodes).map(|node| shape(bits(cut(node), cut(node + 1)))).collect();
-        let mut coherence = Coherence::new(shape(all()), home, &shapes);
+        let home: Vec<Shape> = (0..nodes).map(|node| shape(bits(cut(node), cut(node + 1)))).collect();
+        let new = |rank| Coherence::new(rank, shape(all()), home.clone(), &shapes);
+        let mut coherences: Vec<Coherence> = (0..nodes).map(new).collect();
         let nothing = vec![[0; POINTS as usize]; FIELDS as usize];
         let mut model = Model { nodes: vec![nothing.clone(); nodes], whole: nothing };
         for (time, &number) in order.iter().enumerate() {
@@ -170,7 +209,7 @@ proptest! {
             };
             match launch {
                 Launch::Fill(bits) => {
-                    coherence.fill(&mask, &shape(*bits), &shapes);
+                    coherences.iter_mut().for_each(|coherence| coherence.fill(&mask, &shape(*bits), &shapes));
                     for (field, point) in product(&mask, &shape(*bits)) {
                         model.nodes.iter_mut().for_each(|node| node[field][point] = time as i64);
                         model.whole[field][point] = time as i64;
@@ -178,21 +217,19 @@ proptest! {
                 }
                 Launch::Read(areas) => {
                     let areas = shapes_of(areas);
-                    let layout = coherence.layout(areas.clone(), &shapes);
-                    let steps = coherence.read(&mask, &layout, &shapes);
-                    model.carry_out(&steps);
+                    let mut read = || each(&mut coherences, &areas, &shapes, |one, layout| one.read(&mask, layout, &shapes));
+                    model.carry_out(&read());
                     check(&model, &areas);
-                    prop_assert!(coherence.read(&mask, &layout, &shapes).is_empty(), "nothing is sent twice");
+                    prop_assert!(read().iter().all(Vec::is_empty), "nothing is sent twice");
                 }
                 Launch::Write(areas) | Launch::Discard(areas) => {
                     let areas = shapes_of(areas);
-                    let layout = coherence.layout(areas.clone(), &shapes);
                     if let Launch::Write(_) = launch {
-                        let steps = coherence.write(&mask, &layout, &shapes);
-                        model.carry_out(&steps);
+                        let write = |one: &mut Coherence, layout: &Arc<Layout>| one.write(&mask, layout, &shapes);
+                        model.carry_out(&each(&mut coherences, &areas, &shapes, write));
                         check(&model, &areas);
                     } else {
-                        coherence.discard(&mask, &layout, &shapes);
+                        each(&mut coherences, &areas, &shapes, |one, layout| one.discard(&mask, layout, &shapes));
                     }
                     for (node, area) in areas.iter().enumerate() {
                         for (field, point) in product(&mask, area) {
@@ -204,9 +241,8 @@ proptest! {
                 Launch::Reduce(is_sum, areas) => {
                     let operator = if *is_sum { OperatorId::of::<Plus>() } else { OperatorId::of::<Greater>() };
                     let areas = shapes_of(areas);
-                    let layout = coherence.layout(areas.clone(), &shapes);
-                    let steps = coherence.reduce(&mask, operator, &layout, &shapes);
-                    model.carry_out(&steps);
+                    let reduce = |one: &mut Coherence, layout: &Arc<Layout>| one.reduce(&mask, operator, layout, &shapes);
+                    model.carry_out(&each(&mut coherences, &areas, &shapes, reduce));
                     for (node, area) in areas.iter().enumerate() {
                         for (field, point) in product(&mask, area) {
                             for place in [&mut model.nodes[node][field][point], &mut model.whole[field][point]] {
