@@ -36,6 +36,7 @@ pub mod execute;
 pub mod generate;
 pub mod mutation;
 pub mod naive;
+pub mod nodes;
 pub mod oracle;
 pub mod program;
 pub mod shrink;

@@ -5,6 +5,7 @@
 //! here, among them those of [`exchange`], which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. Below them are what a node knows of the network:
 //! [`node`], [`mailbox`], [`tree`], [`failure`].
 
+mod agreement;
 pub(crate) mod coherence;
 mod exchange;
 mod failure;

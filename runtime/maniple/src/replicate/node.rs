@@ -88,6 +88,8 @@ struct Post {
     /// See [`Progress`].
     operations: AtomicU64,
     questions: AtomicU64,
+    /// How often nodes have compared what they do.
+    comparisons: AtomicU64,
     ends: Mutex<Ends>,
     /// Messages for which there was no room, by where they go.
     waiting: Mutex<FxHashMap<Rank, VecDeque<Message>>>,
@@ -111,6 +113,7 @@ impl Node {
             gatherings: Mutex::default(),
             operations: AtomicU64::new(0),
             questions: AtomicU64::new(0),
+            comparisons: AtomicU64::new(0),
             ends: Mutex::default(),
             waiting: Mutex::default(),
         });
@@ -149,6 +152,21 @@ impl Node {
         let number = self.post.operations.fetch_add(1, Ordering::SeqCst);
         self.post.check_progress();
         number
+    }
+
+    /// The number of the next operation.
+    pub(crate) fn operations(&self) -> u64 {
+        self.post.operations.load(Ordering::SeqCst)
+    }
+
+    /// The number of a comparison that begins now.
+    pub(crate) fn number_comparison(&self) -> u64 {
+        self.post.comparisons.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The nodes do not run the same program.
+    pub(crate) fn differ(&self, difference: String) {
+        self.post.realm.give_up(Fault::new(Error::NodesDiffer { difference }));
     }
 
     /// The program asks the other nodes for results.

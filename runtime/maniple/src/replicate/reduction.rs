@@ -69,6 +69,7 @@ impl Spread {
         identity: T,
         fold: fn(&mut T, T),
     ) -> Arc<Results> {
+        self.agreement.note_other(&self.node, "reduces results");
         let name = TogetherName { operation: self.node.number_operation(), part: 0 };
         let complete = self.realm.user_event();
         let (sources, one) = (self.local.iter().map(|(_, results)| Arc::clone(results)), Rect::<1>::from(0..1));

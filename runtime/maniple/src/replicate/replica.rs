@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::agreement::{Agreement, Noted, What, hash_of, hash_of_use};
 use super::coherence::{Coherence, Parcel, Step};
 use super::exchange::{APPLY, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, contributes_values};
 use super::failure::Failure;
@@ -36,6 +37,7 @@ use crate::task::{Codec, TaskDefinition};
 /// See the [module](self).
 pub(crate) struct Replica {
     node: Arc<Node>,
+    agreement: Arc<Agreement>,
     program: Mutex<Program>,
 }
 
@@ -53,6 +55,8 @@ type PiecesKey = (TreeId, Box<[u64]>);
 /// What launches of one kind have in common.
 struct Plan {
     site: Arc<LaunchSite>,
+    /// See [`Noted`].
+    hash: u64,
     /// The points that run here.
     mine: Vec<AnyRect>,
     /// For each requirement what each node uses.
@@ -76,7 +80,7 @@ struct Place {
 impl Replica {
     /// A program begins.
     pub(crate) fn new(node: &Arc<Node>) -> Self {
-        Self { node: Arc::clone(node), program: Mutex::default() }
+        Self { node: Arc::clone(node), agreement: Arc::default(), program: Mutex::default() }
     }
 
     /// Launches a task on all nodes together. It was not refused so far.
@@ -89,6 +93,7 @@ impl Replica {
         let (state, operation) = (&context.state, self.node.number_operation());
         let plan = self.plan(state, &mut Launching::new(&mut launcher, domain, index_launch))?;
         state.check_inline(plan.site.name(), &plan.site.bounds)?;
+        self.agreement.note(&self.node, Noted { hash: plan.hash, what: What::Launch(Arc::clone(&plan.site)) });
         for source in launcher.sources() {
             // All nodes ask for what comes from others, also one that runs no point.
             source.completion();
@@ -112,7 +117,7 @@ impl Replica {
             let shared = (domain, Some(*share), index_launch);
             local.push((*share, context.submit_local(launcher.clone(), shared)));
         }
-        Ok(Spread::results((&self.node, name, state.core.realm()), (origin, domain, codec), local))
+        Ok(Spread::results((&self.node, &self.agreement, name, state.core.realm()), (origin, domain, codec), local))
     }
 
     /// Launches a task of which every node runs all points, and keeps the results: its data is brought to all nodes. It changes nothing.
@@ -131,6 +136,9 @@ impl Replica {
     /// Every node is about to use a whole region itself. If it changes something, all do the same.
     pub(crate) fn bring(&self, context: &Context, region: &LogicalRegion, fields: &FieldMask, privilege: Privilege) {
         let mut place = Place { operation: self.node.number_operation(), exchanges: 0 };
+        self.note_use(if privilege == Privilege::Read { "looks at" } else { "changes" }, region);
+        // It is about to wait.
+        self.agreement.compare(&self.node);
         let mut program = self.program.lock();
         let everywhere = vec![region.space().shape().clone(); self.node.nodes()];
         let root = region.root_region();
@@ -143,17 +151,27 @@ impl Replica {
 
     /// Every node gives fields of a region the same values.
     pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask) {
-        let _ = self.node.number_operation();
+        self.node.number_operation();
+        self.note_use("fills", region);
         let mut program = self.program.lock();
         self.coherence(&mut program, &region.root_region()).fill(fields, region.space().shape(), shapes(region));
     }
 
+    fn note_use(&self, what: &'static str, region: &LogicalRegion) {
+        let noted = Noted { hash: hash_of_use(what, region), what: What::Use(what, region.clone()) };
+        self.agreement.note(&self.node, noted);
+    }
+
     /// What every node has a part of, of which this is ours.
     pub(crate) fn spread(&self, realm: &Realm, what: &'static str, mine: &Future<()>) -> Future<()> {
+        self.agreement.note_other(&self.node, what);
         let one = AnyRect::from(Rect::<1>::from(0..1));
         let name = TogetherName { operation: self.node.number_operation(), part: 0 };
         let whole = (Origin::BuiltIn(what), one, None);
-        Future::new(Spread::results((&self.node, name, realm), whole, vec![(one, mine.source().results())]), 0)
+        Future::new(
+            Spread::results((&self.node, &self.agreement, name, realm), whole, vec![(one, mine.source().results())]),
+            0,
+        )
     }
 
     /// What each node says, at the point of its number.
@@ -162,11 +180,12 @@ impl Replica {
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
         let (rank, nodes) = (self.node.rank() as i64, self.node.nodes() as i64);
+        self.agreement.note_other(&self.node, PER_NODE);
         let (mine, all) = (Rect::<1>::from(rank..rank + 1).into(), Rect::<1>::from(0..nodes).into());
         let name = TogetherName { operation: self.node.number_operation(), part: 0 };
         let whole = (Origin::BuiltIn(PER_NODE), all, Some(Codec::of::<T>()));
         let local = vec![(mine, Results::ready(realm, PER_NODE, value))];
-        FutureMap::new(Spread::results((&self.node, name, realm), whole, local))
+        FutureMap::new(Spread::results((&self.node, &self.agreement, name, realm), whole, local))
     }
 
     /// A region is gone.
@@ -181,6 +200,9 @@ impl Replica {
     pub(crate) fn end(&self, realm: &Realm, failure: Option<&Error>) -> Option<Error> {
         let mine = failure.map(|error| Failure::new(error, self.node.rank()));
         self.node.end_program(mine.clone());
+        if mine.is_none() {
+            self.agreement.compare(&self.node);
+        }
         let name = TogetherName { operation: self.node.number_operation(), part: 0 };
         let (met, outcome) = (realm.user_event(), Arc::new(Mutex::new(None)));
         let (told, waiter) = (Arc::clone(&outcome), realm.clone());
@@ -248,7 +270,7 @@ impl Replica {
             self.coherence(program, &root).layout(areas, shapes(&root))
         });
         let layouts = layouts.collect();
-        Ok(Plan { mine: shares[self.node.rank()].clone(), layouts, in_place, site })
+        Ok(Plan { mine: shares[self.node.rank()].clone(), layouts, in_place, hash: hash_of(&site), site })
     }
 
     /// The node of a task that is launched once: that of the first piece that it names.

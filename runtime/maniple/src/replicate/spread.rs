@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use super::agreement::Agreement;
 use super::failure::Failure;
 use super::node::{Node, TogetherName, decode, encode};
 use super::tree::together;
@@ -22,6 +23,7 @@ use crate::task::Codec;
 /// A launch that is shared, as one node sees it.
 pub(crate) struct Spread {
     pub(super) node: Arc<Node>,
+    pub(super) agreement: Arc<Agreement>,
     name: TogetherName,
     pub(super) realm: Realm,
     domain: AnyRect,
@@ -56,13 +58,14 @@ enum Outcome {
 impl Spread {
     /// The results of all points of a launch, of which some run here.
     pub(crate) fn results(
-        (node, name, realm): (&Arc<Node>, TogetherName, &Realm),
+        (node, agreement, name, realm): (&Arc<Node>, &Arc<Agreement>, TogetherName, &Realm),
         (origin, domain, codec): (Origin, AnyRect, Option<Codec>),
         local: Vec<(AnyRect, Arc<Results>)>,
     ) -> Arc<Results> {
         let sources = local.iter().map(|(_, results)| Arc::clone(results)).collect();
         let spread = Arc::new(Self {
             node: Arc::clone(node),
+            agreement: Arc::clone(agreement),
             name,
             realm: realm.clone(),
             domain,
@@ -84,6 +87,7 @@ impl Spread {
             let spread = Arc::clone(self);
             drop(begun);
             self.node.ask();
+            self.agreement.compare(&self.node);
             self.when_here(move || spread.exchange());
         }
         self.complete.event()

@@ -1,0 +1,85 @@
+//! The simulations as several processes: the same answers as one, and an end that everybody hears of.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Output, Stdio};
+
+const MANIPLE: &str = env!("CARGO_BIN_EXE_maniple");
+
+/// Runs `maniple run` as so many processes.
+fn run(nodes: usize, arguments: &[&str]) -> Output {
+    let mut command = Command::new(MANIPLE);
+    if nodes > 1 {
+        command.args(["launch", "-n", &nodes.to_string(), "--no-prefix", "--", MANIPLE]);
+    }
+    command.arg("run").args(arguments).output().unwrap()
+}
+
+/// The lines of a report that do not tell of time.
+fn timeless(output: &Output) -> Vec<String> {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let tells_time = |line: &&str| ["time", "/s", "Elapsed"].iter().any(|word| line.contains(word));
+    text.lines().filter(|line| !tells_time(line)).map(str::to_owned).collect()
+}
+
+/// The same report, printed once, from one process, two and four.
+fn agree(arguments: &[&str]) {
+    let expected = timeless(&run(1, arguments));
+    assert!(expected.len() > 3, "{expected:?}");
+    for nodes in [2, 4] {
+        assert_eq!(timeless(&run(nodes, arguments)), expected, "{arguments:?} on {nodes} nodes");
+    }
+}
+
+#[test]
+fn a_circuit_is_the_same_on_one_process_two_and_four() {
+    // What it differs from the reference by depends on the order in which charges are added, which is another on other nodes.
+    for nodes in [1, 2, 4] {
+        let report =
+            timeless(&run(nodes, &["circuit", "--pieces", "8", "--steps", "10", "--nodes-per-piece", "50"])).join("\n");
+        assert!(report.contains("tasks run               240"), "{report}");
+        assert!(report.contains("(at most 1e-9 is right)"), "{report}");
+    }
+}
+
+#[test]
+fn a_stencil_is_the_same_on_one_process_two_and_four() {
+    agree(&["stencil", "--size", "60", "--tiles", "4x2", "--steps", "7"]);
+    agree(&["stencil", "--size", "60", "--tiles", "3x1", "--steps", "7", "--trace"]);
+}
+
+#[test]
+fn task_bench_checks_its_inputs_on_several_processes() {
+    for pattern in ["stencil_1d", "fft", "nearest", "all_to_all", "random_nearest", "tree"] {
+        let width = ["-width", "8", "-steps", "30", "-type", pattern, "-kernel", "compute_bound", "-iter", "4"];
+        agree(&[&["taskbench"][..], &width].concat());
+    }
+}
+
+#[test]
+fn conjugate_gradients_converge_on_several_processes() {
+    for nodes in [1, 2, 4] {
+        let report = timeless(&run(nodes, &["cg", "--poisson", "30", "--pieces", "8"])).join("\n");
+        assert!(report.contains("iterations"), "{report}");
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_ends_the_others_which_name_it() {
+    // Long enough for any machine; it ends when a node does.
+    let mut launcher = Command::new(MANIPLE);
+    launcher.args(["launch", "-n", "3", "--", "sh", "-c"]);
+    launcher.arg(format!("echo $$; exec {MANIPLE} run stencil --size 300 --steps 100000000 --no-progress"));
+    let mut job = launcher.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(job.stdout.take().unwrap()).lines();
+    let victim = lines.find_map(|line| line.unwrap().strip_prefix("[1] ").map(str::to_owned)).unwrap();
+    assert!(Command::new("kill").args(["-s", "KILL", &victim]).status().unwrap().success());
+    let mut told = String::new();
+    job.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    let status = job.wait().unwrap();
+    assert!(!status.success());
+    assert!(told.contains("node 1"), "{told}");
+}

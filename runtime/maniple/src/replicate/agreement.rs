@@ -1,0 +1,215 @@
+//! Do all nodes run the same program? If not, which operation is the first that differs?
+//!
+//! Each node hashes its operations as it goes. At certain points, which come at the same operations in equal programs, nodes compare their hashes, up a tree and
+//! down again; nobody waits for that. Where they differ, they show each other what they have launched since they last agreed. The points are: when
+//! the program is about to wait for other nodes, where differing programs would wait for ever; after so many operations; and the end.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use maniple_region::{LogicalRegion, Requirement, Target};
+use maniple_space::{AnySpace, for_dimension};
+use parking_lot::Mutex;
+use rustc_hash::FxHasher;
+use serde::{Deserialize, Serialize};
+
+use super::layout::Rank;
+use super::node::{Node, TogetherName, decode, encode};
+use super::spread::{frame, frames};
+use super::tree::together;
+use crate::launch::LaunchSite;
+
+/// Operations are compared after so many at the latest.
+const INTERVAL: usize = 256;
+
+/// An operation of the program, to be compared with other nodes'.
+#[derive(Clone)]
+pub(crate) struct Noted {
+    /// The same on all nodes, if the operation is.
+    pub(crate) hash: u64,
+    pub(crate) what: What,
+}
+
+/// What an operation is, for messages.
+#[derive(Clone)]
+pub(crate) enum What {
+    Launch(Arc<LaunchSite>),
+    /// What the node does, and to what.
+    Use(&'static str, LogicalRegion),
+    Other(&'static str),
+}
+
+impl What {
+    fn describe(&self) -> String {
+        match self {
+            Self::Launch(site) => {
+                let over = site.index_launch.then(|| format!(" over {}", site.domain)).unwrap_or_default();
+                let data = site.bounds.iter().map(|bound| {
+                    let Requirement { target, privilege, .. } = &bound.requirement;
+                    format!("{privilege} {} of {target}", bound.requirement.field_names())
+                });
+                let data = data.collect::<Vec<_>>().join(", ");
+                format!("launches task `{}`{over}{}{data}", site.name(), if data.is_empty() { "" } else { ", which " })
+            }
+            Self::Use(what, region) => format!("{what} {region}"),
+            Self::Other(what) => (*what).to_owned(),
+        }
+    }
+}
+
+/// The hash of a launch, which says the same of the same launch on every node.
+pub(crate) fn hash_of(site: &LaunchSite) -> u64 {
+    let mut hasher = FxHasher::default();
+    site.name().hash(&mut hasher);
+    (site.domain, site.index_launch, site.tag).hash(&mut hasher);
+    for bound in &site.bounds {
+        let Requirement { target, fields, privilege, .. } = &bound.requirement;
+        (fields, privilege.to_string()).hash(&mut hasher);
+        if let Target::Partition(partition, _) = target {
+            hash_space(partition.partitioning().union().space(), &mut hasher);
+            partition.partitioning().colors().hash(&mut hasher);
+        }
+        hash_space(target.bound().space().space(), &mut hasher);
+    }
+    hasher.finish()
+}
+
+/// The hash of something that is done to a whole region.
+pub(crate) fn hash_of_use(what: &str, region: &LogicalRegion) -> u64 {
+    let mut hasher = FxHasher::default();
+    what.hash(&mut hasher);
+    hash_space(region.space().space(), &mut hasher);
+    hasher.finish()
+}
+
+fn hash_space(space: &AnySpace, hasher: &mut FxHasher) {
+    for_dimension!(space, |space| (space.rects().len(), space.bounds(), space.volume()).hash(hasher));
+}
+
+/// What one node has done since all last agreed.
+#[derive(Default)]
+pub(crate) struct Agreement(Mutex<Log>);
+
+#[derive(Default)]
+struct Log {
+    /// Of all operations.
+    hash: u64,
+    since: Vec<Noted>,
+}
+
+/// What a node says when nodes compare.
+#[derive(Serialize, Deserialize, PartialEq, Eq)]
+struct Claim {
+    operations: u64,
+    hash: u64,
+}
+
+/// What a node shows when they differ.
+#[derive(Serialize, Deserialize)]
+struct Shown {
+    node: Rank,
+    operations: Vec<(u64, String)>,
+}
+
+impl Agreement {
+    /// Adds an operation.
+    pub(crate) fn note(&self, node: &Arc<Node>, noted: Noted) {
+        let mut log = self.0.lock();
+        let mut hasher = FxHasher::default();
+        (log.hash, noted.hash).hash(&mut hasher);
+        log.hash = hasher.finish();
+        log.since.push(noted);
+        if log.since.len() == INTERVAL {
+            compare(node, &mut log);
+        }
+    }
+
+    /// Adds an operation without data.
+    pub(crate) fn note_other(&self, node: &Arc<Node>, what: &'static str) {
+        let mut hasher = FxHasher::default();
+        what.hash(&mut hasher);
+        self.note(node, Noted { hash: hasher.finish(), what: What::Other(what) });
+    }
+
+    /// Compares what has been done with what other nodes have. It does not wait for that.
+    pub(crate) fn compare(&self, node: &Arc<Node>) {
+        compare(node, &mut self.0.lock());
+    }
+}
+
+fn compare(node: &Arc<Node>, log: &mut Log) {
+    let operation = node.number_comparison();
+    let claim = Claim { operations: node.operations(), hash: log.hash };
+    let since = std::mem::take(&mut log.since);
+    let all_alike = |parts: Vec<Bytes>| {
+        let differ = parts.iter().any(|part| part != &parts[0]);
+        // Nothing: they differ.
+        if differ { Bytes::new() } else { parts.into_iter().next().unwrap_or_default() }
+    };
+    let node_again = Arc::clone(node);
+    let done = move |outcome: Bytes| {
+        if decode::<Claim>(&outcome).is_none() {
+            show(&node_again, operation, &since);
+        }
+    };
+    let name = TogetherName { operation, part: COMPARE };
+    node.together(name, encode(&claim).into(), Box::new(all_alike), Box::new(done));
+}
+
+/// Parts of names that nothing else has.
+const COMPARE: u32 = u32::MAX;
+const SHOW: u32 = u32::MAX - 1;
+
+/// Nodes differ: each shows what it has done since they agreed.
+fn show(node: &Arc<Node>, operation: u64, since: &[Noted]) {
+    let operations = since.iter().map(|noted| (noted.hash, noted.what.describe())).collect();
+    let mine = frame(&encode(&Shown { node: node.rank(), operations }));
+    let node_again = Arc::clone(node);
+    let done = move |all: Bytes| {
+        let shown: Vec<Shown> = frames(&all).filter_map(decode).collect();
+        node_again.differ(first_difference(&shown));
+    };
+    node.together(TogetherName { operation, part: SHOW }, mine, Box::new(together), Box::new(done));
+}
+
+fn first_difference(shown: &[Shown]) -> String {
+    let Some((first, others)) = shown.split_first() else { return "nothing is known of what they do".to_owned() };
+    let longest = shown.iter().map(|node| node.operations.len()).max().unwrap_or(0);
+    let hash = |node: &Shown, at: usize| node.operations.get(at).map(|(hash, _)| *hash);
+    let tell = |node: &Shown, at: usize| {
+        let what = node.operations.get(at).map_or("waits, or has come to its end", |(_, what)| what);
+        format!("node {} {what}", node.node)
+    };
+    for at in 0..longest {
+        if let Some(other) = others.iter().find(|other| hash(other, at) != hash(first, at)) {
+            return format!("where {}, {}", tell(first, at), tell(other, at));
+        }
+    }
+    "some wait where others go on, after the same operations".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(node: Rank, operations: &[(u64, &str)]) -> Shown {
+        Shown { node, operations: operations.iter().map(|(hash, what)| (*hash, (*what).to_owned())).collect() }
+    }
+
+    #[test]
+    fn the_first_operation_that_differs_is_shown_from_both_sides() {
+        let nodes = [
+            shown(0, &[(1, "launches a"), (2, "launches b"), (3, "launches c")]),
+            shown(1, &[(1, "launches a"), (2, "launches b"), (3, "launches c")]),
+            shown(2, &[(1, "launches a"), (7, "launches d"), (3, "launches c")]),
+        ];
+        assert_eq!(first_difference(&nodes), "where node 0 launches b, node 2 launches d");
+    }
+
+    #[test]
+    fn a_node_that_waits_where_others_launch_is_told_of() {
+        let nodes = [shown(0, &[(1, "launches a")]), shown(1, &[(1, "launches a"), (2, "launches b")])];
+        assert_eq!(first_difference(&nodes), "where node 0 waits, or has come to its end, node 1 launches b");
+    }
+}

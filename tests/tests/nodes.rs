@@ -1,0 +1,263 @@
+//! Programs on several nodes: what they compute is what they compute on one, whatever the network does; and what goes wrong on one is heard of on all.
+//!
+//! The nodes are runtimes of one process, with a network whose delays follow from a seed. `apps/tests/nodes.rs` has processes instead.
+
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
+use std::time::Duration;
+
+use maniple::machine::NodeId;
+use maniple::net::loopback::Traffic;
+use maniple::prelude::*;
+use maniple::{Error, Result, Statistics};
+use maniple_tests::nodes::{Nodes, on_nodes};
+use maniple_tests::trial::{Family, Trial};
+use maniple_tests::watch::silence_planned_panics;
+
+/// See `random_programs.rs`.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Random programs on 2 to 8 nodes, each node with a machine, a mapper, a window and delays of its own.
+fn equal_the_oracle(family: Family, programs: u64) {
+    silence_planned_panics();
+    let (mut failures, mut sent, mut tasks) = (String::new(), 0, 0);
+    for seed in 0..programs {
+        let trial = Trial { nodes: 2 + seed as usize % 7, ..Trial::new(family, seed) };
+        let outcome = trial.watch(trial.program(), PATIENCE);
+        (sent, tasks) = (sent + outcome.statistics.parcels_sent, tasks + outcome.statistics.tasks);
+        if !outcome.is_right() {
+            let (nodes, deviations) = (trial.nodes, outcome.deviations.join("\n  "));
+            failures += &format!("\nfamily {family}, seed {seed}, {nodes} nodes:\n  {deviations}\n");
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+    assert!(sent > programs / 2 && tasks > programs, "node 0 has sent {sent} parcels and run {tasks} tasks");
+}
+
+#[test]
+fn flat_programs_on_several_nodes_equal_the_oracle() {
+    equal_the_oracle(Family::Flat, 600);
+}
+
+#[test]
+fn programs_of_nested_tasks_on_several_nodes_equal_the_oracle() {
+    equal_the_oracle(Family::Nested, 400);
+}
+
+#[test]
+fn loops_that_are_replayed_on_several_nodes_equal_the_oracle() {
+    equal_the_oracle(Family::Looping, 150);
+}
+
+#[test]
+fn what_survives_failing_tasks_on_several_nodes_equals_the_oracle() {
+    equal_the_oracle(Family::Faulty, 300);
+    equal_the_oracle(Family::Stumbling, 100);
+}
+
+#[test]
+fn what_survives_want_of_memory_on_several_nodes_equals_the_oracle() {
+    equal_the_oracle(Family::Tight, 250);
+}
+
+#[test]
+fn what_survives_unsound_mappers_on_several_nodes_equals_the_oracle() {
+    equal_the_oracle(Family::Unsound, 200);
+}
+
+#[derive(Fields)]
+struct Cell {
+    value: f64,
+    next: f64,
+}
+
+#[task(leaf)]
+fn start(#[discards(value)] tile: Piece<Cell>) {
+    tile.points().for_each(|point| tile.value[point] = (point[0] * point[0] % 17) as f64);
+}
+
+#[task(leaf)]
+fn smooth(#[discards(next)] tile: Piece<Cell>, #[reads(value)] around: Piece<Cell>) {
+    for point in tile.points() {
+        let side = |step: i64| around.value.get([point[0] + step]).copied().unwrap_or(0.0);
+        tile.next[point] = (side(-1) + 2.0 * around.value[point] + side(1)) / 4.0;
+    }
+}
+
+#[task(leaf)]
+fn take_over(
+    #[writes(value)]
+    #[reads(next)]
+    tile: Piece<Cell>,
+) -> f64 {
+    tile.points().for_each(|point| tile.value[point] = tile.next[point]);
+    tile.points().map(|point| tile.value[point]).sum()
+}
+
+/// A stencil with a tile for each of so many points; what each node has done in the steps after the first, and the sum at the end.
+async fn stencil(cx: &Context, tiles: usize, steps: usize) -> Result<(Partition<Cell>, Partition<Cell>, f64)> {
+    let cells = cx.region::<Cell>(4 * tiles)?;
+    let split = cells.partition(tiles).equal()?;
+    let around = cells.around(&split, [1])?;
+    cx.index_launch(tiles, start(&split));
+    let mut sum = None;
+    for _ in 0..steps {
+        cx.index_launch(tiles, smooth(&split, &around));
+        sum = Some(cx.index_launch(tiles, take_over(&split)).reduce(Sum));
+    }
+    let sum = sum.unwrap().await?;
+    Ok((split, around, sum))
+}
+
+#[test]
+fn a_stencil_gives_the_same_on_any_number_of_nodes() {
+    let expected = on_nodes(Nodes::new(1), async |cx, _| Ok(stencil(cx, 24, 10).await?.2)).remove(0).unwrap();
+    for nodes in [2, 3, 5, 24, 30] {
+        for sum in on_nodes(Nodes::new(nodes), async |cx, _| Ok(stencil(cx, 24, 10).await?.2)) {
+            let sum = sum.unwrap();
+            assert!((sum - expected).abs() < 1e-9, "{sum} on {nodes} nodes, not {expected}");
+        }
+    }
+}
+
+/// What the busiest of so many nodes, each with one tile, does in ten steps of a stencil, once all is known: launches, visits of the analysis, parcels, frames.
+fn work_of_a_step(nodes: usize) -> [u64; 4] {
+    let job = Nodes::new(nodes);
+    let network = job.network.clone();
+    let before_and_after = on_nodes(job, async |cx, runtime| {
+        let (split, around, _) = stencil(cx, nodes, 3).await?;
+        cx.execution_fence().await?;
+        let read = || (runtime.statistics(), network.traffic(NodeId(runtime.node() as u16)));
+        let before: (Statistics, Traffic) = read();
+        for _ in 0..10 {
+            cx.index_launch(nodes, smooth(&split, &around));
+            cx.index_launch(nodes, take_over(&split));
+        }
+        cx.execution_fence().await?;
+        Ok((before, read()))
+    });
+    let done = before_and_after.into_iter().map(|read| {
+        let ((before, sent), (after, sent_after)) = read.unwrap();
+        [
+            after.launches - before.launches,
+            after.logical_visits - before.logical_visits,
+            after.parcels_sent - before.parcels_sent,
+            sent_after.frames - sent.frames,
+        ]
+    });
+    done.reduce(|most, one| std::array::from_fn(|index| most[index].max(one[index]))).unwrap()
+}
+
+#[test]
+fn what_a_node_does_in_a_step_does_not_grow_with_the_number_of_nodes() {
+    let (few, many) = (work_of_a_step(16), work_of_a_step(1024));
+    println!("launches, visits, parcels, frames: {few:?} on 16 nodes, {many:?} on 1,024");
+    for (few, many) in few.into_iter().zip(many) {
+        assert!(few > 0 && many <= 2 * few, "{many} on 1,024 nodes, {few} on 16");
+    }
+}
+
+#[test]
+fn a_node_that_launches_something_else_ends_the_job_on_all_nodes() {
+    for odd in 0..3 {
+        let outcomes = on_nodes(Nodes::new(3), async move |cx, runtime| {
+            let extra = usize::from(runtime.node() == odd);
+            Ok(stencil(cx, 6, 3 + extra).await?.2)
+        });
+        for outcome in &outcomes {
+            let error = outcome.as_ref().unwrap_err();
+            assert!(matches!(error, Error::NodesDiffer { .. } | Error::NodeLost { .. }), "{error}");
+            assert!(error.to_string().contains("do not run the same program"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_alone_looks_at_a_result_ends_the_job_on_all_nodes() {
+    let outcomes = on_nodes(Nodes::new(4), async |cx, runtime| {
+        let cells = cx.region::<Cell>(40)?;
+        let split = cells.partition(8).equal()?;
+        cx.index_launch(8, start(&split));
+        let sums = cx.index_launch(8, take_over(&split));
+        if runtime.node() == 2 { sums.all().await.map(drop) } else { Ok(()) }
+    });
+    let told = outcomes.iter().filter(|outcome| {
+        let error = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        error.contains("do not run the same program")
+    });
+    assert_eq!(told.count(), 4, "{outcomes:?}");
+}
+
+#[task(leaf)]
+fn fail_at(#[point] at: Point<1>, #[writes(value)] tile: Piece<Cell>, where_: i64) -> Result<f64, String> {
+    if at[0] == where_ {
+        Err(format!("{} has no answer", at[0]))
+    } else {
+        Ok(tile.value[tile.points().next().unwrap()])
+    }
+}
+
+#[test]
+fn all_nodes_learn_of_a_task_that_fails_on_one() {
+    let outcomes = on_nodes(Nodes::new(4), async |cx, _| {
+        let cells = cx.region::<Cell>(40)?;
+        let split = cells.partition(8).equal()?;
+        cx.index_launch(8, start(&split));
+        // Nobody looks at the result.
+        cx.index_launch(8, fail_at(&split, 5));
+        Ok(())
+    });
+    for (node, outcome) in outcomes.iter().enumerate() {
+        let error = outcome.as_ref().unwrap_err().to_string();
+        assert!(error.contains("`fail_at` at point (5) failed: 5 has no answer"), "{error}");
+        assert_eq!(error.starts_with("on node 2: "), node != 2, "{error}");
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Unsendable;
+
+#[task(leaf)]
+fn give_unsendable(#[reads(value)] _tile: Piece<Cell>) -> Unsendable {
+    Unsendable
+}
+
+#[test]
+fn a_result_that_cannot_be_sent_says_what_to_do() {
+    for outcome in on_nodes(Nodes::new(2), async |cx, _| {
+        let cells = cx.region::<Cell>(4)?;
+        cx.index_launch(2, give_unsendable(&cells.partition(2).equal()?)).all().await
+    }) {
+        let error = outcome.unwrap_err();
+        assert!(matches!(&error, Error::NotSendable { task } if task == "give_unsendable"), "{error}");
+    }
+}
+
+#[test]
+fn each_node_can_say_something_of_itself() {
+    for outcome in on_nodes(Nodes::new(5), async |cx, runtime| cx.per_node(runtime.node() as u64 * 10).all().await) {
+        assert_eq!(outcome.unwrap(), [0, 10, 20, 30, 40]);
+    }
+}
+
+#[test]
+fn a_node_that_dies_is_named_by_all_others() {
+    let job = Nodes::new(3);
+    let network = job.network.clone();
+    let outcomes = on_nodes(job, async |cx, runtime| {
+        let (split, around, _) = stencil(cx, 6, 2).await?;
+        if runtime.node() == 1 {
+            network.kill(NodeId(1));
+            return Err(Error::application("dead"));
+        }
+        for _ in 0..10 {
+            cx.index_launch(6, smooth(&split, &around));
+            cx.index_launch(6, take_over(&split));
+        }
+        cx.execution_fence().await
+    });
+    for node in [0, 2] {
+        let error = outcomes[node].as_ref().unwrap_err();
+        assert!(matches!(error, Error::NodeLost { node: 1, .. }), "{error}");
+    }
+}
