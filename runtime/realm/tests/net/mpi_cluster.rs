@@ -21,12 +21,12 @@ use maniple_realm::machine::NodeId;
 use maniple_realm::net::frame::{Body, Callback, Frame, Header, Violation};
 use maniple_realm::net::mpi::{Mpi as RealTransport, Settings};
 use maniple_realm::net::transport::{Close, Flush, Frames, Place, Receiver, Transport};
-use maniple_realm::net::{Endpoint, HandlerId, Loss, Options, Segment, Span};
+use maniple_realm::net::{Endpoint, HandlerId, Handlers, Loss, Options, Segment, Span};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::{Cluster, MakeHandlers};
+use crate::cluster::{Cluster, List, MakeHandlers};
 
 const VARIABLE: &str = "MANIPLE_NET_TEST_PUPPET";
 
@@ -129,7 +129,8 @@ pub fn start(mpirun: PathBuf, nodes: usize, test: &str) -> Command {
 #[test]
 fn puppet() {
     let Some(path) = std::env::var_os(VARIABLE) else { return };
-    let patient = Settings { heartbeat: Duration::from_millis(50), silence: Duration::from_secs(600) };
+    // Without signs of life, which would take along what was forgotten.
+    let patient = Settings { heartbeat: Duration::from_secs(600), silence: Duration::from_secs(600) };
     let transport = RealTransport::join(patient).unwrap();
     let socket = Arc::new(UnixStream::connect(path).unwrap());
     tell(&socket, &Report::Joined { rank: transport.rank().0, nodes: transport.nodes() }).unwrap();
@@ -458,4 +459,19 @@ impl Cluster for Mpi {
         let output = launcher.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+#[test]
+fn who_gives_up_waits_until_all_others_have_heard() {
+    Mpi::each(|make| {
+        let losses = List::default();
+        let cluster = make(4, Options::default(), &|node| {
+            let losses = losses.clone();
+            Handlers::new().on_loss(move |lost, _| losses.push((node, lost)))
+        });
+        let node = &cluster.endpoints()[1];
+        node.abort("memory 3 is full");
+        node.join();
+        assert_eq!(losses.len(), 3, "{:?}", losses.get());
+    });
 }
