@@ -8,7 +8,6 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -354,6 +353,8 @@ mod orphans {
     }
 }
 
+/// With Linux's `setsid`.
+#[cfg(target_os = "linux")]
 mod hosts {
     use super::*;
 
@@ -366,7 +367,7 @@ mod hosts {
             shlex::try_quote(log.to_str().unwrap()).unwrap()
         );
         fs::write(&file, text).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         shlex::try_quote(file.to_str().unwrap()).unwrap().into_owned()
     }
 
