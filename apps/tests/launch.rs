@@ -254,6 +254,17 @@ mod failure {
     }
 
     #[test]
+    fn nodes_that_notice_by_themselves_have_a_moment_to_say_so() {
+        let folder = folder("moment");
+        assert!(Command::new("mkfifo").arg("gate").current_dir(&folder).status().unwrap().success());
+        // Node 1 reads until node 0 has ended. What it starts then takes longer than a signal would.
+        let speak = "trap 'echo interrupted; exit 1' TERM; cat gate; true | cat | cat; echo noticed";
+        let text = format!("[ $MANIPLE_RANK = 0 ] && {{ exec 4>gate; exit 3; }}; {speak}");
+        let run = finish(maniple_launch(&["-n", "2"], &["sh", "-c", &text]).current_dir(folder).spawn().unwrap());
+        assert_eq!((run.code, run.of(1)), (Some(3), vec!["noticed"]));
+    }
+
+    #[test]
     fn a_program_that_is_not_there_is_told_before_anything_starts() {
         let run = launch(&["-n", "2"], &["no-such-program"]);
         assert_eq!((run.code, run.stderr.as_str()), (Some(2), "error: there is no program `no-such-program`\n"));
