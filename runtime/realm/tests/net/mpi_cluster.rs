@@ -391,7 +391,7 @@ impl Transport for Remote {
 /// Nodes that `mpirun` has started.
 pub struct Mpi {
     endpoints: Vec<Arc<Endpoint>>,
-    launcher: Child,
+    launcher: Mutex<Child>,
     /// Keeps puppets whose endpoints are gone: one that ends before the others would end them all.
     _sockets: Vec<UnixStream>,
 }
@@ -402,10 +402,19 @@ impl Mpi {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("maniple-mpi-{}-{number}", std::process::id()));
         let listener = UnixListener::bind(&path).unwrap();
+        listener.set_nonblocking(true).unwrap();
         let launcher = start(mpirun, nodes, "mpi_cluster::puppet").env(VARIABLE, &path).spawn().unwrap();
+        let launcher = Mutex::new(launcher);
         let mut sockets: Vec<_> = (0..nodes).map(|_| None).collect();
         for _ in 0..nodes {
-            let (socket, _) = listener.accept().unwrap();
+            let socket = loop {
+                match listener.accept() {
+                    Ok((socket, _)) => break socket,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(&launcher),
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            socket.set_nonblocking(false).unwrap();
             let Some(Report::Joined { rank, nodes: found }) = hear(&socket) else { panic!("a puppet has ended") };
             assert_eq!(found, nodes);
             assert!(sockets[usize::from(rank)].replace(socket).is_none());
@@ -422,6 +431,18 @@ impl Mpi {
     }
 }
 
+/// For a moment; not for what will not happen any more.
+fn wait(launcher: &Mutex<Child>) {
+    let mut launcher = launcher.lock();
+    if let Some(status) = launcher.try_wait().unwrap() {
+        let mut words = String::new();
+        let _ = launcher.stderr.take().map(|mut pipe| pipe.read_to_string(&mut words));
+        panic!("mpirun has ended: {status}\n{words}");
+    }
+    drop(launcher);
+    thread::yield_now();
+}
+
 impl Cluster for Mpi {
     fn each(rule: impl Fn(&mut dyn FnMut(usize, Options, MakeHandlers<'_>) -> Self)) {
         let Some(mpirun) = mpirun() else { return };
@@ -434,7 +455,7 @@ impl Cluster for Mpi {
 
     fn until(&self, mut condition: impl FnMut() -> bool) {
         while !condition() {
-            thread::yield_now();
+            wait(&self.launcher);
         }
     }
 
@@ -456,7 +477,7 @@ impl Cluster for Mpi {
         endpoints.iter().for_each(|endpoint| endpoint.join());
         drop(endpoints);
         _sockets.iter().for_each(|socket| socket.shutdown(std::net::Shutdown::Both).unwrap_or_default());
-        let output = launcher.wait_with_output().unwrap();
+        let output = launcher.into_inner().wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
