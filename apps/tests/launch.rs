@@ -8,7 +8,6 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -255,6 +254,17 @@ mod failure {
     }
 
     #[test]
+    fn nodes_that_notice_by_themselves_have_a_moment_to_say_so() {
+        let folder = folder("moment");
+        assert!(Command::new("mkfifo").arg("gate").current_dir(&folder).status().unwrap().success());
+        // Node 1 reads until node 0 has ended. What it starts then takes longer than a signal would.
+        let speak = "trap 'echo interrupted; exit 1' TERM; cat gate; true | cat | cat; echo noticed";
+        let text = format!("[ $MANIPLE_RANK = 0 ] && {{ exec 4>gate; exit 3; }}; {speak}");
+        let run = finish(maniple_launch(&["-n", "2"], &["sh", "-c", &text]).current_dir(folder).spawn().unwrap());
+        assert_eq!((run.code, run.of(1)), (Some(3), vec!["noticed"]));
+    }
+
+    #[test]
     fn a_program_that_is_not_there_is_told_before_anything_starts() {
         let run = launch(&["-n", "2"], &["no-such-program"]);
         assert_eq!((run.code, run.stderr.as_str()), (Some(2), "error: there is no program `no-such-program`\n"));
@@ -354,6 +364,8 @@ mod orphans {
     }
 }
 
+/// With Linux's `setsid`.
+#[cfg(target_os = "linux")]
 mod hosts {
     use super::*;
 
@@ -366,7 +378,7 @@ mod hosts {
             shlex::try_quote(log.to_str().unwrap()).unwrap()
         );
         fs::write(&file, text).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         shlex::try_quote(file.to_str().unwrap()).unwrap().into_owned()
     }
 

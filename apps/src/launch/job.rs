@@ -16,6 +16,16 @@ use super::hosts::Place;
 use super::output::{self, Style};
 use crate::error::{Error, Result};
 
+/// How long the others have, when one node has failed, to notice that and to say what they make of it, before they are sent a signal.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// What is done next to the others of a node that has failed.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Terminate,
+    Kill,
+}
+
 /// What the launcher hears of.
 enum Event {
     /// It was sent a signal.
@@ -102,11 +112,11 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn attend(&mut self, events: &Receiver<Event>) {
-        let mut kill_at: Option<Instant> = None;
+        let mut next: Option<(Instant, Step)> = None;
         while self.running > 0 {
-            let event = match kill_at {
+            let event = match next {
                 None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(at) => events.recv_timeout(at.saturating_duration_since(Instant::now())),
+                Some((at, _)) => events.recv_timeout(at.saturating_duration_since(Instant::now())),
             };
             match event {
                 // Whoever says it twice does not want to wait.
@@ -120,17 +130,27 @@ impl Job<'_> {
                     if self.failure.is_none() && !status.success() {
                         self.failure = Some(status);
                         self.tell_of_failure(rank, status);
-                        if self.passed_on != Some(SIGTERM) {
-                            self.signal_all(SIGTERM);
-                        }
-                        kill_at = Some(Instant::now() + self.grace);
+                        next = Some((Instant::now() + MOMENT.min(self.grace), Step::Terminate));
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let nodes = if self.running == 1 { "a node is" } else { "nodes are" };
-                    self.say(&format!("{nodes} still there {} s after SIGTERM: killed", self.grace.as_secs_f64()));
-                    kill_at = None;
-                    self.kill();
+                    next = match next {
+                        Some((_, Step::Terminate)) => {
+                            if self.passed_on != Some(SIGTERM) {
+                                self.signal_all(SIGTERM);
+                            }
+                            Some((Instant::now() + self.grace, Step::Kill))
+                        }
+                        _ => {
+                            let nodes = if self.running == 1 { "a node is" } else { "nodes are" };
+                            self.say(&format!(
+                                "{nodes} still there {} s after SIGTERM: killed",
+                                self.grace.as_secs_f64()
+                            ));
+                            self.kill();
+                            None
+                        }
+                    };
                 }
                 // Whoever waits for a node tells its end, whatever it is.
                 Err(RecvTimeoutError::Disconnected) => return,

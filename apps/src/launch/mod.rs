@@ -36,7 +36,7 @@ Any program that uses the library can be started, and need not be changed: each 
 is, where the nodes meet, and a fresh secret that keeps strangers out. What they print is shown line by line with the number of the node before \
 it. SIGINT (Ctrl-C), SIGTERM and SIGQUIT are passed on to all nodes; the same signal a second time kills them.
 
-If a node fails, all others are ended: by SIGTERM, and if that is not enough, by SIGKILL. The launcher then exits as the first node that failed: \
+If a node fails, the others have a second to notice and to say so; then they are ended, by SIGTERM, and if that is not enough, by SIGKILL. The launcher then exits as the first node that failed: \
 with its exit code, or 128 and the number of the signal that killed it. When the launcher is killed itself, so are all nodes.
 
 With --hosts, nodes run on the machines that a file lists, one machine a line:

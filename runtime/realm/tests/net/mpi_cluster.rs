@@ -21,12 +21,12 @@ use maniple_realm::machine::NodeId;
 use maniple_realm::net::frame::{Body, Callback, Frame, Header, Violation};
 use maniple_realm::net::mpi::{Mpi as RealTransport, Settings};
 use maniple_realm::net::transport::{Close, Flush, Frames, Place, Receiver, Transport};
-use maniple_realm::net::{Endpoint, HandlerId, Loss, Options, Segment, Span};
+use maniple_realm::net::{Endpoint, HandlerId, Handlers, Loss, Options, Segment, Span};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::{Cluster, MakeHandlers};
+use crate::cluster::{Cluster, List, MakeHandlers};
 
 const VARIABLE: &str = "MANIPLE_NET_TEST_PUPPET";
 
@@ -129,7 +129,8 @@ pub fn start(mpirun: PathBuf, nodes: usize, test: &str) -> Command {
 #[test]
 fn puppet() {
     let Some(path) = std::env::var_os(VARIABLE) else { return };
-    let patient = Settings { heartbeat: Duration::from_millis(50), silence: Duration::from_secs(600) };
+    // Without signs of life, which would take along what was forgotten.
+    let patient = Settings { heartbeat: Duration::from_secs(600), silence: Duration::from_secs(600) };
     let transport = RealTransport::join(patient).unwrap();
     let socket = Arc::new(UnixStream::connect(path).unwrap());
     tell(&socket, &Report::Joined { rank: transport.rank().0, nodes: transport.nodes() }).unwrap();
@@ -390,7 +391,7 @@ impl Transport for Remote {
 /// Nodes that `mpirun` has started.
 pub struct Mpi {
     endpoints: Vec<Arc<Endpoint>>,
-    launcher: Child,
+    launcher: Mutex<Child>,
     /// Keeps puppets whose endpoints are gone: one that ends before the others would end them all.
     _sockets: Vec<UnixStream>,
 }
@@ -401,10 +402,19 @@ impl Mpi {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("maniple-mpi-{}-{number}", std::process::id()));
         let listener = UnixListener::bind(&path).unwrap();
+        listener.set_nonblocking(true).unwrap();
         let launcher = start(mpirun, nodes, "mpi_cluster::puppet").env(VARIABLE, &path).spawn().unwrap();
+        let launcher = Mutex::new(launcher);
         let mut sockets: Vec<_> = (0..nodes).map(|_| None).collect();
         for _ in 0..nodes {
-            let (socket, _) = listener.accept().unwrap();
+            let socket = loop {
+                match listener.accept() {
+                    Ok((socket, _)) => break socket,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(&launcher),
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            socket.set_nonblocking(false).unwrap();
             let Some(Report::Joined { rank, nodes: found }) = hear(&socket) else { panic!("a puppet has ended") };
             assert_eq!(found, nodes);
             assert!(sockets[usize::from(rank)].replace(socket).is_none());
@@ -421,6 +431,18 @@ impl Mpi {
     }
 }
 
+/// For a moment; not for what will not happen any more.
+fn wait(launcher: &Mutex<Child>) {
+    let mut launcher = launcher.lock();
+    if let Some(status) = launcher.try_wait().unwrap() {
+        let mut words = String::new();
+        let _ = launcher.stderr.take().map(|mut pipe| pipe.read_to_string(&mut words));
+        panic!("mpirun has ended: {status}\n{words}");
+    }
+    drop(launcher);
+    thread::yield_now();
+}
+
 impl Cluster for Mpi {
     fn each(rule: impl Fn(&mut dyn FnMut(usize, Options, MakeHandlers<'_>) -> Self)) {
         let Some(mpirun) = mpirun() else { return };
@@ -433,7 +455,7 @@ impl Cluster for Mpi {
 
     fn until(&self, mut condition: impl FnMut() -> bool) {
         while !condition() {
-            thread::yield_now();
+            wait(&self.launcher);
         }
     }
 
@@ -455,7 +477,22 @@ impl Cluster for Mpi {
         endpoints.iter().for_each(|endpoint| endpoint.join());
         drop(endpoints);
         _sockets.iter().for_each(|socket| socket.shutdown(std::net::Shutdown::Both).unwrap_or_default());
-        let output = launcher.wait_with_output().unwrap();
+        let output = launcher.into_inner().wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+#[test]
+fn who_gives_up_waits_until_all_others_have_heard() {
+    Mpi::each(|make| {
+        let losses = List::default();
+        let cluster = make(4, Options::default(), &|node| {
+            let losses = losses.clone();
+            Handlers::new().on_loss(move |lost, _| losses.push((node, lost)))
+        });
+        let node = &cluster.endpoints()[1];
+        node.abort("memory 3 is full");
+        node.join();
+        assert_eq!(losses.len(), 3, "{:?}", losses.get());
+    });
 }

@@ -59,9 +59,17 @@ fn node() {
             own.join();
             std::process::exit(7);
         }
-        "stop" => kill_process(getpid(), Signal::STOP).unwrap(),
-        "kill" => kill_process(getpid(), Signal::KILL).unwrap(),
+        "stop" => end_by(Signal::STOP),
+        "kill" => end_by(Signal::KILL),
         other => panic!("{other}"),
+    }
+}
+
+/// Does nothing more until the signal has its effect, which takes a moment.
+fn end_by(signal: Signal) -> ! {
+    kill_process(getpid(), signal).unwrap();
+    loop {
+        std::thread::park();
     }
 }
 

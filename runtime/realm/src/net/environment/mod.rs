@@ -157,8 +157,8 @@ pub enum PlaceError {
     /// A launcher that gives nodes a rank, but no way to meet.
     #[error(
         "{launcher} started this process as one of {nodes} nodes, which have no way to reach each other: build the program with the feature `{feature}`, \
-        start it with `maniple launch`, or set {RENDEZVOUS} (a file that all nodes can read and write) and {SECRET} (64 random hexadecimal \
-        digits) for all of them"
+        start it with `maniple launch`, or set {RENDEZVOUS} (HOST:PORT of node 0), {SECRET} (64 random hexadecimal digits) and, for several \
+        machines, {LISTEN}=0.0.0.0 for all of them"
     )]
     NoWay {
         /// Who.

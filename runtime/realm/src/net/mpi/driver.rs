@@ -15,7 +15,7 @@ use mpi::{Tag, Threading};
 
 use super::error::JoinError;
 use super::flight::Flight;
-use super::outbox::{Outbox, word};
+use super::outbox::{FULL, Outbox, word};
 use super::{Settings, Shared};
 use crate::machine::NodeId;
 use crate::net::build::BuildId;
@@ -34,7 +34,7 @@ const MOST_SENDING: u8 = 2;
 const MOST_RECEIVING: usize = 64;
 
 /// The longest message: what has gathered, and one frame.
-const LONGEST: usize = (64 << 10) + MAX_PREFIX + MAX_HEADER + MAX_BODY;
+const LONGEST: usize = FULL + MAX_PREFIX + MAX_HEADER + MAX_BODY;
 
 /// How long to look for work all the time; the same while MPI moves something, which it does only when it is called; and then how long to sleep at first and
 /// at last before looking again.

@@ -12,8 +12,11 @@ use parking_lot::Mutex;
 use crate::net::frame::{Body, Callback, Frame, Header, Lane};
 use crate::net::transport::{Flush, Frames};
 
-/// When so much has gathered, it leaves; and what comes next travels for itself.
+/// When so much has gathered, it leaves.
 const ENOUGH: usize = 16 << 10;
+
+/// If it cannot leave yet, more gathers behind it until it is so much; what comes next travels for itself.
+pub(super) const FULL: usize = 256 << 10;
 
 #[derive(Default)]
 pub(super) struct Outbox {
@@ -132,7 +135,7 @@ impl Queue {
     }
 
     fn gather(&mut self, frame: Frame) {
-        if self.batches.back().is_none_or(|batch| batch.len() >= ENOUGH) {
+        if self.batches.back().is_none_or(|batch| batch.len() >= FULL) {
             self.batches.push_back(Vec::with_capacity(256));
         }
         if let Some(batch) = self.batches.back_mut() {
@@ -158,4 +161,84 @@ fn encode(frame: Frame, bytes: &mut Vec<u8>) -> Option<Callback<()>> {
 /// A frame of a header and perhaps words.
 pub(super) fn word(header: Header, words: &str) -> Frame {
     Frame { body: Body::Bytes(Bytes::copy_from_slice(words.as_bytes())), ..Frame::new(header) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::segment::Segment;
+
+    fn message(length: usize) -> Frames {
+        let mut frames = Frames::new();
+        frames.push(Frame { body: Body::Bytes(vec![1; length].into()), ..Frame::new(Header::Part) });
+        frames
+    }
+
+    fn chunk(segment: &Segment) -> Frames {
+        let mut frames = Frames::new();
+        let header = Header::GetChunk { transfer: 1, offset: 0 };
+        frames.push(Frame { body: Body::Span(segment.whole()), ..Frame::new(header) });
+        frames
+    }
+
+    #[test]
+    fn what_is_sent_later_waits_for_what_is_sent_now() {
+        let outbox = Outbox::default();
+        assert_eq!(outbox.send(message(10), Flush::Later), Sent { is_new: true, is_due: false });
+        assert_eq!(outbox.take(Lane::Messages), None);
+        assert_eq!(outbox.send(message(10), Flush::Now), Sent { is_new: false, is_due: true });
+        assert_eq!(outbox.take(Lane::Messages).map(|bytes| bytes.len()), Some(2 * (12 + 10)));
+        assert!(outbox.is_empty());
+        outbox.send(message(10), Flush::Later);
+        outbox.flush();
+        assert!(outbox.take(Lane::Messages).is_some());
+    }
+
+    #[test]
+    fn enough_is_not_waited_with() {
+        let outbox = Outbox::default();
+        assert!(outbox.send(message(ENOUGH), Flush::Later).is_due);
+    }
+
+    #[test]
+    fn what_gathers_is_cut_where_it_is_full() {
+        let outbox = Outbox::default();
+        for _ in 0..5 {
+            outbox.send(message(FULL / 2), Flush::Now);
+        }
+        let lengths: Vec<_> = std::iter::from_fn(|| outbox.take(Lane::Messages).map(|bytes| bytes.len())).collect();
+        let one = FULL / 2 + 12;
+        assert_eq!(lengths, [2 * one, 2 * one, one]);
+    }
+
+    #[test]
+    fn it_is_unlisted_when_it_is_empty_and_listed_again_when_it_is_not() {
+        let outbox = Outbox::default();
+        outbox.send(message(1), Flush::Now);
+        assert!(!outbox.unlist());
+        outbox.take(Lane::Messages);
+        assert!(outbox.unlist());
+        assert!(outbox.send(message(1), Flush::Now).is_new);
+    }
+
+    #[test]
+    fn bytes_of_transfers_are_read_when_their_turn_has_come() {
+        let (outbox, segment) = (Outbox::default(), Segment::from_vec(vec![1; 10]));
+        outbox.send(chunk(&segment), Flush::Now);
+        segment.whole().write(|bytes| bytes.fill(2));
+        assert!(outbox.take(Lane::Bulk).is_some_and(|bytes| bytes.ends_with(&[2; 10])));
+    }
+
+    #[test]
+    fn after_the_last_frame_nothing_is_taken_and_before_it_only_what_is_wanted() {
+        for is_wanted in [true, false] {
+            let outbox = Outbox::default();
+            outbox.send(message(10), Flush::Later);
+            outbox.close(word(Header::Goodbye, ""), is_wanted);
+            outbox.send(message(20), Flush::Now);
+            let expected = if is_wanted { 12 + 10 + 12 } else { 12 };
+            assert_eq!(outbox.take(Lane::Messages).map(|bytes| bytes.len()), Some(expected));
+            assert!(outbox.is_empty());
+        }
+    }
 }
