@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::sync::Arc;
 
-use maniple_mapper::MappingFailure;
+use maniple_mapper::{MappingFailure, RequirementInfo};
 use maniple_realm::Breakdown;
 use maniple_realm::fault::{Fault, Panic};
 use maniple_realm::operation::task::Stranded;
@@ -409,7 +409,7 @@ impl Error {
     pub(crate) fn no_room(
         (operation, point): (&str, Option<AnyPoint>),
         bounds: &[Bound],
-        regions: &[LogicalRegion],
+        regions: &[RequirementInfo],
         failure: MappingFailure,
     ) -> Self {
         let number = failure.requirement();
@@ -418,7 +418,7 @@ impl Error {
             operation: operation.to_owned(),
             point,
             fields: requirement.field_names(),
-            region: regions.get(number).map_or_else(|| requirement.target.to_string(), ToString::to_string),
+            region: regions.get(number).map_or_else(|| requirement.target.to_string(), |info| info.region.to_string()),
             failure,
         }
     }

@@ -21,7 +21,9 @@ use crate::mapping::answer::check_requirement;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{LockedStates, PointError, PointMapping};
 use crate::mapping::preparation::Preparation;
+use crate::mapping::regions::Regions;
 use crate::operation::{Mappable, Operation};
+use crate::physical::places::Places;
 use crate::recorder;
 use crate::regions::Region;
 use crate::runtime::{Chance, RuntimeCore};
@@ -94,7 +96,8 @@ impl ContextState {
 /// An inline mapping in flight.
 struct InlineOperation {
     bound: Bound,
-    region: LogicalRegion,
+    /// The same, as a mapper sees it.
+    info: RequirementInfo,
     context: Arc<ContextState>,
     released: Event,
     barrier: Event,
@@ -124,7 +127,7 @@ impl InlineOperation {
             Ok(()) => operation.mark_mapped(),
             Err(PointError::Fatal(error)) => self.fail(operation, &error),
             Err(PointError::Full(failure)) if chance == Chance::Last => {
-                let (bounds, regions) = (slice::from_ref(&self.bound), slice::from_ref(&self.region));
+                let (bounds, regions) = (slice::from_ref(&self.bound), slice::from_ref(&self.info));
                 self.fail(operation, &Error::no_room((NAME, None), bounds, regions, failure));
             }
             Err(PointError::Full(_)) => {
@@ -142,7 +145,7 @@ impl InlineOperation {
         let placed = PointMapping {
             core,
             bounds,
-            regions: std::slice::from_ref(&self.region),
+            regions: Regions::Asked(slice::from_ref(&self.info)),
             origin: self.context.processor,
             order: (operation.sequence, 0),
             place: operation.place(0),
@@ -152,19 +155,20 @@ impl InlineOperation {
         };
         let mut before = Preparation::together();
         let chosen = placed.choose(&mut states, &[mapping], &mut before)?;
-        placed.prepare(&mut states, &chosen, &mut before);
-        let after = before.of(0);
+        let mut places = Places::new();
+        placed.prepare(&mut states, (&chosen, &mut places), &mut before);
+        let after = before.after_mut();
         after.follow(self.barrier);
         let ready = core.realm().merge(after.after());
         // The use ends with the mapping's release, and not before the data was there.
         let used = core.own_handle(core.realm().merge(After { needs: &[ready], follows: &[self.released] }));
-        let physical = placed.physical_regions(&chosen).pop();
-        if let (Some(place), Some(physical)) = (placed.place, &physical) {
-            let mapping = || Kind::Mapping { place, usage: recorder::usage(physical) };
+        let physical = PhysicalRegion::of(self.info.clone(), (&self.bound, 0), &chosen);
+        if let Some(place) = placed.place {
+            let mapping = || Kind::Mapping { place, usage: recorder::usage(&physical) };
             core.record_ended(Some(place.parent), after, used, mapping);
         }
-        placed.commit(&mut states, &chosen, used);
-        *self.place.lock() = physical;
+        placed.commit(&mut states, (&chosen, &mut places), used);
+        *self.place.lock() = Some(physical);
         drop(states);
         core.realm().trigger_after(self.mapped, &ready);
         let operation = Arc::clone(operation);
@@ -175,18 +179,12 @@ impl InlineOperation {
     fn ask(&self, states: &mut LockedStates<'_>) -> Result<RequirementMapping> {
         let core = &self.context.core;
         let processor = self.context.processor;
-        let requirement = &self.bound.requirement;
-        let info = RequirementInfo {
-            region: self.region.clone(),
-            fields: requirement.fields.clone(),
-            privilege: requirement.privilege,
-            is_shared: false,
-        };
         let states = std::cell::RefCell::new(states);
         let bounds = std::slice::from_ref(&self.bound);
-        let lookup = Lookup { core, bounds, regions: std::slice::from_ref(&self.region), states: &states };
+        let regions = Regions::Asked(slice::from_ref(&self.info));
+        let lookup = Lookup { core, bounds, regions, states: &states };
         let seat = core.seat(processor);
-        let mapping = seat.call(core, "map_inline", |mapper| mapper.map_inline(&info, processor, &lookup))?;
+        let mapping = seat.call(core, "map_inline", |mapper| mapper.map_inline(&self.info, processor, &lookup))?;
         check_requirement(&mapping, true, processor, core.machine())
             .map_err(|problem| Error::mapper("map_inline", problem))?;
         Ok(mapping)
@@ -265,7 +263,12 @@ impl Context {
             stream.inline.0.push((Arc::downgrade(&hold), requirement));
             Arc::new(Arc::new(InlineOperation {
                 bound: bound.clone(),
-                region: region.clone(),
+                info: RequirementInfo {
+                    region: region.clone(),
+                    fields: FieldMask::of(field),
+                    privilege,
+                    is_shared: false,
+                },
                 context: Arc::clone(state),
                 released: released.event(),
                 barrier: submission.barrier,

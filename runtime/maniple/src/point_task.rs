@@ -6,8 +6,8 @@ use std::sync::Arc;
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::operation::task::{Stranded, is_stranded};
-use maniple_realm::profile::{Tag, common};
-use maniple_realm::{After, Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
+use maniple_realm::profile::Tag;
+use maniple_realm::{After, Class, Event, Fault, Realm, Spawn, Target, UserEvent, Work, WorkerContext, fault};
 use maniple_record::{LaunchNumber, OperationNumber, Place};
 use maniple_region::{LogicalRegion, Privilege};
 use smallvec::SmallVec;
@@ -16,27 +16,28 @@ use crate::context::{Context, ContextState, HeldRegion};
 use crate::error::{Error, Result};
 use crate::future::Origin;
 use crate::let_go::let_go;
+use crate::mapping::beginning::Beginning;
 use crate::mapping::decisions::MappedPoint;
-use crate::mapping::preparation::Empties;
+use crate::mapping::preparation::Preparation;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
 use crate::physical::movement::Preconditions;
 use crate::physical::places::Places;
+use crate::physical::selection::Selection;
 use crate::physical::state::{RegionState, Sink};
 use crate::recorder;
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
 use crate::task::{Body, Value};
 use crate::task_operation::TaskState;
+use crate::trace::Issuing;
 
 /// A point with its data, about to run.
 pub(crate) struct PointTask {
     pub(crate) state: Arc<TaskState>,
     pub(crate) operation: Arc<Operation>,
     pub(crate) mapped: Arc<MappedPoint>,
-    /// Buffers that it has to empty, if it is a leaf.
-    pub(crate) empties: Empties,
-    /// The number of its beginning, while a record is kept.
-    pub(crate) recorded: Option<OperationNumber>,
+    /// What it does itself before its body, if it is a leaf.
+    pub(crate) beginning: Option<Box<Beginning>>,
 }
 
 impl PointTask {
@@ -55,10 +56,13 @@ pub(crate) struct LeafTask(PointTask);
 
 impl LeafTask {
     /// Hands the point to the machine. The event is the body's end.
-    pub(crate) fn issue(task: PointTask, (target, priority): (Target, i32), after: &Preconditions) -> Event {
-        let core = Arc::clone(&task.state.context.core);
+    pub(crate) fn issue(
+        task: PointTask,
+        (realm, target, priority): (&Realm, Target, i32),
+        after: &Preconditions,
+    ) -> Event {
         let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(after.after()) };
-        core.realm().spawn(spawn, Self(task))
+        realm.spawn(spawn, Self(task))
     }
 
     fn call(&self, processor: ProcessorId) -> Result<Value> {
@@ -76,23 +80,16 @@ impl LeafTask {
             taken: RefCell::default(),
         };
         // An operator's identity is the program's code too.
-        let outcome = fault::catch(|| self.empty_buffers().and_then(|()| body(&call)));
+        let outcome = fault::catch(|| self.begin().and_then(|()| body(&call)));
         let outcome = outcome.map_err(|fault| state.blame_fault(&fault, mapped.point));
         outcome.flatten().map_err(|error| state.blame(error, mapped.point))
     }
 
-    /// Empties the buffers that are the task's to empty.
-    fn empty_buffers(&self) -> Result<()> {
-        let PointTask { state, mapped, empties, .. } = &self.0;
-        for (place, position) in empties {
-            let profiler = state.context.core.profiler().map(|profiler| (profiler, profiler.now_ns()));
-            // SAFETY: the task comes after all who used the buffer before, and others who share it come after the task.
-            unsafe { mapped.empty(*place, *position) }?;
-            if let Some((profiler, start)) = profiler {
-                profiler.span(Tag::of(common::FILL), profiler.current(), start);
-            }
-        }
-        Ok(())
+    fn begin(&self) -> Result<()> {
+        let PointTask { state, beginning, .. } = &self.0;
+        let Some(beginning) = beginning else { return Ok(()) };
+        // SAFETY: the analysis gives a task only what it comes after all earlier users of, and has all later ones come after the task.
+        unsafe { beginning.carry_out(state.context.core.profiler()) }
     }
 
     fn end(self, value: Result<Value>) {
@@ -124,7 +121,7 @@ impl Work for LeafTask {
 
 impl LeafTask {
     fn run_to_end(self, worker: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
-        let core = Arc::clone(&self.0.state.context.core);
+        let core = &self.0.state.context.core;
         let started = self.0.mapped.mapping.profile.then(|| core.now_ns());
         let value = self.call(worker.processor());
         if let Some(started) = started {
@@ -146,8 +143,8 @@ impl ContextTask {
     pub(crate) fn issue(
         task: PointTask,
         (target, priority): (Target, i32),
-        start: Preconditions,
-        data: &[Preconditions],
+        (start, data): (Preconditions, &[Preconditions]),
+        recorded: Option<OperationNumber>,
     ) -> Event {
         let core = Arc::clone(&task.state.context.core);
         let realm = core.realm();
@@ -161,7 +158,7 @@ impl ContextTask {
         let (state, operation) = (Arc::clone(&task.state), Arc::clone(&task.operation));
         let (index, point) = (task.mapped.index, task.mapped.point);
         let is_virtual = task.mapped.chosen.is_virtual();
-        core.record_end_after(task.recorded, &ready);
+        core.record_end_after(recorded, &ready);
         let borrowed: Vec<PhysicalRegion> =
             task.mapped.physical.iter().filter(|region| region.is_borrowed()).cloned().collect();
         let slot = Arc::new(parking_lot::Mutex::new(None));
@@ -169,7 +166,7 @@ impl ContextTask {
         let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(start.after()) };
         let everything = ready.clone();
         let body = realm.spawn_async(spawn, async move {
-            let value = run_in_context(task, &ready).await;
+            let value = run_in_context(task, &ready, recorded).await;
             *filled.lock() = Some(value);
         });
         // Whoever uses the data next follows this task only: its end must not come before what it follows itself, even if it never began.
@@ -235,7 +232,7 @@ fn finish(
 }
 
 /// Runs a body with a context of its own, waits for all that it launched, and puts its data where its parent wants it.
-async fn run_in_context(task: PointTask, ready: &[Event]) -> Result<Value> {
+async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<OperationNumber>) -> Result<Value> {
     let (point, mut regions) = (task.mapped.point, task.mapped.physical.clone());
     regions.iter_mut().for_each(PhysicalRegion::lend);
     let parent = Arc::clone(&task.state.context);
@@ -249,7 +246,7 @@ async fn run_in_context(task: PointTask, ready: &[Event]) -> Result<Value> {
     }
     let shown = task.state.site.shown_point(point);
     let processor = task.mapped.mapping.processor;
-    let context = ContextState::new(&core, (name, shown, task.recorded), processor, parent.depth + 1, held);
+    let context = ContextState::new(&core, (name, shown, recorded), processor, parent.depth + 1, held);
     let regions: Arc<[LogicalRegion]> = regions.iter().map(|physical| physical.region.clone()).collect();
     let call = ContextCall {
         context: Context { state: Arc::clone(&context) },
@@ -315,33 +312,32 @@ fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
     let issuer = context.recorded.zip(launch).map(|(parent, launch)| Place { parent, launch, index: 0 });
     let seat = core.seat(context.processor);
     let mut rank = |sources: &[_], destination: &_| seat.rank(core, sources, destination);
-    let mut after = Preconditions::default();
+    let mut before = Preparation::together();
     for held in context.held() {
         let Some(instances) = &held.home else { continue };
         let mut data = held.state.lock();
         match held.privilege {
             Privilege::Read => {}
             Privilege::ReadWrite | Privilege::Discard => {
-                let access = Access {
-                    region: &held.region,
-                    privilege: Privilege::Read,
-                    instances,
-                    in_place: false,
-                    homes: &[],
-                    order: (u64::MAX, 0),
-                    places: &Places::default(),
-                };
-                Analysis::new(core, &mut data, &mut rank, issuer).prepare(&access, &mut after);
+                let selection = Selection::all(instances.clone());
+                let (privilege, order) = (Privilege::Read, (u64::MAX, 0));
+                let access = Access { region: &held.region, privilege, selection: &selection, order };
+                let mut analysis = Analysis::new(core, &mut data, &mut rank, (Issuing::Live, issuer));
+                let mut places = Places::new();
+                analysis.locate(&access, &mut places, 0);
+                analysis.prepare(&access, &places, &mut before);
             }
             Privilege::Reduce(_) => {
                 if let Some(sink) = data.sink.clone() {
-                    Analysis::new(core, &mut data, &mut rank, issuer).drain_into(&sink, &mut after);
+                    Analysis::new(core, &mut data, &mut rank, (Issuing::Live, issuer))
+                        .drain_into(&sink, before.after_mut());
                 }
             }
         }
     }
-    core.record_end_after(context.recorded, &after.needs);
-    core.realm().merge(After::needs(&after.needs))
+    let needs = &before.after_mut().needs;
+    core.record_end_after(context.recorded, needs);
+    core.realm().merge(After::needs(needs))
 }
 
 /// Turns a panic of a future into a fault, and its being pending for ever too.

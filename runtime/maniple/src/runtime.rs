@@ -14,7 +14,7 @@ use maniple_realm::net::Transport;
 use maniple_realm::net::environment::Place;
 use maniple_realm::operation::with_context;
 use maniple_realm::profile::Profiler;
-use maniple_realm::transfer::{ReductionMode, Transfer, TransferError};
+use maniple_realm::transfer::{Transfer, TransferError};
 use maniple_realm::{After, Class, Event, Fault, Realm, Spawn, WorkerContext};
 use maniple_record::{Kind, Part, Place as RecordPlace, Record};
 use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId, Shape};
@@ -566,46 +566,23 @@ impl RuntimeCore {
         event.event()
     }
 
-    /// The transfers that apply pending reductions to values, or fold them into a buffer, in order.
-    pub(crate) fn reductions(
-        &self,
-        pending: &[PendingReduction],
-        whole: &Shape,
-        fields: &FieldMask,
-        into: &PhysicalInstance,
-    ) -> Vec<Result<Transfer, TransferError>> {
-        let mode = if into.reduction().is_some() { ReductionMode::Fold } else { ReductionMode::Apply };
-        let mut transfers = Vec::new();
-        for reduction in pending {
-            let Some(shape) = reduction.cover.shape(whole) else { continue };
-            for field in fields.intersection(reduction.buffer.fields()).iter() {
-                let ty = into.region().fields().type_of(field).ok();
-                let Some(operator) = ty.and_then(|ty| reduction.operator.reduction_on(ty)) else { continue };
-                let (from, to) = (reduction.buffer.storage(), into.storage());
-                transfers.push(Transfer::reduce(shape.space().clone(), (from, field), (to, field), *operator, mode));
-            }
-        }
-        transfers
-    }
-
     /// Empties a buffer: every contribution becomes the identity.
     pub(crate) fn refill(
         &self,
         buffer: &PhysicalInstance,
-        region: &LogicalRegion,
         after: &Preconditions,
         (issuing, issuer): (Issuing<'_>, Option<RecordPlace>),
     ) -> Event {
         self.counters.fills.add(1);
-        let event = match buffer.emptying(region) {
-            Ok(transfer) => issuing.refill(self, transfer, buffer.id(), after),
+        let event = match buffer.emptying() {
+            Ok(transfer) => issuing.refill(self, transfer.clone(), buffer.id(), after),
             // It stands for the preconditions all the same.
             Err(error) => self.merged(After { needs: &[self.poisoned(error)], follows: &after.follows }),
         };
         self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Refill {
             cause: issuer.map(|place| place.launch),
             buffer: buffer.id(),
-            part: Part { fields: buffer.fields().clone(), points: region.space().space().clone() },
+            part: Part { fields: buffer.fields().clone(), points: buffer.region().space().space().clone() },
         });
         event
     }

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use maniple_mapper::{MappingFailure, RequirementInfo, Slice, TaskInfo, TaskMapping};
 use maniple_realm::{Class, Event, Spawn, Target, fault};
 use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
-use maniple_region::{LogicalRegion, Privilege, Target as DataTarget};
+use maniple_region::{Privilege, RegionError, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
 
-use crate::context::{ContextState, Submission};
+use crate::context::{Bound, ContextState, Submission};
 use crate::error::{Error, Result};
 use crate::future::{Results, Sources};
 use crate::launch::{LaunchSite, check_point};
@@ -19,13 +19,16 @@ use crate::mapping::decisions::MappedPoint;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
 use crate::mapping::preparation::Preparation;
+use crate::mapping::regions::Regions;
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
+use crate::physical::places::{KnownPlaces, Places};
 use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::profiling::{LaunchLabels, MAPPING};
 use crate::recorder;
 use crate::runtime::Chance;
 use crate::task::arguments::Arguments;
+use crate::task::call::PhysicalRegion;
 use crate::task::{Body, Value};
 use crate::trace::{Issuing, PointRecorder, Problem, Recording, StrictLaunch};
 
@@ -249,8 +252,8 @@ impl TaskState {
         }
         // Nothing will make room: this point is hopeless, the others may be smaller.
         let (first, rest) = (rest[0], rest[1..].to_vec());
-        let regions = self.regions_at(first).unwrap_or_default();
-        let error = Error::no_room((self.name(), self.shown_point(first)), &self.site.bounds, &regions, failure);
+        let asked = self.requirements_at(first).unwrap_or_default();
+        let error = Error::no_room((self.name(), self.shown_point(first)), &self.site.bounds, &asked, failure);
         let failed = vec![(first, error)];
         self.lose(operation, &mut LockedStates::lock(&self.site.bounds), &failed);
         self.fail_points(operation, failed);
@@ -269,28 +272,25 @@ impl TaskState {
         if self.recorded.is_none() && self.map_point_again(operation, states, point) {
             return Ok(());
         }
-        let regions = self.regions_at(point).map_err(PointError::Fatal)?;
-        let infos: Vec<RequirementInfo> = (self.site.bounds.iter().zip(&regions).zip(&self.site.sharing.shared))
-            .map(|((bound, region), &is_shared)| RequirementInfo {
-                region: region.clone(),
-                fields: bound.requirement.fields.clone(),
-                privilege: bound.requirement.privilege,
-                is_shared,
-            })
-            .collect();
-        let info = self.info(point, &infos);
+        let asked = self.requirements_at(point).map_err(PointError::Fatal)?;
+        let (info, index) = (self.info(point, &asked), self.index(point));
         let mut attempt = 0;
         loop {
-            let mapping = self.ask(states, &info, &regions).map_err(PointError::Fatal)?;
+            let mapping = self.ask(states, &info).map_err(PointError::Fatal)?;
             let recorder = self.recorded.as_ref();
             let recorder = recorder.map(|(recording, stage)| PointRecorder::new(recording, *stage, mapping.processor));
             let issuing = recorder.as_ref().map_or(Issuing::Live, Issuing::Recorded);
-            let placed = self.placed(operation, self.index(point), (&regions, issuing));
+            let placed = self.placed(operation, index, (Regions::Asked(&asked), issuing));
             let mut before = self.nothing_prepared(mapping.variant, &placed);
             match placed.choose(states, &mapping.requirements, &mut before) {
                 Ok(chosen) => {
-                    let mapped = placed.mapped((point, self.index(point)), mapping, chosen);
+                    let requirements = asked.into_iter().zip(&self.site.bounds).enumerate();
+                    let physical = requirements
+                        .map(|(number, (asked, bound))| PhysicalRegion::of(asked, (bound, number), &chosen));
+                    let physical = physical.collect();
+                    let mapped = MappedPoint { point, index, mapping, chosen, physical, places: None };
                     let mapped = self.site.decisions.made(mapped);
+                    let placed = self.placed(operation, index, (Regions::Mapped(&mapped.physical), issuing));
                     self.issue(operation, states, &mapped, (&placed, before));
                     return Ok(());
                 }
@@ -319,7 +319,7 @@ impl TaskState {
     ) -> bool {
         let index = self.index(point);
         let Some(earlier) = self.site.decisions.point(index) else { return false };
-        let placed = self.placed(operation, index, (&earlier.regions, Issuing::Live));
+        let placed = self.placed(operation, index, (Regions::Mapped(&earlier.physical), Issuing::Live));
         let mut before = self.nothing_prepared(earlier.mapping.variant, &placed);
         let Some(again) = placed.choose_again(states, &earlier, &mut before) else {
             self.site.decisions.forget_point(index);
@@ -337,7 +337,7 @@ impl TaskState {
         &'a self,
         operation: &Operation,
         index: usize,
-        (regions, issuing): (&'a [LogicalRegion], Issuing<'a>),
+        (regions, issuing): (Regions<'a>, Issuing<'a>),
     ) -> PointMapping<'a> {
         PointMapping {
             core: &self.context.core,
@@ -352,24 +352,27 @@ impl TaskState {
         }
     }
 
-    fn regions_at(&self, point: AnyPoint) -> Result<Vec<LogicalRegion>> {
-        let domain = &self.site.domain;
-        let project =
-            || self.site.bounds.iter().map(|bound| bound.requirement.target.region_at(point, domain)).collect();
-        let regions: Result<Vec<_>, _> = fault::catch(project).map_err(|fault| self.blame_fault(&fault, point))?;
-        let regions = regions?;
-        check_point(self.name(), &self.site.bounds, &regions)?;
-        Ok(regions)
+    /// What the mapper is told of the requirements at a point.
+    fn requirements_at(&self, point: AnyPoint) -> Result<Vec<RequirementInfo>> {
+        let LaunchSite { bounds, sharing, domain, .. } = &*self.site;
+        let project = || {
+            let mut requirements = Vec::with_capacity(bounds.len());
+            for (Bound { requirement, .. }, &is_shared) in bounds.iter().zip(&sharing.shared) {
+                let region = requirement.target.region_at(point, domain)?;
+                let (fields, privilege) = (requirement.fields.clone(), requirement.privilege);
+                requirements.push(RequirementInfo { region, fields, privilege, is_shared });
+            }
+            Ok::<_, RegionError>(requirements)
+        };
+        let requirements = fault::catch(project).map_err(|fault| self.blame_fault(&fault, point))??;
+        check_point(self.name(), bounds, &requirements)?;
+        Ok(requirements)
     }
 
-    fn ask(
-        &self,
-        states: &mut LockedStates<'_>,
-        info: &TaskInfo<'_>,
-        regions: &[LogicalRegion],
-    ) -> Result<TaskMapping> {
+    fn ask(&self, states: &mut LockedStates<'_>, info: &TaskInfo<'_>) -> Result<TaskMapping> {
         let core = &self.context.core;
         let states = RefCell::new(states);
+        let regions = Regions::Asked(info.requirements);
         let lookup = Lookup { core, bounds: &self.site.bounds, regions, states: &states };
         let seat = core.seat(self.context.processor);
         let mapping = seat.call(core, "map_task", |mapper| mapper.map_task(info, &lookup))?;
@@ -389,7 +392,7 @@ impl TaskState {
     fn nothing_prepared(&self, variant: usize, placed: &PointMapping<'_>) -> Preparation {
         match (self.site.definition.body(variant), placed.issuing) {
             // On record, everything that happens is an operation.
-            (Body::Leaf(_), Issuing::Live) if placed.place.is_none() => Preparation::emptying(),
+            (Body::Leaf(_), Issuing::Live) if placed.place.is_none() => Preparation::of_leaf(),
             (Body::Leaf(_), _) => Preparation::together(),
             // It may begin before its data is there, or with part of it.
             (Body::Context(_), _) => Preparation::each(self.site.bounds.len()),
@@ -404,32 +407,38 @@ impl TaskState {
         mapped: &Arc<MappedPoint>,
         (placed, mut before): (&PointMapping<'_>, Preparation),
     ) {
-        let MappedPoint { mapping, chosen, .. } = &**mapped;
-        placed.prepare(states, chosen, &mut before);
-        let Preparation { after: mut data, empties } = before;
+        let MappedPoint { mapping, chosen, places, .. } = &**mapped;
+        let (mut known, mut found) = (places.as_ref().map(KnownPlaces::lock), Places::new());
+        let places = known.as_deref_mut().unwrap_or(&mut found);
+        if places.is_empty() {
+            // Nearly always enough.
+            places.reserve(2 * self.site.bounds.len());
+        }
+        placed.prepare(states, (chosen, places), &mut before);
         let mut start = Preconditions::default();
         self.sources.iter().for_each(|source| start.need(source.completion()));
         start.follow(self.barrier);
 
-        let recorded = self.record(mapped, placed.place, (&start, &data));
+        let recorded = self.record(mapped, placed.place, (&start, before.after()));
         let target = if mapping.pinned { Target::On(mapping.processor) } else { Target::Near(mapping.processor) };
         let task = PointTask {
             state: Arc::clone(self),
             operation: Arc::clone(operation),
             mapped: Arc::clone(mapped),
-            empties: empties.unwrap_or_default(),
-            recorded,
+            beginning: before.take_beginning(),
         };
-        let place = (target, mapping.priority);
+        let (realm, priority) = (self.context.core.realm(), mapping.priority);
         let event = match (self.site.definition.body(mapping.variant), placed.issuing) {
             (Body::Leaf(_), Issuing::Recorded(recorder)) => {
-                let event = LeafTask::issue(task, place, &start.and(&data[0]));
-                recorder.recording.add_point(recorder, mapped, &data[0], event, self.context.core.realm());
+                let data = before.after_mut();
+                let event = LeafTask::issue(task, (realm, target, priority), &start.and(data));
+                recorder.recording.add_point(recorder, mapped, data, event, realm);
                 event
             }
             (Body::Leaf(_), _) => {
-                data[0].add_all(&start);
-                LeafTask::issue(task, place, &data[0])
+                let after = before.after_mut();
+                after.add_all(&start);
+                LeafTask::issue(task, (realm, target, priority), after)
             }
             (Body::Context(_), issuing) => {
                 self.strict.launches_tasks(self.name());
@@ -437,11 +446,12 @@ impl TaskState {
                     // Before it begins: one that is mapped virtually may be over, and the recording with it, by the time that it is issued.
                     recorder.recording.fail(Problem::LaunchesTasks);
                 }
-                ContextTask::issue(task, place, start, &data)
+                ContextTask::issue(task, (target, priority), (start, before.after()), recorded)
             }
         };
         self.context.core.record_end(recorded, event);
-        placed.commit(states, chosen, event);
+        placed.commit(states, (chosen, places), event);
+        before.ends_with(event);
         if !chosen.is_virtual() {
             self.point_mapped(operation);
         }
@@ -488,12 +498,12 @@ impl TaskState {
         }
         for (point, error) in failed {
             let event = self.context.core.poisoned(error.clone());
-            let (regions, mut lost) = (self.regions_at(*point).ok(), Vec::new());
+            let (asked, mut lost) = (self.requirements_at(*point).ok(), Vec::new());
             let changed = self.site.bounds.iter().enumerate();
             for (number, bound) in changed.filter(|(_, bound)| bound.requirement.privilege != Privilege::Read) {
                 // Without an answer of the projections, it may be anything.
                 let target = &bound.requirement.target;
-                let region = regions.as_ref().map_or_else(|| target.bound(), |regions| regions[number].clone());
+                let region = asked.as_ref().map_or_else(|| target.bound(), |asked| asked[number].region.clone());
                 bound.parts.iter().for_each(|(fields, state)| states.of(state).lose(&region, fields, event));
                 let (fields, privilege) = (bound.requirement.fields.clone(), bound.requirement.privilege);
                 lost.push(Usage { region, fields, privilege, instances: Vec::new() });

@@ -170,3 +170,52 @@ fn reducers_of_one_region_fold_side_by_side_into_as_many_buffers_as_there_are_pr
         assert!(waits_for.into_iter().all(|(other, _)| other == buffer), "only who shares a buffer waits");
     }
 }
+
+#[derive(Fields)]
+struct Number {
+    value: f64,
+}
+
+#[task(leaf)]
+fn set(#[discards(value)] mut numbers: Piece<Number>, value: f64) {
+    for point in numbers.points() {
+        numbers.value[point] = value;
+    }
+}
+
+#[task(leaf)]
+fn contribute(#[reduces(Sum, value)] numbers: Piece<Number>, amount: f64) {
+    for point in numbers.points() {
+        numbers.value.fold(point, amount);
+    }
+}
+
+#[task(leaf)]
+fn double(#[writes(value)] mut numbers: Piece<Number>) {
+    for point in numbers.points() {
+        numbers.value[point] *= 2.0;
+    }
+}
+
+#[task(leaf)]
+fn first(#[reads(value)] numbers: Piece<Number>) -> f64 {
+    numbers.points().next().map_or(f64::NAN, |point| numbers.value[point])
+}
+
+/// A leaf task that changes few values applies what was contributed to them itself.
+#[test]
+fn contributions_are_applied_in_program_order_to_few_values_and_to_many() {
+    const HUGE: f64 = 1e16;
+    for points in [8, 5000] {
+        let outcome = runtime(Buffers).run(async |cx| {
+            let numbers = cx.region::<Number>(points)?;
+            cx.launch(set(&numbers, HUGE));
+            cx.launch(contribute(&numbers, 1.0));
+            cx.launch(contribute(&numbers, -HUGE));
+            cx.launch(double(&numbers));
+            cx.launch(first(&numbers)).await
+        });
+        // The other way round it is 2.
+        assert_eq!(outcome.unwrap(), 2.0 * ((HUGE + 1.0) - HUGE), "{points} points");
+    }
+}

@@ -4,6 +4,7 @@
 //! Most launches are seen to be safe at a glance, from the projection and the partition (Soi et al., *Index Launches*, SC'21); the rest are
 //! checked point by point.
 
+use maniple_mapper::RequirementInfo;
 use maniple_region::{LogicalRegion, Projection, Requirement, Target};
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 
@@ -140,13 +141,13 @@ fn check_pair(operation: &str, a: &Requirement, b: &Requirement, domain: &AnyRec
 
 /// Refuses a point whose requirements interfere after all. Projections are asked again when a point is mapped, and a function that breaks its
 /// promise and answers otherwise must not give a task the same data twice.
-pub(crate) fn check_point(operation: &str, bounds: &[Bound], regions: &[LogicalRegion]) -> Result<()> {
+pub(crate) fn check_point(operation: &str, bounds: &[Bound], point: &[RequirementInfo]) -> Result<()> {
     for (number, Bound { requirement, .. }) in bounds.iter().enumerate() {
         for (other, Bound { requirement: earlier, .. }) in bounds[..number].iter().enumerate() {
             if (may_change(requirement) || may_change(earlier))
                 && requirement.privilege.interferes_with(earlier.privilege)
                 && may_overlap(requirement, earlier)
-                && regions[number].space().overlaps(regions[other].space())
+                && point[number].region.space().overlaps(point[other].region.space())
             {
                 return Err(requirements_interfere(operation, earlier, requirement));
             }

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use maniple_mapper::{RequirementMapping, Reuse, Slice, TaskMapping, Validity};
-use maniple_region::LogicalRegion;
 use maniple_space::AnyPoint;
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
 use super::point::Chosen;
-use crate::error::Result;
+use crate::physical::places::KnownPlaces;
 use crate::task::call::PhysicalRegion;
 
 /// A point of a launch with everything that was decided about it.
@@ -17,10 +15,11 @@ pub(crate) struct MappedPoint {
     pub(crate) point: AnyPoint,
     pub(crate) index: usize,
     pub(crate) mapping: TaskMapping,
-    pub(crate) regions: SmallVec<[LogicalRegion; 4]>,
     pub(crate) chosen: Chosen,
     /// What the task gets.
     pub(crate) physical: Vec<PhysicalRegion>,
+    /// Where its data is, if the decision is kept.
+    pub(crate) places: Option<KnownPlaces>,
 }
 
 /// The decisions about a launch site. They hold on to instances, so they can be forgotten at any time.
@@ -61,10 +60,12 @@ impl Decisions {
     }
 
     /// A decision, which is kept if it holds for later launches.
-    pub(crate) fn made(&self, mapped: MappedPoint) -> Arc<MappedPoint> {
+    pub(crate) fn made(&self, mut mapped: MappedPoint) -> Arc<MappedPoint> {
         let holds = mapped.holds();
         let mut decided = self.0.lock();
         if !holds || !decided.are_kept {
+            // Nobody will ask for them. Given back here, and not on the other core where the task ends, they cost much less.
+            mapped.mapping.requirements = Vec::new();
             return Arc::new(mapped);
         }
         let mapped = Arc::new(mapped.located());
@@ -92,19 +93,9 @@ impl Decisions {
 impl MappedPoint {
     /// The same, for many tasks: where fields are is found out now.
     pub(crate) fn located(mut self) -> Self {
+        self.places = Some(KnownPlaces::default());
         self.physical.iter_mut().for_each(PhysicalRegion::locate);
         self
-    }
-
-    /// Empties a buffer of the selection at a place.
-    ///
-    /// # Safety
-    /// Nobody else uses the buffer.
-    pub(crate) unsafe fn empty(&self, place: (usize, usize), position: usize) -> Result<()> {
-        let Chosen::Instances(chosen) = &self.chosen else { return Ok(()) };
-        let selection = chosen.iter().find(|selection| selection.place == place);
-        // SAFETY: promised by the caller.
-        selection.map_or(Ok(()), |selection| unsafe { selection.empty(&self.regions[place.0], position) })
     }
 
     /// Whether the mapper says the same for later launches, and its choices can be taken from what there is then.

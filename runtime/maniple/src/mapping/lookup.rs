@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use maniple_mapper::{InstanceInfo, MappingContext};
 use maniple_realm::machine::{Machine, MemoryId};
-use maniple_region::LogicalRegion;
 
 use super::point::LockedStates;
+use super::regions::Regions;
 use crate::context::Bound;
 use crate::runtime::RuntimeCore;
 
@@ -14,7 +14,7 @@ use crate::runtime::RuntimeCore;
 pub(crate) struct Lookup<'a, 'l> {
     pub(crate) core: &'a RuntimeCore,
     pub(crate) bounds: &'a [Bound],
-    pub(crate) regions: &'a [LogicalRegion],
+    pub(crate) regions: Regions<'a>,
     pub(crate) states: &'a RefCell<&'a mut LockedStates<'l>>,
 }
 

@@ -5,21 +5,21 @@
 
 use std::sync::Arc;
 
-use maniple_mapper::{InstanceChoice, InstanceId, MappingFailure, RequirementMapping, TaskMapping};
+use maniple_mapper::{InstanceChoice, InstanceId, MappingFailure, RequirementMapping};
 use maniple_realm::Event;
 use maniple_realm::machine::ProcessorId;
-use maniple_record::Place;
-use maniple_region::LogicalRegion;
-use maniple_space::AnyPoint;
+use maniple_record::Place as RecordPlace;
 use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
 use super::decisions::MappedPoint;
 use super::preparation::Preparation;
+use super::regions::Regions;
 use crate::context::Bound;
 use crate::error::Error;
 use crate::physical::analysis::{Access, Analysis};
 use crate::physical::instance::PhysicalInstance;
+use crate::physical::places::{Place, Places};
 use crate::physical::selection::{Request, Selection, SelectionError, Taken};
 use crate::physical::set::Order;
 use crate::physical::state::{RegionData, RegionState};
@@ -53,12 +53,12 @@ impl<'l> LockedStates<'l> {
 pub(crate) struct PointMapping<'a> {
     pub(crate) core: &'a RuntimeCore,
     pub(crate) bounds: &'a [Bound],
-    pub(crate) regions: &'a [LogicalRegion],
+    pub(crate) regions: Regions<'a>,
     /// The processor of the parent, whose mapper ranks sources.
     pub(crate) origin: ProcessorId,
     pub(crate) order: Order,
     /// Where the operation stands in program order, while a record is kept.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<RecordPlace>,
     /// The operation may wait for memory that others will free.
     pub(crate) may_wait: bool,
     /// For each requirement, whether another of the same launch may reduce to the same data.
@@ -187,20 +187,14 @@ impl PointMapping<'_> {
         for (index, now) in others {
             chosen[index] = now;
         }
-        let place = (earlier.point, earlier.index);
-        let mapped = self.mapped(place, earlier.mapping.clone(), Chosen::Instances(chosen));
-        Some(Again::Other(Box::new(mapped)))
-    }
-
-    /// All that was decided about the point.
-    pub(crate) fn mapped(
-        &self,
-        (point, index): (AnyPoint, usize),
-        mapping: TaskMapping,
-        chosen: Chosen,
-    ) -> MappedPoint {
-        let (regions, physical) = (self.regions.iter().cloned().collect(), self.physical_regions(&chosen));
-        MappedPoint { point, index, mapping, regions, chosen, physical }
+        let chosen = Chosen::Instances(chosen);
+        let again = |(number, physical): (usize, &PhysicalRegion)| {
+            let (located, place) = (None, Placement::of((&self.bounds[number], number), &chosen));
+            PhysicalRegion { located, place, ..physical.clone() }
+        };
+        let physical = earlier.physical.iter().enumerate().map(again).collect();
+        let (point, index, mapping) = (earlier.point, earlier.index, earlier.mapping.clone());
+        Some(Again::Other(Box::new(MappedPoint { point, index, mapping, chosen, physical, places: None })))
     }
 
     fn deselect(&self, states: &mut LockedStates<'_>, selection: &Selection) {
@@ -227,65 +221,43 @@ impl PointMapping<'_> {
     }
 
     /// Moves data as needed and adds what the operation must wait for: of each requirement, or of all in one place.
-    pub(crate) fn prepare(&self, states: &mut LockedStates<'_>, chosen: &Chosen, before: &mut Preparation) {
-        self.each_access(states, chosen, |number, analysis, access| analysis.prepare(access, before.of(number)));
+    pub(crate) fn prepare(
+        &self,
+        states: &mut LockedStates<'_>,
+        (chosen, places): (&Chosen, &mut Places),
+        before: &mut Preparation,
+    ) {
+        self.each_access(states, (chosen, places), |analysis, access, places| analysis.prepare(access, places, before));
     }
 
     /// Makes the operation, which ends with `event`, part of the history.
-    pub(crate) fn commit(&self, states: &mut LockedStates<'_>, chosen: &Chosen, event: Event) {
-        self.each_access(states, chosen, |_, analysis, access| analysis.commit(access, event));
+    pub(crate) fn commit(&self, states: &mut LockedStates<'_>, (chosen, places): (&Chosen, &mut Places), event: Event) {
+        self.each_access(states, (chosen, places), |analysis, access, places| analysis.commit(access, places, event));
     }
 
     fn each_access(
         &self,
         states: &mut LockedStates<'_>,
-        chosen: &Chosen,
-        mut visit: impl FnMut(usize, &mut Analysis<'_>, &Access<'_>),
+        (chosen, places): (&Chosen, &mut Places),
+        mut visit: impl FnMut(&mut Analysis<'_>, &Access<'_>, &[Place]),
     ) {
         let Chosen::Instances(chosen) = chosen else { return };
         let seat = self.core.seat(self.origin);
         let mut rank = |sources: &[Arc<PhysicalInstance>], destination: &PhysicalInstance| {
             seat.rank(self.core, sources, destination)
         };
+        let mut first = 0;
         for selection in chosen {
             let (number, part) = selection.place;
             let bound = &self.bounds[number];
             let (_, state) = &bound.parts[part];
-            let access = Access {
-                region: &self.regions[number],
-                privilege: bound.requirement.privilege,
-                instances: &selection.instances,
-                in_place: selection.in_place,
-                homes: &selection.homes,
-                order: self.order,
-                places: &selection.places,
-            };
-            let analysis = Analysis::new(self.core, states.of(state), &mut rank, self.place);
-            let mut analysis = analysis.issuing(self.issuing);
-            visit(number, &mut analysis, &access);
+            let (region, privilege) = (&self.regions[number], bound.requirement.privilege);
+            let access = Access { region, privilege, selection, order: self.order };
+            let mut analysis = Analysis::new(self.core, states.of(state), &mut rank, (self.issuing, self.place));
+            let end = analysis.locate(&access, places, first);
+            visit(&mut analysis, &access, &places[first..end]);
+            first = end;
         }
-    }
-
-    /// What the task gets.
-    pub(crate) fn physical_regions(&self, chosen: &Chosen) -> Vec<PhysicalRegion> {
-        let regions = self.bounds.iter().enumerate().map(|(number, bound)| PhysicalRegion {
-            region: self.regions[number].clone(),
-            space: self.regions[number].space().space().clone(),
-            fields: bound.requirement.fields.clone(),
-            privilege: bound.requirement.privilege,
-            columns: SmallVec::new(),
-            place: match chosen {
-                Chosen::Virtual => Placement::Virtual(bound.parts.clone()),
-                Chosen::Instances(chosen) => Placement::Instances(
-                    chosen
-                        .iter()
-                        .filter(|selection| selection.place.0 == number)
-                        .flat_map(|selection| selection.instances.iter().cloned())
-                        .collect(),
-                ),
-            },
-        });
-        regions.collect()
     }
 }
 

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use super::answer::check_mapping;
 use super::lookup::Lookup;
 use super::point::LockedStates;
+use super::regions::Regions;
 use crate::error::{Error, Result};
 use crate::fork::ForkDecisions;
 use crate::operation::Operation;
@@ -100,7 +101,7 @@ impl MapperSeat {
         };
         let mut no_states = LockedStates::lock(&[]);
         let states = RefCell::new(&mut no_states);
-        let lookup = Lookup { core, bounds: &[], regions: &[], states: &states };
+        let lookup = Lookup { core, bounds: &[], regions: Regions::Asked(&[]), states: &states };
         let mapping = self.call(core, "map_task", |mapper| mapper.map_task(&info, &lookup));
         // An answer that is none is for the launch to tell of.
         mapping.is_ok_and(|mapping| {

@@ -1,8 +1,8 @@
 //! Physical instances: memory that holds a region's data.
 
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use maniple_mapper::{InstanceId, InstanceInfo};
 use maniple_realm::instance::{Instance, InstanceKind};
@@ -41,6 +41,8 @@ pub(crate) struct PhysicalInstance {
     recordings: Recordings,
     /// The instance that this one stands for in the states of a task that got it from its parent.
     lender: Option<Arc<PhysicalInstance>>,
+    /// What empties it, if it is a buffer: every contribution becomes the identity.
+    emptying: OnceLock<Transfer>,
 }
 
 #[derive(Default)]
@@ -74,6 +76,7 @@ impl PhysicalInstance {
             leftovers,
             recordings,
             lender,
+            emptying: OnceLock::new(),
         })
     }
 
@@ -94,6 +97,7 @@ impl PhysicalInstance {
             leftovers: Mutex::default(),
             recordings: self.recordings.clone(),
             lender: Some(Arc::clone(self)),
+            emptying: OnceLock::new(),
         })
     }
 
@@ -123,16 +127,21 @@ impl PhysicalInstance {
         self.reduction
     }
 
-    /// What empties a buffer where it is for a region: every contribution becomes the identity.
+    /// What empties a buffer: every contribution becomes the identity.
     ///
     /// # Errors
-    /// Where the machine refuses, which is an error in here.
-    pub(crate) fn emptying(&self, region: &LogicalRegion) -> Result<Transfer> {
+    /// Where the machine refuses, which is an error in here; or the operator has no identity after all.
+    pub(crate) fn emptying(&self) -> Result<&Transfer> {
+        if let Some(known) = self.emptying.get() {
+            return Ok(known);
+        }
         let (InstanceKind::Reduction(operator), Some(field)) = (self.storage.kind(), self.fields.iter().next()) else {
             return Err(Error::internal(NotABuffer));
         };
         let identity = FillValue::identity_of(&operator).map_err(Error::internal)?;
-        Transfer::fill(region.space().space().clone(), (&self.storage, field), identity).map_err(Error::internal)
+        let points = self.region.space().space().clone();
+        let emptying = Transfer::fill(points, (&self.storage, field), identity).map_err(Error::internal)?;
+        Ok(self.emptying.get_or_init(|| emptying))
     }
 
     /// Whether it belongs to the task's parent.

@@ -100,6 +100,17 @@ impl Preconditions {
         self.needs.is_empty() && self.follows.is_empty()
     }
 
+    /// How many there are of each kind.
+    pub(crate) fn len(&self) -> (usize, usize) {
+        (self.needs.len(), self.follows.len())
+    }
+
+    /// Forgets those that were added since there were so many.
+    pub(crate) fn truncate(&mut self, (needs, follows): (usize, usize)) {
+        self.needs.truncate(needs);
+        self.follows.truncate(follows);
+    }
+
     pub(crate) fn after(&self) -> maniple_realm::After<'_> {
         maniple_realm::After { needs: &self.needs, follows: &self.follows }
     }

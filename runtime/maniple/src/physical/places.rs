@@ -1,17 +1,14 @@
 //! Where in a region's state the data of an access is: found out once, for as long as no set changes its points.
 
 use parking_lot::{Mutex, MutexGuard};
-use smallvec::SmallVec;
 
 use super::group::Touched;
 
-/// The places of an access that is made again and again with the same instances. A copy starts without any.
-#[derive(Default)]
-pub(crate) struct Places(Mutex<SmallVec<[Place; 2]>>);
-
 /// The sets of one group of fields that an access touches in one instance.
 pub(crate) struct Place {
-    /// The instance's position among those of the access.
+    /// The [place](super::selection::Selection::place) of the access's selection.
+    pub(crate) selection: (usize, usize),
+    /// The instance's position in it.
     pub(crate) instance: usize,
     pub(crate) group: usize,
     /// [`FieldGroup::changes`](super::group::FieldGroup::changes) when the sets were looked up.
@@ -19,15 +16,16 @@ pub(crate) struct Place {
     pub(crate) touched: Touched,
 }
 
-impl Places {
-    /// The places that are known. Never waits for long: whoever looks has locked the state that they are about.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, SmallVec<[Place; 2]>> {
-        self.0.lock()
-    }
-}
+/// The places of all accesses of one point, in the order of its selections; none of those that are not known.
+pub(crate) type Places = Vec<Place>;
 
-impl Clone for Places {
-    fn clone(&self) -> Self {
-        Self::default()
+/// Remembers the places of a point that is mapped again and again with the same instances.
+#[derive(Default)]
+pub(crate) struct KnownPlaces(Mutex<Places>);
+
+impl KnownPlaces {
+    /// The places that are known. Never waits for long: whoever looks has locked the states that they are about.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Places> {
+        self.0.lock()
     }
 }

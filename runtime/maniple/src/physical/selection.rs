@@ -1,6 +1,6 @@
 //! Turning a mapper's choices into instances: those that exist, else new ones.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace};
 use maniple_realm::After;
@@ -8,7 +8,6 @@ use maniple_realm::instance::{Instance, InstanceError, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec};
 use maniple_realm::machine::MemoryId;
 use maniple_realm::memory::OutOfMemory;
-use maniple_realm::transfer::Transfer;
 use maniple_record::Place;
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
 use maniple_space::AnyRect;
@@ -16,7 +15,6 @@ use smallvec::SmallVec;
 
 use super::instance::PhysicalInstance;
 use super::movement::Preconditions;
-use super::places::Places;
 use super::set::View;
 use super::state::{Instances, RegionData};
 use crate::error::Error;
@@ -34,12 +32,8 @@ pub(crate) struct Selection {
     pub(crate) in_place: bool,
     /// For a reduction in buffers: where contributions by other operators can be applied before, if no instance holds those values yet.
     pub(crate) homes: Vec<(FieldMask, Arc<PhysicalInstance>)>,
-    /// Where its data is.
-    pub(crate) places: Places,
     /// Instances that were made for this selection.
     created: Vec<Arc<PhysicalInstance>>,
-    /// For each instance that is a buffer, how a task empties it.
-    emptying: OnceLock<Vec<Transfer>>,
 }
 
 /// Buffers that requirements of one task have got: no other gets them.
@@ -76,20 +70,9 @@ impl Selection {
         Self { place, ..Self::default() }
     }
 
-    /// Empties the buffer at a position.
-    ///
-    /// # Safety
-    /// Nobody else uses the buffer.
-    pub(crate) unsafe fn empty(&self, region: &LogicalRegion, position: usize) -> Result<(), Error> {
-        let emptying = match self.emptying.get() {
-            Some(emptying) => emptying,
-            None => {
-                let all = self.instances.iter().map(|(_, buffer)| buffer.emptying(region)).collect::<Result<_, _>>()?;
-                self.emptying.get_or_init(|| all)
-            }
-        };
-        // SAFETY: promised by the caller.
-        unsafe { emptying[position].execute() }.map_err(Error::internal)
+    /// Of these instances.
+    pub(crate) fn all(instances: Instances) -> Self {
+        Self { instances, ..Self::default() }
     }
 
     /// Whether it is of buffers for contributions: which one is free changes from task to task.
@@ -120,7 +103,7 @@ impl RegionData {
         choices: &[InstanceChoice],
         (selection, before): (&mut Selection, &mut Preparation),
     ) -> Result<(), SelectionError> {
-        let mut failure = None;
+        let (mut failure, emptied) = (None, before.empties());
         for choice in choices {
             let outcome = match request.privilege {
                 Privilege::Reduce(operator) if self.wants_buffer(request, choice) => {
@@ -130,7 +113,7 @@ impl RegionData {
             };
             let Err(error) = outcome else { return Ok(()) };
             self.deselect(selection);
-            before.forget(selection.place);
+            before.keep_empties(emptied);
             *selection = Selection::of(selection.place);
             match self::failure(request.number, error) {
                 SelectionError::Full(full) => failure = Some(full),
@@ -221,9 +204,7 @@ impl RegionData {
         {
             return false;
         }
-        for (position, (_, buffer)) in earlier.instances.iter().enumerate() {
-            empty(core, request, buffer, (earlier, position), before);
-        }
+        earlier.instances.iter().for_each(|(_, buffer)| empty(core, request, buffer, before));
         true
     }
 
@@ -250,7 +231,7 @@ impl RegionData {
             // Those who fold into one buffer do so one after the other: more buffers than processors gain nothing.
             (Some(least), _) if open.len() >= core.machine().processors().len() => least,
             (_, Some(free)) => {
-                empty(core, request, &free, (selection, selection.instances.len()), before);
+                empty(core, request, &free, before);
                 free
             }
             (least, None) => {
@@ -351,17 +332,10 @@ impl RegionData {
 }
 
 /// Has a buffer emptied that nobody needs any more.
-fn empty(
-    core: &RuntimeCore,
-    request: &Request<'_>,
-    buffer: &PhysicalInstance,
-    (selection, position): (&Selection, usize),
-    before: &mut Preparation,
-) {
+fn empty(core: &RuntimeCore, request: &Request<'_>, buffer: &Arc<PhysicalInstance>, before: &mut Preparation) {
     let (ready, leftovers) = (buffer.ready(), buffer.leftovers());
-    if let Some(empties) = &mut before.empties {
-        // Should the selection be taken back, nothing has happened.
-        empties.push((selection.place, position));
+    // Should the selection be taken back, nothing has happened.
+    if before.empty(buffer) {
         let after = before.of(request.number);
         after.need(ready);
         leftovers.into_iter().for_each(|event| after.follow(event));
@@ -371,7 +345,7 @@ fn empty(
     let mut after = Preconditions::default();
     after.need(ready);
     after.follows.extend(leftovers);
-    let emptied = core.refill(buffer, request.region, &after, (request.issuing, request.issuer));
+    let emptied = core.refill(buffer, &after, (request.issuing, request.issuer));
     before.of(request.number).need(emptied);
     // Should the selection be taken back, whoever uses the buffer or its memory next must still come after this.
     buffer.leave_behind_instead(emptied);

@@ -66,6 +66,12 @@ impl EquivalenceSet {
         self.views.iter().position(|view| view.instance.id() == instance.id())
     }
 
+    /// Those who have folded into a buffer whose contributions are pending.
+    pub(crate) fn folders(&self, buffer: &PhysicalInstance) -> impl Iterator<Item = Event> {
+        let mine = self.pending.iter().filter(|pending| pending.buffer.id() == buffer.id());
+        mine.flat_map(|pending| pending.writers.iter().copied())
+    }
+
     /// The part of `wanted` for which `instance` does not hold current values.
     pub(crate) fn missing(&self, instance: &PhysicalInstance, wanted: &Cover, shapes: &ShapeTable) -> Cover {
         match self.find_view(instance) {
@@ -185,7 +191,9 @@ impl EquivalenceSet {
     pub(crate) fn overwrite(&mut self, view: usize, event: Event) {
         self.fill = None;
         self.pending.clear();
-        self.views.swap(0, view);
+        if view > 0 {
+            self.views.swap(0, view);
+        }
         // Others, and others of the same instance where sets were united, leave their uses behind.
         self.views.truncate(1);
         let view = &mut self.views[0];

@@ -59,7 +59,7 @@ impl InstanceTable {
             if reuse == Reuse::Never || fields.is_empty() {
                 break;
             }
-            for Entry { instance, fields: usable } in self.at(memory, &space).filter(|entry| fits(&entry.instance)) {
+            for Entry { instance, fields: usable } in self.at(memory, space).filter(|entry| fits(&entry.instance)) {
                 let common = fields.intersection(usable);
                 if !common.is_empty() {
                     *fields = fields.difference(&common);
@@ -124,7 +124,6 @@ fn place(instance: &PhysicalInstance) -> (MemoryId, NodeId) {
 }
 
 /// A space and the spaces above it, nearest first.
-fn upwards(space: &IndexSpaceNode) -> impl Iterator<Item = IndexSpaceNode> {
-    let parents = space.ancestors().map(|partition| partition.parent().clone());
-    std::iter::once(space.clone()).chain(parents)
+fn upwards(space: &IndexSpaceNode) -> impl Iterator<Item = &IndexSpaceNode> {
+    std::iter::once(space).chain(space.ancestors().map(|partition| partition.parent()))
 }

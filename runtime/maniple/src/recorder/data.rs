@@ -39,7 +39,7 @@ pub(crate) fn movements(movements: &[&Movement], cause: Option<LaunchNumber>) ->
     Kind::Fill { cause, to, parts: movements.iter().filter_map(filled).collect() }
 }
 
-/// What applying buffers to fields of a set of points is: what [`RuntimeCore::reductions`] carries out.
+/// What applying buffers to fields of a set of points is: what `Application`s carry out.
 pub(crate) fn contributions(pending: &[PendingReduction], whole: &Shape, fields: &FieldMask) -> Vec<Contribution> {
     let contribution = |reduction: &PendingReduction| {
         let fields = fields.intersection(reduction.buffer.fields());

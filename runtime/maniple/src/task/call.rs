@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use maniple_mapper::InstanceId;
+use maniple_mapper::{InstanceId, RequirementInfo};
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::transfer::InstanceField;
 use maniple_region::{
@@ -13,8 +13,9 @@ use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use smallvec::SmallVec;
 
 use crate::access::{Column, ColumnError, ColumnPlace, PieceInfo, Read, Reduce, Write};
-use crate::context::Context;
+use crate::context::{Bound, Context};
 use crate::error::{Error, Result};
+use crate::mapping::point::Chosen;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::state::{Instances, RegionState};
 use crate::regions::Region;
@@ -24,13 +25,19 @@ use crate::task::arguments::Arguments;
 #[derive(Clone)]
 pub(crate) struct PhysicalRegion {
     pub(crate) region: LogicalRegion,
-    /// The region's points: a copy, since what others count references to is on its way from core to core all the time.
-    pub(crate) space: AnySpace,
     pub(crate) fields: FieldMask,
     pub(crate) privilege: Privilege,
     pub(crate) place: Placement,
-    /// Where the fields are, if that was found out for many calls: see [`PhysicalRegion::locate`].
-    pub(crate) columns: SmallVec<[ColumnPlace; 1]>,
+    /// What was found out for many calls: see [`PhysicalRegion::locate`].
+    pub(crate) located: Option<Box<Located>>,
+}
+
+/// Where a requirement's data is, for a task that is called again and again.
+#[derive(Clone)]
+pub(crate) struct Located {
+    /// A copy of the region's points, since what others count references to is on its way from core to core all the time.
+    space: AnySpace,
+    columns: SmallVec<[ColumnPlace; 2]>,
 }
 
 /// Where a requirement's data is.
@@ -41,12 +48,34 @@ pub(crate) enum Placement {
     Virtual(SmallVec<[(FieldMask, Arc<RegionState>); 1]>),
 }
 
+impl Placement {
+    /// The place of a requirement, with its number.
+    pub(crate) fn of((bound, number): (&Bound, usize), chosen: &Chosen) -> Self {
+        let Chosen::Instances(chosen) = chosen else { return Self::Virtual(bound.parts.clone()) };
+        let mine = chosen.iter().filter(|selection| selection.place.0 == number);
+        Self::Instances(mine.flat_map(|selection| selection.instances.iter().cloned()).collect())
+    }
+}
+
 impl PhysicalRegion {
+    /// A requirement, with its number, for one call.
+    pub(crate) fn of(asked: RequirementInfo, requirement: (&Bound, usize), chosen: &Chosen) -> Self {
+        let RequirementInfo { region, fields, privilege, .. } = asked;
+        let place = Placement::of(requirement, chosen);
+        Self { region, fields, privilege, place, located: None }
+    }
+
     /// Finds out where the fields are, for a task that is called again and again with this data.
     pub(crate) fn locate(&mut self) {
         let fields = self.region.fields();
         let place = |field| ColumnPlace::new(self.instance(field)?.storage(), field, fields.type_of(field).ok()?);
-        self.columns = self.fields.iter().filter_map(place).collect();
+        let columns = self.fields.iter().filter_map(place).collect();
+        self.located = Some(Box::new(Located { space: self.region.space().space().clone(), columns }));
+    }
+
+    /// The region's points.
+    fn space(&self) -> &AnySpace {
+        self.located.as_ref().map_or_else(|| self.region.space().space(), |located| &located.space)
     }
 
     /// The instances.
@@ -137,9 +166,9 @@ impl<'a> LeafCall<'a> {
     /// # Errors
     /// [`Error::Launch`] if the launch has no such requirement, or its region another dimension.
     pub fn piece<F: 'static, const D: usize>(&self, requirement: usize) -> Result<PieceInfo<'a, F, D>> {
-        let PhysicalRegion { region, space, .. } = self.requirement(requirement)?;
-        match space.typed() {
-            Ok(space) => Ok(PieceInfo::new(region, space)),
+        let physical = self.requirement(requirement)?;
+        match physical.space().typed() {
+            Ok(space) => Ok(PieceInfo::new(&physical.region, space)),
             Err(error) => Err(Error::launch(self.task, format!("requirement {requirement}: {error}"))),
         }
     }
@@ -246,11 +275,12 @@ impl<'a> LeafCall<'a> {
         physical: &'a PhysicalRegion,
         (requirement, field): (usize, FieldId),
     ) -> Result<Column<'a, Stored, D>> {
-        if let Some(place) = physical.columns.iter().find(|place| place.field == field)
+        if let Some(Located { space, columns }) = physical.located.as_deref()
+            && let Some(place) = columns.iter().find(|place| place.field == field)
             && place.ty == FieldType::of::<T>()
         {
             // SAFETY: as below. The place is that of the requirement's field in the requirement's instance.
-            let column = unsafe { Column::at(place, &physical.space) };
+            let column = unsafe { Column::at(place, space) };
             return column.map_err(|error| self.refused(requirement, field, &error));
         }
         self.find_column::<T, Stored, D>(physical, (requirement, field))
@@ -278,7 +308,7 @@ impl<'a> LeafCall<'a> {
         // before this call and its event comes after, so the physical analysis keeps away whoever interferes; within the task,
         // requirements that interfere were refused at the launch and a field is taken for writing once a call. The instance outlives
         // the call, which owns it.
-        let column = unsafe { Column::new(instance.storage(), field, &physical.space) };
+        let column = unsafe { Column::new(instance.storage(), field, physical.space()) };
         column.map_err(|error| self.refused(requirement, field, &error))
     }
 

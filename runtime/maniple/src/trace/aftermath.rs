@@ -10,8 +10,11 @@ use super::issuing::{Ends, Issuing};
 use super::template::{Stage, Template};
 use crate::context::ContextState;
 use crate::error::Error;
+use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::{LockedStates, PointMapping};
 use crate::mapping::preparation::Preparation;
+use crate::mapping::regions::Regions;
+use crate::physical::places::{KnownPlaces, Places};
 
 /// How nodes ended that did not end well.
 pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;
@@ -51,7 +54,7 @@ impl Stage {
             let placed = PointMapping {
                 core,
                 bounds: &self.site.bounds,
-                regions: &point.mapped.regions,
+                regions: Regions::Mapped(&point.mapped.physical),
                 origin: context.processor,
                 order: (sequence, index as u64),
                 place: None,
@@ -59,8 +62,11 @@ impl Stage {
                 reduces_twice: &self.site.sharing.reduces_twice,
                 issuing: Issuing::Again(&ends),
             };
-            placed.prepare(&mut states, &point.mapped.chosen, &mut Preparation::together());
-            placed.commit(&mut states, &point.mapped.chosen, end(point.task));
+            let MappedPoint { chosen, places, .. } = &*point.mapped;
+            let (mut known, mut found) = (places.as_ref().map(KnownPlaces::lock), Places::new());
+            let places = known.as_deref_mut().unwrap_or(&mut found);
+            placed.prepare(&mut states, (chosen, places), &mut Preparation::together());
+            placed.commit(&mut states, (chosen, places), end(point.task));
         }
     }
 }

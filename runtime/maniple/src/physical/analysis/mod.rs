@@ -17,13 +17,15 @@ use maniple_record::Place;
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, ShapeTable};
 use smallvec::SmallVec;
 
+use crate::mapping::preparation::Preparation;
 use crate::physical::cover::Cover;
 use crate::physical::group::{SetId, Touched};
 use crate::physical::instance::{Held, PhysicalInstance};
 use crate::physical::movement::Preconditions;
 use crate::physical::places::{Place as DataPlace, Places};
+use crate::physical::selection::Selection;
 use crate::physical::set::{EquivalenceSet, Order, PendingReduction, View};
-use crate::physical::state::{Instances, RegionData, Sink};
+use crate::physical::state::{RegionData, Sink};
 use crate::runtime::RuntimeCore;
 use crate::trace::Issuing;
 
@@ -31,14 +33,8 @@ use crate::trace::Issuing;
 pub(crate) struct Access<'a> {
     pub(crate) region: &'a LogicalRegion,
     pub(crate) privilege: Privilege,
-    pub(crate) instances: &'a Instances,
-    /// A reduction that works on the values themselves instead of a buffer.
-    pub(crate) in_place: bool,
-    /// For a reduction in a buffer: where contributions by other operators can be applied before.
-    pub(crate) homes: &'a [(FieldMask, Arc<PhysicalInstance>)],
+    pub(crate) selection: &'a Selection,
     pub(crate) order: Order,
-    /// Where its data is, if the access was made before.
-    pub(crate) places: &'a Places,
 }
 
 /// Copies of a set's values are looked through for such that nobody needs when there are this many, and each time that they have doubled.
@@ -55,6 +51,14 @@ enum Mode {
 }
 
 impl Mode {
+    /// Whether an access looks at values, or leaves some as they are.
+    fn needs_values(self) -> bool {
+        match self {
+            Self::Read | Self::Write | Self::ReduceInPlace(_) => true,
+            Self::Discard | Self::ReduceInBuffer(_) => false,
+        }
+    }
+
     /// Whether an access to part of a set can only begin when the set's pending reductions have been applied.
     fn settles(self, set: &EquivalenceSet, cover: &Cover, shapes: &ShapeTable) -> bool {
         match self {
@@ -84,84 +88,82 @@ pub(crate) struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
+    #[inline]
     pub(crate) fn new(
         core: &'a RuntimeCore,
         data: &'a mut RegionData,
         rank: &'a mut Rank<'a>,
-        issuer: Option<Place>,
+        (issuing, issuer): (Issuing<'a>, Option<Place>),
     ) -> Self {
-        let shapes = core.forest().shapes();
-        Self { core, data, shapes, rank, issuing: Issuing::Live, issuer }
-    }
-
-    /// The same, for a trace.
-    pub(crate) fn issuing(self, issuing: Issuing<'a>) -> Self {
-        Self { issuing, ..self }
+        Self { core, data, shapes: core.forest().shapes(), rank, issuing, issuer }
     }
 
     /// Brings the chosen instances up to date as far as the privilege wants it, and adds what the operation must wait for.
-    pub(crate) fn prepare(&mut self, access: &Access<'_>, after: &mut Preconditions) {
-        let mode = access.mode();
-        access.instances.iter().for_each(|(_, instance)| after.need(instance.ready()));
-        self.each_place(access, mode, |analysis, group, touched, (fields, instance)| {
-            if analysis.is_up_to_date(group, mode, touched, instance) {
-                analysis.gather_known(group, mode, touched, instance, after);
-                return;
+    pub(crate) fn prepare(&mut self, access: &Access<'_>, places: &[DataPlace], before: &mut Preparation) {
+        let (mode, requirement) = (access.mode(), access.selection.place.0);
+        let after = before.of(requirement);
+        access.selection.instances.iter().for_each(|(_, instance)| after.need(instance.ready()));
+        for &DataPlace { instance, group, ref touched, .. } in places {
+            let (fields, instance) = &access.selection.instances[instance];
+            if self.gather_if_ready(group, mode, touched, instance, before.of(requirement)) {
+                continue;
             }
-            analysis.bring_up_to_date(group, mode, access.home(fields, instance), touched, fields);
-            for (id, cover) in touched {
-                analysis.gather(group, *id, cover, (mode, instance), after);
+            let touched = self.touched_apart(group, mode, (access.region, Touched::clone(touched)));
+            if mode == Mode::Write {
+                self.leave_to_task(group, &touched, (instance, fields), (before, requirement));
             }
-        });
+            self.bring_up_to_date(group, mode, access.home(fields, instance), &touched, fields);
+            for (id, cover) in touched.iter() {
+                self.gather(group, *id, cover, (mode, instance), before.of(requirement));
+            }
+        }
     }
 
-    /// Makes the operation, which ends with `event`, part of the history.
-    pub(crate) fn commit(&mut self, access: &Access<'_>, event: Event) {
+    /// Makes the operation, which ends with `event`, part of the history. What was pending and would be in the way has been applied.
+    pub(crate) fn commit(&mut self, access: &Access<'_>, places: &[DataPlace], event: Event) {
         let mode = access.mode();
-        self.each_place(access, mode, |analysis, group, touched, (_, instance)| match mode {
-            Mode::Read => analysis.commit_read(group, touched, instance, event),
-            Mode::Write | Mode::Discard => analysis.commit_write(group, touched, access.region, instance, event),
-            Mode::ReduceInPlace(_) => analysis.commit_in_place(group, touched, instance, event),
-            Mode::ReduceInBuffer(operator) => {
-                for (id, cover) in touched {
-                    let (buffer, writers) = (Held::new(instance), SmallVec::from_iter([event]));
-                    let (cover, order) = (cover.clone(), access.order);
-                    let reduction = PendingReduction { operator, buffer, cover, writers, contributors: 1, order };
-                    let realm = analysis.core.pruning_realm();
-                    analysis.set_mut(group, *id).push_pending(reduction, realm);
-                }
-            }
-        });
-    }
-
-    /// Visits the places of an access: the group, the sets touched, and the fields and the instance used.
-    fn each_place(
-        &mut self,
-        access: &Access<'_>,
-        mode: Mode,
-        mut visit: impl FnMut(&mut Self, usize, &[(SetId, Cover)], &(FieldMask, Arc<PhysicalInstance>)),
-    ) {
-        let mut places = access.places.lock();
-        let are_known =
-            !places.is_empty() && places.iter().all(|place| self.data.group(place.group).changes() == place.changes);
-        if !are_known {
-            places.clear();
-            for (instance, (fields, _)) in access.instances.iter().enumerate() {
-                for group in self.data.groups_of(fields) {
-                    let touched = self.touched(group, access, mode);
-                    let changes = self.data.group(group).changes();
-                    places.push(DataPlace { instance, group, changes, touched });
+        for &DataPlace { instance, group, ref touched, .. } in places {
+            let (_, instance) = &access.selection.instances[instance];
+            match mode {
+                Mode::Read => self.commit_read(group, touched, instance, event),
+                Mode::Write | Mode::Discard => self.commit_write(group, touched, access.region, instance, event),
+                Mode::ReduceInPlace(_) => self.commit_in_place(group, touched, instance, event),
+                Mode::ReduceInBuffer(operator) => {
+                    self.commit_in_buffer(group, touched, (operator, instance), (event, access.order));
                 }
             }
         }
-        for DataPlace { instance, group, touched, .. } in places.iter() {
-            let sets = self.data.group(*group);
-            let used = &access.instances[*instance];
-            if touched.iter().all(|(id, _)| sets.set(*id).pending.is_empty()) {
-                visit(self, *group, touched, used);
-            } else {
-                let touched = self.touched_apart(*group, mode, (access.region, Touched::clone(touched)));
-                visit(self, *group, &touched, used);
+    }
+
+    /// The end of an access's places in a list, where they begin at `first`. They are found if they are not known or not right any more.
+    #[inline]
+    pub(crate) fn locate(&mut self, access: &Access<'_>, places: &mut Places, first: usize) -> usize {
+        let selection = access.selection.place;
+        let known = places[first..].iter().take_while(|place| place.selection == selection);
+        let (mut end, mut are_right) = (first, true);
+        for place in known {
+            are_right &= self.data.group(place.group).changes() == place.changes;
+            end += 1;
+        }
+        if end == first || !are_right {
+            let after = places.split_off(end);
+            places.truncate(first);
+            self.find_places(access, places);
+            end = places.len();
+            places.extend(after);
+        }
+        end
+    }
+
+    /// Adds the places of an access.
+    #[inline(never)]
+    fn find_places(&mut self, access: &Access<'_>, places: &mut Places) {
+        let (selection, mode) = (access.selection.place, access.mode());
+        for (instance, (fields, _)) in access.selection.instances.iter().enumerate() {
+            for group in self.data.groups_of(fields) {
+                let touched = self.touched(group, access, mode);
+                let changes = self.data.group(group).changes();
+                places.push(DataPlace { selection, instance, group, changes, touched });
             }
         }
     }
@@ -190,7 +192,7 @@ impl<'a> Analysis<'a> {
         let changes_whole_sets = match mode {
             Mode::Read => false,
             // What other operators contributed is about to be applied where only this region's values have room.
-            Mode::ReduceInBuffer(_) => !access.homes.is_empty(),
+            Mode::ReduceInBuffer(_) => !access.selection.homes.is_empty(),
             Mode::Write | Mode::Discard | Mode::ReduceInPlace(_) => true,
         };
         if changes_whole_sets { self.carve(group, access.region) } else { self.touched_by(group, access.region) }
@@ -236,39 +238,34 @@ impl<'a> Analysis<'a> {
         self.data.group_mut(group).carve(region.space(), self.shapes)
     }
 
-    /// Whether sets know an instance, and it holds all that an access needs: nearly always, then there is little to do.
-    #[inline]
-    fn is_up_to_date(&self, group: usize, mode: Mode, touched: &[(SetId, Cover)], instance: &PhysicalInstance) -> bool {
-        let needs_values = match mode {
-            Mode::Read | Mode::Write | Mode::ReduceInPlace(_) => true,
-            Mode::Discard => false,
-            Mode::ReduceInBuffer(_) => return false,
-        };
-        let sets = self.data.group(group);
-        touched.iter().all(|(id, cover)| {
-            let set = sets.set(*id);
-            let view = set.find_view(instance).map(|view| &set.views[view]);
-            // What is pending may have to be applied.
-            set.pending.is_empty() && view.is_some_and(|view| !needs_values || view.valid.contains(cover, self.shapes))
-        })
-    }
-
-    /// Adds what an access to an instance that all sets know must come after.
-    fn gather_known(
+    /// Adds what an access must come after if that is all there is to do, as nearly always: its sets know the instance, which holds the values that
+    /// it needs, and nothing is to be applied before. Else adds nothing.
+    fn gather_if_ready(
         &self,
         group: usize,
         mode: Mode,
         touched: &[(SetId, Cover)],
         instance: &PhysicalInstance,
         after: &mut Preconditions,
-    ) {
-        let sets = self.data.group(group);
-        for (id, cover) in touched {
+    ) -> bool {
+        let (sets, before) = (self.data.group(group), after.len());
+        let is_ready = touched.iter().all(|(id, cover)| {
             let set = sets.set(*id);
-            if let Some(view) = set.find_view(instance) {
-                uses_before(mode, &set.views[view], cover, self.shapes, after);
+            if !set.pending.is_empty() && mode.settles(set, cover, self.shapes) {
+                return false;
             }
+            if let Mode::ReduceInBuffer(_) = mode {
+                set.folders(instance).for_each(|folder| after.follow(folder));
+                return true;
+            }
+            let Some(view) = set.find_view(instance).map(|view| &set.views[view]) else { return false };
+            uses_before(mode, view, cover, self.shapes, after);
+            !mode.needs_values() || view.valid.contains(cover, self.shapes)
+        });
+        if !is_ready {
+            after.truncate(before);
         }
+        is_ready
     }
 
     /// Issues the copies, fills and applications of reductions that an access needs.
@@ -287,7 +284,7 @@ impl<'a> Analysis<'a> {
         }
         let sets = self.data.group(group);
         let is_current = |(id, cover): &(SetId, Cover)| sets.set(*id).is_current(instance, cover, self.shapes);
-        if matches!(mode, Mode::Read | Mode::Write | Mode::ReduceInPlace(_)) && !touched.iter().all(is_current) {
+        if mode.needs_values() && !touched.iter().all(is_current) {
             let mut movements = SmallVec::new();
             for (id, cover) in touched {
                 self.find_sources(group, *id, cover, instance, &mut movements);
@@ -306,9 +303,7 @@ impl<'a> Analysis<'a> {
         after: &mut Preconditions,
     ) {
         if let Mode::ReduceInBuffer(_) = mode {
-            let set = self.set(group, id);
-            let mine = set.pending.iter().filter(|pending| pending.buffer.id() == instance.id());
-            mine.flat_map(|pending| &pending.writers).for_each(|&writer| after.follow(writer));
+            self.set(group, id).folders(instance).for_each(|folder| after.follow(folder));
             return;
         }
         let view = self.view(group, id, instance, after);
@@ -373,6 +368,26 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    fn commit_in_buffer(
+        &mut self,
+        group: usize,
+        touched: &[(SetId, Cover)],
+        (operator, buffer): (OperatorId, &Arc<PhysicalInstance>),
+        (event, order): (Event, Order),
+    ) {
+        if buffer.holders() == 0 && !matches!(self.issuing, Issuing::Again(_)) {
+            // It was free, so the operation comes after all who had left it.
+            buffer.leave_behind_instead(event);
+        }
+        let realm = self.core.pruning_realm();
+        for (id, cover) in touched {
+            let (buffer, writers) = (Held::new(buffer), SmallVec::from_iter([event]));
+            let cover = cover.clone();
+            let reduction = PendingReduction { operator, buffer, cover, writers, contributors: 1, order };
+            self.set_mut(group, *id).push_pending(reduction, realm);
+        }
+    }
+
     /// The position of a set's view of an instance. If the set does not know the instance yet, whatever used it before must end first.
     fn view(&mut self, group: usize, id: SetId, instance: &Arc<PhysicalInstance>, after: &mut Preconditions) -> usize {
         let realm = self.core.pruning_realm();
@@ -423,12 +438,12 @@ fn view_of(set: &EquivalenceSet, instance: &PhysicalInstance) -> usize {
 impl Access<'_> {
     /// Where values are brought up to date for an instance of the access: there, unless it is a buffer.
     fn home<'a>(&'a self, fields: &FieldMask, instance: &'a Arc<PhysicalInstance>) -> &'a Arc<PhysicalInstance> {
-        let home = self.homes.iter().find(|(held, _)| held.overlaps(fields));
+        let home = self.selection.homes.iter().find(|(held, _)| held.overlaps(fields));
         home.map_or(instance, |(_, home)| home)
     }
 
     fn mode(&self) -> Mode {
-        match (self.privilege, self.in_place) {
+        match (self.privilege, self.selection.in_place) {
             (Privilege::Read, _) => Mode::Read,
             (Privilege::ReadWrite, _) => Mode::Write,
             (Privilege::Discard, _) => Mode::Discard,

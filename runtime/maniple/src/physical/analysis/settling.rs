@@ -6,11 +6,17 @@ use maniple_region::FieldMask;
 use smallvec::SmallVec;
 
 use super::{Analysis, view_of};
+use crate::mapping::preparation::Preparation;
+use crate::physical::application::Application;
 use crate::physical::cover::Cover;
 use crate::physical::group::SetId;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::Preconditions;
 use crate::physical::set::{EquivalenceSet, PendingReduction};
+
+/// A leaf task applies reductions itself if they are about at most so many points in all: more are worth an operation, which another worker may
+/// carry out.
+const LITTLE_WORK: u64 = 1 << 10;
 
 /// Reductions to more different parts of a set are applied as one operation.
 const MANY_COVERS: usize = 256;
@@ -62,6 +68,37 @@ impl Analysis<'_> {
         self.set_mut(group, id).keep_only(into);
     }
 
+    /// Has a leaf task apply reductions itself that are pending in sets all of whose values it is about to change, where that is little work. Nobody
+    /// else may use the values before, and with the task's failure they are spoilt anyway.
+    pub(super) fn leave_to_task(
+        &mut self,
+        group: usize,
+        touched: &[(SetId, Cover)],
+        (into, fields): (&Arc<PhysicalInstance>, &FieldMask),
+        (before, requirement): (&mut Preparation, usize),
+    ) {
+        if self.data.sink.is_some() || !before.is_of_leaf() {
+            return;
+        }
+        let fields = self.data.group(group).fields.intersection(fields);
+        for (id, _) in touched {
+            let set = self.data.group_mut(group).set_mut(*id);
+            let is_little = set.shape.space().volume() * set.pending.len() as u64 <= LITTLE_WORK;
+            if set.pending.is_empty() || !is_little || !set.is_current(into, &Cover::Everything, self.shapes) {
+                continue;
+            }
+            let pending = std::mem::take(&mut set.pending);
+            self.core.counters.reductions.add(pending.len() as u64);
+            let after = before.of(requirement);
+            pending.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
+            for reduction in if pending.len() > 1 { in_order(pending) } else { pending } {
+                if let Some(application) = Application::of(&reduction, set, (&fields, into)) {
+                    before.apply(application, reduction);
+                }
+            }
+        }
+    }
+
     /// Applies reductions to a part of a set, as one operation. Where the values themselves were never made it fails, and stands for that failure.
     fn apply_together(
         &mut self,
@@ -78,7 +115,8 @@ impl Analysis<'_> {
         set.views[view].writers.made(cover, self.shapes, (&mut after.needs, &mut after.follows));
         set.views[view].readers.touching(cover, self.shapes, &mut after.follows);
         together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
-        let transfers = || self.core.reductions(&together, &set.shape, fields, into);
+        let applications = || together.iter().filter_map(|reduction| Application::of(reduction, set, (fields, into)));
+        let transfers = || applications().flat_map(|application| application.transfers().collect::<SmallVec<[_; 2]>>());
         let instances = || together.iter().map(|reduction| reduction.buffer.id()).chain([into.id()]).collect();
         let event = self.issuing.transfer(self.core, transfers, instances, &after, |event| {
             self.core.note_reductions(event, &together, (&set.shape, fields, into), (&after, self.issuer));
@@ -87,6 +125,11 @@ impl Analysis<'_> {
         let (shapes, realm) = (self.shapes, self.core.pruning_realm());
         self.set_mut(group, id).add_applied(view, event, cover.clone(), (shapes, realm));
     }
+}
+
+/// Reductions in the order in which they are applied.
+fn in_order(pending: Vec<PendingReduction>) -> Vec<PendingReduction> {
+    by_cover(pending).into_iter().flat_map(|(_, together)| together).collect()
 }
 
 /// Reductions by the points that they are about, those of the first first. Beyond a number of different sets of points, all are one: whoever
