@@ -152,6 +152,23 @@ fn a_variant_registers_under_the_task_that_it_is_another_way_to_run() {
     assert_eq!(registration(launch().handle, "doubled").options.layout, Some(Arrangement::ArrayOfStructs));
 }
 
+#[task(crate = model)]
+fn sendable() -> u8 {
+    7
+}
+
+#[task(crate = model)]
+fn at_home() -> Result<String, String> {
+    Ok("here".to_owned())
+}
+
+#[test]
+fn a_result_has_a_codec_if_its_type_has() {
+    let codec = |handle, variant| (registration(handle, variant).codec)();
+    assert_eq!(codec(sendable().handle, "sendable"), Some(model::generated::Codec));
+    assert_eq!(codec(at_home().handle, "at_home"), None);
+}
+
 #[derive(Debug)]
 struct Overflow;
 

@@ -29,8 +29,33 @@ pub struct VariantRegistration {
     pub variant: &'static str,
     pub processor: ProcessorKind,
     pub options: Options,
+    pub codec: fn() -> Option<Codec>,
     pub body: Body,
 }
+
+/// Stands for a way to send results: of types that are `Copy`, here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Codec;
+
+pub struct CodecOf<T>(PhantomData<T>);
+
+impl<T> CodecOf<T> {
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl<T: Copy> CodecOf<T> {
+    pub fn codec(&self) -> Option<Codec> {
+        Some(Codec)
+    }
+}
+
+pub trait NoCodec {
+    fn codec(&self) -> Option<Codec> {
+        None
+    }
+}
+
+impl<T> NoCodec for CodecOf<T> {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {

@@ -44,7 +44,7 @@ impl What {
     fn describe(&self) -> String {
         match self {
             Self::Launch(site) => {
-                let over = site.index_launch.then(|| format!(" over {}", site.domain)).unwrap_or_default();
+                let over = if site.index_launch { format!(" over {}", site.domain) } else { String::new() };
                 let data = site.bounds.iter().map(|bound| {
                     let Requirement { target, privilege, .. } = &bound.requirement;
                     format!("{privilege} {} of {target}", bound.requirement.field_names())
