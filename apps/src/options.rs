@@ -141,7 +141,9 @@ impl RuntimeOptions {
         if let (Some(file), Some(profiler)) = (&self.profile, profiler) {
             profiler.outcome()?;
             // Nobody may be listening.
-            let _ = writeln!(io::stderr(), "profile: look at it with `maniple prof {}`", file.display());
+            let place = place();
+            let node = if place.nodes > 1 { format!(".node{}", place.rank.0) } else { String::new() };
+            let _ = writeln!(io::stderr(), "profile: look at it with `maniple prof {}{node}`", file.display());
         }
         Ok(outcome)
     }

@@ -83,3 +83,21 @@ fn a_process_that_is_killed_ends_the_others_which_name_it() {
     assert!(!status.success());
     assert!(told.contains("node 1"), "{told}");
 }
+
+#[test]
+fn every_process_writes_a_profile_of_its_own() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("profiles-of-nodes");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("run.mprof");
+    let output = run(2, &["stencil", "--size", "40", "--steps", "3", "--profile", file.to_str().unwrap()]);
+    assert!(output.status.success());
+    let told = String::from_utf8(output.stderr).unwrap();
+    for node in 0..2 {
+        let own = format!("{}.node{node}", file.display());
+        assert!(told.contains(&format!("maniple prof {own}`")), "{told}");
+        let shown = Command::new(MANIPLE).args(["prof", &own, "-o", "/dev/null"]).output().unwrap();
+        assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+    }
+    assert!(!file.exists());
+}

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use maniple_realm::machine::NodeId;
 use maniple_realm::profile::{Kind, LabelId, Profiler, Tag, common};
 use maniple_space::AnyRect;
 
@@ -72,6 +73,13 @@ fn numbered(named: OsString, runtime: u32, process: u32) -> PathBuf {
     if runtime > 1 {
         file.push(format!(".{runtime}"));
     }
+    file.into()
+}
+
+/// The file of one node of several.
+pub(crate) fn of_node(file: &Path, rank: NodeId) -> PathBuf {
+    let mut file = file.as_os_str().to_owned();
+    file.push(format!(".node{}", rank.0));
     file.into()
 }
 

@@ -30,7 +30,7 @@ use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::{Movement, Preconditions};
 use crate::physical::set::PendingReduction;
 use crate::physical::state::RegionState;
-use crate::profiling::{MAPPING, TellProblems, wanted_by_environment};
+use crate::profiling::{MAPPING, TellProblems, of_node, wanted_by_environment};
 use crate::recorder::{self, Recorder};
 use crate::replicate::Node;
 use crate::statistics::{Counters, Statistics};
@@ -123,6 +123,8 @@ impl RuntimeBuilder {
     /// Records a profile of the runtime into a file: what every worker did, when, and after what. `maniple prof FILE` shows it. The file is
     /// whole once the runtime and everything that was made with it are gone.
     ///
+    /// In a job of several nodes each writes one of its own: node 2 writes `FILE.node2`.
+    ///
     /// Without this, the environment variable `MANIPLE_PROFILE` may name a file; later runtimes of the process then write `FILE.2`, `FILE.3` and
     /// so on, and `%p` in it stands for the number of the process.
     #[must_use]
@@ -162,18 +164,23 @@ impl RuntimeBuilder {
         if let Some(workers) = self.workers {
             builder = builder.workers(workers);
         }
+        let place = match self.network {
+            Network::Environment => Some(Place::find().map_err(|error| Error::Start(Arc::new(error)))?),
+            Network::Given(_) | Network::None => None,
+        };
+        let rank = match (&self.network, &place) {
+            (Network::Given(transport), _) => (transport.nodes() > 1).then(|| transport.rank()),
+            (_, place) => place.as_ref().filter(|place| place.nodes > 1).map(|place| place.rank),
+        };
         let told = self.profile.is_some();
-        let profiler = match self.profile.or_else(wanted_by_environment) {
+        let wanted = self.profile.or_else(wanted_by_environment);
+        let profiler = match wanted.map(|file| rank.map_or(file.clone(), |rank| of_node(&file, rank))) {
             Some(file) => Some(Profiler::create(&file).map_err(|error| Error::Start(Arc::new(error)))?),
             None => None,
         };
         if let Some(profiler) = &profiler {
             builder = builder.profile(profiler.clone());
         }
-        let place = match self.network {
-            Network::Environment => Some(Place::find().map_err(|error| Error::Start(Arc::new(error)))?),
-            Network::Given(_) | Network::None => None,
-        };
         if let Some(place) = place.as_ref().filter(|place| place.neighbours > 1 && self.workers.is_none()) {
             builder = builder.workers((cores() / place.neighbours).max(1));
         }

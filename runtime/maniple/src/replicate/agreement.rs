@@ -15,7 +15,7 @@ use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 
 use super::layout::Rank;
-use super::node::{Node, TogetherName, decode, encode};
+use super::node::{COMPARISON, Node, TogetherName, decode, encode};
 use super::spread::{frame, frames};
 use super::tree::together;
 use crate::launch::LaunchSite;
@@ -153,13 +153,12 @@ fn compare(node: &Arc<Node>, log: &mut Log) {
             show(&node_again, operation, &since);
         }
     };
-    let name = TogetherName { operation, part: COMPARE };
+    let name = TogetherName { operation, part: COMPARISON };
     node.together(name, encode(&claim).into(), Box::new(all_alike), Box::new(done));
 }
 
-/// Parts of names that nothing else has.
-const COMPARE: u32 = u32::MAX;
-const SHOW: u32 = u32::MAX - 1;
+/// The part of names of what nodes show each other, which nothing else has.
+const SHOW: u32 = COMPARISON - 1;
 
 /// Nodes differ: each shows what it has done since they agreed.
 fn show(node: &Arc<Node>, operation: u64, since: &[Noted]) {

@@ -38,6 +38,24 @@ pub(crate) struct TogetherName {
     pub(crate) part: u32,
 }
 
+/// The part of comparisons: see [`agreement`](super::agreement).
+pub(super) const COMPARISON: u32 = u32::MAX;
+
+impl TogetherName {
+    /// Nobody waits for comparisons: they go with other messages, or after a heartbeat or two.
+    fn haste(self) -> Haste {
+        if self.part == COMPARISON { Haste::None } else { Haste::Now }
+    }
+}
+
+/// When a message is to leave.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Haste {
+    Now,
+    /// With another one.
+    None,
+}
+
 /// What comes with a parcel.
 #[derive(Serialize, Deserialize)]
 struct ParcelHeader {
@@ -197,7 +215,8 @@ impl Node {
         let ParcelName { operation, exchange, number } = name;
         let header = ParcelHeader { operation, exchange, number, is_good: delivery.is_ok() };
         let payload = delivery.unwrap_or_else(|failure| encode(&failure).into());
-        self.post.send(&self.endpoint, to, Message::new(PARCEL).header(&encode(&header)).payload(payload));
+        let message = Message::new(PARCEL).header(&encode(&header)).payload(payload);
+        self.post.send(&self.endpoint, to, (message, Haste::Now));
     }
 
     /// Waits for parcels: see [`Mailbox::expect`].
@@ -286,7 +305,7 @@ impl Post {
     fn pass_on(self: &Arc<Self>, endpoint: &Arc<Endpoint>, end: &End, from: Option<Rank>) {
         let neighbours = parent(self.rank).into_iter().chain(children(self.rank, self.nodes));
         for to in neighbours.filter(|to| Some(*to) != from) {
-            self.send(endpoint, to, Message::new(END).payload(encode(end)));
+            self.send(endpoint, to, (Message::new(END).payload(encode(end)), Haste::Now));
         }
     }
 
@@ -322,7 +341,7 @@ impl Post {
         match step {
             Step::Wait => {}
             Step::Up(parent, bytes) => {
-                self.send(endpoint, parent, Message::new(UP).header(&encode(&name)).payload(bytes))
+                self.send(endpoint, parent, (Message::new(UP).header(&encode(&name)).payload(bytes), name.haste()))
             }
             Step::Finish(outcome, done) => {
                 self.gatherings.lock().remove(&name);
@@ -333,7 +352,11 @@ impl Post {
 
     fn finish(self: &Arc<Self>, endpoint: &Arc<Endpoint>, name: TogetherName, (outcome, done): (Bytes, Done)) {
         for child in children(self.rank, self.nodes) {
-            self.send(endpoint, child, Message::new(DOWN).header(&encode(&name)).payload(outcome.clone()));
+            self.send(
+                endpoint,
+                child,
+                (Message::new(DOWN).header(&encode(&name)).payload(outcome.clone()), name.haste()),
+            );
         }
         // It may run functions of the program.
         if let Err(fault) = fault::catch(|| done(outcome)) {
@@ -341,12 +364,12 @@ impl Post {
         }
     }
 
-    /// Sends a message now, or once there is room for it.
-    fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, message: Message) {
+    /// Sends a message, or queues it until there is room for it.
+    fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, message: (Message, Haste)) {
         let mut waiting = self.waiting.lock();
         // Whoever waits already has asked to be told of room.
         if let Some(queue) = waiting.get_mut(&to).filter(|queue| !queue.is_empty()) {
-            return queue.push_back(message);
+            return queue.push_back(message.0);
         }
         if let Some(message) = self.try_to_send(endpoint, to, message) {
             waiting.entry(to).or_default().push_back(message);
@@ -356,8 +379,13 @@ impl Post {
     }
 
     /// The message, if there is no room for it now.
-    fn try_to_send(&self, endpoint: &Endpoint, to: Rank, message: Message) -> Option<Message> {
-        match endpoint.send(NodeId(to as u16), message) {
+    fn try_to_send(&self, endpoint: &Endpoint, to: Rank, (message, haste): (Message, Haste)) -> Option<Message> {
+        let node = NodeId(to as u16);
+        let sent = match haste {
+            Haste::Now => endpoint.send(node, message),
+            Haste::None => endpoint.send_later(node, message),
+        };
+        match sent {
             Ok(()) => None,
             Err(SendError::Busy { message, .. }) => Some(message),
             Err(error) => {
@@ -378,7 +406,7 @@ impl Post {
             loop {
                 let mut waiting = post.waiting.lock();
                 let Some(message) = waiting.get_mut(&to).and_then(VecDeque::pop_front) else { return };
-                if let Some(message) = post.try_to_send(&endpoint, to, message) {
+                if let Some(message) = post.try_to_send(&endpoint, to, (message, Haste::Now)) {
                     waiting.entry(to).or_default().push_front(message);
                     drop(waiting);
                     return post.send_when_there_is_room(&endpoint, to);
