@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use super::failure::Failure;
 use super::layout::Rank;
 use super::mailbox::{Awaited, Delivery, Mailbox, ParcelName};
-use super::tree::{Combine, Done, Gathering, Step, children, parent};
+use super::tree::{Combine, Done, Gathering, Step, children, contribution_goes_to, outcome_goes_to, parent};
 use crate::error::Error;
 
 /// Brings a [`Delivery`].
 const PARCEL: HandlerId = HandlerId(0);
-/// Brings a contribution to something that all nodes compute, from a node below.
+/// Brings a contribution to something that all nodes compute.
 const UP: HandlerId = HandlerId(1);
 /// Brings the outcome, from the node above.
 const DOWN: HandlerId = HandlerId(2);
@@ -230,8 +230,11 @@ impl Node {
         let (rank, nodes) = (self.post.rank, self.post.nodes);
         let mut gatherings = self.post.gatherings.lock();
         let gathering = gatherings.entry(name).or_insert_with(|| Gathering::new(rank, nodes));
-        let step = gathering.contribute(rank, (mine, combine, done));
+        let step = gathering.contribute((rank, nodes), (mine.clone(), combine, done));
         drop(gatherings);
+        for other in contribution_goes_to(rank, nodes) {
+            self.post.contribute(&self.endpoint, name, other, mine.clone());
+        }
         self.post.go_on(&self.endpoint, name, step);
     }
 
@@ -340,9 +343,7 @@ impl Post {
     fn go_on(self: &Arc<Self>, endpoint: &Arc<Endpoint>, name: TogetherName, step: Step) {
         match step {
             Step::Wait => {}
-            Step::Up(parent, bytes) => {
-                self.send(endpoint, parent, (Message::new(UP).header(&encode(&name)).payload(bytes), name.haste()))
-            }
+            Step::Up(parent, bytes) => self.contribute(endpoint, name, parent, bytes),
             Step::Finish(outcome, done) => {
                 self.gatherings.lock().remove(&name);
                 self.finish(endpoint, name, (outcome, done));
@@ -350,8 +351,12 @@ impl Post {
         }
     }
 
+    fn contribute(self: &Arc<Self>, endpoint: &Arc<Endpoint>, name: TogetherName, to: Rank, bytes: Bytes) {
+        self.send(endpoint, to, (Message::new(UP).header(&encode(&name)).payload(bytes), name.haste()));
+    }
+
     fn finish(self: &Arc<Self>, endpoint: &Arc<Endpoint>, name: TogetherName, (outcome, done): (Bytes, Done)) {
-        for child in children(self.rank, self.nodes) {
+        for child in outcome_goes_to(self.rank, self.nodes) {
             self.send(
                 endpoint,
                 child,

@@ -288,7 +288,7 @@ impl Replica {
         program.trees.entry(root.tree().id()).or_insert_with(|| {
             let shapes = shapes(root);
             let home = for_dimension!(root.space().space(), |space| {
-                let pieces = partition::equal(space, nodes).unwrap_or_else(|_| vec![space.clone()]);
+                let pieces = partition::equal(space, nodes).expect("there is at least one node");
                 pieces.into_iter().map(|piece| shapes.intern(&piece.into())).collect()
             });
             Coherence::new(rank, root.space().shape().clone(), home, shapes)

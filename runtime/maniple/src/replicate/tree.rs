@@ -3,6 +3,9 @@
 //! The tree is binomial: below node `r` are `r + 1`, `r + 2`, `r + 4` and so on, as far as these are smaller than `r`'s lowest bit. Each of them stands for the
 //! nodes from itself to the next, so what is combined in this order is combined in the order of nodes: the outcome is the same on every run, and
 //! there is one outcome, whatever rounding does.
+//!
+//! Of few nodes each sends its contribution to all others, and all combine the same in the same order: that is one step instead of two or more, for a few
+//! messages more.
 
 use bytes::Bytes;
 
@@ -14,12 +17,15 @@ pub(crate) type Combine = Box<dyn FnOnce(Vec<Bytes>) -> Bytes + Send>;
 /// Is given the outcome.
 pub(crate) type Done = Box<dyn FnOnce(Bytes) + Send>;
 
+/// Up to so many nodes tell each other directly.
+const FEW: usize = 4;
+
 /// One computation, as one node sees it.
 #[derive(Default)]
 pub(crate) struct Gathering {
     mine: Option<(Bytes, Combine, Done)>,
-    /// By the nodes below, in their order.
-    below: Vec<Option<Bytes>>,
+    /// What others contribute, in the order of nodes.
+    others: Vec<(Rank, Option<Bytes>)>,
     /// It has been sent up.
     done: Option<Done>,
 }
@@ -30,7 +36,7 @@ pub(crate) enum Step {
     Wait,
     /// The contribution goes up to this node.
     Up(Rank, Bytes),
-    /// The outcome is there. It goes down to all below.
+    /// The outcome is there. It goes [down](outcome_goes_to).
     Finish(Bytes, Done),
 }
 
@@ -48,27 +54,41 @@ pub(crate) fn children(rank: Rank, nodes: usize) -> impl Iterator<Item = Rank> {
         .map(move |step| rank + step)
 }
 
+/// To whom a node sends its own contribution as it is: to all others, of few.
+pub(crate) fn contribution_goes_to(rank: Rank, nodes: usize) -> impl Iterator<Item = Rank> {
+    let others = if nodes <= FEW { nodes } else { 0 };
+    (0..others).filter(move |&other| other != rank)
+}
+
+/// To whom a node sends the outcome, once it has it.
+pub(crate) fn outcome_goes_to(rank: Rank, nodes: usize) -> impl Iterator<Item = Rank> {
+    children(rank, nodes).filter(move |_| nodes > FEW)
+}
+
 impl Gathering {
     /// Of a node among so many.
     pub(crate) fn new(rank: Rank, nodes: usize) -> Self {
-        Self { below: children(rank, nodes).map(|_| None).collect(), ..Self::default() }
+        let others: Vec<Rank> = match nodes <= FEW {
+            true => contribution_goes_to(rank, nodes).collect(),
+            false => children(rank, nodes).collect(),
+        };
+        Self { others: others.into_iter().map(|other| (other, None)).collect(), ..Self::default() }
     }
 
     /// This node's own contribution.
-    pub(crate) fn contribute(&mut self, rank: Rank, contribution: (Bytes, Combine, Done)) -> Step {
+    pub(crate) fn contribute(&mut self, place: (Rank, usize), contribution: (Bytes, Combine, Done)) -> Step {
         self.mine = Some(contribution);
-        self.advance(rank)
+        self.advance(place)
     }
 
-    /// The contribution of a node below. False if there is no such node, or it has contributed.
+    /// The contribution of another node. None if it has no place here, or was there before.
     #[must_use]
-    pub(crate) fn receive(&mut self, (rank, nodes): (Rank, usize), from: Rank, bytes: Bytes) -> Option<Step> {
-        let place = children(rank, nodes).position(|child| child == from)?;
-        let place = &mut self.below[place];
-        if place.replace(bytes).is_some() {
+    pub(crate) fn receive(&mut self, place: (Rank, usize), from: Rank, bytes: Bytes) -> Option<Step> {
+        let (_, contribution) = self.others.iter_mut().find(|(other, _)| *other == from)?;
+        if contribution.replace(bytes).is_some() {
             return None;
         }
-        Some(self.advance(rank))
+        Some(self.advance(place))
     }
 
     /// The outcome has come down. None if it can't have.
@@ -76,14 +96,18 @@ impl Gathering {
         self.done.take()
     }
 
-    fn advance(&mut self, rank: Rank) -> Step {
-        if self.below.iter().any(Option::is_none) {
+    fn advance(&mut self, (rank, nodes): (Rank, usize)) -> Step {
+        if self.others.iter().any(|(_, contribution)| contribution.is_none()) {
             return Step::Wait;
         }
         let Some((mine, combine, done)) = self.mine.take() else { return Step::Wait };
-        let all = std::iter::once(mine).chain(self.below.iter_mut().filter_map(Option::take)).collect();
+        let mut all = Vec::with_capacity(1 + self.others.len());
+        let (below, above): (Vec<_>, Vec<_>) = self.others.drain(..).partition(|(other, _)| *other < rank);
+        all.extend(below.into_iter().filter_map(|(_, contribution)| contribution));
+        all.push(mine);
+        all.extend(above.into_iter().filter_map(|(_, contribution)| contribution));
         let combined = combine(all);
-        match parent(rank) {
+        match parent(rank).filter(|_| nodes > FEW) {
             None => Step::Finish(combined, done),
             Some(parent) => {
                 self.done = Some(done);
@@ -145,7 +169,9 @@ mod tests {
                 Some((from, bytes)) => at[rank].receive((rank, nodes), from, bytes).unwrap(),
                 None => {
                     let done: Done = Box::new(move |outcome| sender.send((rank, outcome)).unwrap());
-                    at[rank].contribute(rank, (vec![rank as u8].into(), Box::new(together), done))
+                    let mine = Bytes::from(vec![rank as u8]);
+                    open.extend(contribution_goes_to(rank, nodes).map(|other| (other, Some((rank, mine.clone())))));
+                    at[rank].contribute((rank, nodes), (mine, Box::new(together), done))
                 }
             };
             match step {
@@ -153,13 +179,13 @@ mod tests {
                 Step::Up(parent, bytes) => open.push((parent, Some((rank, bytes)))),
                 Step::Finish(outcome, done) => {
                     done(outcome.clone());
-                    down.borrow_mut().extend(children(rank, nodes).map(|child| (child, outcome.clone())));
+                    down.borrow_mut().extend(outcome_goes_to(rank, nodes).map(|child| (child, outcome.clone())));
                 }
             }
         }
         while let Some((rank, outcome)) = { down.borrow_mut().pop_front() } {
             at[rank].finish().unwrap()(outcome.clone());
-            down.borrow_mut().extend(children(rank, nodes).map(|child| (child, outcome.clone())));
+            down.borrow_mut().extend(outcome_goes_to(rank, nodes).map(|child| (child, outcome.clone())));
         }
         drop(sender);
         let mut found: Vec<_> = outcomes.iter().collect();
