@@ -45,6 +45,9 @@ pub mod traces {}
 #[doc = include_str!("src/looking.md")]
 pub mod looking {}
 
+#[doc = include_str!("src/nodes.md")]
+pub mod nodes {}
+
 #[doc = include_str!("src/launching.md")]
 pub mod launching {}
 
