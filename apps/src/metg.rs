@@ -14,7 +14,7 @@ use maniple::ProcessorKind;
 
 use self::sweep::{Curve, Sweep};
 use crate::error::{Error, Result};
-use crate::options::{RuntimeOptions, default_from_command_line, positive, worker_count};
+use crate::options::{RuntimeOptions, default_from_command_line, place, positive, worker_count};
 use crate::progress::Progress;
 use crate::taskbench::graph::Pattern;
 use crate::taskbench::kernel::KernelKind;
@@ -125,14 +125,19 @@ pub fn run(options: &Options) -> Result<Report> {
     }
     let mut runtime = options.runtime.clone();
     runtime.workers = runtime.workers.or(options.cores);
-    let workers = || runtime.machine().processors_of(ProcessorKind::Cpu).count();
+    let workers = || runtime.machine().processors_of(ProcessorKind::Cpu).count() * place().nodes;
     let cores = options.cores.unwrap_or_else(workers);
     let progress = Progress::iterations(&runtime);
     let sweep = Sweep::new(options.width, cores, options.repetitions, options.budget);
+    // A runtime for each run, so that nothing that one leaves behind helps or hurts the next; but a process joins its job once.
+    let of_job = (place().nodes > 1).then(|| runtime.start()).transpose()?;
     let curve = sweep.of(|iterations, steps| -> Result<_> {
         progress.set(iterations as usize, || "a task".to_owned());
-        // A runtime for each run, so that nothing that one leaves behind helps or hurts the next.
-        let report = taskbench::run_on(&runtime.start()?, options.configuration(iterations, steps)?)?;
+        let configuration = options.configuration(iterations, steps)?;
+        let report = match &of_job {
+            Some(runtime) => taskbench::run_on(runtime, configuration)?,
+            None => taskbench::run_on(&runtime.start()?, configuration)?,
+        };
         Ok((report.elapsed, report.totals.tasks))
     })?;
     Ok(Report { pattern: options.pattern, width: options.width, cores, curve, verbose: options.verbose })

@@ -216,6 +216,8 @@ async fn simulate(cx: &Context, shape: Shape, options: &Options, runtime: &Runti
     }
     let voltages = cx.map_read(&of.nodes, Node::voltage).await?;
     let time = started.elapsed();
+    // The tasks of a replay are counted when all of it has ended.
+    cx.execution_fence().await?;
     let tasks = cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?;
 
     let shared_nodes = of.shared.parent().space().volume();

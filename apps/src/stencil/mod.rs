@@ -260,6 +260,8 @@ async fn simulate(cx: &Context, grid: &Grid, options: &Options, runtime: &Runtim
         raised.await?;
     }
     let time = started.elapsed();
+    // The tasks of a replay are counted when all of it has ended.
+    cx.execution_fence().await?;
     let tasks = cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?;
     let errors = cx.index_launch(colors, largest_error(&tiles, inner, steps));
     let largest_relative_error = errors.fold(0.0, worse).await?;

@@ -139,8 +139,10 @@ async fn measure(cx: &Context, configuration: &Configuration, runtime: &Runtime)
     let (started, before) = (Instant::now(), runtime.statistics().tasks);
     launch_steps(cx, &graphs);
     cx.execution_fence().await?;
-    let elapsed = started.elapsed();
-    Ok((elapsed, cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?))
+    // Of the slowest node: what is run next may depend on it, and has to be the same on all.
+    let elapsed = cx.per_node(started.elapsed().as_secs_f64()).reduce(Max).await?;
+    let tasks = cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?;
+    Ok((Duration::from_secs_f64(elapsed), tasks))
 }
 
 /// Launches the steps of all graphs, in turn.

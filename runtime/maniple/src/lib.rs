@@ -59,6 +59,7 @@ mod error;
 mod fill;
 mod fork;
 mod future;
+mod in_order;
 mod inline;
 mod launch;
 mod lazily;
