@@ -1,0 +1,13 @@
+//! Tensor algebra on Maniple: what to compute, how tensors are stored, where they are, and how to compute, as four
+//! separate statements.
+//!
+//! A statement in *index notation* (`A(i,j) = B(i,k) * C(k,j)`) says what. *Formats* say how a tensor is stored,
+//! *placements* where its parts lie on a grid of processors, and a *schedule* how the loops run: split, reordered,
+//! distributed, with communication at chosen loops. Schedules, formats and placements change speed and memory, never an
+//! answer (Yadav, Aiken, Kjolstad, *DISTAL: the distributed tensor algebra compiler*, PLDI 2022).
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | [`element`] | the numbers that tensors hold |
+
+pub mod element;
