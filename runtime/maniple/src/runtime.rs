@@ -182,7 +182,7 @@ impl RuntimeBuilder {
             builder = builder.profile(profiler.clone());
         }
         if let Some(place) = place.as_ref().filter(|place| place.neighbours > 1 && self.workers.is_none()) {
-            builder = builder.workers((cores() / place.neighbours).max(1));
+            builder = builder.workers(place.cores());
         }
         let realm = builder.build().map_err(start)?;
         let transport = match (self.network, place) {
@@ -238,10 +238,6 @@ fn connect(place: &Place) -> Result<Option<Arc<dyn Transport>>> {
     "this process has joined its job before, with another runtime: use one runtime for everything, or `RuntimeBuilder::alone` for the others"
 )]
 struct JoinedBefore;
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
 
 /// The runtime: a machine at work on tasks.
 ///

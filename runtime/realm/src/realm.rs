@@ -11,6 +11,7 @@ use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
 use crate::fault::Fault;
 use crate::machine::{Machine, MemoryId, ProcessorId};
 use crate::memory::MemoryPool;
+use crate::net::Polled;
 use crate::operation::job::Job;
 use crate::operation::{GroupId, Outcome, Spawn, Work};
 use crate::profile::Profiler;
@@ -271,6 +272,15 @@ impl Realm {
     /// If it was set before.
     pub fn on_rest(&self, rest: fn()) {
         assert!(self.core.rest.set(rest).is_ok(), "`on_rest` is set once");
+    }
+
+    /// Has the workers look at what other nodes send whenever they look for work, so that handlers run on their threads too. When all of them are about to
+    /// sleep, they leave that to the transport's own thread.
+    ///
+    /// # Panics
+    /// If it was set before.
+    pub fn poll(&self, polled: Arc<dyn Polled>) {
+        assert!(self.core.polled.set(polled).is_ok(), "`poll` is set once");
     }
 
     /// Runs jobs of this worker's own, on top of the caller, until `is_done`: gives whether it is. Stops when there are none left, when there is other

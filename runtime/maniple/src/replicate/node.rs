@@ -154,6 +154,9 @@ impl Node {
             .on(END, handler(Post::take_end))
             .on_loss(on_loss);
         let endpoint = Endpoint::start(transport, handlers, Options::default());
+        if let Some(polled) = endpoint.polled() {
+            realm.poll(polled);
+        }
         Self { endpoint, post }
     }
 
