@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 #[cfg(unix)]
 use crate::launch;
 use crate::options::{self, memory_warning};
-use crate::{cg, circuit, info, metg, prof, stencil, taskbench};
+use crate::{cg, circuit, info, metg, prof, recursion, stencil, taskbench};
 
 const ABOUT: &str = "\
 Tasks over logical regions: programs that look sequential and run in parallel.
@@ -19,13 +19,14 @@ A Maniple program launches tasks that say which fields of which data they read, 
 side by side, moves data and synchronises; the result is that of running the tasks one after another. Which processor runs what, and where \
 data lives, is up to a mapper that can be replaced and can't change a result.
 
-Here are three such programs, each of which checks what it computed.";
+Here are four such programs, each of which checks what it computed.";
 
 const EXAMPLES: &str = "\
 Examples:
   maniple run circuit                        simulate an electrical circuit
   maniple run cg --matrix bcsstk13.mtx       solve a linear system from a file
   maniple run stencil --size 4000            lay a stencil on a grid
+  maniple run recursion queens --size 13     run a tree of tasks
   maniple run taskbench -type fft -width 8   run a graph of tasks
   maniple run metg                           what a task costs
   maniple run circuit --profile c.mprof      record what every worker does
@@ -79,6 +80,10 @@ enum Simulation {
     #[command(long_about = stencil::ABOUT, after_long_help = stencil::EXAMPLES)]
     Stencil(stencil::Options),
 
+    /// Run a tree of tasks: Fibonacci numbers, queens on a board, adaptive quadrature
+    #[command(long_about = recursion::ABOUT, after_long_help = recursion::EXAMPLES)]
+    Recursion(recursion::Options),
+
     /// Run Task Bench: graphs of tasks that do nothing but depend on each other
     #[command(long_about = taskbench::ABOUT, after_help = taskbench::flags::help(), after_long_help = taskbench::long_help())]
     Taskbench(taskbench::Options),
@@ -95,6 +100,7 @@ impl Command {
             Self::Run(Simulation::Circuit(options)) => options.runtime.memory,
             Self::Run(Simulation::Cg(options)) => options.runtime.memory,
             Self::Run(Simulation::Stencil(options)) => options.runtime.memory,
+            Self::Run(Simulation::Recursion(options)) => options.runtime.memory,
             Self::Run(Simulation::Taskbench(options)) => options.runtime.memory,
             Self::Run(Simulation::Metg(options)) => options.runtime.memory,
             Self::Info(options) => options.memory,
@@ -111,7 +117,7 @@ impl Command {
             Self::Run(Simulation::Cg(options)) => Some(cg::on_memory(options)),
             Self::Run(Simulation::Stencil(_)) => Some(stencil::ON_MEMORY),
             Self::Run(Simulation::Taskbench(_)) => Some(taskbench::ON_MEMORY),
-            Self::Run(Simulation::Metg(_)) | Self::Info(_) | Self::Prof(_) => None,
+            Self::Run(Simulation::Metg(_) | Simulation::Recursion(_)) | Self::Info(_) | Self::Prof(_) => None,
             #[cfg(unix)]
             Self::Launch(_) => None,
         }
@@ -147,6 +153,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Run(Simulation::Circuit(options)) => circuit::run(options)?.to_string(),
         Command::Run(Simulation::Cg(options)) => cg::run(options)?.to_string(),
         Command::Run(Simulation::Stencil(options)) => stencil::run(options)?.to_string(),
+        Command::Run(Simulation::Recursion(options)) => recursion::run(options)?.to_string(),
         Command::Run(Simulation::Taskbench(options)) => taskbench::run(options)?.to_string(),
         Command::Run(Simulation::Metg(options)) => metg::run(options)?.to_string(),
         Command::Info(options) => info::run(options).to_string(),

@@ -1,11 +1,12 @@
 //! # The `maniple` program
 //!
-//! Three simulations and a benchmark written as a user of the runtime would write them, each checked against something simpler than itself,
+//! Three simulations, a recursion and a benchmark written as a user of the runtime would write them, each checked against something simpler than itself,
 //! and a command line around them. In reading order:
 //!
 //! - [`circuit`]: an electrical circuit on a random graph. Partitions are computed from the data; neighbours' nodes are reduced to;
 //! - [`cg`]: conjugate gradients on a sparse matrix. Every scalar is a future; nothing waits within an iteration;
 //! - [`stencil`]: a star stencil on a grid. Tiles read a halo of their neighbours;
+//! - [`recursion`]: trees of tasks without regions, which idle workers and nodes take from others;
 //! - [`taskbench`]: graphs of tasks that only depend on each other, to measure what a task costs; [`metg`]: how short tasks may be;
 //! - [`options`]: what all of them accept: workers, mapper, memory; [`recording`]: checking and drawing what a run did; [`info`]: the machine as the
 //!   runtime sees it;
@@ -39,6 +40,7 @@ pub mod options;
 pub mod prof;
 pub mod progress;
 pub mod recording;
+pub mod recursion;
 pub mod report;
 pub mod stencil;
 pub mod taskbench;

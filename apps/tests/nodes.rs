@@ -68,6 +68,22 @@ fn conjugate_gradients_converge_on_several_processes() {
 }
 
 #[test]
+fn trees_of_tasks_are_the_same_on_one_process_two_and_four() {
+    for arguments in [["fibonacci", "--size", "22"], ["queens", "--size", "9"], ["quadrature", "--size", "8"]] {
+        let arguments = [&["recursion"][..], &arguments].concat();
+        let mut lines = [1, 2, 4].map(|nodes| timeless(&run(nodes, &arguments)));
+        for lines in &mut lines {
+            // The last bits of an integral depend on nothing but its own tasks.
+            lines.retain(|line| !line.contains("by each node"));
+            for line in lines {
+                *line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            }
+        }
+        assert!(lines[0].len() >= 3 && lines[1..].iter().all(|others| *others == lines[0]), "{lines:?}");
+    }
+}
+
+#[test]
 fn a_process_that_is_killed_ends_the_others_which_name_it() {
     // Long enough for any machine; it ends when a node does.
     let mut launcher = Command::new(MANIPLE);

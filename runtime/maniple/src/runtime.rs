@@ -227,6 +227,10 @@ impl RuntimeBuilder {
             let ask = |node: &Weak<Node>| node.upgrade().is_some_and(|node| node.is_idle());
             (starving.lock().is_anybody() && feed()) || hungry.as_ref().is_some_and(ask)
         });
+        if let Some(node) = &core.node {
+            // Workers that sleep already would only notice when they wake.
+            node.is_idle();
+        }
         Ok(Runtime { core, _problems: profiler.filter(|_| !told).map(TellProblems) })
     }
 }

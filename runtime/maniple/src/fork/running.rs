@@ -39,7 +39,7 @@ unsafe fn run(head: NonNull<JobHead>, worker: &WorkerContext<'_>) {
     // SAFETY: the job's right to run the task is this call's.
     let (inside, course, body) = unsafe { fork.inside() };
     match advance(inside, course, body, (worker, &waker)) {
-        Poll::Ready(result) => worker.settle(|| end(fork, result, Some(worker))),
+        Poll::Ready(result) => worker.settle(|| end(fork, result, By::Worker(worker))),
         Poll::Pending if cannot_go_on(&fork.head().schedule, &fork.head().word) => abandon(fork),
         Poll::Pending if fork.head().schedule.suspend() => {}
         Poll::Pending => queue(fork),
@@ -105,19 +105,29 @@ fn clear(body: &mut dyn Body) {
     let _ = fault::catch(|| body.clear());
 }
 
+/// Who has run a task to its end.
+#[derive(Clone, Copy)]
+pub(super) enum By<'a> {
+    Worker(&'a WorkerContext<'a>),
+    OtherNode,
+    Nobody,
+}
+
 /// The task has ended: tells everybody, and gives up the reference.
-pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, worker: Option<&WorkerContext<'_>>) {
+pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
     // SAFETY: whoever ends a task has the right to run it, which ends here.
     let (head, course, body) = unsafe { fork.inside() };
     head.schedule.end();
     let (parent, number) = course.parent.take().expect("a task that runs was launched");
     if let Some(context) = course.context.take() {
-        retire(context, &parent, worker.is_some());
+        retire(context, &parent, matches!(by, By::Worker(_)));
     }
     let core = head.core();
-    match worker {
-        Some(worker) => core.forks.ended(worker.worker()),
-        None => core.counters.tasks.add(1),
+    match by {
+        By::Worker(worker) => core.forks.ended(worker.worker()),
+        By::Nobody => core.counters.tasks.add(1),
+        // It counts where it ran.
+        By::OtherNode => {}
     }
     core.task_ended();
     match result {
@@ -178,12 +188,12 @@ pub(super) fn abandon(fork: Fork) {
     match (&course.phase, &course.context) {
         (Phase::Draining(_), _) => {}
         (_, Some(context)) => course.phase = Phase::Draining(context.close(Err(*error)).map_err(Box::new)),
-        (_, None) => return end(fork, Err(error), None),
+        (_, None) => return end(fork, Err(error), By::Nobody),
     }
     // SAFETY: as in `run`.
     let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(fork.as_raw())) });
     match drain(course, &waker) {
-        Poll::Ready(result) => end(fork, result, None),
+        Poll::Ready(result) => end(fork, result, By::Nobody),
         Poll::Pending if fork.head().schedule.suspend() => {}
         Poll::Pending => queue(fork),
     }

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::body::Free;
 use super::cell::{Fork, Phase};
-use super::running::{JOB, end, queue};
+use super::running::{By, JOB, end, queue};
 use super::sources::Sources;
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
@@ -100,7 +100,7 @@ impl Traveller {
             let is_set = value.is_some_and(|value| body.set_value(value));
             is_set.then_some(()).ok_or_else(|| Error::NotSendable { task: head.name().to_owned() })
         });
-        end(fork, outcome.map_err(Box::new), None);
+        end(fork, outcome.map_err(Box::new), By::OtherNode);
     }
 }
 
