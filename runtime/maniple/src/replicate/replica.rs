@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use maniple_mapper::{Sharding, TaskInfo};
 use maniple_realm::{After, Realm};
 use maniple_region::{
     FieldMask, IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape, ShapeTable,
     TreeId,
 };
-use maniple_space::{AnyRect, AnySpace, Rect, for_dimension, partition};
+use maniple_space::{AnyPoint, AnyRect, AnySpace, Rect, for_dimension, partition};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -25,7 +26,7 @@ use super::failure::Failure;
 use super::layout::{Layout, Rank};
 use super::mailbox::ParcelName;
 use super::node::{Node, TogetherName, decode, encode};
-use super::sharding;
+use super::sharding::{self, Shares};
 use super::spread::{Spread, frame, frames};
 use super::tree::together;
 use crate::context::{Bound, Context, ContextState};
@@ -57,6 +58,8 @@ struct Plan {
     site: Arc<LaunchSite>,
     /// See [`Noted`].
     hash: u64,
+    /// How points are dealt to nodes, for messages.
+    dealt: Arc<str>,
     /// The points that run here.
     mine: Vec<AnyRect>,
     /// For each requirement what each node uses.
@@ -67,6 +70,9 @@ struct Plan {
 
 /// What is remembered of launches is forgotten when it is so much.
 const MOST_PLANS: usize = 1 << 12;
+
+/// What a mapper is asked about a launch.
+const SHARD_LAUNCH: &str = "shard_launch";
 
 /// What the values are called that nodes say of themselves.
 pub(crate) const PER_NODE: &str = "per node";
@@ -93,7 +99,8 @@ impl Replica {
         let (state, operation) = (&context.state, self.node.number_operation());
         let plan = self.plan(state, &mut Launching::new(&mut launcher, domain, index_launch))?;
         state.check_inline(plan.site.name(), &plan.site.bounds)?;
-        self.agreement.note(&self.node, Noted { hash: plan.hash, what: What::Launch(Arc::clone(&plan.site)) });
+        let what = What::Launch(Arc::clone(&plan.site), Arc::clone(&plan.dealt));
+        self.agreement.note(&self.node, Noted { hash: plan.hash, what });
         for source in launcher.sources() {
             // All nodes ask for what comes from others, also one that runs no point.
             source.completion();
@@ -230,8 +237,10 @@ impl Replica {
             state.leave_session("new fields");
             state.submit_zero(zero)?;
         }
+        let site = site?;
+        let dealt = self.deal(state, &site)?;
         let mut program = self.program.lock();
-        let plan = Arc::new(self.make_plan(&mut program, site?)?);
+        let plan = Arc::new(self.make_plan(&mut program, site, dealt)?);
         if program.plans.len() >= MOST_PLANS {
             program.plans.clear();
         }
@@ -239,12 +248,43 @@ impl Replica {
         Ok(plan)
     }
 
-    fn make_plan(&self, program: &mut Program, site: Arc<LaunchSite>) -> Result<Plan> {
-        let (nodes, domain) = (self.node.nodes(), &site.domain);
-        let shares = match site.index_launch {
-            true => sharding::blocked(domain, nodes),
-            false => sharding::on_one(domain, nodes, self.node_of_single(&site.bounds)),
+    /// Which node runs which points: what the mapper says.
+    fn deal(&self, state: &ContextState, site: &LaunchSite) -> Result<(Sharding, Shares)> {
+        let (nodes, core) = (self.node.nodes(), &state.core);
+        let info = TaskInfo {
+            name: site.name(),
+            point: site.domain.lo(),
+            domain: site.domain,
+            is_index_launch: site.index_launch,
+            requirements: &[],
+            variants: site.definition.variants(),
+            origin: state.processor,
+            depth: state.depth + 1,
+            tag: site.tag,
         };
+        // The sharding may be code of the mapper's too.
+        let dealt = core.seat(state.processor).call(core, SHARD_LAUNCH, |mapper| {
+            let sharding = mapper.shard_launch(&info, nodes);
+            let shares = match site.index_launch {
+                true => sharding::shares(&sharding, &site.domain, nodes),
+                false => {
+                    let (point, domain) = first_piece(&site.bounds).unwrap_or((site.domain.lo(), site.domain));
+                    let node = sharding::node_of(&sharding, (point, &domain), nodes);
+                    node.map(|node| sharding::on_one(&site.domain, nodes, node))
+                }
+            };
+            shares.map(|shares| (sharding, shares))
+        })?;
+        dealt.map_err(|problem| Error::mapper(SHARD_LAUNCH, format!("for `{}` {problem}", site.name())))
+    }
+
+    fn make_plan(
+        &self,
+        program: &mut Program,
+        site: Arc<LaunchSite>,
+        (sharding, shares): (Sharding, Shares),
+    ) -> Result<Plan> {
+        let (nodes, domain) = (self.node.nodes(), &site.domain);
         let areas = areas(&site, &shares)?;
         let travels = |bound: &Bound| match bound.requirement.privilege {
             Privilege::Reduce(operator) => {
@@ -260,7 +300,8 @@ impl Replica {
             false => (shares, areas),
             // What meets on one node is put in order there.
             true => {
-                let shares = sharding::on_one(domain, nodes, 0);
+                let node = if let Sharding::OnOne(node) = sharding { node } else { 0 };
+                let shares = sharding::on_one(domain, nodes, node);
                 let areas = self::areas(&site, &shares)?;
                 (shares, areas)
             }
@@ -270,17 +311,12 @@ impl Replica {
             self.coherence(program, &root).layout(areas, shapes(&root))
         });
         let layouts = layouts.collect();
-        Ok(Plan { mine: shares[self.node.rank()].clone(), layouts, in_place, hash: hash_of(&site), site })
-    }
-
-    /// The node of a task that is launched once: that of the first piece that it names.
-    fn node_of_single(&self, bounds: &[Bound]) -> Rank {
-        let piece = bounds.iter().find_map(|bound| match bound.requirement.target.bound().space() {
-            IndexSpaceNode::Root(_) => None,
-            IndexSpaceNode::Piece(partition, number) => Some((*number, partition.colors().volume() as usize)),
-        });
-        let (number, pieces) = piece.unwrap_or((0, 1));
-        number * self.node.nodes() / pieces
+        let dealt = match sharding {
+            Sharding::ByPoint(_) => format!("{sharding}, {}", sharding::shown(&shares)),
+            _ => sharding.to_string(),
+        };
+        let hash = hash_of(&site, &shares);
+        Ok(Plan { mine: shares[self.node.rank()].clone(), layouts, in_place, hash, dealt: dealt.into(), site })
     }
 
     fn coherence<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Coherence {
@@ -435,19 +471,29 @@ fn pieces<'a>(
     partition
 }
 
+/// The color of the first piece that a task is given, and all colors of its partition.
+fn first_piece(bounds: &[Bound]) -> Option<(AnyPoint, AnyRect)> {
+    bounds.iter().find_map(|bound| match bound.requirement.target.bound().space() {
+        IndexSpaceNode::Root(_) => None,
+        IndexSpaceNode::Piece(partition, number) => {
+            Some((partition.colors().delinear(*number as u64), partition.colors()))
+        }
+    })
+}
+
 /// For each requirement, what each node's points use.
 fn areas(site: &LaunchSite, shares: &[Vec<AnyRect>]) -> Result<Vec<Vec<Shape>>> {
     let of_requirement = |bound: &Bound| {
         let target = &bound.requirement.target;
         let bound = target.bound();
         let shapes = shapes(&bound);
-        let nothing = shapes.difference(bound.space().shape(), bound.space().shape());
+        let dim = bound.space().space().dim();
         let of_node = |share: &Vec<AnyRect>| {
             let points = share.iter().flat_map(AnyRect::points);
-            points.map(|point| Ok(target.region_at(point, &site.domain)?)).try_fold(nothing.clone(), |area, region| {
-                let region: Result<LogicalRegion> = region;
-                Ok(shapes.union(&area, region?.space().shape()))
-            })
+            let regions = points.map(|point| Ok(target.region_at(point, &site.domain)?));
+            let regions: Vec<LogicalRegion> = regions.collect::<Result<_>>()?;
+            let area = AnySpace::union_all(dim, regions.iter().map(|region| region.space().space()));
+            Ok(shapes.intern(&area.expect("pieces of a region have its dimensions")))
         };
         shares.iter().map(of_node).collect()
     };
