@@ -70,6 +70,8 @@ impl Spread {
         fold: fn(&mut T, T),
     ) -> Arc<Results> {
         self.agreement.note_other(&self.node, "reduces results");
+        // Whoever waits for the outcome waits for what all nodes have done so far.
+        self.agreement.compare(&self.node);
         let name = TogetherName { operation: self.node.number_operation(), part: 0 };
         let complete = self.realm.user_event();
         let (sources, one) = (self.local.iter().map(|(_, results)| Arc::clone(results)), Rect::<1>::from(0..1));

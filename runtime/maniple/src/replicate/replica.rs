@@ -273,9 +273,11 @@ impl Replica {
                     node.map(|node| sharding::on_one(&site.domain, nodes, node))
                 }
             };
-            shares.map(|shares| (sharding, shares))
+            shares
+                .map_err(|problem| format!("for `{}`, {sharding}, {problem}", site.name()))
+                .map(|shares| (sharding, shares))
         })?;
-        dealt.map_err(|problem| Error::mapper(SHARD_LAUNCH, format!("for `{}` {problem}", site.name())))
+        dealt.map_err(|problem| Error::mapper(SHARD_LAUNCH, problem))
     }
 
     fn make_plan(
