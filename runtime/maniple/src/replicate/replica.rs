@@ -23,6 +23,7 @@ use super::agreement::{Agreement, Noted, What, hash_of, hash_of_use};
 use super::coherence::{Coherence, Parcel, Step};
 use super::exchange::{APPLY, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, contributes_values};
 use super::failure::Failure;
+use super::latest::Doing;
 use super::layout::{Layout, Rank};
 use super::mailbox::ParcelName;
 use super::node::{Node, TogetherName, decode, encode};
@@ -96,7 +97,8 @@ impl Replica {
         mut launcher: TaskLauncher,
         (domain, index_launch): (AnyRect, bool),
     ) -> Result<Arc<Results>> {
-        let (state, operation) = (&context.state, self.node.number_operation());
+        let operation = self.node.number_operation(Doing::Task(Arc::clone(launcher.definition())));
+        let state = &context.state;
         let plan = self.plan(state, &mut Launching::new(&mut launcher, domain, index_launch))?;
         state.check_inline(plan.site.name(), &plan.site.bounds)?;
         let what = What::Launch(Arc::clone(&plan.site), Arc::clone(&plan.dealt));
@@ -142,8 +144,9 @@ impl Replica {
 
     /// Every node is about to use a whole region itself. If it changes something, all do the same.
     pub(crate) fn bring(&self, context: &Context, region: &LogicalRegion, fields: &FieldMask, privilege: Privilege) {
-        let mut place = Place { operation: self.node.number_operation(), exchanges: 0 };
-        self.note_use(if privilege == Privilege::Read { "looks at" } else { "changes" }, region);
+        let what = if privilege == Privilege::Read { "looks at" } else { "changes" };
+        let mut place = Place { operation: self.node.number_operation(Doing::Other(what)), exchanges: 0 };
+        self.note_use(what, region);
         // It is about to wait.
         self.agreement.compare(&self.node);
         let mut program = self.program.lock();
@@ -158,7 +161,7 @@ impl Replica {
 
     /// Every node gives fields of a region the same values.
     pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask) {
-        self.node.number_operation();
+        self.node.number_operation(Doing::Other("fills"));
         self.note_use("fills", region);
         let mut program = self.program.lock();
         self.coherence(&mut program, &region.root_region()).fill(fields, region.space().shape(), shapes(region));
@@ -173,7 +176,7 @@ impl Replica {
     pub(crate) fn spread(&self, realm: &Realm, what: &'static str, mine: &Future<()>) -> Future<()> {
         self.agreement.note_other(&self.node, what);
         let one = AnyRect::from(Rect::<1>::from(0..1));
-        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        let name = TogetherName { operation: self.node.number_operation(Doing::Other(what)), part: 0 };
         let whole = (Origin::BuiltIn(what), one, None);
         Future::new(
             Spread::results((&self.node, &self.agreement, name, realm), whole, vec![(one, mine.source().results())]),
@@ -189,7 +192,7 @@ impl Replica {
         let (rank, nodes) = (self.node.rank() as i64, self.node.nodes() as i64);
         self.agreement.note_other(&self.node, PER_NODE);
         let (mine, all) = (Rect::<1>::from(rank..rank + 1).into(), Rect::<1>::from(0..nodes).into());
-        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        let name = TogetherName { operation: self.node.number_operation(Doing::Other(PER_NODE)), part: 0 };
         let whole = (Origin::BuiltIn(PER_NODE), all, Some(Codec::of::<T>()));
         let local = vec![(mine, Results::ready(realm, PER_NODE, value))];
         FutureMap::new(Spread::results((&self.node, &self.agreement, name, realm), whole, local))
@@ -205,12 +208,12 @@ impl Replica {
 
     /// The program has ended here, perhaps with a failure: waits for the other nodes. The failure of the first that has failed, if another one has.
     pub(crate) fn end(&self, realm: &Realm, failure: Option<&Error>) -> Option<Error> {
-        let mine = failure.map(|error| Failure::new(error, self.node.rank()));
+        let mine = failure.map(|error| self.node.tell(error));
         self.node.end_program(mine.clone());
         if mine.is_none() {
             self.agreement.compare(&self.node);
         }
-        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        let name = TogetherName { operation: self.node.number_operation(Doing::Other("end")), part: 0 };
         let (met, outcome) = (realm.user_event(), Arc::new(Mutex::new(None)));
         let (told, waiter) = (Arc::clone(&outcome), realm.clone());
         let done = move |all: Bytes| {
@@ -221,7 +224,7 @@ impl Replica {
         // Should the others be lost, the realm has given up.
         let _ = realm.wait(met.event());
         let outcome = outcome.lock().take();
-        outcome.map(Failure::error)
+        outcome.map(|failure| self.node.hear(failure))
     }
 
     fn plan(&self, state: &Arc<ContextState>, launching: &mut Launching<'_>) -> Result<Arc<Plan>> {
@@ -416,7 +419,8 @@ impl Replica {
         let mut first = 0;
         for batch in batches {
             let pieces = pieces(program, parcels.root, batch.iter().map(|parcel| &parcel.points));
-            let arguments = Receiving { parcels: Arc::clone(&awaited), first, operator: fold };
+            let arguments =
+                Receiving { node: Arc::clone(&self.node), parcels: Arc::clone(&awaited), first, operator: fold };
             let launcher = TaskLauncher::new(task).arguments(arguments).after_results(&arrival);
             launch_pieces(context, launcher, (&pieces, parcels.fields, privilege), batch.len());
             first += batch.len();
