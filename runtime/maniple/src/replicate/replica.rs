@@ -297,9 +297,8 @@ impl Replica {
             }
             _ => true,
         };
-        let is_apart = |(bound, areas): (&Bound, &Vec<Shape>)| {
-            !bound.requirement.privilege.writes() || are_apart(areas, shapes(&bound.requirement.target.bound()))
-        };
+        let is_apart =
+            |(bound, areas): (&Bound, &Vec<Shape>)| !bound.requirement.privilege.writes() || are_apart(areas);
         let in_place = !(site.bounds.iter().all(travels) && site.bounds.iter().zip(&areas).all(is_apart));
         let (shares, areas) = match in_place {
             false => (shares, areas),
@@ -498,6 +497,9 @@ fn areas(site: &LaunchSite, shares: &[Vec<AnyRect>]) -> Result<Vec<Vec<Shape>>> 
             let points = share.iter().flat_map(AnyRect::points);
             let regions = points.map(|point| Ok(target.region_at(point, &site.domain)?));
             let regions: Vec<LogicalRegion> = regions.collect::<Result<_>>()?;
+            if let [region] = &regions[..] {
+                return Ok(region.space().shape().clone());
+            }
             let area = AnySpace::union_all(dim, regions.iter().map(|region| region.space().space()));
             Ok(shapes.intern(&area.expect("pieces of a region have its dimensions")))
         };
@@ -507,13 +509,9 @@ fn areas(site: &LaunchSite, shares: &[Vec<AnyRect>]) -> Result<Vec<Vec<Shape>>> 
 }
 
 /// Whether no two areas have a point in common.
-fn are_apart(areas: &[Shape], shapes: &ShapeTable) -> bool {
-    let mut before: Option<Shape> = None;
-    areas.iter().filter(|area| !area.is_empty()).all(|area| {
-        let apart = before.as_ref().is_none_or(|before| !shapes.overlaps(before, area));
-        before = Some(before.as_ref().map_or_else(|| area.clone(), |before| shapes.union(before, area)));
-        apart
-    })
+fn are_apart(areas: &[Shape]) -> bool {
+    let Some(first) = areas.first() else { return true };
+    AnySpace::are_disjoint(first.space().dim(), areas.iter().map(Shape::space)).expect("areas have one dimension")
 }
 
 fn shapes(region: &LogicalRegion) -> &ShapeTable {
