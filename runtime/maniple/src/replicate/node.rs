@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::failure::{Failure, Told};
+use super::guests::Guests;
 use super::latest::{Doing, Latest};
 use super::layout::Rank;
 use super::mailbox::{Awaited, Delivery, Mailbox, ParcelName};
@@ -30,10 +31,15 @@ const DOWN: HandlerId = HandlerId(2);
 /// Says that a node has come to the end of the program.
 const END: HandlerId = HandlerId(3);
 /// Brings a piece of the payload of the next message of another kind.
-const PIECE: HandlerId = HandlerId(4);
+const PIECE: HandlerId = HandlerId(6);
 
 /// Longer payloads come in several messages.
 const LONGEST: usize = 1 << 29;
+
+/// Tasks that idle nodes take from others.
+pub(super) const GUEST: HandlerId = HandlerId(4);
+/// Brings the value of one back.
+pub(super) const DONE: HandlerId = HandlerId(5);
 
 /// What all nodes call something that they compute together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -63,11 +69,18 @@ enum Haste {
 }
 
 /// What is to be sent, however long it is.
-struct Letter {
+pub(super) struct Letter {
     handler: HandlerId,
     header: Vec<u8>,
     payload: Bytes,
     haste: Haste,
+}
+
+impl Letter {
+    /// Without a header, to leave at once.
+    pub(super) fn new(handler: HandlerId, payload: impl Into<Bytes>) -> Self {
+        Self { handler, header: Vec::new(), payload: payload.into(), haste: Haste::Now }
+    }
 }
 
 /// What comes with a parcel.
@@ -106,14 +119,14 @@ impl Progress {
 
 /// A node of a job, as its runtime sees it.
 pub(crate) struct Node {
-    endpoint: Arc<Endpoint>,
-    post: Arc<Post>,
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) post: Arc<Post>,
 }
 
 /// What handlers know.
-struct Post {
-    rank: Rank,
-    nodes: usize,
+pub(super) struct Post {
+    pub(super) rank: Rank,
+    pub(super) nodes: usize,
     realm: Realm,
     mailbox: Mailbox,
     gatherings: Mutex<FxHashMap<TogetherName, Gathering>>,
@@ -124,13 +137,14 @@ struct Post {
     comparisons: AtomicU64,
     ends: Mutex<Ends>,
     latest: Latest,
-    told: Told,
+    pub(super) told: Told,
     /// What a panic of the program said.
     panic: OnceLock<String>,
     /// The beginnings of payloads that are too long for one message, by who sends them.
     begun: Mutex<FxHashMap<Rank, Vec<Bytes>>>,
     /// So many bytes fit into one message.
     longest: usize,
+    pub(super) guests: Guests,
     /// Messages for which there was no room, by where they go.
     waiting: Mutex<FxHashMap<Rank, VecDeque<Message>>>,
 }
@@ -164,6 +178,7 @@ impl Node {
             panic: OnceLock::new(),
             begun: Mutex::default(),
             longest,
+            guests: Guests::default(),
             waiting: Mutex::default(),
         });
         let handler = |handle: fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()>| {
@@ -184,8 +199,13 @@ impl Node {
             .on(DOWN, handler(Post::take_outcome))
             .on(END, handler(Post::take_end))
             .on(PIECE, handler(Post::take_piece))
+            .on(GUEST, handler(Post::take_guest))
+            .on(DONE, handler(Post::take_done))
             .on_loss(on_loss);
         let endpoint = Endpoint::start(transport, handlers, Options::default());
+        if let Some(polled) = endpoint.polled() {
+            realm.poll(polled);
+        }
         Self { endpoint, post }
     }
 
@@ -350,7 +370,7 @@ impl Post {
     }
 
     /// The payload of a message, with the pieces that came before it.
-    fn take_payload(&self, incoming: &mut Incoming<'_>) -> Bytes {
+    pub(super) fn take_payload(&self, incoming: &mut Incoming<'_>) -> Bytes {
         let begun = self.begun.lock().remove(&usize::from(incoming.from().0));
         let last = incoming.take_payload();
         match begun {
@@ -364,7 +384,7 @@ impl Post {
 
     /// Each node passes on the first end of a program that it hears of, and compares the others: two that differ meet somewhere.
     fn take_end(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let end: End = decode(incoming.payload())?;
+        let end: End = decode(&self.take_payload(incoming))?;
         let mut ends = self.ends.lock();
         let known = ends.heard.get(&end.program).cloned();
         if known.is_none() {
@@ -386,8 +406,7 @@ impl Post {
     fn pass_on(self: &Arc<Self>, endpoint: &Arc<Endpoint>, end: &End, from: Option<Rank>) {
         let neighbours = parent(self.rank).into_iter().chain(children(self.rank, self.nodes));
         for to in neighbours.filter(|to| Some(*to) != from) {
-            let payload = encode(end).into();
-            self.send(endpoint, to, Letter { handler: END, header: Vec::new(), payload, haste: Haste::Now });
+            self.send(endpoint, to, Letter::new(END, encode(end)));
         }
     }
 
@@ -447,7 +466,7 @@ impl Post {
     }
 
     /// Sends something, or queues it until there is room for it. What is too long for one message is sent in pieces, between which nothing else comes.
-    fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, letter: Letter) {
+    pub(super) fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, letter: Letter) {
         let Letter { handler, header, mut payload, haste } = letter;
         let mut waiting = self.waiting.lock();
         let mut is_full = false;
