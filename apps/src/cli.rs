@@ -156,13 +156,13 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Run(Simulation::Recursion(options)) => recursion::run(options)?.to_string(),
         Command::Run(Simulation::Taskbench(options)) => taskbench::run(options)?.to_string(),
         Command::Run(Simulation::Metg(options)) => metg::run(options)?.to_string(),
-        Command::Info(options) => info::run(options).to_string(),
+        Command::Info(options) => info::run(options)?.to_string(),
         Command::Prof(options) => return prof::run(options).map(|()| ExitCode::SUCCESS),
         #[cfg(unix)]
         Command::Launch(options) => return launch::run(options),
     };
     // All nodes of a job have come to the same.
-    if matches!(command, Command::Run(_)) && options::place().rank.0 > 0 {
+    if matches!(command, Command::Run(_) | Command::Info(_)) && options::place().rank.0 > 0 {
         return Ok(ExitCode::SUCCESS);
     }
     match io::stdout().lock().write_all(report.as_bytes()) {

@@ -1,11 +1,14 @@
-//! The machine as the runtime sees it.
+//! The machine as the runtime sees it, or those of all nodes of a job.
 
 use std::fmt;
 
 use clap::Args;
-use maniple::Machine;
+use maniple::environment::{Place, Way};
 use maniple::machine::Reachable;
+use maniple::{Machine, Runtime};
+use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::options::{self, MEMORY_HELP, WORKERS_HELP, default_from_command_line, memory_size, worker_count};
 use crate::report::{Columns, bytes};
 
@@ -15,13 +18,16 @@ Show the machine as the runtime and its mappers see it.
 
 Processors run tasks; each sees some memories, best first by nominal bandwidth and latency. Memories hold the data of regions, up to their \
 capacity: three quarters of what the system lets this process use, unless --memory says otherwise. A mapper chooses among these, and \
-nothing that it chooses changes a result.";
+nothing that it chooses changes a result.
+
+Started as several nodes, by `maniple launch`, `mpirun` or `srun`, it shows once what each of them has.";
 
 /// What `maniple info` gives as examples.
 pub const EXAMPLES: &str = "\
 Examples:
   maniple info                            this machine
-  maniple info --workers 4 --memory 1GiB  what simulations then run on";
+  maniple info --workers 4 --memory 1GiB  what simulations then run on
+  maniple launch -n 4 -- maniple info     what four nodes have";
 
 /// Which machine to show: what [`RuntimeOptions`](options::RuntimeOptions) say of machines, and nothing else.
 #[derive(Args, Clone, Debug)]
@@ -37,21 +43,91 @@ pub struct Options {
 
 default_from_command_line!(Options);
 
-/// A machine, printed as tables.
+/// What there is, printed as tables.
 #[derive(Clone, Debug)]
-pub struct Report {
-    machine: Machine,
+pub enum Report {
+    /// One machine.
+    Machine(Machine),
+    /// The nodes of a job, in their order.
+    Job {
+        /// Who started them, and how they reach each other.
+        how: String,
+        /// What each of them says.
+        nodes: Vec<NodeReport>,
+    },
 }
 
-/// The machine that a simulation with these options would run on.
-#[must_use]
-pub fn run(options: &Options) -> Report {
-    Report { machine: options::machine(options.workers, options.memory) }
+/// What a node of a job says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeReport {
+    host: String,
+    process: u32,
+    processors: Vec<String>,
+    memories: Vec<(String, u64)>,
+}
+
+/// The machine that a simulation with these options would run on; those of all nodes, if there are several.
+///
+/// # Errors
+/// If the nodes do not meet, or one of them is lost.
+pub fn run(options: &Options) -> Result<Report> {
+    let machine = options::machine(options.workers, options.memory);
+    let place = options::place();
+    if place.nodes == 1 {
+        return Ok(Report::Machine(machine));
+    }
+    let mine = NodeReport::new(&machine);
+    let runtime = Runtime::builder().machine(machine).build()?;
+    let nodes = runtime.run(async |cx| cx.per_node(mine).all().await)?;
+    Ok(Report::Job { how: how(&place), nodes })
+}
+
+fn how(place: &Place) -> String {
+    let way = match place.way {
+        Way::Tcp(_) => "TCP",
+        #[cfg(feature = "mpi")]
+        Way::Mpi(_) => "MPI",
+        _ => "nothing",
+    };
+    format!("{} nodes, started by {}, talk over {way}", place.nodes, place.launcher)
+}
+
+impl NodeReport {
+    fn new(machine: &Machine) -> Self {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let host = host.or_else(|| std::env::var("HOSTNAME").ok()).map(|name| name.trim().to_owned());
+        Self {
+            host: host.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned()),
+            process: std::process::id(),
+            processors: machine.processors().iter().map(|processor| processor.kind.to_string()).collect(),
+            memories: machine.memories().iter().map(|memory| (memory.kind.to_string(), memory.capacity)).collect(),
+        }
+    }
+
+    /// How many processors of each kind: `2 cpu, 1 gpu`.
+    fn processors(&self) -> String {
+        let mut kinds: Vec<(&str, usize)> = Vec::new();
+        for kind in &self.processors {
+            match kinds.iter_mut().find(|(known, _)| known == kind) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((kind, 1)),
+            }
+        }
+        kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
+    }
+
+    fn memories(&self) -> String {
+        let memories = self.memories.iter().map(|(kind, capacity)| format!("{kind} {}", bytes(*capacity)));
+        memories.collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let machine = &self.machine;
+        let machine = match self {
+            Self::Machine(machine) => machine,
+            Self::Job { how, nodes } => return job(f, how, nodes),
+        };
         let mut processors = Columns::new(["processor", "kind", "node", "NUMA domain", "sees"]);
         for processor in machine.processors() {
             let sees = reachable(machine.memories_visible_from(processor.id));
@@ -69,6 +145,15 @@ impl fmt::Display for Report {
     }
 }
 
+fn job(f: &mut fmt::Formatter<'_>, how: &str, nodes: &[NodeReport]) -> fmt::Result {
+    let mut table = Columns::new(["node", "host", "process", "processors", "memories"]);
+    for (rank, node) in nodes.iter().enumerate() {
+        let (host, process) = (node.host.clone(), node.process.to_string());
+        table.row([rank.to_string(), host, process, node.processors(), node.memories()]);
+    }
+    write!(f, "{how}\n\n{table}")
+}
+
 fn reachable(memories: &[Reachable]) -> String {
     let one = |reachable: &Reachable| {
         let Reachable { memory, affinity } = reachable;
@@ -83,7 +168,7 @@ mod tests {
 
     #[test]
     fn every_processor_and_memory_has_a_line() {
-        let report = Report { machine: Machine::uniform(2, 3 << 30) };
+        let report = Report::Machine(Machine::uniform(2, 3 << 30));
         let expected = "\
 processor  kind  node  NUMA domain  sees
 0          cpu   0     0            memory 0 (20 GB/s, 100 ns)
@@ -91,6 +176,23 @@ processor  kind  node  NUMA domain  sees
 
 memory  kind    node  NUMA domain  capacity  copies to
 0       system  0     0            3.0 GiB   memory 0 (20 GB/s, 100 ns)
+";
+        assert_eq!(report.to_string(), expected);
+    }
+
+    #[test]
+    fn every_node_of_a_job_has_a_line() {
+        let small = NodeReport { host: "a".to_owned(), process: 71, ..NodeReport::new(&Machine::uniform(2, 3 << 30)) };
+        let mut large = NodeReport { host: "b.example".to_owned(), process: 8, ..small.clone() };
+        large.processors.push("gpu".to_owned());
+        large.memories.push(("device".to_owned(), 80 << 30));
+        let report = Report::Job { how: "2 nodes".to_owned(), nodes: vec![small, large] };
+        let expected = "\
+2 nodes
+
+node  host       process  processors    memories
+0     a          71       2 cpu         system 3.0 GiB
+1     b.example  8        2 cpu, 1 gpu  system 3.0 GiB, device 80.0 GiB
 ";
         assert_eq!(report.to_string(), expected);
     }

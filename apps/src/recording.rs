@@ -76,6 +76,18 @@ impl fmt::Display for GraphFile {
     }
 }
 
+impl GraphFile {
+    /// The file of this node, if there are several: its own part of the graph, `graph.node1.svg`.
+    fn of_node(&self, runtime: &Runtime) -> Self {
+        let mut own = self.clone();
+        if runtime.nodes() > 1 {
+            let ending = self.path.extension().unwrap_or_default().to_string_lossy().into_owned();
+            own.path.set_extension(format!("node{}.{ending}", runtime.node()));
+        }
+        own
+    }
+}
+
 impl RecordOptions {
     /// Whether a record must be kept.
     #[must_use]
@@ -93,7 +105,7 @@ impl RecordOptions {
         }
         let record = runtime.take_record();
         if let Some(file) = &self.graph {
-            self.draw(&record, file)?;
+            self.draw(&record, &file.of_node(runtime))?;
         }
         if self.check {
             let Proof { operations, replayed, pairs, reads, .. } = check(&record).map_err(Box::new)?;

@@ -117,3 +117,37 @@ fn every_process_writes_a_profile_of_its_own() {
     }
     assert!(!file.exists());
 }
+
+#[test]
+fn every_process_draws_a_graph_of_its_own_part() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("graphs-of-nodes");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("run.dot");
+    let arguments =
+        ["stencil", "--size", "40", "--tiles", "2x1", "--steps", "2", "--check", "--graph", file.to_str().unwrap()];
+    let output = run(2, &arguments);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{told}");
+    assert_eq!(told.matches("check: ").count(), 2, "{told}");
+    for node in 0..2 {
+        let graph = std::fs::read_to_string(folder.join(format!("run.node{node}.dot"))).unwrap();
+        assert!(graph.contains("send") && graph.contains("receive"), "{graph}");
+    }
+    assert!(!file.exists());
+}
+
+#[test]
+fn information_shows_all_nodes_once() {
+    let mut command = Command::new(MANIPLE);
+    command.args(["launch", "-n", "3", "--no-prefix", "--", MANIPLE, "info", "--workers", "2", "--memory", "1GiB"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), 6, "{shown}");
+    assert_eq!(lines[0], "3 nodes, started by maniple launch, talk over TCP");
+    for (rank, line) in lines[3..].iter().enumerate() {
+        assert!(line.starts_with(&format!("{rank} ")) && line.contains("2 cpu"), "{shown}");
+    }
+}

@@ -4,8 +4,9 @@
 //!
 //! - [`Mapper`]: the questions, each with a sound default;
 //! - [`TaskInfo`], [`RequirementInfo`], [`InstanceInfo`], [`MappingContext`]: what a mapper is told and may look up;
-//! - [`TaskMapping`], [`InstanceChoice`], [`Slice`]: what it answers;
-//! - [`DefaultMapper`], [`RandomMapper`] (an adversary for tests), [`LoggingMapper`] (tells what another decides).
+//! - [`TaskMapping`], [`InstanceChoice`], [`Slice`], [`Sharding`]: what it answers;
+//! - [`DefaultMapper`], [`ShardingMapper`] (another one, with shardings of one's own), [`RandomMapper`] (an adversary for tests), [`LoggingMapper`] (tells
+//!   what another decides).
 //!
 //! ```
 //! use maniple_mapper::{Mapper, ReadyOperation};
@@ -28,6 +29,8 @@ mod logging_mapper;
 #[allow(clippy::module_inception, reason = "the trait's file is named after it, and the crate after the trait")]
 mod mapper;
 mod random_mapper;
+mod sharding;
+mod sharding_mapper;
 
 pub use decision::{
     Columns, Extent, InstanceChoice, ReductionPlace, RequirementMapping, Reuse, Slice, TaskMapping, Validity,
@@ -39,3 +42,5 @@ pub use info::{
 pub use logging_mapper::LoggingMapper;
 pub use mapper::{Mapper, ReadyOperation};
 pub use random_mapper::RandomMapper;
+pub use sharding::{Sharding, ShardingFunction};
+pub use sharding_mapper::ShardingMapper;

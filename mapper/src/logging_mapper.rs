@@ -3,8 +3,8 @@
 use maniple_realm::machine::{Machine, NodeId, ProcessorId};
 
 use crate::{
-    InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation, RequirementInfo, RequirementMapping, Slice,
-    TaskInfo, TaskMapping, TaskProfile, Validity,
+    InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation, RequirementInfo, RequirementMapping,
+    Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Validity,
 };
 
 /// Passes every question on to another mapper and hands question and answer to a sink, one line each. That everything that is ready is to be
@@ -56,6 +56,12 @@ fn places(requirements: &[RequirementInfo], mappings: &[RequirementMapping]) -> 
 impl<M: Mapper> Mapper for LoggingMapper<M> {
     fn name(&self) -> &str {
         self.inner.name()
+    }
+
+    fn shard_launch(&mut self, launch: &TaskInfo<'_>, nodes: usize) -> Sharding {
+        let sharding = self.inner.shard_launch(launch, nodes);
+        self.log(&format!("shard {} over {}: {sharding}", launch.name, launch.domain));
+        sharding
     }
 
     fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {

@@ -5,7 +5,7 @@ use maniple_region::Privilege;
 
 use crate::{
     InstanceChoice, InstanceInfo, MappingContext, MappingFailure, ReductionPlace, RequirementInfo, RequirementMapping,
-    Slice, TaskInfo, TaskMapping, TaskProfile, Validity,
+    Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Validity,
 };
 
 /// Decides where tasks run and where data lives. It can make a program slow, never wrong: the runtime checks every answer.
@@ -31,6 +31,18 @@ pub trait Mapper: Send {
     /// A name for messages and logs.
     fn name(&self) -> &str {
         "mapper"
+    }
+
+    /// Deals the points of a launch to the nodes of a job: asked in programs that run on several nodes, about what the top-level task launches, on every
+    /// node, when something is launched for the first time.
+    ///
+    /// All nodes must answer the same. So the answer may follow from the launch and the number of nodes alone, and not from the machine, a node's number, chance or
+    /// what was asked before. Should nodes differ, the job ends with an error that shows both answers. The point is the first of the domain, and the
+    /// requirements are not told.
+    ///
+    /// By default in blocks.
+    fn shard_launch(&mut self, _launch: &TaskInfo<'_>, _nodes: usize) -> Sharding {
+        Sharding::Blocked
     }
 
     /// Cuts an index launch into parts that are mapped separately, perhaps in parallel. Every point must be in exactly one part.
@@ -203,6 +215,10 @@ fn choices_by_affinity(
 impl<M: Mapper + ?Sized> Mapper for Box<M> {
     fn name(&self) -> &str {
         (**self).name()
+    }
+
+    fn shard_launch(&mut self, launch: &TaskInfo<'_>, nodes: usize) -> Sharding {
+        (**self).shard_launch(launch, nodes)
     }
 
     fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use maniple_mapper::{
     Columns, DefaultMapper, Extent, InstanceChoice, InstanceInfo, LoggingMapper, Mapper, MappingContext, RandomMapper,
-    ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, TaskInfo, TaskMapping, Validity,
-    VariantInfo,
+    ReadyOperation, ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Sharding, ShardingMapper, TaskInfo,
+    TaskMapping, Validity, VariantInfo,
 };
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::{Affinity, Machine, MemoryId, MemoryKind, ProcessorId, ProcessorKind};
@@ -226,4 +226,17 @@ fn a_selection_is_logged_only_if_it_puts_something_off() {
     mapper.select_operations_to_map(&ready[..1]);
     mapper.select_operations_to_map(&ready);
     assert_eq!(*lines.lock().unwrap(), ["map 1 of 2 ready: fill"]);
+}
+
+#[test]
+fn a_sharding_mapper_deals_launches_as_its_function_says_and_leaves_the_rest_to_another() {
+    let (context, variants, requirements) = (context(), variants(), [requirement(Privilege::Read, false)]);
+    let mut sharded = ShardingMapper::new(DefaultMapper::piecewise(), |launch, nodes| match launch.name {
+        "distribute" => Sharding::OnOne(nodes - 1),
+        _ => Sharding::Blocked,
+    });
+    let task = task(1, 3, &requirements, &variants);
+    assert!(matches!(sharded.shard_launch(&task, 4), Sharding::OnOne(3)));
+    assert_eq!(sharded.name(), "piecewise");
+    assert_eq!(sharded.map_task(&task, &context), DefaultMapper::piecewise().map_task(&task, &context));
 }

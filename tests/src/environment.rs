@@ -1,15 +1,19 @@
 //! Random machines, mappers and limits to run programs in. None may change a result.
 
-use fastrand::Rng;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+
+use fastrand::Rng;
 
 use maniple::machine::{Affinity, MemoryKind};
 use maniple::mapper::{
     DefaultMapper, InstanceChoice, InstanceId, InstanceInfo, LoggingMapper, Mapper, MappingContext, RandomMapper,
-    ReadyOperation, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping,
+    ReadyOperation, RequirementInfo, RequirementMapping, Reuse, Sharding, ShardingMapper, Slice, TaskInfo, TaskMapping,
 };
 use maniple::net::Transport;
 use maniple::{Error, Machine, MemoryId, ProcessorId, ProcessorKind, Runtime};
+
+use crate::value::mix;
 
 /// Where a program runs.
 #[derive(Clone, Debug)]
@@ -35,6 +39,33 @@ pub enum Automatic {
     On,
     /// Only what the program names is a trace.
     Off,
+}
+
+/// A job on several nodes, as one of them sees it.
+pub struct Job {
+    /// The node's network.
+    pub transport: Arc<dyn Transport>,
+    /// What shardings follow from, the same on all nodes.
+    pub seed: u64,
+}
+
+/// How a launch is dealt to nodes: by chance, but the same on all.
+fn sharding(seed: u64, launch: &TaskInfo<'_>, nodes: usize) -> Sharding {
+    let mut hasher = DefaultHasher::new();
+    (seed, launch.name, launch.domain, launch.tag).hash(&mut hasher);
+    let mut random = Rng::with_seed(hasher.finish());
+    match random.usize(..6) {
+        0..=1 => Sharding::Blocked,
+        2 => Sharding::Cyclic,
+        3 => Sharding::OnOne(random.usize(..nodes)),
+        // Runs of points, or each by itself.
+        _ => {
+            let (salt, run) = (random.u64(..), random.u64(1..4));
+            Sharding::by_point("chance", move |point, domain, nodes| {
+                (mix(salt, domain.linear(point) / run) % nodes as u64) as usize
+            })
+        }
+    }
 }
 
 /// Which mapper decides.
@@ -103,15 +134,16 @@ impl Environment {
         }
     }
 
-    /// Starts a runtime, with or without a record of what it does, and a trace of what mappers decide.
+    /// Starts a runtime, perhaps as a node of a job, with or without a record of what it does, and a trace of what mappers decide.
     ///
     /// # Errors
     /// As [`maniple::RuntimeBuilder::build`].
-    pub fn start(&self, record: bool, trace: bool, network: Option<Arc<dyn Transport>>) -> Result<Runtime, Error> {
+    pub fn start(&self, record: bool, trace: bool, job: Option<Job>) -> Result<Runtime, Error> {
         let (kind, seed) = (self.mapper, self.seed);
+        let shardings = job.as_ref().map(|job| job.seed);
         let factory = move |_: &Machine, processor: ProcessorId| -> Box<dyn Mapper> {
             let seed = seed.wrapping_add(processor.0.into());
-            match kind {
+            let mapper: Box<dyn Mapper> = match kind {
                 MapperKind::Default => boxed(DefaultMapper::new(), trace),
                 MapperKind::Piecewise => boxed(DefaultMapper::piecewise(), trace),
                 MapperKind::Random => boxed(RandomMapper::new(seed), trace),
@@ -120,12 +152,16 @@ impl Environment {
                     assert!(!line.is_empty(), "a decision has a text");
                 })),
                 MapperKind::Unsound => boxed(UnsoundMapper::new(seed), trace),
+            };
+            match shardings {
+                Some(seed) => Box::new(ShardingMapper::new(mapper, move |launch, nodes| sharding(seed, launch, nodes))),
+                None => mapper,
             }
         };
         let builder = Runtime::builder().machine(self.machine.clone()).workers(self.workers).window(self.window);
         let builder = builder.tracing(self.tracing.is_some()).automatic_tracing(self.tracing == Some(Automatic::On));
-        let builder = match network {
-            Some(transport) => builder.network(transport),
+        let builder = match job {
+            Some(job) => builder.network(job.transport),
             None => builder,
         };
         builder.mapper_for(factory).record_operations(record).build()

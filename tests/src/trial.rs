@@ -5,12 +5,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use maniple::machine::NodeId;
-use maniple::net::Transport;
 use maniple::net::loopback::Network;
 use maniple::record::{Record, check};
 use maniple::{AnySpace, Field, Rect, Region, Runtime, Statistics};
 
-use crate::environment::{Environment, Minds, Room};
+use crate::environment::{Environment, Job, Minds, Room};
 use crate::execute::{Counts, Mistake, Run, Tally, Tolerance, run_program};
 use crate::generate::{Profile, generate};
 use crate::oracle::{Context, World};
@@ -186,7 +185,12 @@ impl Trial {
         let run = |node: usize| {
             let trial = Self { seed: self.seed + 1000 * node as u64, ..self.clone() };
             let transport = network.node(NodeId(node as u16));
-            trial.run_here(program.clone(), expected.clone(), Arc::clone(tally), Some(transport))
+            trial.run_here(
+                program.clone(),
+                expected.clone(),
+                Arc::clone(tally),
+                Some(Job { transport, seed: self.seed }),
+            )
         };
         let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
             let nodes: Vec<_> = (0..self.nodes).map(|node| scope.spawn(move || run(node))).collect();
@@ -201,14 +205,8 @@ impl Trial {
         Outcome { deviations, ..first }
     }
 
-    fn run_here(
-        &self,
-        program: Program,
-        expected: (World, Context),
-        tally: Arc<Tally>,
-        transport: Option<Arc<dyn Transport>>,
-    ) -> Outcome {
-        let runtime = match self.environment().start(self.check, self.trace, transport) {
+    fn run_here(&self, program: Program, expected: (World, Context), tally: Arc<Tally>, job: Option<Job>) -> Outcome {
+        let runtime = match self.environment().start(self.check, self.trace, job) {
             Ok(runtime) => runtime,
             Err(error) => return Outcome::deviation(format!("cannot start: {error}")),
         };

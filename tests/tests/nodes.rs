@@ -4,9 +4,11 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use maniple::machine::NodeId;
+use maniple::mapper::{Sharding, TaskInfo};
 use maniple::net::loopback::Traffic;
 use maniple::prelude::*;
 use maniple::{Error, Result, Statistics};
@@ -120,6 +122,103 @@ fn a_stencil_gives_the_same_on_any_number_of_nodes() {
     }
 }
 
+/// Each tile where its number's last bits say, so that tiles that are neighbours are on several nodes.
+fn scattered() -> Sharding {
+    Sharding::by_point("scattered", |point, _, nodes| (point.coords()[0] as usize * 5 / 3) % nodes)
+}
+
+#[test]
+fn a_stencil_gives_the_same_however_it_is_dealt_to_nodes() {
+    let program = async |cx: &Context, _: &Runtime| Ok(stencil(cx, 24, 10).await?.2);
+    let expected = on_nodes(Nodes::new(1), program).remove(0).unwrap();
+    let shardings: [fn(usize, &TaskInfo<'_>, usize) -> Sharding; 4] = [
+        |_, _, _| Sharding::Cyclic,
+        |_, _, _| Sharding::OnOne(1),
+        |_, _, _| scattered(),
+        // Each task in its own way.
+        |_, launch, _| match launch.name {
+            "start" => Sharding::Cyclic,
+            "smooth" => Sharding::Blocked,
+            _ => scattered(),
+        },
+    ];
+    for sharding in shardings {
+        for sum in on_nodes(Nodes::new(3).dealt(sharding), program) {
+            let sum = sum.unwrap();
+            assert!((sum - expected).abs() < 1e-9, "{sum}, not {expected}");
+        }
+    }
+}
+
+/// How many tasks each of four nodes runs of a launch over ten tiles, and of one on the eighth of them.
+fn tasks_by_node(sharding: fn(usize, &TaskInfo<'_>, usize) -> Sharding) -> Vec<(u64, u64)> {
+    let counted = on_nodes(Nodes::new(4).dealt(sharding), async |cx, runtime| {
+        let tiles = cx.region::<Cell>(40)?.partition(10).equal()?;
+        cx.index_launch(10, start(&tiles));
+        cx.execution_fence().await?;
+        let all = runtime.statistics().tasks;
+        cx.launch(start(&tiles.piece(7)?));
+        cx.execution_fence().await?;
+        Ok((all, runtime.statistics().tasks - all))
+    });
+    counted.into_iter().map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_launch_runs_where_the_mapper_deals_it_and_a_single_task_where_its_piece_is_dealt() {
+    assert_eq!(tasks_by_node(|_, _, _| Sharding::Blocked), [(2, 0), (3, 0), (2, 0), (3, 1)]);
+    assert_eq!(tasks_by_node(|_, _, _| Sharding::Cyclic), [(3, 0), (3, 0), (2, 0), (2, 1)]);
+    assert_eq!(tasks_by_node(|_, _, _| Sharding::OnOne(2)), [(0, 0), (0, 0), (10, 1), (0, 0)]);
+    let high = |_: usize, _: &TaskInfo<'_>, _: usize| {
+        Sharding::by_point("high", |point, _, nodes| if point.coords()[0] < 7 { 0 } else { nodes - 2 })
+    };
+    assert_eq!(tasks_by_node(high), [(7, 0), (0, 0), (3, 1), (0, 0)]);
+}
+
+#[test]
+fn launches_that_repeat_are_dealt_once() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let counted = |_: usize, _: &TaskInfo<'_>, _: usize| {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        Sharding::Cyclic
+    };
+    on_nodes(Nodes::new(2).dealt(counted), async |cx, _| stencil(cx, 6, 20).await).into_iter().for_each(|outcome| {
+        outcome.unwrap();
+    });
+    // Three tasks on two nodes.
+    assert_eq!(ASKED.load(Ordering::Relaxed), 6);
+}
+
+#[test]
+fn nodes_whose_mappers_deal_differently_end_the_job_and_show_both_answers() {
+    let odd = |node: usize, launch: &TaskInfo<'_>, _: usize| match (node, launch.name) {
+        (2, "smooth") => Sharding::by_point("odd", |point, _, _| usize::from(point.coords()[0] == 1)),
+        _ => Sharding::Cyclic,
+    };
+    for outcome in on_nodes(Nodes::new(3).dealt(odd), async |cx, _| stencil(cx, 4, 3).await) {
+        let error = outcome.map(drop).unwrap_err().to_string();
+        assert!(error.contains("node 0 launches task `smooth` over (0)..=(3) in cycles, which"), "{error}");
+        let other = "node 2 launches task `smooth` over (0)..=(3) by `odd`, (0) to node 0, (1) to node 1, (2)..=(3) to node 0, which";
+        assert!(error.contains(other), "{error}");
+    }
+}
+
+#[test]
+fn a_point_that_is_dealt_to_a_node_that_there_is_not_is_an_error_on_all_nodes() {
+    let wild =
+        |_: usize, _: &TaskInfo<'_>, _: usize| Sharding::by_point("wild", |point, _, _| point.coords()[0] as usize);
+    let outcomes = on_nodes(Nodes::new(3).dealt(wild), async |cx, _| {
+        let tiles = cx.region::<Cell>(24)?.partition(6).equal()?;
+        cx.index_launch(6, start(&tiles));
+        Ok(())
+    });
+    for outcome in outcomes {
+        let error = outcome.unwrap_err();
+        let expected = "mapper call `shard_launch` for `start`, by `wild`, gives point (3) to node 3, but there are 3 nodes, counted from 0";
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
 /// What the busiest of so many nodes, each with one tile, does in ten steps of a stencil, once all is known: launches, visits of the analysis, parcels, frames.
 fn work_of_a_step(nodes: usize) -> [u64; 4] {
     let job = Nodes::new(nodes);
@@ -169,6 +268,23 @@ fn a_node_that_launches_something_else_ends_the_job_on_all_nodes() {
             assert!(matches!(error, Error::NodesDiffer { .. } | Error::NodeLost { .. }), "{error}");
             assert!(error.to_string().contains("do not run the same program"), "{error}");
         }
+    }
+}
+
+#[test]
+fn a_node_that_launches_as_much_but_something_else_ends_the_job_before_anybody_waits_for_a_sum() {
+    let outcomes = on_nodes(Nodes::new(3), async |cx, runtime| {
+        let (split, around, _) = stencil(cx, 6, 2).await?;
+        if runtime.node() == 1 {
+            cx.index_launch(6, start(&split));
+        } else {
+            cx.index_launch(6, smooth(&split, &around));
+        }
+        cx.index_launch(6, take_over(&split)).reduce(Sum).await
+    });
+    for outcome in outcomes {
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("launches task `start`") && error.contains("launches task `smooth`"), "{error}");
     }
 }
 

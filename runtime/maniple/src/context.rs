@@ -195,6 +195,9 @@ impl Context {
         match catch_unwind(AssertUnwindSafe(|| block_on(core, TOP_LEVEL, body(&context)))) {
             Ok(result) => context.state.end_everywhere(context.state.end(result)),
             Err(panic) => {
+                if let Some(node) = core.node() {
+                    node.note_panic(maniple_realm::fault::message_of(&*panic));
+                }
                 // Of what else went wrong the panic is the better witness.
                 let _ = context.state.end(Ok(()));
                 drop(context);

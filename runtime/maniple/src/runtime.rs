@@ -278,7 +278,7 @@ impl Drop for Runtime {
         if let Some(node) = &self.core.node {
             match self.core.check_whole() {
                 Err(error) => node.abort(&error.to_string()),
-                Ok(()) if std::thread::panicking() => node.abort("its program panicked"),
+                Ok(()) if std::thread::panicking() => node.abort(&node.panicked()),
                 Ok(()) => node.leave(),
             }
         }

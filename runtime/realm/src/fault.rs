@@ -116,7 +116,9 @@ fn discard(payload: Box<dyn Any + Send>) {
     }
 }
 
-fn message_of(payload: &(dyn Any + Send)) -> String {
+/// What a panic said, by what it threw.
+#[must_use]
+pub fn message_of(payload: &(dyn Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&str>() {
         (*text).to_owned()
     } else if let Some(text) = payload.downcast_ref::<String>() {

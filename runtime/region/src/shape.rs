@@ -137,6 +137,9 @@ impl ShapeTable {
 
     /// The points of `a` that are not in `b`.
     pub fn difference(&self, a: &Shape, b: &Shape) -> Shape {
+        if !a.space().bounds().overlaps(&b.space().bounds()) {
+            return a.clone();
+        }
         self.differences.get(a, b, || match a.space().difference(b.space()) {
             Ok(rest) => self.intern(&rest),
             Err(_) => a.clone(),
@@ -150,6 +153,9 @@ impl ShapeTable {
     pub fn union(&self, a: &Shape, b: &Shape) -> Shape {
         if a == b || b.is_empty() {
             return a.clone();
+        }
+        if a.is_empty() {
+            return b.clone();
         }
         let (a, b) = if a.id() <= b.id() { (a, b) } else { (b, a) };
         self.unions.get(a, b, || {

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::Rank;
 use super::node::{COMPARISON, Node, TogetherName, decode, encode};
+use super::sharding::Shares;
 use super::spread::{frame, frames};
 use super::tree::together;
 use crate::launch::LaunchSite;
@@ -34,7 +35,8 @@ pub(crate) struct Noted {
 /// What an operation is, for messages.
 #[derive(Clone)]
 pub(crate) enum What {
-    Launch(Arc<LaunchSite>),
+    /// Of which task over what, and how it is dealt to nodes.
+    Launch(Arc<LaunchSite>, Arc<str>),
     /// What the node does, and to what.
     Use(&'static str, LogicalRegion),
     Other(&'static str),
@@ -43,14 +45,18 @@ pub(crate) enum What {
 impl What {
     fn describe(&self) -> String {
         match self {
-            Self::Launch(site) => {
+            Self::Launch(site, dealt) => {
                 let over = if site.index_launch { format!(" over {}", site.domain) } else { String::new() };
                 let data = site.bounds.iter().map(|bound| {
                     let Requirement { target, privilege, .. } = &bound.requirement;
                     format!("{privilege} {} of {target}", bound.requirement.field_names())
                 });
                 let data = data.collect::<Vec<_>>().join(", ");
-                format!("launches task `{}`{over}{}{data}", site.name(), if data.is_empty() { "" } else { ", which " })
+                format!(
+                    "launches task `{}`{over} {dealt}{}{data}",
+                    site.name(),
+                    if data.is_empty() { "" } else { ", which " }
+                )
             }
             Self::Use(what, region) => format!("{what} {region}"),
             Self::Other(what) => (*what).to_owned(),
@@ -58,9 +64,10 @@ impl What {
     }
 }
 
-/// The hash of a launch, which says the same of the same launch on every node.
-pub(crate) fn hash_of(site: &LaunchSite) -> u64 {
+/// The hash of a launch and its shares, which says the same of the same launch on every node.
+pub(crate) fn hash_of(site: &LaunchSite, shares: &Shares) -> u64 {
     let mut hasher = FxHasher::default();
+    shares.hash(&mut hasher);
     site.name().hash(&mut hasher);
     (site.domain, site.index_launch, site.tag).hash(&mut hasher);
     for bound in &site.bounds {

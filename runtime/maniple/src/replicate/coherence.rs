@@ -367,6 +367,11 @@ fn push(story: &mut Story, entry: Entry, shapes: &ShapeTable) {
 /// What a node sends and receives so that each node has the values of its area; no contributions to them are pending.
 fn missing(rank: Rank, story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchange {
     let mut exchange = Exchange::default();
+    if let Some(Entry::At(last) | Entry::Copied(last)) = story.last()
+        && last.id() == layout.id()
+    {
+        return exchange;
+    }
     for (to, area) in layout.areas().iter().enumerate() {
         let (mut missing, mut sent) = (area.clone(), 0);
         for entry in story.iter().rev() {

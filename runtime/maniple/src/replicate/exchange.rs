@@ -9,7 +9,6 @@ use maniple_realm::transfer::{FillValue, InstanceField, Transfer, pack, unpack, 
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId};
 use maniple_space::AnySpace;
 
-use super::failure::Failure;
 use super::layout::Rank;
 use super::mailbox::{Awaited, ParcelName};
 use super::node::Node;
@@ -26,12 +25,13 @@ impl Sending {
     /// Tells others that they will not get a piece.
     pub(super) fn fail(&self, number: usize, error: &Error) {
         let (to, name) = self.parcels[number];
-        self.node.send_parcel(to, name, Err(Failure::new(error, self.node.rank())));
+        self.node.send_parcel(to, name, Err(self.node.tell(error)));
     }
 }
 
 /// The arguments of [`RECEIVE`] and [`APPLY`].
 pub(super) struct Receiving {
+    pub(super) node: Arc<Node>,
     pub(super) parcels: Arc<Awaited>,
     /// The first of the parcels that are for this launch.
     pub(super) first: usize,
@@ -75,10 +75,10 @@ fn send(call: &LeafCall<'_>) -> Result<()> {
 }
 
 fn receive(call: &LeafCall<'_>) -> Result<()> {
-    let Receiving { parcels, first, operator } = call.arguments()?;
+    let Receiving { node, parcels, first, operator } = call.arguments()?;
     let delivery = parcels.delivery(first + number(call));
     let delivery = delivery.ok_or_else(|| Error::launch(call.task(), "it began before its parcel was there"))?;
-    let mut bytes: &[u8] = delivery.as_ref().map_err(|failure| failure.clone().error())?;
+    let mut bytes: &[u8] = delivery.as_ref().map_err(|failure| node.hear(failure.clone()))?;
     each_field(call, |space, place| {
         // SAFETY: the task writes the field at these points, so nobody else touches it. The bytes were packed from the same field of the same region, by
         // the same program: they are valid values; in the case of an operator, of its type on the field, which is that of its contributions

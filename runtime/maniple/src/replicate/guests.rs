@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! idle --Ask--> another one     has one: --Task--> it is run --Done--> the value is there
-//!               has none: --None--> asks the next one; or, when all have been asked, waits to be fed
+//!               has none: --None--> asks the next one; or, when enough have been asked, waits to be fed
 //! ```
 //!
 //! A node that is lost ends the job, and with it whoever waits for its tasks.
@@ -16,20 +16,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use maniple_realm::machine::NodeId;
-use maniple_realm::net::{Endpoint, Incoming, Message};
+use maniple_realm::net::{Endpoint, Incoming};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::layout::Rank;
-use super::node::{DONE, GUEST, Haste, Node, Post, decode, encode};
+use super::node::{DONE, GUEST, Letter, Node, Post, decode, encode};
 use crate::fork::Traveller;
 use crate::fork::host;
 use crate::runtime::RuntimeCore;
 
 /// So many tasks must wait here before one is given to a node that did not just ask: the next one is wanted here too.
 const SPARE: usize = 2;
+
+/// So many others are asked at most, by a node that has nothing to do; the next time it begins with another one. More would be more messages the more nodes
+/// there are.
+const MOST_ASKED: usize = 8;
 
 /// What is said about guests.
 #[derive(Serialize, Deserialize)]
@@ -119,7 +123,7 @@ impl Node {
 impl Post {
     pub(super) fn take_guest(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
         let from = usize::from(incoming.from().0);
-        match decode::<Guest>(incoming.payload())? {
+        match decode::<Guest>(&self.take_payload(incoming))? {
             Guest::Ask => {
                 self.note_hungry(from);
                 // Noted before the queues are looked at: what is queued afterwards is given by whoever queues it.
@@ -135,10 +139,9 @@ impl Post {
                 self.guests.is_asking.store(false, Ordering::Release);
                 let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
                 let done = move |outcome: crate::Result<Vec<u8>>| {
-                    let outcome = outcome.map_err(|error| Failure::new(&error, post.rank));
+                    let outcome = outcome.map_err(|error| post.told.tell(&error, post.rank));
                     if let Some(endpoint) = endpoint.upgrade() {
-                        let message = Message::new(DONE).payload(encode(&Done { number, outcome }));
-                        post.send(&endpoint, from, (message, Haste::Now));
+                        post.send(&endpoint, from, Letter::new(DONE, encode(&Done { number, outcome })));
                     }
                 };
                 match self.guests.core.get().and_then(Weak::upgrade) {
@@ -151,9 +154,9 @@ impl Post {
     }
 
     pub(super) fn take_done(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let Done { number, outcome } = decode(incoming.payload())?;
+        let Done { number, outcome } = decode(&self.take_payload(incoming))?;
         let traveller = self.guests.away.lock().tasks.remove(&number)?;
-        traveller.come_back(outcome.as_deref().map_err(|failure| failure.clone().error()));
+        traveller.come_back(outcome.as_deref().map_err(|failure| self.told.hear(failure.clone())));
         Some(())
     }
 
@@ -188,11 +191,11 @@ impl Post {
         true
     }
 
-    /// Asks the next of the other nodes, unless all have refused.
+    /// Asks the next of the other nodes, unless enough have refused.
     fn ask_next(self: &Arc<Self>, endpoint: &Arc<Endpoint>) {
         let search = self.guests.search.lock();
         let others = self.nodes - 1;
-        if search.refused >= others {
+        if search.refused >= others.min(MOST_ASKED) {
             return;
         }
         let step = (search.first % others + search.refused) % others;
@@ -201,6 +204,6 @@ impl Post {
     }
 
     fn tell(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, guest: &Guest) {
-        self.send(endpoint, to, (Message::new(GUEST).payload(encode(guest)), Haste::Now));
+        self.send(endpoint, to, Letter::new(GUEST, encode(guest)));
     }
 }

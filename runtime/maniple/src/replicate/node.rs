@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 
 use bytes::Bytes;
 use maniple_realm::machine::NodeId;
@@ -13,8 +13,9 @@ use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::failure::Failure;
+use super::failure::{Failure, Told};
 use super::guests::Guests;
+use super::latest::{Doing, Latest};
 use super::layout::Rank;
 use super::mailbox::{Awaited, Delivery, Mailbox, ParcelName};
 use super::tree::{Combine, Done, Gathering, Step, children, contribution_goes_to, outcome_goes_to, parent};
@@ -29,6 +30,11 @@ const DOWN: HandlerId = HandlerId(2);
 
 /// Says that a node has come to the end of the program.
 const END: HandlerId = HandlerId(3);
+/// Brings a piece of the payload of the next message of another kind.
+const PIECE: HandlerId = HandlerId(6);
+
+/// Longer payloads come in several messages.
+const LONGEST: usize = 1 << 29;
 
 /// Tasks that idle nodes take from others.
 pub(super) const GUEST: HandlerId = HandlerId(4);
@@ -56,10 +62,25 @@ impl TogetherName {
 
 /// When a message is to leave.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Haste {
+enum Haste {
     Now,
     /// With another one.
     None,
+}
+
+/// What is to be sent, however long it is.
+pub(super) struct Letter {
+    handler: HandlerId,
+    header: Vec<u8>,
+    payload: Bytes,
+    haste: Haste,
+}
+
+impl Letter {
+    /// Without a header, to leave at once.
+    pub(super) fn new(handler: HandlerId, payload: impl Into<Bytes>) -> Self {
+        Self { handler, header: Vec::new(), payload: payload.into(), haste: Haste::Now }
+    }
 }
 
 /// What comes with a parcel.
@@ -115,6 +136,14 @@ pub(super) struct Post {
     /// How often nodes have compared what they do.
     comparisons: AtomicU64,
     ends: Mutex<Ends>,
+    latest: Latest,
+    pub(super) told: Told,
+    /// What a panic of the program said.
+    panic: OnceLock<String>,
+    /// The beginnings of payloads that are too long for one message, by who sends them.
+    begun: Mutex<FxHashMap<Rank, Vec<Bytes>>>,
+    /// So many bytes fit into one message.
+    longest: usize,
     pub(super) guests: Guests,
     /// Messages for which there was no room, by where they go.
     waiting: Mutex<FxHashMap<Rank, VecDeque<Message>>>,
@@ -130,6 +159,10 @@ struct Ends {
 impl Node {
     /// Joins a job. When a node of it is lost, the realm gives up.
     pub(crate) fn join(transport: Arc<dyn Transport>, realm: &Realm) -> Self {
+        Self::join_with(transport, realm, LONGEST)
+    }
+
+    fn join_with(transport: Arc<dyn Transport>, realm: &Realm, longest: usize) -> Self {
         let post = Arc::new(Post {
             rank: usize::from(transport.rank().0),
             nodes: transport.nodes(),
@@ -140,6 +173,11 @@ impl Node {
             questions: AtomicU64::new(0),
             comparisons: AtomicU64::new(0),
             ends: Mutex::default(),
+            latest: Latest::new(transport.nodes()),
+            told: Told::default(),
+            panic: OnceLock::new(),
+            begun: Mutex::default(),
+            longest,
             guests: Guests::default(),
             waiting: Mutex::default(),
         });
@@ -160,6 +198,7 @@ impl Node {
             .on(UP, handler(Post::take_contribution))
             .on(DOWN, handler(Post::take_outcome))
             .on(END, handler(Post::take_end))
+            .on(PIECE, handler(Post::take_piece))
             .on(GUEST, handler(Post::take_guest))
             .on(DONE, handler(Post::take_done))
             .on_loss(on_loss);
@@ -178,9 +217,31 @@ impl Node {
         self.post.nodes
     }
 
+    /// What others are told of an error here.
+    pub(crate) fn tell(&self, error: &Error) -> Failure {
+        self.post.told.tell(error, self.post.rank)
+    }
+
+    /// The error that another node tells of.
+    pub(crate) fn hear(&self, failure: Failure) -> Error {
+        self.post.told.hear(failure)
+    }
+
+    /// The program panics.
+    pub(crate) fn note_panic(&self, message: String) {
+        let _ = self.post.panic.set(message);
+    }
+
+    /// What others are told of a panic of the program.
+    pub(crate) fn panicked(&self) -> String {
+        let (place, said) = (self.post.latest.here(), self.post.panic.get());
+        format!("its program panicked{place}{}", said.map_or_else(String::new, |said| format!(": {said}")))
+    }
+
     /// The number of an operation of the program that begins now.
-    pub(crate) fn number_operation(&self) -> u64 {
+    pub(crate) fn number_operation(&self, doing: Doing) -> u64 {
         let number = self.post.operations.fetch_add(1, Ordering::SeqCst);
+        self.post.latest.begin(number, doing);
         self.post.check_progress();
         number
     }
@@ -228,8 +289,8 @@ impl Node {
         let ParcelName { operation, exchange, number } = name;
         let header = ParcelHeader { operation, exchange, number, is_good: delivery.is_ok() };
         let payload = delivery.unwrap_or_else(|failure| encode(&failure).into());
-        let message = Message::new(PARCEL).header(&encode(&header)).payload(payload);
-        self.post.send(&self.endpoint, to, (message, Haste::Now));
+        let letter = Letter { handler: PARCEL, header: encode(&header), payload, haste: Haste::Now };
+        self.post.send(&self.endpoint, to, letter);
     }
 
     /// Waits for parcels: see [`Mailbox::expect`].
@@ -270,20 +331,25 @@ impl Node {
 impl Post {
     fn take_parcel(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
         let ParcelHeader { operation, exchange, number, is_good } = decode(incoming.header())?;
+        let payload = self.take_payload(incoming);
         let delivery = match is_good {
-            true => Ok(incoming.take_payload()),
-            false => Err(decode::<Failure>(incoming.payload())?),
+            true => Ok(payload),
+            false => Err(decode::<Failure>(&payload)?),
         };
         let name = ParcelName { operation, exchange, number };
+        self.latest.hear(usize::from(incoming.from().0), operation);
         self.mailbox.arrive(usize::from(incoming.from().0), name, delivery).then_some(())
     }
 
     fn take_contribution(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
         let name: TogetherName = decode(incoming.header())?;
-        let from = usize::from(incoming.from().0);
+        let (from, payload) = (usize::from(incoming.from().0), self.take_payload(incoming));
+        if name.part == 0 {
+            self.latest.hear(from, name.operation);
+        }
         let mut gatherings = self.gatherings.lock();
         let gathering = gatherings.entry(name).or_insert_with(|| Gathering::new(self.rank, self.nodes));
-        let step = gathering.receive((self.rank, self.nodes), from, incoming.take_payload())?;
+        let step = gathering.receive((self.rank, self.nodes), from, payload)?;
         drop(gatherings);
         self.go_on(incoming.endpoint(), name, step);
         Some(())
@@ -292,14 +358,33 @@ impl Post {
     fn take_outcome(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
         let name: TogetherName = decode(incoming.header())?;
         let done = self.gatherings.lock().remove(&name)?.finish()?;
-        let outcome = incoming.take_payload();
+        let outcome = self.take_payload(incoming);
         self.finish(incoming.endpoint(), name, (outcome, done));
         Some(())
     }
 
+    fn take_piece(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
+        let from = usize::from(incoming.from().0);
+        self.begun.lock().entry(from).or_default().push(incoming.take_payload());
+        Some(())
+    }
+
+    /// The payload of a message, with the pieces that came before it.
+    pub(super) fn take_payload(&self, incoming: &mut Incoming<'_>) -> Bytes {
+        let begun = self.begun.lock().remove(&usize::from(incoming.from().0));
+        let last = incoming.take_payload();
+        match begun {
+            None => last,
+            Some(mut pieces) => {
+                pieces.push(last);
+                pieces.concat().into()
+            }
+        }
+    }
+
     /// Each node passes on the first end of a program that it hears of, and compares the others: two that differ meet somewhere.
     fn take_end(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let end: End = decode(incoming.payload())?;
+        let end: End = decode(&self.take_payload(incoming))?;
         let mut ends = self.ends.lock();
         let known = ends.heard.get(&end.program).cloned();
         if known.is_none() {
@@ -321,7 +406,7 @@ impl Post {
     fn pass_on(self: &Arc<Self>, endpoint: &Arc<Endpoint>, end: &End, from: Option<Rank>) {
         let neighbours = parent(self.rank).into_iter().chain(children(self.rank, self.nodes));
         for to in neighbours.filter(|to| Some(*to) != from) {
-            self.send(endpoint, to, (Message::new(END).payload(encode(end)), Haste::Now));
+            self.send(endpoint, to, Letter::new(END, encode(end)));
         }
     }
 
@@ -344,7 +429,7 @@ impl Post {
 
     fn differ(&self, one: &End, other: &End) {
         if let Some(failure) = one.failure.as_ref().or(other.failure.as_ref()) {
-            return self.realm.give_up(Fault::new(failure.clone().error()));
+            return self.realm.give_up(Fault::new(self.told.hear(failure.clone())));
         }
         let come = |End { node, came_to: Progress { operations, questions }, .. }: &End| {
             format!("node {node} has come to operation {operations} and has asked for {questions} result(s)")
@@ -365,16 +450,14 @@ impl Post {
     }
 
     fn contribute(self: &Arc<Self>, endpoint: &Arc<Endpoint>, name: TogetherName, to: Rank, bytes: Bytes) {
-        self.send(endpoint, to, (Message::new(UP).header(&encode(&name)).payload(bytes), name.haste()));
+        let letter = Letter { handler: UP, header: encode(&name), payload: bytes, haste: name.haste() };
+        self.send(endpoint, to, letter);
     }
 
     fn finish(self: &Arc<Self>, endpoint: &Arc<Endpoint>, name: TogetherName, (outcome, done): (Bytes, Done)) {
         for child in outcome_goes_to(self.rank, self.nodes) {
-            self.send(
-                endpoint,
-                child,
-                (Message::new(DOWN).header(&encode(&name)).payload(outcome.clone()), name.haste()),
-            );
+            let (header, payload) = (encode(&name), outcome.clone());
+            self.send(endpoint, child, Letter { handler: DOWN, header, payload, haste: name.haste() });
         }
         // It may run functions of the program.
         if let Err(fault) = fault::catch(|| done(outcome)) {
@@ -382,18 +465,38 @@ impl Post {
         }
     }
 
-    /// Sends a message, or queues it until there is room for it.
-    pub(super) fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, message: (Message, Haste)) {
+    /// Sends something, or queues it until there is room for it. What is too long for one message is sent in pieces, between which nothing else comes.
+    pub(super) fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, letter: Letter) {
+        let Letter { handler, header, mut payload, haste } = letter;
         let mut waiting = self.waiting.lock();
-        // Whoever waits already has asked to be told of room.
-        if let Some(queue) = waiting.get_mut(&to).filter(|queue| !queue.is_empty()) {
-            return queue.push_back(message.0);
+        let mut is_full = false;
+        while payload.len() > self.longest {
+            let piece = Message::new(PIECE).payload(payload.split_to(self.longest));
+            is_full |= self.send_in_turn(endpoint, to, (piece, haste), &mut waiting);
         }
-        if let Some(message) = self.try_to_send(endpoint, to, message) {
-            waiting.entry(to).or_default().push_back(message);
-            drop(waiting);
+        let message = Message::new(handler).header(&header).payload(payload);
+        is_full |= self.send_in_turn(endpoint, to, (message, haste), &mut waiting);
+        drop(waiting);
+        if is_full {
             self.send_when_there_is_room(endpoint, to);
         }
+    }
+
+    /// Sends a message, or queues it. Whether it is the first in the queue: then it is for the caller to ask for room.
+    fn send_in_turn(
+        &self,
+        endpoint: &Endpoint,
+        to: Rank,
+        message: (Message, Haste),
+        waiting: &mut FxHashMap<Rank, VecDeque<Message>>,
+    ) -> bool {
+        if let Some(queue) = waiting.get_mut(&to).filter(|queue| !queue.is_empty()) {
+            queue.push_back(message.0);
+            return false;
+        }
+        let Some(message) = self.try_to_send(endpoint, to, message) else { return false };
+        waiting.entry(to).or_default().push_back(message);
+        true
     }
 
     /// The message, if there is no room for it now.
@@ -434,7 +537,12 @@ impl Post {
     }
 
     fn lose(&self, node: Rank, loss: &Loss) {
-        self.realm.give_up(Fault::new(Error::NodeLost { node, reason: loss.to_string() }));
+        let mut reason = loss.to_string();
+        // Who gave up has said why.
+        if !matches!(loss, Loss::Aborted(_)) {
+            reason += &self.latest.tell(node);
+        }
+        self.realm.give_up(Fault::new(Error::NodeLost { node, reason }));
     }
 }
 
@@ -444,4 +552,40 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     postcard::from_bytes(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use maniple_realm::net::loopback::Network;
+
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_for_a_message_comes_in_pieces_and_whole() {
+        const LENGTHS: [usize; 6] = [0, 9, 10, 11, 100, 12_345];
+        let network = Network::new(2);
+        let pump = network.pump();
+        let realms = [(); 2].map(|()| Realm::builder().workers(1).build().unwrap());
+        let join = |node: usize| Arc::new(Node::join_with(network.node(NodeId(node as u16)), &realms[node], 10));
+        let nodes = [join(0), join(1)];
+        let name = |length: usize| ParcelName { operation: length as u64, exchange: 0, number: 0 };
+        let bytes = |length: usize| Bytes::from_iter((0..length).map(|byte| byte as u8));
+        let expected: Vec<_> = LENGTHS.iter().map(|&length| (0, name(length))).collect();
+        let (awaited, complete) = nodes[1].expect(&expected);
+        std::thread::scope(|scope| {
+            // Two at a time: nothing comes between the pieces of one.
+            for lengths in LENGTHS.chunks(3) {
+                let sender = &nodes[0];
+                scope.spawn(move || {
+                    lengths.iter().for_each(|&length| sender.send_parcel(1, name(length), Ok(bytes(length))))
+                });
+            }
+        });
+        realms[1].wait(complete.event()).unwrap();
+        for (number, &length) in LENGTHS.iter().enumerate() {
+            assert_eq!(awaited.delivery(number), Some(&Ok(bytes(length))));
+        }
+        std::thread::scope(|scope| nodes.iter().for_each(|node| drop(scope.spawn(|| node.leave()))));
+        drop(pump);
+    }
 }

@@ -8,8 +8,8 @@ use maniple_space::{AnyRect, Rect};
 use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
-use super::layout::Rank;
-use super::node::{TogetherName, decode, encode};
+use super::latest::Doing;
+use super::node::{Node, TogetherName, decode, encode};
 use super::spread::Spread;
 use crate::error::{Error, Result};
 use crate::future::{Origin, Results};
@@ -32,7 +32,7 @@ struct Folding<T> {
     identity: T,
     fold: fn(&mut T, T),
     codec: Option<Codec>,
-    rank: Rank,
+    node: Arc<Node>,
 }
 
 impl<T: Clone + Send + Sync + 'static> Folding<T> {
@@ -46,7 +46,7 @@ impl<T: Clone + Send + Sync + 'static> Folding<T> {
         match folded {
             Ok(Ok(folded)) => self.encode(&folded),
             Ok(Err(partial)) => partial,
-            Err(fault) => Partial::Failed(Failure::new(&Error::of_fault(&fault, NAME, None), self.rank)),
+            Err(fault) => Partial::Failed(self.node.tell(&Error::of_fault(&fault, NAME, None))),
         }
     }
 
@@ -70,12 +70,14 @@ impl Spread {
         fold: fn(&mut T, T),
     ) -> Arc<Results> {
         self.agreement.note_other(&self.node, "reduces results");
-        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        // Whoever waits for the outcome waits for what all nodes have done so far.
+        self.agreement.compare(&self.node);
+        let name = TogetherName { operation: self.node.number_operation(Doing::Other(NAME)), part: 0 };
         let complete = self.realm.user_event();
         let (sources, one) = (self.local.iter().map(|(_, results)| Arc::clone(results)), Rect::<1>::from(0..1));
         let whole = (Origin::BuiltIn(NAME), AnyRect::from(one));
         let folded = Results::from_afar(&self.realm, whole, complete.event(), sources.collect());
-        let folding = Folding { identity, fold, codec: self.codec, rank: self.node.rank() };
+        let folding = Folding { identity, fold, codec: self.codec, node: Arc::clone(&self.node) };
         let (spread, results) = (Arc::clone(self), Arc::clone(&folded));
         self.when_here(move || {
             let mine = encode(&folding.fold(spread.values(&folding)));
@@ -104,20 +106,18 @@ impl Spread {
         &'a self,
         folding: &'a Folding<T>,
     ) -> impl Iterator<Item = Result<T, Partial>> + 'a {
-        let told = |error| Partial::Failed(Failure::new(&error, folding.rank));
+        let told = |error| Partial::Failed(folding.node.tell(&error));
         self.local.iter().flat_map(move |(points, results)| {
             (0..points.volume() as usize).map(move |index| results.copy(index).map_err(told))
         })
     }
 
-    /// Why there is no value. If it was for an error here, that error, which says more than what others are told of it.
+    /// Why there is no value.
     fn error(&self, partial: Partial) -> Error {
         let Partial::Failed(failure) = partial else {
             let task = self.local.first().map_or(NAME, |(_, results)| results.task());
             return Error::NotSendable { task: task.to_owned() };
         };
-        let own = self.local.iter().flat_map(|(_, results)| results.errors());
-        let mut own = own.filter(|error| Failure::new(error, self.node.rank()) == failure);
-        own.next().unwrap_or_else(|| failure.error())
+        self.node.hear(failure)
     }
 }

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use maniple_mapper::{Sharding, TaskInfo};
 use maniple_realm::{After, Realm};
 use maniple_region::{
     FieldMask, IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape, ShapeTable,
     TreeId,
 };
-use maniple_space::{AnyRect, AnySpace, Rect, for_dimension, partition};
+use maniple_space::{AnyPoint, AnyRect, AnySpace, Rect, for_dimension, partition};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -22,10 +23,11 @@ use super::agreement::{Agreement, Noted, What, hash_of, hash_of_use};
 use super::coherence::{Coherence, Parcel, Step};
 use super::exchange::{APPLY, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, contributes_values};
 use super::failure::Failure;
+use super::latest::Doing;
 use super::layout::{Layout, Rank};
 use super::mailbox::ParcelName;
 use super::node::{Node, TogetherName, decode, encode};
-use super::sharding;
+use super::sharding::{self, Shares};
 use super::spread::{Spread, frame, frames};
 use super::tree::together;
 use crate::context::{Bound, Context, ContextState};
@@ -57,6 +59,8 @@ struct Plan {
     site: Arc<LaunchSite>,
     /// See [`Noted`].
     hash: u64,
+    /// How points are dealt to nodes, for messages.
+    dealt: Arc<str>,
     /// The points that run here.
     mine: Vec<AnyRect>,
     /// For each requirement what each node uses.
@@ -67,6 +71,9 @@ struct Plan {
 
 /// What is remembered of launches is forgotten when it is so much.
 const MOST_PLANS: usize = 1 << 12;
+
+/// What a mapper is asked about a launch.
+const SHARD_LAUNCH: &str = "shard_launch";
 
 /// What the values are called that nodes say of themselves.
 pub(crate) const PER_NODE: &str = "per node";
@@ -90,10 +97,12 @@ impl Replica {
         mut launcher: TaskLauncher,
         (domain, index_launch): (AnyRect, bool),
     ) -> Result<Arc<Results>> {
-        let (state, operation) = (&context.state, self.node.number_operation());
+        let operation = self.node.number_operation(Doing::Task(Arc::clone(launcher.definition())));
+        let state = &context.state;
         let plan = self.plan(state, &mut Launching::new(&mut launcher, domain, index_launch))?;
         state.check_inline(plan.site.name(), &plan.site.bounds)?;
-        self.agreement.note(&self.node, Noted { hash: plan.hash, what: What::Launch(Arc::clone(&plan.site)) });
+        let what = What::Launch(Arc::clone(&plan.site), Arc::clone(&plan.dealt));
+        self.agreement.note(&self.node, Noted { hash: plan.hash, what });
         for source in launcher.sources() {
             // All nodes ask for what comes from others, also one that runs no point.
             source.completion();
@@ -135,8 +144,9 @@ impl Replica {
 
     /// Every node is about to use a whole region itself. If it changes something, all do the same.
     pub(crate) fn bring(&self, context: &Context, region: &LogicalRegion, fields: &FieldMask, privilege: Privilege) {
-        let mut place = Place { operation: self.node.number_operation(), exchanges: 0 };
-        self.note_use(if privilege == Privilege::Read { "looks at" } else { "changes" }, region);
+        let what = if privilege == Privilege::Read { "looks at" } else { "changes" };
+        let mut place = Place { operation: self.node.number_operation(Doing::Other(what)), exchanges: 0 };
+        self.note_use(what, region);
         // It is about to wait.
         self.agreement.compare(&self.node);
         let mut program = self.program.lock();
@@ -151,7 +161,7 @@ impl Replica {
 
     /// Every node gives fields of a region the same values.
     pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask) {
-        self.node.number_operation();
+        self.node.number_operation(Doing::Other("fills"));
         self.note_use("fills", region);
         let mut program = self.program.lock();
         self.coherence(&mut program, &region.root_region()).fill(fields, region.space().shape(), shapes(region));
@@ -166,7 +176,7 @@ impl Replica {
     pub(crate) fn spread(&self, realm: &Realm, what: &'static str, mine: &Future<()>) -> Future<()> {
         self.agreement.note_other(&self.node, what);
         let one = AnyRect::from(Rect::<1>::from(0..1));
-        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        let name = TogetherName { operation: self.node.number_operation(Doing::Other(what)), part: 0 };
         let whole = (Origin::BuiltIn(what), one, None);
         Future::new(
             Spread::results((&self.node, &self.agreement, name, realm), whole, vec![(one, mine.source().results())]),
@@ -182,7 +192,7 @@ impl Replica {
         let (rank, nodes) = (self.node.rank() as i64, self.node.nodes() as i64);
         self.agreement.note_other(&self.node, PER_NODE);
         let (mine, all) = (Rect::<1>::from(rank..rank + 1).into(), Rect::<1>::from(0..nodes).into());
-        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        let name = TogetherName { operation: self.node.number_operation(Doing::Other(PER_NODE)), part: 0 };
         let whole = (Origin::BuiltIn(PER_NODE), all, Some(Codec::of::<T>()));
         let local = vec![(mine, Results::ready(realm, PER_NODE, value))];
         FutureMap::new(Spread::results((&self.node, &self.agreement, name, realm), whole, local))
@@ -198,12 +208,12 @@ impl Replica {
 
     /// The program has ended here, perhaps with a failure: waits for the other nodes. The failure of the first that has failed, if another one has.
     pub(crate) fn end(&self, realm: &Realm, failure: Option<&Error>) -> Option<Error> {
-        let mine = failure.map(|error| Failure::new(error, self.node.rank()));
+        let mine = failure.map(|error| self.node.tell(error));
         self.node.end_program(mine.clone());
         if mine.is_none() {
             self.agreement.compare(&self.node);
         }
-        let name = TogetherName { operation: self.node.number_operation(), part: 0 };
+        let name = TogetherName { operation: self.node.number_operation(Doing::Other("end")), part: 0 };
         let (met, outcome) = (realm.user_event(), Arc::new(Mutex::new(None)));
         let (told, waiter) = (Arc::clone(&outcome), realm.clone());
         let done = move |all: Bytes| {
@@ -214,7 +224,7 @@ impl Replica {
         // Should the others be lost, the realm has given up.
         let _ = realm.wait(met.event());
         let outcome = outcome.lock().take();
-        outcome.map(Failure::error)
+        outcome.map(|failure| self.node.hear(failure))
     }
 
     fn plan(&self, state: &Arc<ContextState>, launching: &mut Launching<'_>) -> Result<Arc<Plan>> {
@@ -230,8 +240,10 @@ impl Replica {
             state.leave_session("new fields");
             state.submit_zero(zero)?;
         }
+        let site = site?;
+        let dealt = self.deal(state, &site)?;
         let mut program = self.program.lock();
-        let plan = Arc::new(self.make_plan(&mut program, site?)?);
+        let plan = Arc::new(self.make_plan(&mut program, site, dealt)?);
         if program.plans.len() >= MOST_PLANS {
             program.plans.clear();
         }
@@ -239,12 +251,45 @@ impl Replica {
         Ok(plan)
     }
 
-    fn make_plan(&self, program: &mut Program, site: Arc<LaunchSite>) -> Result<Plan> {
-        let (nodes, domain) = (self.node.nodes(), &site.domain);
-        let shares = match site.index_launch {
-            true => sharding::blocked(domain, nodes),
-            false => sharding::on_one(domain, nodes, self.node_of_single(&site.bounds)),
+    /// Which node runs which points: what the mapper says.
+    fn deal(&self, state: &ContextState, site: &LaunchSite) -> Result<(Sharding, Shares)> {
+        let (nodes, core) = (self.node.nodes(), &state.core);
+        let info = TaskInfo {
+            name: site.name(),
+            point: site.domain.lo(),
+            domain: site.domain,
+            is_index_launch: site.index_launch,
+            requirements: &[],
+            variants: site.definition.variants(),
+            origin: state.processor,
+            depth: state.depth + 1,
+            tag: site.tag,
         };
+        // The sharding may be code of the mapper's too.
+        let dealt = core.seat(state.processor).call(core, SHARD_LAUNCH, |mapper| {
+            let sharding = mapper.shard_launch(&info, nodes);
+            let shares = match site.index_launch {
+                true => sharding::shares(&sharding, &site.domain, nodes),
+                false => {
+                    let (point, domain) = first_piece(&site.bounds).unwrap_or((site.domain.lo(), site.domain));
+                    let node = sharding::node_of(&sharding, (point, &domain), nodes);
+                    node.map(|node| sharding::on_one(&site.domain, nodes, node))
+                }
+            };
+            shares
+                .map_err(|problem| format!("for `{}`, {sharding}, {problem}", site.name()))
+                .map(|shares| (sharding, shares))
+        })?;
+        dealt.map_err(|problem| Error::mapper(SHARD_LAUNCH, problem))
+    }
+
+    fn make_plan(
+        &self,
+        program: &mut Program,
+        site: Arc<LaunchSite>,
+        (sharding, shares): (Sharding, Shares),
+    ) -> Result<Plan> {
+        let (nodes, domain) = (self.node.nodes(), &site.domain);
         let areas = areas(&site, &shares)?;
         let travels = |bound: &Bound| match bound.requirement.privilege {
             Privilege::Reduce(operator) => {
@@ -252,15 +297,15 @@ impl Replica {
             }
             _ => true,
         };
-        let is_apart = |(bound, areas): (&Bound, &Vec<Shape>)| {
-            !bound.requirement.privilege.writes() || are_apart(areas, shapes(&bound.requirement.target.bound()))
-        };
+        let is_apart =
+            |(bound, areas): (&Bound, &Vec<Shape>)| !bound.requirement.privilege.writes() || are_apart(areas);
         let in_place = !(site.bounds.iter().all(travels) && site.bounds.iter().zip(&areas).all(is_apart));
         let (shares, areas) = match in_place {
             false => (shares, areas),
             // What meets on one node is put in order there.
             true => {
-                let shares = sharding::on_one(domain, nodes, 0);
+                let node = if let Sharding::OnOne(node) = sharding { node } else { 0 };
+                let shares = sharding::on_one(domain, nodes, node);
                 let areas = self::areas(&site, &shares)?;
                 (shares, areas)
             }
@@ -270,17 +315,12 @@ impl Replica {
             self.coherence(program, &root).layout(areas, shapes(&root))
         });
         let layouts = layouts.collect();
-        Ok(Plan { mine: shares[self.node.rank()].clone(), layouts, in_place, hash: hash_of(&site), site })
-    }
-
-    /// The node of a task that is launched once: that of the first piece that it names.
-    fn node_of_single(&self, bounds: &[Bound]) -> Rank {
-        let piece = bounds.iter().find_map(|bound| match bound.requirement.target.bound().space() {
-            IndexSpaceNode::Root(_) => None,
-            IndexSpaceNode::Piece(partition, number) => Some((*number, partition.colors().volume() as usize)),
-        });
-        let (number, pieces) = piece.unwrap_or((0, 1));
-        number * self.node.nodes() / pieces
+        let dealt = match sharding {
+            Sharding::ByPoint(_) => format!("{sharding}, {}", sharding::shown(&shares)),
+            _ => sharding.to_string(),
+        };
+        let hash = hash_of(&site, &shares);
+        Ok(Plan { mine: shares[self.node.rank()].clone(), layouts, in_place, hash, dealt: dealt.into(), site })
     }
 
     fn coherence<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Coherence {
@@ -378,7 +418,8 @@ impl Replica {
         let mut first = 0;
         for batch in batches {
             let pieces = pieces(program, parcels.root, batch.iter().map(|parcel| &parcel.points));
-            let arguments = Receiving { parcels: Arc::clone(&awaited), first, operator: fold };
+            let arguments =
+                Receiving { node: Arc::clone(&self.node), parcels: Arc::clone(&awaited), first, operator: fold };
             let launcher = TaskLauncher::new(task).arguments(arguments).after_results(&arrival);
             launch_pieces(context, launcher, (&pieces, parcels.fields, privilege), batch.len());
             first += batch.len();
@@ -435,19 +476,32 @@ fn pieces<'a>(
     partition
 }
 
+/// The color of the first piece that a task is given, and all colors of its partition.
+fn first_piece(bounds: &[Bound]) -> Option<(AnyPoint, AnyRect)> {
+    bounds.iter().find_map(|bound| match bound.requirement.target.bound().space() {
+        IndexSpaceNode::Root(_) => None,
+        IndexSpaceNode::Piece(partition, number) => {
+            Some((partition.colors().delinear(*number as u64), partition.colors()))
+        }
+    })
+}
+
 /// For each requirement, what each node's points use.
 fn areas(site: &LaunchSite, shares: &[Vec<AnyRect>]) -> Result<Vec<Vec<Shape>>> {
     let of_requirement = |bound: &Bound| {
         let target = &bound.requirement.target;
         let bound = target.bound();
         let shapes = shapes(&bound);
-        let nothing = shapes.difference(bound.space().shape(), bound.space().shape());
+        let dim = bound.space().space().dim();
         let of_node = |share: &Vec<AnyRect>| {
             let points = share.iter().flat_map(AnyRect::points);
-            points.map(|point| Ok(target.region_at(point, &site.domain)?)).try_fold(nothing.clone(), |area, region| {
-                let region: Result<LogicalRegion> = region;
-                Ok(shapes.union(&area, region?.space().shape()))
-            })
+            let regions = points.map(|point| Ok(target.region_at(point, &site.domain)?));
+            let regions: Vec<LogicalRegion> = regions.collect::<Result<_>>()?;
+            if let [region] = &regions[..] {
+                return Ok(region.space().shape().clone());
+            }
+            let area = AnySpace::union_all(dim, regions.iter().map(|region| region.space().space()));
+            Ok(shapes.intern(&area.expect("pieces of a region have its dimensions")))
         };
         shares.iter().map(of_node).collect()
     };
@@ -455,13 +509,9 @@ fn areas(site: &LaunchSite, shares: &[Vec<AnyRect>]) -> Result<Vec<Vec<Shape>>> 
 }
 
 /// Whether no two areas have a point in common.
-fn are_apart(areas: &[Shape], shapes: &ShapeTable) -> bool {
-    let mut before: Option<Shape> = None;
-    areas.iter().filter(|area| !area.is_empty()).all(|area| {
-        let apart = before.as_ref().is_none_or(|before| !shapes.overlaps(before, area));
-        before = Some(before.as_ref().map_or_else(|| area.clone(), |before| shapes.union(before, area)));
-        apart
-    })
+fn are_apart(areas: &[Shape]) -> bool {
+    let Some(first) = areas.first() else { return true };
+    AnySpace::are_disjoint(first.space().dim(), areas.iter().map(Shape::space)).expect("areas have one dimension")
 }
 
 fn shapes(region: &LogicalRegion) -> &ShapeTable {

@@ -40,7 +40,6 @@ pub(crate) struct Spread {
 /// The results of one node.
 #[derive(Serialize, Deserialize)]
 struct Part {
-    node: usize,
     /// Results that are not `()`, by the numbers of their points.
     points: Vec<(u64, Outcome)>,
     /// Why the launch failed there, if not for one of these.
@@ -112,8 +111,7 @@ impl Spread {
 
     /// What others are told. They may want to know though nobody here does any more.
     fn part(&self) -> Part {
-        let rank = self.node.rank();
-        let mut part = Part { node: rank, points: Vec::new(), failure: None };
+        let mut part = Part { points: Vec::new(), failure: None };
         for (points, results) in &self.local {
             let mut failed = false;
             for (index, point) in points.points().enumerate() {
@@ -125,13 +123,13 @@ impl Spread {
                     },
                     Some(Err(error)) => {
                         failed = true;
-                        Outcome::Failed(Failure::new(error, rank))
+                        Outcome::Failed(self.node.tell(error))
                     }
                 };
                 part.points.push((self.domain.linear(point), outcome));
             }
             if !failed && part.failure.is_none() {
-                part.failure = results.error().map(|error| Failure::new(&error, rank));
+                part.failure = results.error().map(|error| self.node.tell(&error));
             }
         }
         part
@@ -143,25 +141,18 @@ impl Spread {
         let Some(whole) = whole else { return self.realm.trigger(self.complete) };
         let mut failure = None;
         for part in frames(all) {
-            let Some(Part { node, points, failure: failed }) = decode(part) else {
+            let Some(Part { points, failure: failed }) = decode(part) else {
                 failure = Some(Error::launch(whole.task(), "results of another node can't be read"));
                 continue;
             };
-            if node == self.node.rank() {
-                let own = self.local.iter().find_map(|(_, results)| results.error());
-                failure = failure.or(own);
-            } else {
-                let first = points.iter().find_map(|(_, outcome)| match outcome {
-                    Outcome::Failed(failure) => Some(failure.clone()),
-                    _ => None,
-                });
-                failure = failure.or(first.or(failed).map(Failure::error));
-            }
+            let first = points.iter().find_map(|(_, outcome)| match outcome {
+                Outcome::Failed(failure) => Some(failure.clone()),
+                _ => None,
+            });
+            failure = failure.or(first.or(failed).map(|failure| self.node.hear(failure)));
             for (index, outcome) in points {
                 let value = match outcome {
-                    // The error itself says more than what others are told of it.
-                    Outcome::Failed(_) if node == self.node.rank() => Err(self.own_error(index)),
-                    Outcome::Failed(failure) => Err(failure.error()),
+                    Outcome::Failed(failure) => Err(self.node.hear(failure)),
                     Outcome::Value(bytes) => match self.codec.and_then(|codec| codec.decode(&bytes)) {
                         Some(value) => Ok(value),
                         None => Err(Error::NotSendable { task: whole.task().to_owned() }),
@@ -180,13 +171,6 @@ impl Spread {
             }
             Some(error) => self.realm.poison(self.complete, error),
         }
-    }
-
-    fn own_error(&self, index: u64) -> Error {
-        let point = self.domain.delinear(index);
-        let own = self.local.iter().find(|(points, _)| points.contains(point));
-        let error = own.and_then(|(points, results)| results.value(points.linear(point) as usize)?.err().cloned());
-        error.unwrap_or_else(|| Error::launch("shared launch", "a point that failed has no error"))
     }
 }
 

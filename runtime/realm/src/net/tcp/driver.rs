@@ -31,6 +31,9 @@ use crate::net::wire::cut;
 /// How often to look whether all is written, at the end.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How long to wait until others have heard why this node gives up.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// What the thread is told.
 pub(super) enum Event {
     Start(Arc<dyn Receiver>),
@@ -356,8 +359,8 @@ impl Driver {
         }
         let patience = match &close {
             Close::Orderly => self.settings.silence,
-            // Others may be as badly off as we are.
-            Close::Abort(_) => self.settings.silence.min(Duration::from_secs(2)),
+            // Others may be as badly off as we are, and launchers give a node a moment only to say why it ends.
+            Close::Abort(_) => self.settings.silence.min(LAST_WORDS),
         };
         self.closing_until = Some(Instant::now() + patience);
         for connection in self.connections.iter_mut().filter(|connection| connection.reader.is_none()) {
