@@ -9,5 +9,7 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | [`element`] | the numbers that tensors hold |
+//! | [`notation`] | what to compute: assignments in index notation |
 
 pub mod element;
+pub mod notation;
