@@ -55,7 +55,7 @@ fn each_mistake_is_named_and_pointed_at() {
         ),
         ("s = [min(s)]", "min takes 2 arguments, not 1"),
         ("s = [sqrt(s, s)]", "sqrt takes 1 arguments, not 2"),
-        ("b(s) = [b(s)] * s", "both a tensor and an index variable are called s; give one of them another name"),
+        ("b([s]) = b(s) * s", "both a tensor and an index variable are called s; give one of them another name"),
         // Shapes.
         ("A(i,j) = [B(i)] * C(i,j)", "B has 2 dimensions, but 1 index variables"),
         ("[A(i)] = b(i)", "A has 2 dimensions, but 1 index variables"),
