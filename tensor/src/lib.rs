@@ -9,5 +9,7 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | [`element`] | the numbers that tensors hold |
+//! | [`loops`] | the loop IR: the language of leaf kernels |
 
 pub mod element;
+pub mod loops;
