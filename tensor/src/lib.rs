@@ -10,6 +10,8 @@
 //! | --- | --- |
 //! | [`element`] | the numbers that tensors hold |
 //! | [`notation`] | what to compute: assignments in index notation |
+//! | [`loops`] | the loop IR: the language of leaf kernels |
 
 pub mod element;
+pub mod loops;
 pub mod notation;

@@ -165,7 +165,8 @@ fn rusts_operators_and_texts_say_the_same() {
             "s = max(B(i,j), C(i,j))",
         ),
         (
-            s.scalar().assign(Expression::reduce(Reduction::Max, "i", 0.5 * b.at(["i", "i"])) - &i * b.at(["i", "i"])),
+            s.scalar()
+                .assign(Expression::reduce(Reduction::Maximum, "i", 0.5 * b.at(["i", "i"])) - &i * b.at(["i", "i"])),
             "s = reduce(max, i, 0.5 * B(i,i)) - i * B(i,i)",
         ),
     ];

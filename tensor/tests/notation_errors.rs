@@ -65,7 +65,7 @@ fn each_mistake_is_named_and_pointed_at() {
         ("s = [bad(i)]", "dimension 0 of bad has the negative extent -1"),
         // The result.
         ("b(i) = [b(j)]", "b(j) is read while b(i) is written; they must have the same index variables"),
-        ("s = reduce(+, i, [i, b(i)]) * b(i)", "i is reduced over here, but used outside of the reduction too"),
+        ("s = reduce(+, [i, b(i)]) * b(i)", "i is reduced over here, but used outside of the reduction too"),
         ("b(i) = reduce(max, [i, b(i)])", "i is reduced over here, but used outside of the reduction too"),
         // Types.
         ("b(i) = b(i) * [N(i)]", "expected f64, found i64; cast it, as in f64(...)"),
@@ -75,6 +75,7 @@ fn each_mistake_is_named_and_pointed_at() {
         ("M(i) = [3000000000]", "3000000000 is no i32"),
         ("N(i) = [sqrt(N(i))]", "sqrt is not defined for i64"),
         ("Z(i) = [max(Z(i), Z(i))]", "max is not defined for Complex<f64>"),
+        ("b(i) = [f64(Z(i))]", "Complex<f64> can't be cast to f64: the imaginary part would be lost"),
         ("Z(i) = reduce(min, [j, Z(j)])", "a reduction with min is not defined for Complex<f64>"),
     ];
     for (marked, message) in table {

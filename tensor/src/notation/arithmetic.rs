@@ -6,8 +6,8 @@ use num_complex::Complex;
 
 use super::expression::BinaryOperator;
 use super::intrinsic::Intrinsic;
-use super::reduction::Reduction;
 use crate::element::{ElementType, Scalar};
+use crate::loops::Reduction;
 
 /// An integer was divided by zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
@@ -116,6 +116,8 @@ macro_rules! real {
             Intrinsic::Abs => Some($value.abs()),
             Intrinsic::Cbrt => Some($value.cbrt()),
             Intrinsic::Log10 => Some($value.log10()),
+            Intrinsic::Floor => Some($value.floor()),
+            Intrinsic::Ceil => Some($value.ceil()),
             _ => None,
         }
     };
@@ -126,18 +128,21 @@ macro_rules! real_two {
         match $intrinsic {
             Intrinsic::Pow => Some(Ok($left.powf($right))),
             Intrinsic::Mod => Some(Ok($left % $right)),
-            Intrinsic::Min => Some(Ok($left.min($right))),
-            Intrinsic::Max => Some(Ok($left.max($right))),
+            Intrinsic::Min => Some(Ok(if $left < $right { $left } else { $right })),
+            Intrinsic::Max => Some(Ok(if $left > $right { $left } else { $right })),
             _ => None,
         }
     };
 }
 
 macro_rules! complex {
-    ($value:expr, $intrinsic:expr) => {{
-        let _ = $intrinsic;
-        None
-    }};
+    ($value:expr, $intrinsic:expr) => {
+        match $intrinsic {
+            Intrinsic::Abs => Some(Self::new($value.norm(), 0.0)),
+            Intrinsic::Conj => Some($value.conj()),
+            _ => None,
+        }
+    };
 }
 
 macro_rules! complex_two {
@@ -216,13 +221,14 @@ pub fn reduce(reduction: Reduction, left: Scalar, right: Scalar) -> Scalar {
     let value = match reduction {
         Reduction::Sum => binary(BinaryOperator::Add, left, right),
         Reduction::Product => binary(BinaryOperator::Multiply, left, right),
-        Reduction::Min => call(Intrinsic::Min, &[left, right]),
-        Reduction::Max => call(Intrinsic::Max, &[left, right]),
+        Reduction::Minimum => call(Intrinsic::Min, &[left, right]),
+        Reduction::Maximum => call(Intrinsic::Max, &[left, right]),
     };
     value.expect("no reduction divides")
 }
 
-/// `value` in another type: fractions round towards zero and stay within the integers, integers wrap, imaginary parts vanish.
+/// `value` in another type: fractions round towards zero and stay within the integers, integers wrap. Checked
+/// assignments cast no complex numbers to others.
 pub fn cast(value: Scalar, element: ElementType) -> Scalar {
     macro_rules! to {
         ($real:expr, $imaginary:expr) => {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::intrinsic::Intrinsic;
-use super::reduction::Reduction;
 use super::variable::{IndexVariable, Place, Span};
 use crate::element::ElementType;
+use crate::loops::Reduction;
 
 /// A mistake in an assignment. If it came from a text, the message points at the place.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +125,14 @@ pub enum NotationErrorKind {
         expected: ElementType,
         /// The type here.
         found: ElementType,
+    },
+    /// A complex number is cast to a real or an integer.
+    #[error("{from} can't be cast to {to}: the imaginary part would be lost")]
+    ComplexCast {
+        /// The type of the number.
+        from: ElementType,
+        /// The other type.
+        to: ElementType,
     },
     /// A number has no value in a type.
     #[error("{literal} is no {element}")]

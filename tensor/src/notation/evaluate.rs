@@ -93,7 +93,7 @@ pub fn evaluate(assignment: &Assignment, operands: &BTreeMap<String, DenseArray>
 }
 
 fn assignment_zero(assignment: &Assignment) -> Scalar {
-    super::Reduction::Sum.identity(assignment.element())
+    DenseArray::zeros(assignment.element(), &[]).values()[0]
 }
 
 struct Point<'a> {
@@ -152,7 +152,9 @@ pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Valu
             }
             match total {
                 Some(total) => total,
-                None => reduction.identity(element_of(operand)),
+                None => {
+                    reduction.identity(element_of(operand)).expect("reductions of a checked expression are defined")
+                }
             }
         }
     })

@@ -1,9 +1,9 @@
 //! Expressions and accesses.
 
 use super::intrinsic::Intrinsic;
-use super::reduction::Reduction;
 use super::variable::{IndexVariable, Place, TensorVariable};
 use crate::element::{ElementType, Scalar};
+use crate::loops::Reduction;
 
 /// An element of a tensor, chosen by index variables: `B(i,k)`.
 #[derive(Clone, Debug, PartialEq)]

@@ -47,10 +47,11 @@ enum Domain {
     /// Real and complex numbers.
     Fractions,
     Reals,
+    Complex,
 }
 
 intrinsics! {
-    Abs "abs" 1 Ordered "The absolute value; integers wrap.",
+    Abs "abs" 1 All "The absolute value; integers wrap. Of a complex number, with an imaginary part of zero.",
     Sqrt "sqrt" 1 Fractions "The square root.",
     Cbrt "cbrt" 1 Reals "The cube root.",
     Square "square" 1 All "The square.",
@@ -72,8 +73,11 @@ intrinsics! {
     Log10 "log10" 1 Reals "The decimal logarithm.",
     Pow "pow" 2 Fractions "The first argument to the power of the second.",
     Mod "mod" 2 Ordered "The remainder of a division that rounds towards zero.",
-    Min "min" 2 Ordered "The smaller of two; of a number and a NaN, the number.",
-    Max "max" 2 Ordered "The larger of two; of a number and a NaN, the number.",
+    Min "min" 2 Ordered "The first argument if it is smaller than the second, otherwise the second.",
+    Max "max" 2 Ordered "The first argument if it is larger than the second, otherwise the second.",
+    Floor "floor" 1 Reals "The largest whole number that is not larger.",
+    Ceil "ceil" 1 Reals "The smallest whole number that is not smaller.",
+    Conj "conj" 1 Complex "The complex conjugate.",
 }
 
 impl Intrinsic {
@@ -88,6 +92,7 @@ impl Intrinsic {
             Domain::All => true,
             Domain::Ordered => !element.is_complex(),
             Domain::Fractions => !element.is_integer(),
+            Domain::Complex => element.is_complex(),
             Domain::Reals => !element.is_integer() && !element.is_complex(),
         }
     }

@@ -47,6 +47,7 @@ mod sums;
 mod types;
 mod variable;
 
+pub use crate::loops::Reduction;
 pub use arithmetic::{DivisionByZero, Value, binary, call, cast, negate, reduce};
 pub use array::DenseArray;
 pub use assignment::Assignment;
@@ -57,7 +58,6 @@ pub(crate) use evaluate::{Values, element_of, evaluate_expression};
 pub use expression::{Access, BinaryOperator, Expression, Literal};
 pub use intrinsic::Intrinsic;
 pub use parser::{parse, parse_with_extents};
-pub use reduction::Reduction;
 pub use variable::{IndexVariable, Place, Span, TensorVariable};
 
 pub(crate) use types::typed;

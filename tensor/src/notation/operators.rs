@@ -6,9 +6,9 @@ use super::assignment::Assignment;
 use super::error::NotationError;
 use super::expression::{Access, BinaryOperator, Expression, Literal};
 use super::intrinsic::Intrinsic;
-use super::reduction::Reduction;
 use super::variable::{IndexVariable, Place, TensorVariable};
 use crate::element::{Element, ElementType};
+use crate::loops::Reduction;
 
 impl TensorVariable {
     /// The element at the coordinates that `variables` have: `b.at([&i, &k])`, or `b.at(["i", "k"])`.

@@ -5,9 +5,9 @@ use super::error::{NotationError, NotationErrorKind as Kind};
 use super::expression::{Access, BinaryOperator, Expression, Literal};
 use super::intrinsic::Intrinsic;
 use super::lexer::{Token, Word, words};
-use super::reduction::Reduction;
 use super::variable::{IndexVariable, Place, TensorVariable};
 use crate::element::ElementType;
+use crate::loops::Reduction;
 
 /// Expressions nested deeper than this are refused, so that no text overflows the stack.
 const DEEPEST: usize = 400;

@@ -4,7 +4,7 @@
 //! uppermost `+` instead, so that in `a(i) = D(i,j) + b(i) + c(i)` it sums `b` over `j` too.
 
 use super::expression::{Access, BinaryOperator, Expression};
-use super::reduction::Reduction;
+use crate::loops::Reduction;
 
 /// `right` with a reduction around each term that has variables of its own.
 pub(super) fn explicit(left: &Access, right: &Expression) -> Expression {

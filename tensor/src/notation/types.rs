@@ -25,6 +25,9 @@ pub(crate) fn typed(expression: &Expression, expected: ElementType) -> Result<Ex
         Expression::Cast(element, operand, place) if *element == expected => {
             // What is cast has a type of its own; numbers and index variables take the one that loses least.
             let inner = type_of(operand).unwrap_or(if whole(operand) { ElementType::I64 } else { ElementType::F64 });
+            if inner.is_complex() && !element.is_complex() {
+                return Err(Kind::ComplexCast { from: inner, to: *element }.at(*place));
+            }
             Ok(Expression::Cast(*element, Box::new(typed(operand, inner)?), *place))
         }
         Expression::Cast(element, _, place) => mismatch(*element, *place),
