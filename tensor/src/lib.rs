@@ -10,8 +10,14 @@
 //! | --- | --- |
 //! | [`element`] | the numbers that tensors hold |
 //! | [`notation`] | what to compute: assignments in index notation |
+//! | [`concrete`] | in which loops it is computed |
+//! | [`schedule`] | commands that change the loops |
+//! | [`lower`] | loops to kernels |
 //! | [`loops`] | the loop IR: the language of leaf kernels |
 
+pub mod concrete;
 pub mod element;
 pub mod loops;
+pub mod lower;
 pub mod notation;
+pub mod schedule;

@@ -14,6 +14,7 @@ fn tensors() -> Vec<TensorVariable> {
         tensor("N", I64, &[4]),
         tensor("M", I32, &[4]),
         tensor("Z", C64, &[4]),
+        tensor("Y", C64, &[4]),
         tensor("a_x", F64, &[]),
         tensor("bad", F64, &[-1]),
     ]
@@ -45,8 +46,8 @@ fn each_mistake_is_named_and_pointed_at() {
         ("s = [1e999]", "the number 1e999 is too large"),
         ("b(i) = B(i[(]0,3))", "parts of a dimension, as in i, are not supported; make a tensor of the part"),
         // Names.
-        ("A(i,j) = B(i,k) * [D](k,j)", "no tensor is called D; there are A, B, C, b, s, N, M, Z, a_x, bad"),
-        ("[x] = s", "no tensor is called x; there are A, B, C, b, s, N, M, Z, a_x, bad"),
+        ("A(i,j) = B(i,k) * [D](k,j)", "no tensor is called D; there are A, B, C, b, s, N, M, Z, Y, a_x, bad"),
+        ("[x] = s", "no tensor is called x; there are A, B, C, b, s, N, M, Z, Y, a_x, bad"),
         ("s = [k] + max(k, s)", "index variable k has no extent: no tensor is indexed by it"),
         ("s = reduce(+, [k, s])", "index variable k has no extent: no tensor is indexed by it"),
         (
@@ -76,7 +77,7 @@ fn each_mistake_is_named_and_pointed_at() {
         ("N(i) = [sqrt(N(i))]", "sqrt is not defined for i64"),
         ("Z(i) = [max(Z(i), Z(i))]", "max is not defined for Complex<f64>"),
         ("b(i) = [f64(Z(i))]", "Complex<f64> can't be cast to f64: the imaginary part would be lost"),
-        ("Z(i) = reduce(min, [j, Z(j)])", "a reduction with min is not defined for Complex<f64>"),
+        ("Z(i) = reduce(min, [j, Y(j)])", "a reduction with min is not defined for Complex<f64>"),
     ];
     for (marked, message) in table {
         let (start, end) = (marked.find('[').unwrap(), marked.find(']').unwrap() - 1);

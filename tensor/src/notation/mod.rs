@@ -53,7 +53,6 @@ pub use array::DenseArray;
 pub use assignment::Assignment;
 pub use error::{NotationError, NotationErrorKind};
 pub use evaluate::{EvaluateError, evaluate};
-#[allow(unused_imports)]
 pub(crate) use evaluate::{Values, element_of, evaluate_expression};
 pub use expression::{Access, BinaryOperator, Expression, Literal};
 pub use intrinsic::Intrinsic;
@@ -61,3 +60,4 @@ pub use parser::{parse, parse_with_extents};
 pub use variable::{IndexVariable, Place, Span, TensorVariable};
 
 pub(crate) use types::typed;
+pub(crate) use variable::is_name;

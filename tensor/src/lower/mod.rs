@@ -1,0 +1,3 @@
+//! Statements to kernels of the loop IR.
+
+pub mod product;
