@@ -10,6 +10,8 @@
 //! | --- | --- |
 //! | [`element`] | the numbers that tensors hold |
 //! | [`loops`] | the loop IR: the language of leaf kernels |
+//! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
 
 pub mod element;
+pub mod kernel;
 pub mod loops;
