@@ -14,9 +14,11 @@
 //! | [`schedule`] | commands that change the loops |
 //! | [`lower`] | loops to kernels |
 //! | [`loops`] | the loop IR: the language of leaf kernels |
+//! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
 
 pub mod concrete;
 pub mod element;
+pub mod kernel;
 pub mod loops;
 pub mod lower;
 pub mod notation;

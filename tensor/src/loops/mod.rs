@@ -49,14 +49,24 @@
 //! | [`Statement`], [`LoopKind`] | what is done |
 //! | [`Kernel`], [`Parameter`] | a whole kernel |
 //! | [`Names`] | fresh names, for who writes kernels |
+//! | [`verify`], [`IllFormed`] | the rules |
+//! | [`check`], [`Checked`] | a kernel made ready for the back ends |
 
+mod error;
 mod expression;
 mod kernel;
 mod operators;
 mod print;
+mod promote;
 mod statement;
+#[cfg(test)]
+mod tests;
+mod verify;
 
+pub use error::{IllFormed, Rule};
 pub use expression::{Access, Buffer, Expression, Type, Variable};
 pub use kernel::{Kernel, Names, Parameter};
 pub use operators::{BinaryOperator, Intrinsic, Reduction, UnaryOperator};
+pub use promote::{Checked, check};
 pub use statement::{LoopKind, Scope, Statement};
+pub use verify::verify;

@@ -48,6 +48,27 @@ pub enum BinaryOperator {
 }
 
 impl BinaryOperator {
+    /// The name, as the text form writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+            Self::FloorDivide => "floor_divide",
+            Self::FloorRemainder => "floor_remainder",
+            Self::Minimum => "min",
+            Self::Maximum => "max",
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessEqual => "<=",
+            Self::And => "&&",
+            Self::Or => "||",
+        }
+    }
+
     /// Whether it makes a truth value of two numbers.
     pub fn is_comparison(self) -> bool {
         matches!(self, Self::Equal | Self::NotEqual | Self::Less | Self::LessEqual)

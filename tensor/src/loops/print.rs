@@ -45,21 +45,15 @@ fn list<T>(
     Ok(())
 }
 
-/// The operator between its operands, with its precedence; `None` if it is written like a function.
-fn infix(operator: BinaryOperator) -> Option<(&'static str, u8)> {
+/// How tightly the operator binds if it is written between its operands; `None` if it is written like a function.
+fn precedence(operator: BinaryOperator) -> Option<u8> {
     use BinaryOperator::*;
     Some(match operator {
-        Or => ("||", 1),
-        And => ("&&", 2),
-        Equal => ("==", 3),
-        NotEqual => ("!=", 3),
-        Less => ("<", 3),
-        LessEqual => ("<=", 3),
-        Add => ("+", 4),
-        Subtract => ("-", 4),
-        Multiply => ("*", 5),
-        Divide => ("/", 5),
-        Remainder => ("%", 5),
+        Or => 1,
+        And => 2,
+        Equal | NotEqual | Less | LessEqual => 3,
+        Add | Subtract => 4,
+        Multiply | Divide | Remainder => 5,
         FloorDivide | FloorRemainder | Minimum | Maximum => return None,
     })
 }
@@ -78,30 +72,22 @@ fn expression(value: &Expression, least: u8, formatter: &mut Formatter<'_>) -> f
             let constant = matches!(**operand, Expression::Constant(_) | Expression::Unary(..));
             expression(operand, if constant { 7 } else { 6 }, formatter)
         }
-        Expression::Binary(operator, left, right) => match infix(*operator) {
-            Some((symbol, precedence)) => {
+        Expression::Binary(operator, left, right) => match precedence(*operator) {
+            Some(precedence) => {
                 let open = precedence < least;
                 if open {
                     formatter.write_char('(')?;
                 }
                 // Comparisons don't associate; the others group from the left.
                 expression(left, precedence + u8::from(operator.is_comparison()), formatter)?;
-                write!(formatter, " {symbol} ")?;
+                write!(formatter, " {} ", operator.name())?;
                 expression(right, precedence + 1, formatter)?;
                 if open {
                     formatter.write_char(')')?;
                 }
                 Ok(())
             }
-            None => {
-                let name = match operator {
-                    BinaryOperator::FloorDivide => "floor_divide",
-                    BinaryOperator::FloorRemainder => "floor_remainder",
-                    BinaryOperator::Minimum => "min",
-                    _ => "max",
-                };
-                write!(formatter, "{name}({left}, {right})")
-            }
+            None => write!(formatter, "{}({left}, {right})", operator.name()),
         },
         Expression::Cast(element, operand) => write!(formatter, "{}({operand})", element_name(*element)),
         Expression::Select { condition, then, otherwise } => {

@@ -1,5 +1,7 @@
 //! What a kernel does: loops, lets, stores.
 
+use std::sync::Arc;
+
 use super::{Buffer, Expression, Reduction, Variable};
 
 /// Who runs the iterations of a loop.
@@ -244,5 +246,52 @@ impl Statement {
     /// Whether it binds a name for the statements after it.
     fn binds(&self) -> bool {
         matches!(self, Self::Let { .. } | Self::Allocate { .. })
+    }
+}
+
+/// Walks over statements.
+impl Statement {
+    /// Calls `visit` with each direct inner statement.
+    pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Statement)) {
+        match self {
+            Self::Sequence(statements) => statements.iter().for_each(visit),
+            Self::For { body, .. } | Self::While { body, .. } => visit(body),
+            Self::If { then, otherwise, .. } => {
+                visit(then);
+                otherwise.as_deref().into_iter().for_each(visit);
+            }
+            _ => {}
+        }
+    }
+
+    /// Calls `visit` with each expression that belongs to this statement itself.
+    pub fn for_each_expression<'a>(&'a self, visit: &mut dyn FnMut(&'a Expression)) {
+        match self {
+            Self::Let { value, .. } | Self::Set { value, .. } => visit(value),
+            Self::Store { indices, value, .. } => {
+                indices.iter().for_each(&mut *visit);
+                visit(value);
+            }
+            Self::For { low, high, .. } => {
+                visit(low);
+                visit(high);
+            }
+            Self::While { condition, .. } | Self::If { condition, .. } => visit(condition),
+            Self::Allocate { bounds, .. } => bounds.iter().for_each(|(low, high)| {
+                visit(low);
+                visit(high);
+            }),
+            Self::Sequence(_) | Self::Break | Self::Continue => {}
+        }
+    }
+
+    /// Calls `visit` with the name of each variable and buffer that is bound in it, at any depth.
+    pub fn for_each_bound<'a>(&'a self, visit: &mut dyn FnMut(&'a Arc<str>)) {
+        match self {
+            Self::Let { variable, .. } | Self::For { variable, .. } => visit(&variable.name),
+            Self::Allocate { buffer, .. } => visit(&buffer.name),
+            _ => {}
+        }
+        self.for_each_child(&mut |inner| inner.for_each_bound(visit));
     }
 }
