@@ -12,14 +12,17 @@
 //! | [`notation`] | what to compute: assignments in index notation |
 //! | [`concrete`] | in which loops it is computed |
 //! | [`schedule`] | commands that change the loops |
+//! | [`bounds`], [`rectangle`] | which parts of tensors some iterations use |
 //! | [`lower`] | loops to kernels |
 //! | [`loops`] | the loop IR: the language of leaf kernels |
 //! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
 
+pub mod bounds;
 pub mod concrete;
 pub mod element;
 pub mod kernel;
 pub mod loops;
 pub mod lower;
 pub mod notation;
+pub mod rectangle;
 pub mod schedule;
