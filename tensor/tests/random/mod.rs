@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use maniple_tensor::concrete::{Node, Statement, Substitution, Unit};
-use maniple_tensor::element::{ElementType, Scalar};
+use maniple_tensor::element::{Element, ElementType, Scalar};
+use maniple_tensor::kernel::{Argument, View};
 use maniple_tensor::notation::{
     Access, Assignment, BinaryOperator, DenseArray, Expression, IndexVariable, Intrinsic, Reduction, TensorVariable,
 };
@@ -213,4 +214,28 @@ fn size(statement: &Statement) -> f64 {
         }
     }
     of(statement, statement.body())
+}
+
+/// The result of a kernel for the whole of `statement`, which `run` runs.
+pub fn result(
+    statement: &Statement,
+    operands: &BTreeMap<String, DenseArray>,
+    run: impl FnOnce(&mut [Argument<'_>]),
+) -> DenseArray {
+    let integers = |array: &DenseArray| -> Vec<i64> {
+        array.values().iter().map(|value| i64::from_scalar(*value).expect("all are integers")).collect()
+    };
+    let mut elements: Vec<Vec<i64>> =
+        statement.tensors().iter().map(|tensor| integers(&operands[tensor.name()])).collect();
+    let mut arguments = Vec::new();
+    for (position, (tensor, elements)) in statement.tensors().into_iter().zip(&mut elements).enumerate() {
+        let view = match position {
+            0 => View::dense_mut(elements, tensor.dimensions()),
+            _ => View::dense(elements, tensor.dimensions()),
+        };
+        arguments.push(view.expect("the elements fit").into());
+    }
+    run(&mut arguments);
+    drop(arguments);
+    DenseArray::from_elements(statement.result().dimensions(), &elements[0]).expect("the elements fit")
 }
