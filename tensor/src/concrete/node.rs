@@ -163,6 +163,19 @@ impl Node {
         }
     }
 
+    /// The variables of the loops around the loop over `variable`, from the outermost.
+    pub(crate) fn loops_around(&self, variable: &IndexVariable) -> Option<Vec<IndexVariable>> {
+        match self {
+            Self::Forall(outer, _) if outer.variable == *variable => Some(Vec::new()),
+            Self::Forall(outer, body) => {
+                let mut around = body.loops_around(variable)?;
+                around.insert(0, outer.variable.clone());
+                Some(around)
+            }
+            _ => self.children().into_iter().find_map(|child| child.loops_around(variable)),
+        }
+    }
+
     /// The workspaces that are made inside of this node.
     pub(crate) fn workspaces(&self) -> Vec<&TensorVariable> {
         let mut found: Vec<&TensorVariable> = self.children().into_iter().flat_map(Node::workspaces).collect();

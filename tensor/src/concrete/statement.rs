@@ -93,12 +93,20 @@ impl Statement {
         }
     }
 
-    /// Whether iterations with different values of `variable`, and otherwise equal ones, have different values of some of `among`.
+    /// Whether iterations of the loop over `variable` differ in some of `among`, however the loops inside of it run.
     pub(crate) fn separates(&self, variable: &IndexVariable, among: &[IndexVariable]) -> bool {
+        let around: Vec<IndexVariable> = self.body.loops_around(variable).unwrap_or_default();
+        self.differ_in(variable, among, &around)
+    }
+
+    fn differ_in(&self, variable: &IndexVariable, among: &[IndexVariable], around: &[IndexVariable]) -> bool {
+        let same = |by: &IndexVariable| self.dependencies(by).iter().all(|dependency| around.contains(dependency));
         among.contains(variable)
             || self.relations.iter().any(|relation| {
                 relation.children().contains(&variable)
-                    && relation.parents().into_iter().all(|parent| self.separates(parent, among))
+                    // Iterations that are rotated differently may meet.
+                    && !matches!(relation, Relation::Rotate { by, .. } if !by.iter().all(same))
+                    && relation.parents().into_iter().all(|parent| self.differ_in(parent, among, around))
             })
     }
 

@@ -248,6 +248,12 @@ impl Plan<'_> {
         for variable in expression.variables() {
             self.copy(&variable, &mut renamed, changed);
         }
+        // What is beyond an end is not computed either: it would be of elements that other workspaces don't have.
+        for parent in self.statement.relations.iter().filter(|relation| relation.blocks().is_some()) {
+            parent.parents().into_iter().for_each(|parent| {
+                self.copy(parent, &mut renamed, changed);
+            });
+        }
         let producer = Node::Assign {
             target: self.tensor.at(self.inside),
             operator: operator.filter(|_| sides.reduces),
