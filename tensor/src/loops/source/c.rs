@@ -67,6 +67,12 @@ fn any_expression(statement: &Statement, test: &impl Fn(&Expression) -> bool) ->
     })
 }
 
+/// Whether some view is expected to have a stride of 1, so that two versions are printed.
+fn has_contiguous(kernel: &Kernel) -> bool {
+    let expects = |parameter: &Parameter| matches!(parameter, Parameter::Buffer(buffer) if buffer.contiguous.is_some());
+    kernel.parameters.iter().any(expects)
+}
+
 /// Something that a function needs from outside.
 #[derive(Clone)]
 enum Visible {
@@ -140,7 +146,14 @@ impl<'a> Printer<'a> {
             parameters.push(format!("{type_} {name}{known}"));
         }
         parameters.extend_from_slice(more);
-        format!("static __attribute__((noinline)) i32 {name}({})", parameters.join(", "))
+        // The version for other strides is seldom run: it is made small, which halves the time to compile a kernel.
+        let seldom = if self.is_seldom() { ", cold" } else { "" };
+        format!("static __attribute__((noinline{seldom})) i32 {name}({})", parameters.join(", "))
+    }
+
+    /// Whether this version is for views that are not as they were expected.
+    fn is_seldom(&self) -> bool {
+        !self.unit && has_contiguous(self.kernel)
     }
 
     /// Whether `name` is a stride that is 1 in this version.
