@@ -14,6 +14,7 @@
 //! | [`schedule`] | commands that change the loops |
 //! | [`bounds`], [`rectangle`] | which parts of tensors some iterations use |
 //! | [`lower`] | loops to kernels |
+//! | [`plan`] | what is launched where, and what each point and step fetches |
 //! | [`loops`] | the loop IR: the language of leaf kernels |
 //! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
 
@@ -24,5 +25,6 @@ pub mod kernel;
 pub mod loops;
 pub mod lower;
 pub mod notation;
+pub mod plan;
 pub mod rectangle;
 pub mod schedule;

@@ -83,6 +83,12 @@ pub enum KernelError {
         /// The kernel.
         kernel: String,
     },
+    /// The team did not run each chunk of a loop once.
+    #[error("the team of kernel `{kernel}` did not run all chunks of a loop")]
+    Team {
+        /// The kernel.
+        kernel: String,
+    },
     /// The C compiler refused the kernel or could not be run.
     #[error("`{compiler}` does not compile kernel `{kernel}`: {message}")]
     Compile {

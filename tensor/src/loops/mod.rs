@@ -58,6 +58,7 @@ mod kernel;
 mod operators;
 mod print;
 mod promote;
+mod source;
 mod statement;
 #[cfg(test)]
 mod tests;
@@ -68,5 +69,6 @@ pub use expression::{Access, Buffer, Expression, Type, Variable};
 pub use kernel::{Kernel, Names, Parameter};
 pub use operators::{BinaryOperator, Intrinsic, Reduction, UnaryOperator};
 pub use promote::{Checked, check};
+pub use source::{ENTRY, print_c};
 pub use statement::{LoopKind, Scope, Statement};
 pub use verify::verify;

@@ -172,6 +172,10 @@ impl<'a> Lowering<'a> {
         if matches!(self.storage.get(name), Some(Storage::Scalar(_))) || target.variables.iter().any(depends) {
             return None;
         }
+        if loops.iter().any(|variable| self.statement.extents[*variable] == 0) {
+            // Bounds know that nothing happens, and the view may be empty.
+            return Some(Step::nothing());
+        }
         let identity = operator.identity(target.tensor.element())?;
         let sum = Variable::new(self.names.fresh("sum"), target.tensor.element());
         let indices = self.indices(target);

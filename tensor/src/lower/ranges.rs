@@ -5,7 +5,7 @@
 //! `(100 - ii) / 32`, rounded up. Where that can't be, as the inner part of a fused loop or a rotated loop is concerned, a condition is
 //! inside of the loop. Neither is there where no block is cut.
 
-use super::leaf::Lowering;
+use super::leaf::{Lowering, Storage};
 use crate::concrete::Relation;
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::IndexVariable;
@@ -169,16 +169,39 @@ impl Lowering<'_> {
         for relation in &self.statement.relations {
             for parent in relation.parents() {
                 let unknown = self.recovered(parent).is_none();
-                if unknown
-                    && self.is_cut(relation, parent)
-                    && self.greatest_low(parent) >= self.statement.extents[parent]
-                    && let Some(low) = self.low(parent)
+                if !unknown
+                    || !self.is_cut(relation, parent)
+                    || self.greatest_low(parent) < self.statement.extents[parent]
                 {
-                    guards.push(low.less(self.statement.extents[parent]));
+                    continue;
+                }
+                guards.extend(self.low(parent).map(|low| low.less(self.statement.extents[parent])));
+                if self.is_inside_fused(parent) {
+                    // The lowest value is not as simple as `low` has it. But there are views of what is used, and this is none.
+                    guards.extend(self.result_is_there());
                 }
             }
         }
         guards
+    }
+
+    /// Whether a variable that is not known yet is recovered from the inner part of a fused loop.
+    fn is_inside_fused(&self, variable: &IndexVariable) -> bool {
+        self.recovered(variable).is_none()
+            && self.statement.recovery(variable).is_some_and(|relation| {
+                matches!(relation, Relation::Fuse { inner, .. } if inner == variable)
+                    || relation.sources().into_iter().any(|source| self.is_inside_fused(source))
+            })
+    }
+
+    /// That the view of the result has elements.
+    fn result_is_there(&self) -> Vec<Expression> {
+        match self.storage.get(self.statement.result().name()) {
+            Some(Storage::Buffer(buffer)) => {
+                (0..buffer.rank).map(|dimension| buffer.low(dimension).less(buffer.high(dimension))).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The lowest value of a variable, if it is not simply zero.
