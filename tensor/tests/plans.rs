@@ -10,7 +10,7 @@ use random::{Problem, schedule};
 #[test]
 fn plans_of_random_schedules_give_the_result_of_random_assignments() {
     let (mut launched, mut refused) = (0, 0);
-    for seed in 0..30000 {
+    for seed in 0..300 {
         let mut random = Rng::with_seed(seed);
         let problem = Problem::new(&mut random);
         let (statement, _) = schedule(&problem.assignment, &mut random);
@@ -28,5 +28,5 @@ fn plans_of_random_schedules_give_the_result_of_random_assignments() {
             .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{statement}\n{plan}\n{}", plan.leaf().kernel));
         assert_eq!(found, expected, "seed {seed}\n{}\n{statement}\n{plan}", problem.assignment);
     }
-    assert!(launched > 50 && refused < 1500, "{launched} {refused}");
+    assert!(launched > 50 && refused < 15, "{launched} {refused}");
 }

@@ -14,11 +14,15 @@
 //!
 //! Where a variable that an assignment needs has no values, the assignment uses nothing.
 
+mod exact;
+
 use std::collections::BTreeMap;
 
 use crate::concrete::{Loop, Node, Relation, Statement};
 use crate::notation::{Access, IndexVariable};
 use crate::rectangle::Rectangle;
+
+pub use exact::is_exact;
 
 /// Values from `low` to before `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

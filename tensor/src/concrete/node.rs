@@ -163,6 +163,14 @@ impl Node {
         }
     }
 
+    /// The loop over `variable` with all that is inside.
+    pub(crate) fn subtree(&self, variable: &IndexVariable) -> Option<&Node> {
+        match self {
+            Self::Forall(outer, _) if outer.variable == *variable => Some(self),
+            _ => self.children().into_iter().find_map(|child| child.subtree(variable)),
+        }
+    }
+
     /// The variables of the loops around the loop over `variable`, from the outermost.
     pub(crate) fn loops_around(&self, variable: &IndexVariable) -> Option<Vec<IndexVariable>> {
         match self {

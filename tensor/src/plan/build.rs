@@ -3,7 +3,7 @@
 use super::privilege;
 use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};
 use crate::concrete::{Loop, Node, Statement};
-use crate::lower;
+use crate::lower::{self, product};
 use crate::notation::{IndexVariable, TensorVariable};
 
 /// A statement can't run on several processors as it is scheduled.
@@ -100,10 +100,14 @@ impl Builder<'_> {
 
     fn leaf(&self) -> Leaf {
         let fixed: Vec<IndexVariable> = self.spine.iter().map(|outer| outer.variable.clone()).collect();
+        let node = inside(self.statement, &fixed);
+        let substituted = matches!(node, Node::Forall(outer, _) if outer.substitution.is_some());
+        let product = if substituted { product::find(self.statement, node, &fixed).ok() } else { None };
         Leaf {
             kernel: lower::leaf(self.statement, &fixed),
             tensors: self.statement.tensors().into_iter().cloned().collect(),
             fixed,
+            product,
         }
     }
 }

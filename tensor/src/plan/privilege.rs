@@ -5,6 +5,7 @@
 //! known at the launch. Otherwise points may meet, and values are combined with the operator of the assignment.
 
 use super::step::Privilege;
+use crate::bounds;
 use crate::concrete::{Relation, Statement};
 use crate::notation::{Access, IndexVariable};
 
@@ -37,7 +38,7 @@ pub(super) fn of_step(statement: &Statement, fixed: &[IndexVariable], reduced: b
             let reads = statement.operands().contains(statement.result());
             let all = targets(statement)
                 .into_iter()
-                .all(|target| target.variables.iter().all(|variable| is_filled(statement, variable, fixed)));
+                .all(|target| target.variables.iter().all(|variable| bounds::is_exact(statement, variable, fixed)));
             if all && !reads { Privilege::Write } else { Privilege::ReadWrite }
         }
     }
@@ -64,22 +65,4 @@ fn is_apart(statement: &Statement, variable: &IndexVariable, among: &[IndexVaria
             };
             keeps && relation.parents().into_iter().all(|parent| is_apart(statement, parent, among, fixed))
         })
-}
-
-/// Whether `variable` takes all values of its interval, whatever other variables do.
-fn is_filled(statement: &Statement, variable: &IndexVariable, fixed: &[IndexVariable]) -> bool {
-    let dependencies = statement.dependencies(variable);
-    let known = dependencies.iter().filter(|loops| fixed.contains(loops)).count();
-    if known == 0 || known == dependencies.len() {
-        return true;
-    }
-    match statement.recovery(variable) {
-        Some(Relation::Split { outer, inner, .. } | Relation::Divide { outer, inner, .. }) => {
-            let unknown = |other: &IndexVariable| !statement.dependencies(other).iter().any(|on| fixed.contains(on));
-            let single = statement.dependencies(outer).iter().all(|on| fixed.contains(on));
-            is_filled(statement, outer, fixed) && is_filled(statement, inner, fixed) && (single || unknown(inner))
-        }
-        Some(Relation::Bound { bounded, .. }) => is_filled(statement, bounded, fixed),
-        _ => false,
-    }
 }

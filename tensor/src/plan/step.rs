@@ -1,9 +1,10 @@
 //! What a plan consists of.
 
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, Interval};
 use crate::concrete::Statement;
 use crate::element::Scalar;
 use crate::loops::{Kernel, Reduction};
+use crate::lower::product::Product;
 use crate::notation::{IndexVariable, TensorVariable};
 use crate::rectangle::Rectangle;
 
@@ -70,6 +71,9 @@ pub struct Leaf {
     pub tensors: Vec<TensorVariable>,
     /// The variables of all steps around, from the outermost.
     pub fixed: Vec<IndexVariable>,
+    /// If the schedule says that a library is to compute the leaf, and it is a product: the kernel computes the same, but the library may do it faster. The
+    /// product is over the [intervals](Plan::interval) of its variables.
+    pub product: Option<Product>,
 }
 
 /// A tensor that a point or an iteration uses.
@@ -105,6 +109,12 @@ impl Plan {
         let order =
             self.statement.tensors().iter().find(|known| known.name() == tensor).map_or(0, |known| known.order());
         bounds.tensor(node, tensor).unwrap_or_else(|| Rectangle::empty(order))
+    }
+
+    /// The values that `variable` can have where the variables `fixed`, those of some step, have these values.
+    pub fn interval(&self, variable: &IndexVariable, fixed: &[IndexVariable], values: &[i64]) -> Interval {
+        let bounds = Bounds::new(&self.statement, fixed.iter().cloned().zip(values.iter().copied()));
+        bounds.interval(variable).unwrap_or(Interval { low: 0, high: 0 })
     }
 
     /// All launches, the outermost first.

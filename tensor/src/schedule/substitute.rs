@@ -4,6 +4,7 @@ use super::command::Command;
 use super::error::{Reason, ScheduleError};
 use super::select;
 use crate::concrete::{Node, Statement, Substitution};
+use crate::lower::product;
 use crate::notation::IndexVariable;
 
 impl Statement {
@@ -38,13 +39,13 @@ pub(super) fn apply(
         found,
         wanted: "sums of products of two tensors, A += B * C",
     };
-    match body {
-        Node::Assign { target, operator, value } => {
-            crate::lower::product::matches(target, *operator, value).map_err(refuse)?;
-        }
-        Node::Forall(inner, _) => return Err(refuse(format!("loops with a loop over {} inside", inner.variable))),
-        Node::Where { workspace, .. } => return Err(refuse(format!("loops with the workspace {workspace} inside"))),
+    if let Node::Forall(inner, _) = body {
+        return Err(refuse(format!("loops with a loop over {} inside", inner.variable)));
     }
-    let outermost = nest[0].variable.clone();
-    Ok(select::with_loop(statement, &outermost, |changed| changed.substitution = Some(substitution)))
+    let outermost = &nest[0].variable;
+    let around = statement.body.loops_around(outermost).unwrap_or_default();
+    if let Some(all) = statement.body.subtree(outermost) {
+        product::find(statement, all, &around).map_err(refuse)?;
+    }
+    Ok(select::with_loop(statement, outermost, |changed| changed.substitution = Some(substitution)))
 }
