@@ -12,12 +12,14 @@
 //! | [`notation`] | what to compute: assignments in index notation |
 //! | [`concrete`] | in which loops it is computed |
 //! | [`schedule`] | commands that change the loops |
+//! | [`algorithms`] | published algorithms, as schedules |
 //! | [`bounds`], [`rectangle`] | which parts of tensors some iterations use |
 //! | [`lower`] | loops to kernels |
 //! | [`plan`] | what is launched where, and what each point and step fetches |
 //! | [`loops`] | the loop IR: the language of leaf kernels |
 //! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
 
+pub mod algorithms;
 pub mod bounds;
 pub mod concrete;
 pub mod element;

@@ -195,7 +195,7 @@ pub fn schedule(assignment: &Assignment, random: &mut Rng) -> (Statement, Vec<Co
         let Some(command) = command(&statement, random) else { break };
         // An illegal one leaves the statement as it is.
         if let Ok(changed) = command.apply(&statement)
-            && size(&changed) < 200_000.0
+            && size(&changed) < 30_000.0
         {
             statement = changed;
             commands.push(command);
