@@ -10,8 +10,10 @@
 //! | --- | --- |
 //! | [`element`] | the numbers that tensors hold |
 //! | [`loops`] | the loop IR: the language of leaf kernels |
+//! | [`substitute`] | leaf kernels by a library of matrix products |
 //! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
 
 pub mod element;
 pub mod kernel;
 pub mod loops;
+pub mod substitute;
