@@ -9,11 +9,17 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | [`element`] | the numbers that tensors hold |
+//! | [`mod@format`] | how a tensor is stored |
+//! | [`machine`] | grids of processors, and grids of grids |
+//! | [`placement`] | where a tensor's parts lie on a machine, and pictures of it |
 //! | [`loops`] | the loop IR: the language of leaf kernels |
 //! | [`substitute`] | leaf kernels by a library of matrix products |
 //! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
 
 pub mod element;
+pub mod format;
 pub mod kernel;
 pub mod loops;
+pub mod machine;
+pub mod placement;
 pub mod substitute;
