@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Piece, Placed};
+use crate::rectangle::Rectangle;
 
 /// The width and height of the largest tensor, in units of the picture.
 const SIZE: f64 = 90.0;
@@ -23,7 +24,7 @@ pub fn draw(placed: &Placed, title: &str) -> String {
     let along = |from_end: usize| extents.len().checked_sub(from_end).map_or(1, |dimension| extents[dimension]);
     let (columns, rows) = (along(1), along(2));
     let panels = placed.machine().size() / (columns * rows);
-    let shape = Shape::new(placed.bounds());
+    let shape = Shape::new(placed.domain());
     let (cell_width, cell_height) = (shape.width + GAP, shape.height + GAP + 14.0);
     let panel = columns as f64 * cell_width + GAP;
     let (width, height) = (panels as f64 * panel + GAP, rows as f64 * cell_height + TOP + GAP);
@@ -81,11 +82,11 @@ struct Shape {
 }
 
 impl Shape {
-    fn new(bounds: &[(i64, i64)]) -> Self {
-        let drawn = &bounds[..bounds.len().min(3)];
+    fn new(domain: &Rectangle) -> Self {
+        let drawn: Vec<(i64, i64)> = domain.bounds().take(3).collect();
         let missing = 3 - drawn.len();
         let mut axes = [(0, 1.0, 0.0); 3];
-        for (axis, &(low, high)) in axes[missing..].iter_mut().zip(drawn) {
+        for (axis, (low, high)) in axes[missing..].iter_mut().zip(drawn) {
             *axis = (low, (high as f64 - low as f64).max(1.0), 0.0);
         }
         let longest = axes[missing..].iter().map(|axis| axis.1).fold(1.0, f64::max);
@@ -111,7 +112,8 @@ impl Shape {
         let missing = 3 - piece.dimensions().len().min(3);
         for rectangle in piece.rectangles() {
             let mut range = all.clone();
-            for ((range, axis), &(low, high)) in range[missing..].iter_mut().zip(&self.axes[missing..]).zip(&rectangle)
+            for ((range, axis), (low, high)) in
+                range[missing..].iter_mut().zip(&self.axes[missing..]).zip(rectangle.bounds())
             {
                 let place = |index: i64| (index as f64 - axis.0 as f64) / axis.1 * axis.2;
                 *range = (place(low), place(high));

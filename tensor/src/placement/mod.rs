@@ -39,10 +39,11 @@ pub use placed::Placed;
 ///
 /// ```
 /// use maniple_tensor::placement::{Placed, Placement};
+/// use maniple_tensor::rectangle::Rectangle;
 ///
 /// let rows: Placement = "xy -> x".parse()?;
-/// let placed = Placed::new(&rows, &[(0, 10), (0, 4)], &"4".parse()?)?;
-/// assert_eq!(placed.piece(&[3]).rectangles().collect::<Vec<_>>(), [[(9, 10), (0, 4)]]);
+/// let placed = Placed::new(&rows, &Rectangle::whole(&[10, 4]), &"4".parse()?)?;
+/// assert_eq!(placed.piece(&[3]).rectangles().collect::<Vec<_>>(), [Rectangle::new([(9, 10), (0, 4)])]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

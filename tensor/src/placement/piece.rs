@@ -1,6 +1,7 @@
 //! What a processor holds of a tensor.
 
 use super::Cut;
+use crate::rectangle::Rectangle;
 
 /// A part of a tensor: the points whose index in each dimension is in one of some intervals.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -12,10 +13,10 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// All points of `bounds`.
-    pub(super) fn whole(bounds: &[(i64, i64)]) -> Self {
-        let interval = |&(low, high): &(i64, i64)| if low < high { vec![(low, high)] } else { Vec::new() };
-        Self { dimensions: bounds.iter().map(interval).collect(), nothing: false }
+    /// All points of `domain`.
+    pub(super) fn whole(domain: &Rectangle) -> Self {
+        let interval = |(low, high)| if low < high { vec![(low, high)] } else { Vec::new() };
+        Self { dimensions: domain.bounds().map(interval).collect(), nothing: false }
     }
 
     /// No point of a tensor of `rank` dimensions.
@@ -51,8 +52,9 @@ impl Piece {
                 .all(|(index, intervals)| intervals.iter().any(|(low, high)| (low..high).contains(&index)))
     }
 
-    /// The rectangles that it consists of, the last dimension running fastest. A tensor without dimensions has one, without bounds.
-    pub fn rectangles(&self) -> impl Iterator<Item = Vec<(i64, i64)>> + '_ {
+    /// The rectangles that it consists of, the last dimension running fastest. A piece of a tensor without dimensions is one without
+    /// dimensions, or none.
+    pub fn rectangles(&self) -> impl Iterator<Item = Rectangle> + '_ {
         let count = if self.is_empty() { 0 } else { self.dimensions.iter().map(Vec::len).product() };
         (0..count).map(|mut number: usize| {
             let mut rectangle = vec![(0, 0); self.dimensions.len()];
@@ -60,7 +62,7 @@ impl Piece {
                 *bounds = intervals[number % intervals.len()];
                 number /= intervals.len();
             }
-            rectangle
+            Rectangle::new(rectangle)
         })
     }
 

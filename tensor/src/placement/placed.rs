@@ -2,22 +2,23 @@
 
 use super::{Along, Cut, Distribution, Piece, Placement, PlacementError};
 use crate::machine::{Grid, Machine};
+use crate::rectangle::Rectangle;
 
-/// A placement of a tensor with given bounds on a given machine.
+/// A placement of a tensor with a given domain on a given machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     placement: Placement,
-    bounds: Vec<(i64, i64)>,
+    domain: Rectangle,
     machine: Machine,
 }
 
 impl Placed {
-    /// Places a tensor with `bounds` (for each dimension the lowest index and the one after the highest) on `machine`.
+    /// Places a tensor whose elements are the points of `domain` on `machine`.
     ///
     /// # Errors
     ///
     /// [`PlacementError`], if the three do not fit.
-    pub fn new(placement: &Placement, bounds: &[(i64, i64)], machine: &Machine) -> Result<Self, PlacementError> {
+    pub fn new(placement: &Placement, domain: &Rectangle, machine: &Machine) -> Result<Self, PlacementError> {
         if placement.levels.len() != machine.levels().len() {
             return Err(PlacementError::Levels {
                 placement: placement.to_string(),
@@ -27,9 +28,9 @@ impl Placed {
             });
         }
         for (distribution, grid) in placement.levels.iter().zip(machine.levels()) {
-            check(distribution, bounds.len(), grid)?;
+            check(distribution, domain.order(), grid)?;
         }
-        Ok(Self { placement: placement.clone(), bounds: bounds.to_vec(), machine: machine.clone() })
+        Ok(Self { placement: placement.clone(), domain: domain.clone(), machine: machine.clone() })
     }
 
     /// The placement.
@@ -37,9 +38,9 @@ impl Placed {
         &self.placement
     }
 
-    /// The tensor's bounds.
-    pub fn bounds(&self) -> &[(i64, i64)] {
-        &self.bounds
+    /// The tensor's points.
+    pub fn domain(&self) -> &Rectangle {
+        &self.domain
     }
 
     /// The machine.
@@ -51,9 +52,9 @@ impl Placed {
     /// grid has processors. Points that the machine has not hold nothing too.
     pub fn piece(&self, point: &[usize]) -> Piece {
         if self.machine.number(point).is_none() {
-            return Piece::nothing(self.bounds.len());
+            return Piece::nothing(self.domain.order());
         }
-        let mut piece = Piece::whole(&self.bounds);
+        let mut piece = Piece::whole(&self.domain);
         for (along, index, extent) in self.along(point) {
             match *along {
                 Along::Partition(dimension, cut) => piece.cut(dimension, cut, index, extent),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::machine::Machine;
+use crate::rectangle::Rectangle;
 
 fn machine(text: &str) -> Machine {
     text.parse().expect("a machine")
@@ -11,19 +12,18 @@ fn machine(text: &str) -> Machine {
 
 fn place(placement: &str, extents: &[i64], on: &str) -> Placed {
     let placement: Placement = placement.parse().unwrap_or_else(|error| panic!("{error}"));
-    let bounds: Vec<(i64, i64)> = extents.iter().map(|extent| (0, *extent)).collect();
-    Placed::new(&placement, &bounds, &machine(on)).unwrap_or_else(|error| panic!("{error}"))
+    Placed::new(&placement, &Rectangle::whole(extents), &machine(on)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// All coordinates of a tensor.
 fn coordinates(placed: &Placed) -> Vec<Vec<i64>> {
-    placed.bounds().iter().fold(vec![Vec::new()], |points, &(low, high)| {
+    placed.domain().bounds().fold(vec![Vec::new()], |points, (low, high)| {
         points.iter().flat_map(|point| (low..high).map(move |index| [&point[..], &[index]].concat())).collect()
     })
 }
 
 fn rectangles(placed: &Placed, point: &[usize]) -> Vec<Vec<(i64, i64)>> {
-    placed.piece(point).rectangles().collect()
+    placed.piece(point).rectangles().map(|rectangle| rectangle.bounds().collect()).collect()
 }
 
 #[test]
@@ -125,9 +125,9 @@ fn cyclic_placements_deal_out_in_turn() {
 #[test]
 fn bounds_may_start_anywhere() {
     let placement: Placement = "x -> x".parse().expect("a placement");
-    let placed = Placed::new(&placement, &[(-5, 4)], &machine("2")).expect("fits");
+    let placed = Placed::new(&placement, &Rectangle::new([(-5, 4)]), &machine("2")).expect("fits");
     assert_eq!(rectangles(&placed, &[1]), [[(0, 4)]]);
-    let widest = Placed::new(&placement, &[(i64::MIN, i64::MAX)], &machine("2")).expect("fits");
+    let widest = Placed::new(&placement, &Rectangle::new([(i64::MIN, i64::MAX)]), &machine("2")).expect("fits");
     assert_eq!(rectangles(&widest, &[1]), [[(0, i64::MAX)]]);
 }
 
@@ -218,7 +218,7 @@ fn what_is_wrong_in_a_text_is_pointed_at() {
 fn a_placement_must_fit_tensor_and_machine() {
     let wrong = |placement: &str, on: &str| {
         let placement: Placement = placement.parse().expect("a placement");
-        Placed::new(&placement, &[(0, 4), (0, 4)], &machine(on)).expect_err("does not fit").to_string()
+        Placed::new(&placement, &Rectangle::whole(&[4, 4]), &machine(on)).expect_err("does not fit").to_string()
     };
     assert_eq!(wrong("xyz -> x", "2"), "`xyz -> x` names 3 dimensions, and the tensor has 2");
     assert_eq!(
@@ -235,7 +235,8 @@ fn a_placement_must_fit_tensor_and_machine() {
     );
     let by_hand = |grid: Vec<Along>| {
         let level = Distribution { dimensions: vec!["x".into()], grid };
-        Placed::new(&Placement { levels: vec![level] }, &[(0, 4)], &machine("2x2")).expect_err("does not fit")
+        Placed::new(&Placement { levels: vec![level] }, &Rectangle::whole(&[4]), &machine("2x2"))
+            .expect_err("does not fit")
     };
     let x = Along::Partition(0, Cut::Blocked);
     assert!(matches!(by_hand(vec![x.clone(), x.clone()]), PlacementError::Partition { dimension: 0, .. }));
