@@ -5,10 +5,11 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use libloading::Library;
 
+use super::team::run_once_each;
 use super::{Argument, KernelError, Team};
 use crate::element::Scalar;
 use crate::loops::ENTRY;
@@ -149,23 +150,20 @@ unsafe extern "C" fn run_chunks(handle: *mut c_void, chunks: i64, chunk: Chunk, 
     let run = unsafe { &*handle.cast::<Run<'_>>() };
     let body = Body { chunk, context };
     let chunks = usize::try_from(chunks).unwrap_or(0);
-    // Teams are safe code: one that is wrong may run a chunk twice or never, and must not do harm by it.
-    let begun: Vec<AtomicBool> = (0..chunks).map(|_| AtomicBool::new(false)).collect();
-    let (done, status) = (AtomicUsize::new(0), AtomicI32::new(0));
+    let status = AtomicI32::new(0);
     let one = |number: usize| {
-        if begun.get(number).is_none_or(|begun| begun.swap(true, Ordering::Relaxed)) {
-            return;
-        }
-        // SAFETY: this chunk has not run before.
+        // SAFETY: no chunk runs twice.
         let result = unsafe { body.run(number as i64) };
         if result != 0 {
             status.store(result, Ordering::Relaxed);
         }
-        done.fetch_add(1, Ordering::Release);
     };
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run.team.run(chunks, &one))) {
-        *run.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(panic);
-        return TEAM;
+    match catch_unwind(AssertUnwindSafe(|| run_once_each(run.team, chunks, &one))) {
+        Ok(true) => status.into_inner(),
+        Ok(false) => TEAM,
+        Err(panic) => {
+            *run.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(panic);
+            TEAM
+        }
     }
-    if done.load(Ordering::Acquire) == chunks { status.into_inner() } else { TEAM }
 }

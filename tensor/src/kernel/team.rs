@@ -1,5 +1,7 @@
 //! Who runs the chunks of a `Threads` loop.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 /// A group of threads that runs the chunks of a loop. The runtime gives its workers; [`Serial`] and [`Scoped`] are for use without it.
 pub trait Team: Sync {
     /// How many chunks a loop should be cut into.
@@ -7,6 +9,20 @@ pub trait Team: Sync {
 
     /// Runs `body(0)`, ..., `body(chunks - 1)`, each once, in any order or at the same time, and returns when all are done.
     fn run(&self, chunks: usize, body: &(dyn Fn(usize) + Sync));
+}
+
+/// Lets `team` run each chunk once, whatever it does: teams are safe code, and one that runs a chunk twice must not do harm by it. Tells
+/// whether all chunks were run.
+pub(crate) fn run_once_each(team: &dyn Team, chunks: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
+    let begun: Vec<AtomicBool> = (0..chunks).map(|_| AtomicBool::new(false)).collect();
+    let done = AtomicUsize::new(0);
+    team.run(chunks, &|chunk| {
+        if begun.get(chunk).is_some_and(|begun| !begun.swap(true, Ordering::Relaxed)) {
+            body(chunk);
+            done.fetch_add(1, Ordering::Release);
+        }
+    });
+    done.load(Ordering::Acquire) == chunks
 }
 
 /// A team of the calling thread alone.

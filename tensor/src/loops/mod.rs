@@ -51,6 +51,7 @@
 //! | [`Names`] | fresh names, for who writes kernels |
 //! | [`verify`], [`IllFormed`] | the rules |
 //! | [`check`], [`Checked`] | a kernel made ready for the back ends |
+//! | [`print_c`], [`print_cuda`] | a kernel as source |
 
 mod error;
 mod expression;
@@ -69,6 +70,6 @@ pub use expression::{Access, Buffer, Expression, Type, Variable};
 pub use kernel::{Kernel, Names, Parameter};
 pub use operators::{BinaryOperator, Intrinsic, Reduction, UnaryOperator};
 pub use promote::{Checked, check};
-pub use source::{ENTRY, print_c};
+pub use source::{CudaError, ENTRY, print_c, print_cuda};
 pub use statement::{LoopKind, Scope, Statement};
 pub use verify::verify;

@@ -19,7 +19,7 @@ impl Checked {
     }
 }
 
-/// Verifies `kernel` and makes it ready: what a parallel loop reduces into the same element in every iteration goes into a scalar first,
+/// Verifies `kernel` and makes it ready: what a parallel loop, unless it is over blocks, reduces into the same element in every iteration goes into a scalar first,
 /// and from there into the element when the loop is done. So such reductions need not be atomic, and can use vector registers.
 ///
 /// # Errors
@@ -64,8 +64,9 @@ impl Promoter {
             Statement::For { variable, low, high, kind, unroll, body } => {
                 // Inner loops first: what they are done with may be promoted further out.
                 let body = self.statement(body);
-                let (targets, body) =
-                    if kind.is_parallel() { self.promote(variable, body) } else { (Vec::new(), body) };
+                // Blocks of a GPU share no scalars.
+                let shares = kind.is_parallel() && *kind != LoopKind::Block;
+                let (targets, body) = if shares { self.promote(variable, body) } else { (Vec::new(), body) };
                 let each = Statement::For {
                     variable: variable.clone(),
                     low: low.clone(),

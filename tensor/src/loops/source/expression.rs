@@ -58,10 +58,14 @@ fn nonzero(divisor: &Expression) -> Option<i64> {
     }
 }
 
-fn constant(value: Scalar) -> String {
+fn constant(dialect: Dialect, value: Scalar) -> String {
+    let (nan, infinity) = match dialect {
+        Dialect::C => ("__builtin_nan(\"\")", "__builtin_inf()"),
+        Dialect::Cuda => ("__longlong_as_double(0x7ff8000000000000LL)", "__longlong_as_double(0x7ff0000000000000LL)"),
+    };
     let wide = |value: f64| match value {
-        _ if value.is_nan() => "__builtin_nan(\"\")".to_owned(),
-        _ if value.is_infinite() => format!("({}__builtin_inf())", if value < 0.0 { "-" } else { "" }),
+        _ if value.is_nan() => nan.to_owned(),
+        _ if value.is_infinite() => format!("({}{infinity})", if value < 0.0 { "-" } else { "" }),
         _ => format!("({value:?})"),
     };
     let narrow = |value: f32| match value {
@@ -95,7 +99,7 @@ pub(super) fn element(dialect: Dialect, buffer: &Buffer, indices: &[Expression])
 pub(super) fn expression(dialect: Dialect, value: &Expression) -> String {
     let print = |operand: &Expression| expression(dialect, operand);
     match value {
-        Expression::Constant(value) => constant(*value),
+        Expression::Constant(value) => constant(dialect, *value),
         Expression::Bool(value) => u8::from(*value).to_string(),
         Expression::Variable(variable) => format!("v_{}", variable.name),
         Expression::Unary(UnaryOperator::Not, operand) => format!("(!{})", print(operand)),
