@@ -86,7 +86,7 @@ fn once<T>(run: impl FnOnce() -> T) -> (T, Duration) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().any(|argument| argument == "--source") {
-        println!("{}", print_c(&check(&product())?));
+        println!("{}", print_c(&check(&product())?, Strides::AsExpected));
         return Ok(());
     }
     let folder = tempfile::tempdir()?;

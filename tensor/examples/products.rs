@@ -13,18 +13,27 @@ use maniple_tensor::substitute::{Mttkrp, Operand, contract, mttkrp};
 
 type Gemm<T> = unsafe extern "C" fn(i32, i32, i32, i32, i32, i32, T, *const T, i32, *const T, i32, T, *mut T, i32);
 
-/// The best and the median of seconds.
-fn time(mut run: impl FnMut()) -> [f64; 2] {
-    run();
-    let mut times: Vec<f64> = (0..7)
-        .map(|_| {
+/// Something that takes time.
+type Run<'a> = Box<dyn FnMut() + 'a>;
+
+/// For each of `runs`, the best and the median of seconds. They take turns, so that what else the machine does disturbs all alike.
+fn time(mut runs: Vec<Run<'_>>) -> Vec<[f64; 2]> {
+    let mut times = vec![Vec::new(); runs.len()];
+    for repeat in 0..8 {
+        for (run, times) in runs.iter_mut().zip(&mut times) {
             let start = Instant::now();
             run();
-            start.elapsed().as_secs_f64()
+            // The first time warms up.
+            times.extend((repeat > 0).then(|| start.elapsed().as_secs_f64()));
+        }
+    }
+    times
+        .iter_mut()
+        .map(|times| {
+            times.sort_by(f64::total_cmp);
+            [times[0], times[times.len() / 2]]
         })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    [times[0], times[3]]
+        .collect()
 }
 
 fn product<T: Element + From<f32>>(
@@ -37,23 +46,42 @@ fn product<T: Element + From<f32>>(
     let extents = [size as i64; 2];
     let speed = |seconds: f64| 2.0 * (size as f64).powi(3) / seconds / 1e9;
     let (b_view, c_view) = (View::dense(&b, &extents)?, View::dense(&c, &extents)?);
-    for threads in [1, 2] {
-        let team: &dyn Team = if threads == 1 { &Serial } else { &Scoped { threads } };
-        let mut result = View::dense_mut(&mut a, &extents)?;
-        let left = Operand { view: &b_view, indices: &["i", "k"] };
-        let right = Operand { view: &c_view, indices: &["k", "j"] };
-        let [best, median] = time(|| {
-            contract(&mut result, &["i", "j"], &left, &right, true, team).expect("a product");
-        });
-        println!("{} {size} {threads} threads: median {:.1}, best {:.1} GFLOP/s", T::TYPE, speed(median), speed(best));
-    }
+    let (mut a2, mut a3) = (a.clone(), a.clone());
+    let mut results = [View::dense_mut(&mut a, &extents)?, View::dense_mut(&mut a2, &extents)?];
+    let [first, second] = &mut results;
+    let left = Operand { view: &b_view, indices: &["i", "k"] };
+    let right = Operand { view: &c_view, indices: &["k", "j"] };
+    let ours = |result: &mut View<'_>, team: &dyn Team| {
+        contract(result, &["i", "j"], &left, &right, true, team).expect("a product");
+    };
+    let n = size as i32;
+    let mut runs: Vec<(&str, Run<'_>)> = vec![
+        ("1 thread", Box::new(|| ours(first, &Serial))),
+        ("2 threads", Box::new(|| ours(second, &Scoped { threads: 2 }))),
+    ];
     if let Some(gemm) = blas {
-        let n = size as i32;
-        let [best, median] = time(|| {
-            // SAFETY: row-major matrices of n times n elements each.
-            unsafe { gemm(101, 111, 111, n, n, n, one, b.as_ptr(), n, c.as_ptr(), n, one, a.as_mut_ptr(), n) }
-        });
-        println!("{} {size} OpenBLAS: median {:.1}, best {:.1} GFLOP/s", T::TYPE, speed(median), speed(best));
+        let (b, c, a) = (&b, &c, &mut a3);
+        runs.push((
+            "OpenBLAS",
+            Box::new(move || {
+                // SAFETY: row-major matrices of n times n elements each.
+                unsafe { gemm(101, 111, 111, n, n, n, one, b.as_ptr(), n, c.as_ptr(), n, one, a.as_mut_ptr(), n) }
+            }),
+        ));
+    }
+    let (names, runs): (Vec<&str>, Vec<_>) = runs.into_iter().unzip();
+    let times = time(runs);
+    let last = times[times.len() - 1];
+    for (name, [best, median]) in names.iter().zip(times) {
+        let of = [last[0] / best, last[1] / median];
+        println!(
+            "{} {size} {name}: median {:.1} ({:.2} of the last), best {:.1} ({:.2}) GFLOP/s",
+            T::TYPE,
+            speed(median),
+            of[1],
+            speed(best),
+            of[0]
+        );
     }
     Ok(())
 }
@@ -70,9 +98,8 @@ fn tensors() -> Result<(), Box<dyn std::error::Error>> {
         let mut result = View::dense_mut(&mut a, &[n, n, rank])?;
         let (left, right) =
             (Operand { view: &b, indices: &["i", "j", "k"] }, Operand { view: &factor, indices: &["k", "l"] });
-        let [best, median] = time(|| {
-            contract(&mut result, &["i", "j", "l"], &left, &right, false, team).expect("a product");
-        });
+        let run = || contract(&mut result, &["i", "j", "l"], &left, &right, false, team).expect("a product");
+        let [best, median] = time(vec![Box::new(run)])[0];
         println!("TTM {threads} threads: median {:.2} ms, best {:.2} ms", median * 1e3, best * 1e3);
         for [x, y, z] in [["i", "j", "k"], ["j", "i", "k"], ["k", "i", "j"]] {
             let mut a = vec![0.0_f64; (n * rank) as usize];
@@ -82,7 +109,8 @@ fn tensors() -> Result<(), Box<dyn std::error::Error>> {
                 first: Operand { view: &factor, indices: &[y, "l"] },
                 second: Operand { view: &factor, indices: &[z, "l"] },
             };
-            let [best, median] = time(|| mttkrp(&mut result, &[x, "l"], &operands, false, team).expect("an MTTKRP"));
+            let run = || mttkrp(&mut result, &[x, "l"], &operands, false, team).expect("an MTTKRP");
+            let [best, median] = time(vec![Box::new(run)])[0];
             println!("MTTKRP A({x},l) {threads} threads: median {:.2} ms, best {:.2} ms", median * 1e3, best * 1e3);
         }
     }

@@ -100,6 +100,28 @@ fn kernels_that_differ_in_anything_are_compiled_apart() {
 }
 
 #[test]
+fn views_with_other_strides_get_a_version_of_their_own() {
+    let Some(fixture) = Fixture::new() else { return };
+    let executable = fixture.kernels().get(&shift(1)).expect("compiles");
+    let run = |stride: i64, other: i64| {
+        let (x, mut y) = ((0..9).collect::<Vec<i64>>(), [0_i64; 9]);
+        let mut arguments = [
+            View::read(&x, &[(0, 3)], &[stride]).expect("fits").into(),
+            View::update(&mut y, &[(0, 3)], &[other]).expect("fits").into(),
+        ];
+        // SAFETY: the loop is over the elements of `y`, and `x` has as many.
+        unsafe { executable.call(&mut arguments, &Scoped { threads: 2 }) }.expect("runs");
+        [0, 1, 2].map(|index| y[index * other as usize])
+    };
+    assert_eq!(run(1, 1), [1, 2, 3]);
+    assert_eq!(fixture.entries().len(), 1);
+    assert_eq!(run(4, 1), [1, 5, 9]);
+    assert_eq!(run(1, 3), [1, 2, 3]);
+    assert_eq!(run(0, 2), [1, 1, 1]);
+    assert_eq!(fixture.entries().len(), 2);
+}
+
+#[test]
 fn a_damaged_entry_is_made_again() {
     let Some(fixture) = Fixture::new() else { return };
     fixture.kernels().get(&shift(1)).expect("compiles");

@@ -102,9 +102,7 @@ fn push(words: &mut Vec<u64>, argument: &Argument<'_>) {
         Argument::View(view) => {
             words.push(view.address().expose_provenance() as u64);
             for dimension in view.dimensions() {
-                // The stride of a dimension with one index is never used; as 1 it allows the faster version.
-                let stride = if dimension.extent() <= 1 { 1 } else { dimension.stride };
-                words.extend([dimension.low as u64, dimension.high as u64, stride as u64]);
+                words.extend([dimension.low as u64, dimension.high as u64, dimension.used_stride() as u64]);
             }
         }
     }

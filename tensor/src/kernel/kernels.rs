@@ -2,21 +2,29 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::cache::{Cache, key};
 use super::compiled::Compiled;
-use super::view::fit;
+use super::view::{are_as_expected, fit};
 use super::{Argument, Compiler, KernelError, Team, interpret};
-use crate::loops::{Checked, Kernel, check, print_c};
+use crate::loops::{Checked, Kernel, Strides, check, print_c};
 
 /// What runs a kernel.
 #[derive(Debug)]
 pub struct Executable {
     kernel: Checked,
     /// `None` for a kernel that is interpreted.
-    compiled: Option<Compiled>,
+    compiled: Option<Versions>,
+}
+
+/// A compiled kernel: for views that are contiguous where they should be, and, made when there is one that is not, for others.
+#[derive(Debug)]
+struct Versions {
+    workshop: Arc<Workshop>,
+    expected: Compiled,
+    any: OnceLock<Result<Compiled, KernelError>>,
 }
 
 impl Executable {
@@ -52,8 +60,14 @@ impl Executable {
     pub unsafe fn call(&self, arguments: &mut [Argument<'_>], team: &dyn Team) -> Result<(), KernelError> {
         let Some(compiled) = &self.compiled else { return interpret(&self.kernel, arguments, false) };
         fit(self.kernel(), arguments)?;
-        // SAFETY: the arguments fit; the rest is the caller's.
-        unsafe { compiled.call(&self.kernel().name, arguments, team) }
+        let version = if are_as_expected(self.kernel(), arguments) {
+            &compiled.expected
+        } else {
+            let make = || compiled.workshop.make(&self.kernel, Strides::Any);
+            compiled.any.get_or_init(make).as_ref().map_err(Clone::clone)?
+        };
+        // SAFETY: the arguments fit, with their strides; the rest is the caller's.
+        unsafe { version.call(&self.kernel().name, arguments, team) }
     }
 }
 
@@ -64,8 +78,8 @@ type Entry = Arc<OnceLock<Result<Arc<Executable>, KernelError>>>;
 /// Where there is no C compiler, one warning is logged, and kernels are interpreted.
 #[derive(Debug)]
 pub struct Kernels {
-    compiler: Option<(Compiler, String)>,
-    cache: Option<Cache>,
+    /// `None` if kernels are interpreted.
+    workshop: Option<Arc<Workshop>>,
     /// By the kernel's text.
     known: Mutex<HashMap<String, Entry>>,
 }
@@ -81,21 +95,22 @@ impl Kernels {
     /// Kernels compiled by `compiler` and kept in `folder`. Without a compiler, kernels are interpreted; if the folder cannot be used,
     /// a private temporary one takes its place.
     pub fn new(compiler: Option<Compiler>, folder: Option<PathBuf>) -> Self {
-        let cache = compiler.as_ref().and_then(|_| {
-            Cache::open(folder)
-                .inspect_err(|error| {
-                    tracing::warn!("kernels are interpreted: there is no folder to compile them in: {error}")
-                })
-                .ok()
-        });
-        if compiler.is_none() {
-            tracing::warn!("kernels are interpreted, which is slow: no C compiler found; install one, or set CC");
-        }
-        let compiler = compiler.map(|compiler| {
-            let identity = compiler.identity();
-            (compiler, identity)
-        });
-        Self { compiler, cache, known: Mutex::default() }
+        let workshop = match compiler {
+            None => {
+                tracing::warn!("kernels are interpreted, which is slow: no C compiler found; install one, or set CC");
+                None
+            }
+            Some(compiler) => match Cache::open(folder) {
+                Ok(cache) => Some(Arc::new(Workshop { identity: compiler.identity(), compiler, cache })),
+                Err(error) => {
+                    tracing::warn!(
+                        "kernels are interpreted, which is slow: there is no folder to compile them in: {error}"
+                    );
+                    None
+                }
+            },
+        };
+        Self { workshop, known: Mutex::default() }
     }
 
     /// What runs `kernel`. The first request in a process finds it on disk or compiles it; others find it in memory.
@@ -107,38 +122,64 @@ impl Kernels {
         let text = kernel.to_string();
         let entry = {
             let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            known.entry(text).or_default().clone()
+            known.entry(text.clone()).or_default().clone()
         };
         // Others who ask for the same kernel wait for this one; other kernels go on.
-        entry.get_or_init(|| self.make(kernel).map(Arc::new)).clone()
+        let made = entry.get_or_init(|| self.make(kernel).map(Arc::new)).clone();
+        if made.is_err() {
+            // Whoever asks later may have more luck: a disk that was full may have room again.
+            let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if known.get(&text).is_some_and(|now| Arc::ptr_eq(now, &entry)) {
+                known.remove(&text);
+            }
+        }
+        made
     }
 
     fn make(&self, kernel: &Kernel) -> Result<Executable, KernelError> {
-        let checked = check(kernel)?;
-        let (Some((compiler, identity)), Some(cache)) = (&self.compiler, &self.cache) else {
-            return Ok(Executable { kernel: checked, compiled: None });
+        let kernel = check(kernel)?;
+        let compiled = match &self.workshop {
+            None => None,
+            Some(workshop) => Some(Versions {
+                workshop: workshop.clone(),
+                expected: workshop.make(&kernel, Strides::AsExpected)?,
+                any: OnceLock::new(),
+            }),
         };
-        let source = print_c(&checked);
-        let key = key(&[&source, identity]);
-        let file = match cache.find(&key) {
+        Ok(Executable { kernel, compiled })
+    }
+}
+
+/// Where kernels are compiled.
+#[derive(Debug)]
+struct Workshop {
+    compiler: Compiler,
+    identity: String,
+    cache: Cache,
+}
+
+impl Workshop {
+    /// Finds the library for `kernel` on disk, or makes it.
+    fn make(&self, kernel: &Checked, strides: Strides) -> Result<Compiled, KernelError> {
+        let source = print_c(kernel, strides);
+        let name = &kernel.kernel().name;
+        let key = key(&[&source, &self.identity]);
+        let file = match self.cache.find(&key) {
             Some(file) => file,
             None => {
-                let failed = |error: Failure| match error {
+                let compile = |file: &Path| self.compiler.compile(name, &source, file).map_err(Failure::Kernel);
+                self.cache.insert(&key, compile).map_err(|error| match error {
                     Failure::Kernel(error) => error,
                     Failure::Io(error) => KernelError::Compile {
-                        kernel: kernel.name.clone(),
-                        compiler: compiler.program().display().to_string(),
+                        kernel: name.clone(),
+                        compiler: self.compiler.program().display().to_string(),
                         message: error.to_string(),
                     },
-                };
-                cache
-                    .insert(&key, |file| compiler.compile(&kernel.name, &source, file).map_err(Failure::Kernel))
-                    .map_err(failed)?
+                })?
             }
         };
         // SAFETY: the file is this user's, and its key and sum say that it was compiled from this source.
-        let compiled = unsafe { Compiled::load(&kernel.name, &file) }?;
-        Ok(Executable { kernel: checked, compiled: Some(compiled) })
+        unsafe { Compiled::load(name, &file) }
     }
 }
 

@@ -18,6 +18,11 @@ pub struct Dimension {
 }
 
 impl Dimension {
+    /// The stride, or 1 if there is at most one index, so that it does not matter.
+    pub(super) fn used_stride(self) -> i64 {
+        if self.extent() <= 1 { 1 } else { self.stride }
+    }
+
     /// How many indices there are.
     pub fn extent(self) -> i64 {
         self.high.saturating_sub(self.low).max(0)
@@ -216,6 +221,16 @@ impl<T: Element> From<T> for Argument<'_> {
     fn from(value: T) -> Self {
         Self::Scalar(value.to_scalar())
     }
+}
+
+/// Whether all views are contiguous where the kernel expects it. The arguments fit the kernel.
+pub(super) fn are_as_expected(kernel: &Kernel, arguments: &[Argument<'_>]) -> bool {
+    kernel.parameters.iter().zip(arguments).all(|(parameter, argument)| match (parameter, argument) {
+        (Parameter::Buffer(buffer), Argument::View(view)) => {
+            buffer.contiguous.is_none_or(|dimension| view.dimensions[dimension].used_stride() == 1)
+        }
+        _ => true,
+    })
 }
 
 /// Checks that `arguments` fit the parameters of `kernel`.

@@ -79,7 +79,8 @@ pub struct Buffer {
     pub rank: usize,
     /// What the kernel may do with it.
     pub access: Access,
-    /// The dimension whose elements are probably side by side. The code is made fast for this, and runs on other views too.
+    /// The dimension whose elements are probably side by side: kernels are compiled for this first, and for other views when there are
+    /// some.
     pub contiguous: Option<usize>,
 }
 

@@ -70,6 +70,6 @@ pub use expression::{Access, Buffer, Expression, Type, Variable};
 pub use kernel::{Kernel, Names, Parameter};
 pub use operators::{BinaryOperator, Intrinsic, Reduction, UnaryOperator};
 pub use promote::{Checked, check};
-pub use source::{CudaError, ENTRY, print_c, print_cuda};
+pub use source::{CudaError, ENTRY, Strides, print_c, print_cuda};
 pub use statement::{LoopKind, Scope, Statement};
 pub use verify::verify;

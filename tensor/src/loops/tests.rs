@@ -90,7 +90,9 @@ fn accesses_have_an_index_for_each_dimension() {
     let wrong = Statement::store(&a, [], Scalar::F64(0.0));
     assert_eq!(rule(std::slice::from_ref(&a), wrong), Rule::Rank { buffer: "a".into(), rank: 1, found: 0 });
     let wrong = Statement::bind(&Variable::index("n"), a.high(1));
-    assert_eq!(rule(&[a], wrong), Rule::Dimension { buffer: "a".into(), rank: 1, dimension: 1 });
+    let dimension = Rule::Dimension { buffer: "a".into(), rank: 1, dimension: 1 };
+    assert_eq!(rule(std::slice::from_ref(&a), wrong), dimension);
+    assert_eq!(rule(&[a.with_contiguous(Some(1))], Statement::nothing()), dimension);
 }
 
 #[test]

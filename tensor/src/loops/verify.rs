@@ -25,7 +25,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), IllFormed> {
     check_name(&name).map_err(|rule| wrong(&kernel.name, rule))?;
     for parameter in &kernel.parameters {
         let name = match parameter {
-            Parameter::Buffer(buffer) => verifier.bind(&buffer.name, Bound::Buffer(buffer.clone(), false)),
+            Parameter::Buffer(buffer) => verifier.bind_buffer(buffer, false),
             Parameter::Scalar(variable) => verifier.bind_variable(variable, false),
         };
         name.map_err(|rule| wrong(parameter.name(), rule))?;
@@ -80,6 +80,15 @@ impl Verifier {
         }
         self.names.insert(name.clone(), bound);
         Ok(())
+    }
+
+    fn bind_buffer(&mut self, buffer: &Buffer, own: bool) -> Result<(), Rule> {
+        match buffer.contiguous {
+            Some(dimension) if dimension >= buffer.rank => {
+                Err(Rule::Dimension { buffer: buffer.name.clone(), rank: buffer.rank, dimension })
+            }
+            _ => self.bind(&buffer.name, Bound::Buffer(buffer.clone(), own)),
+        }
     }
 
     fn bind_variable(&mut self, variable: &Variable, mutable: bool) -> Result<(), Rule> {
@@ -169,7 +178,7 @@ impl Verifier {
                     self.expect(low, ElementType::I64.into()).map_err(here)?;
                     self.expect(high, ElementType::I64.into()).map_err(here)?;
                 }
-                self.bind(&buffer.name, Bound::Buffer(buffer.clone(), true)).map_err(here)?;
+                self.bind_buffer(buffer, true).map_err(here)?;
             }
         }
         self.depth -= 1;

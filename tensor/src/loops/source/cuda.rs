@@ -10,7 +10,7 @@
 
 use std::fmt::Write;
 
-use super::c::{constant_count, outer_reductions};
+use super::analysis::{constant_count, outer_reductions};
 use super::expression::{element, expression, type_name, type_of, update};
 use super::{Dialect, ENTRY};
 use crate::loops::{

@@ -1,10 +1,11 @@
 //! The loop IR as source: C for the system's compiler, CUDA C for NVRTC.
 
+mod analysis;
 mod c;
 mod cuda;
 mod expression;
 
-pub use c::{ENTRY, print_c};
+pub use c::{ENTRY, Strides, print_c};
 pub use cuda::{CudaError, print_cuda};
 
 /// Which language is printed.
