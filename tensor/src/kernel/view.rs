@@ -119,6 +119,34 @@ impl<'a> View<'a> {
         Self { address, element, dimensions, writable, borrowed: PhantomData }
     }
 
+    /// A view of those elements whose indices are in `bounds`, too.
+    pub fn part(&self, bounds: &[(i64, i64)]) -> View<'_> {
+        let (address, dimensions) = self.within(bounds);
+        View { address, element: self.element, dimensions, writable: false, borrowed: PhantomData }
+    }
+
+    /// The same for elements that may be changed, if they may be through this view.
+    pub fn part_mut(&mut self, bounds: &[(i64, i64)]) -> View<'_> {
+        let (address, dimensions) = self.within(bounds);
+        View { address, element: self.element, dimensions, writable: self.writable, borrowed: PhantomData }
+    }
+
+    fn within(&self, bounds: &[(i64, i64)]) -> (*mut u8, Vec<Dimension>) {
+        let mut dimensions = self.dimensions.clone();
+        let mut offset = 0_i64;
+        for (dimension, &(low, high)) in dimensions.iter_mut().zip(bounds) {
+            let (low, high) = (dimension.low.max(low), dimension.high.min(high));
+            // Without indices it does not matter where they begin.
+            let low = low.min(high.max(dimension.low));
+            offset += (low - dimension.low) * dimension.stride;
+            (dimension.low, dimension.high) = (low, high);
+        }
+        // Without elements there is nothing to point at.
+        let empty = dimensions.iter().any(|dimension| dimension.extent() == 0);
+        let offset = if empty { 0 } else { offset as isize * self.element.size() as isize };
+        (self.address.wrapping_offset(offset), dimensions)
+    }
+
     /// The type of the elements.
     pub fn element(&self) -> ElementType {
         self.element
