@@ -9,5 +9,32 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | [`element`] | the numbers that tensors hold |
+//! | [`mod@format`] | how a tensor is stored |
+//! | [`machine`] | grids of processors, and grids of grids |
+//! | [`placement`] | where a tensor's parts lie on a machine, and pictures of it |
+//! | [`notation`] | what to compute: assignments in index notation |
+//! | [`concrete`] | in which loops it is computed |
+//! | [`schedule`] | commands that change the loops |
+//! | [`algorithms`] | published algorithms, as schedules |
+//! | [`bounds`], [`rectangle`] | which parts of tensors some iterations use |
+//! | [`lower`] | loops to kernels |
+//! | [`plan`] | what is launched where, and what each point and step fetches |
+//! | [`loops`] | the loop IR: the language of leaf kernels |
+//! | [`substitute`] | leaf kernels by a library of matrix products |
+//! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
 
+pub mod algorithms;
+pub mod bounds;
+pub mod concrete;
 pub mod element;
+pub mod format;
+pub mod kernel;
+pub mod loops;
+pub mod lower;
+pub mod machine;
+pub mod notation;
+pub mod placement;
+pub mod plan;
+pub mod rectangle;
+pub mod schedule;
+pub mod substitute;

@@ -1,0 +1,105 @@
+//! Assignments to statements.
+
+use std::collections::BTreeMap;
+
+use super::node::{Loop, Node};
+use super::statement::Statement;
+use crate::loops::{Names, Reduction};
+use crate::notation::{Access, Assignment, Expression, IndexVariable, Place, TensorVariable, element_of};
+
+impl Statement {
+    /// The loops that compute `assignment` when nothing is scheduled.
+    ///
+    /// Variables of the left side are outermost, in their order. If the right side is one reduction, its variables follow, and the result
+    /// is reduced into. Other reductions get scalars of their own, `t`, `t_1` and so on. A variable that several terms sum over becomes
+    /// several: `j`, `j_1` and so on.
+    pub fn new(assignment: &Assignment) -> Self {
+        let mut names = Names::default();
+        let tensors = assignment.tensors();
+        for name in tensors.iter().map(TensorVariable::name) {
+            names.fresh(name);
+        }
+        // All names of the assignment are taken, but each can be given to one loop.
+        let left = assignment.left();
+        let free: Vec<IndexVariable> =
+            assignment.extents().keys().filter(|variable| !left.variables.contains(variable)).cloned().collect();
+        for variable in assignment.extents().keys() {
+            names.fresh(variable.name());
+        }
+        let extents =
+            left.variables.iter().map(|variable| (variable.clone(), assignment.extents()[variable])).collect();
+        let mut concretiser = Concretiser { assignment, names, free, extents };
+        let operator = assignment.accumulates().then_some(Reduction::Sum);
+        let body = concretiser.assign(left.clone(), operator, assignment.right().clone());
+        let extents = concretiser.extents;
+        let mut operands = Vec::new();
+        for access in assignment.right().accesses() {
+            if !operands.contains(&access.tensor) {
+                operands.push(access.tensor.clone());
+            }
+        }
+        Self {
+            body: body.in_loops(left.variables.iter().cloned().map(Loop::new)),
+            relations: Vec::new(),
+            extents,
+            result: left.tensor.clone(),
+            operands,
+            accumulate: assignment.accumulates(),
+        }
+    }
+}
+
+struct Concretiser<'a> {
+    assignment: &'a Assignment,
+    names: Names,
+    /// The reduced variables whose own names no loop has yet.
+    free: Vec<IndexVariable>,
+    extents: BTreeMap<IndexVariable, i64>,
+}
+
+impl Concretiser<'_> {
+    /// Loops that assign `value`, which may be reductions, to `target`.
+    fn assign(&mut self, target: Access, operator: Option<Reduction>, value: Expression) -> Node {
+        match value {
+            // A result that is read has to keep its old value until the sum is complete.
+            Expression::Reduce(reduction, variable, operand)
+                if operator.is_none_or(|operator| operator == reduction)
+                    && operand.accesses().iter().all(|access| access.tensor != target.tensor) =>
+            {
+                let fresh = self.bind(&variable);
+                let operand = operand.rename(&|used| if *used == variable { fresh.clone() } else { used.clone() });
+                let body = self.assign(target, Some(reduction), operand);
+                Node::Forall(Loop::new(fresh), Box::new(body))
+            }
+            value => {
+                let mut reductions = Vec::new();
+                let value = self.extract(&value, &mut reductions);
+                let assignment = Node::Assign { target, operator, value };
+                reductions.into_iter().rev().fold(assignment, |consumer, (workspace, reduction)| {
+                    let producer = Box::new(self.assign(workspace.scalar(), None, reduction));
+                    Node::Where { workspace, consumer: Box::new(consumer), producer }
+                })
+            }
+        }
+    }
+
+    /// `expression` with a scalar in place of each reduction.
+    fn extract(&mut self, expression: &Expression, found: &mut Vec<(TensorVariable, Expression)>) -> Expression {
+        if let Expression::Reduce(..) = expression {
+            let scalar = TensorVariable::new(&self.names.fresh("t"), element_of(expression), []);
+            found.push((scalar.clone(), expression.clone()));
+            return Expression::Access(Access { place: Place::default(), ..scalar.scalar() });
+        }
+        expression.map(&mut |operand| self.extract(operand, found))
+    }
+
+    /// The variable of a new loop over `variable`.
+    fn bind(&mut self, variable: &IndexVariable) -> IndexVariable {
+        let fresh = match self.free.iter().position(|free| free == variable) {
+            Some(position) => self.free.swap_remove(position),
+            None => IndexVariable::new(&self.names.fresh(variable.name())),
+        };
+        self.extents.insert(fresh.clone(), self.assignment.extents()[variable]);
+        fresh
+    }
+}

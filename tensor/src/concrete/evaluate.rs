@@ -1,0 +1,115 @@
+//! What a statement means.
+//!
+//! The loops run as they stand. At each assignment, coordinates are recovered, and nothing happens where one of them is beyond its end. Slow, and simple enough
+//! to be believed: schedules are tested against it before anything is lowered.
+
+use std::collections::BTreeMap;
+
+use super::node::Node;
+use super::statement::Statement;
+use crate::element::Scalar;
+use crate::notation::{
+    Access, DenseArray, DivisionByZero, EvaluateError, IndexVariable, Values, evaluate_expression, reduce,
+};
+
+/// The result of `statement` on `operands`, by name. If the statement accumulates, or reads its result, the result's old elements
+/// are among them.
+///
+/// # Errors
+///
+/// If operands are missing, or an integer is divided by zero.
+pub fn evaluate(statement: &Statement, operands: &BTreeMap<String, DenseArray>) -> Result<DenseArray, EvaluateError> {
+    let result = statement.result();
+    let mut arrays = operands.clone();
+    if !arrays.contains_key(result.name()) || statement.initial().is_some() {
+        let zeros = DenseArray::zeros(result.element(), result.dimensions());
+        let initial = statement.initial().unwrap_or_else(|| zero(&zeros));
+        let array = DenseArray::from_fn(result.element(), result.dimensions(), |_| initial);
+        arrays.insert(result.name().to_owned(), array);
+    }
+    for tensor in statement.tensors() {
+        if !arrays.contains_key(tensor.name()) {
+            return Err(EvaluateError::Missing(tensor.name().to_owned()));
+        }
+    }
+    let mut machine = Machine { statement, arrays, loops: BTreeMap::new() };
+    machine.run(statement.body())?;
+    machine.arrays.remove(result.name()).ok_or_else(|| EvaluateError::Missing(result.name().to_owned()))
+}
+
+fn zero(array: &DenseArray) -> Scalar {
+    DenseArray::zeros(array.element(), &[]).values()[0]
+}
+
+struct Machine<'a> {
+    statement: &'a Statement,
+    arrays: BTreeMap<String, DenseArray>,
+    loops: BTreeMap<IndexVariable, i64>,
+}
+
+impl Machine<'_> {
+    fn run(&mut self, node: &Node) -> Result<(), DivisionByZero> {
+        match node {
+            Node::Forall(outer, body) => {
+                for value in 0..self.statement.extents[&outer.variable] {
+                    self.loops.insert(outer.variable.clone(), value);
+                    self.run(body)?;
+                }
+                self.loops.remove(&outer.variable);
+                Ok(())
+            }
+            Node::Where { workspace, consumer, producer } => {
+                let mut array = DenseArray::zeros(workspace.element(), workspace.dimensions());
+                let sites = producer.sites();
+                let writer = sites.iter().find(|site| site.target.tensor == *workspace);
+                if let Some(identity) =
+                    writer.and_then(|site| site.operator).and_then(|operator| operator.identity(workspace.element()))
+                {
+                    array = DenseArray::from_fn(workspace.element(), workspace.dimensions(), |_| identity);
+                }
+                self.arrays.insert(workspace.name().to_owned(), array);
+                self.run(producer)?;
+                self.run(consumer)
+            }
+            Node::Assign { target, operator, value } => {
+                if !self.statement.is_inside(&|variable| self.loops.get(variable).copied()) {
+                    return Ok(());
+                }
+                let value = evaluate_expression(value, self)?;
+                let coordinates = self.coordinates(target);
+                let array = self.arrays.get_mut(target.tensor.name()).expect("results and workspaces have arrays");
+                let new = match (operator, array.get(&coordinates)) {
+                    (Some(operator), Some(old)) => reduce(*operator, old, value),
+                    _ => value,
+                };
+                array.set(&coordinates, new);
+                Ok(())
+            }
+        }
+    }
+
+    fn coordinates(&self, access: &Access) -> Vec<i64> {
+        access.variables.iter().map(|variable| self.index(variable)).collect()
+    }
+}
+
+impl Values for Machine<'_> {
+    fn index(&self, variable: &IndexVariable) -> i64 {
+        self.statement
+            .recover(variable, &|variable| self.loops.get(variable).copied())
+            .expect("the variables of an assignment are recovered from the loops around it")
+    }
+
+    fn load(&self, access: &Access) -> Scalar {
+        let array = self.arrays.get(access.tensor.name());
+        array.and_then(|array| array.get(&self.coordinates(access))).expect("recovered coordinates are in range")
+    }
+
+    fn extent(&self, variable: &IndexVariable) -> i64 {
+        self.statement.extents[variable]
+    }
+
+    fn set_index(&mut self, variable: &IndexVariable, value: i64) {
+        self.loops.insert(variable.clone(), value);
+    }
+}

@@ -1,0 +1,209 @@
+//! Loops, assignments, and workspaces.
+
+use crate::loops::Reduction;
+use crate::notation::{Access, Expression, IndexVariable, TensorVariable};
+
+/// A part of a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// A loop.
+    Forall(Loop, Box<Node>),
+    /// One element is assigned.
+    Assign {
+        /// The element.
+        target: Access,
+        /// How the value is combined with the old one; without an operator, the old one is lost.
+        operator: Option<Reduction>,
+        /// The value. It has no reductions.
+        value: Expression,
+    },
+    /// A workspace: its elements are identities (or, if they are assigned, anything) at first, then `producer` computes them, and then
+    /// `consumer` uses them.
+    Where {
+        /// The workspace.
+        workspace: TensorVariable,
+        /// What reads the workspace.
+        consumer: Box<Node>,
+        /// What writes the workspace.
+        producer: Box<Node>,
+    },
+}
+
+/// A loop over all values of a variable, and how it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    /// The variable.
+    pub variable: IndexVariable,
+    /// Who runs the iterations.
+    pub execution: Execution,
+    /// How many iterations are to be written one after the other in machine code; 1 leaves that to the compiler.
+    pub unroll: u32,
+    /// The names of the tensors of which each iteration, at its start, fetches all that it needs.
+    pub communicate: Vec<String>,
+    /// What computes the loop and all inside of it, in place of loops.
+    pub substitution: Option<Substitution>,
+}
+
+/// Who runs the iterations of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// One after the other.
+    Serial,
+    /// At the same time, on a part of one processor each.
+    Parallel(Unit),
+    /// At the same time, on processors of their own.
+    Distributed {
+        /// Loops distributed by one command have one level, and are one launch.
+        level: usize,
+    },
+}
+
+/// A part of a processor that runs iterations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// The threads of a processor with several cores.
+    Threads,
+    /// The lanes of vector instructions.
+    Vector,
+}
+
+/// A library's function that computes a nest of loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Substitution {
+    /// Products of matrices, or of tensors regarded as matrices.
+    Gemm,
+}
+
+impl Loop {
+    /// A serial loop.
+    pub fn new(variable: IndexVariable) -> Self {
+        Self { variable, execution: Execution::Serial, unroll: 1, communicate: Vec::new(), substitution: None }
+    }
+
+    /// Whether nothing but the variable is known of the loop.
+    pub fn is_plain(&self) -> bool {
+        self.execution == Execution::Serial
+            && self.unroll == 1
+            && self.communicate.is_empty()
+            && self.substitution.is_none()
+    }
+
+    /// The level, if the loop is distributed.
+    pub fn level(&self) -> Option<usize> {
+        match self.execution {
+            Execution::Distributed { level } => Some(level),
+            _ => None,
+        }
+    }
+}
+
+/// What an [assignment](Node::Assign) has around it.
+pub(crate) struct Site<'a> {
+    /// The loops around it, from the outermost.
+    pub loops: Vec<&'a Loop>,
+    pub target: &'a Access,
+    pub operator: Option<Reduction>,
+    pub value: &'a Expression,
+}
+
+impl Node {
+    /// This node in loops, the first outermost.
+    pub(crate) fn in_loops(self, loops: impl DoubleEndedIterator<Item = Loop>) -> Self {
+        loops.rev().fold(self, |body, outer| Self::Forall(outer, Box::new(body)))
+    }
+
+    /// The nodes directly inside of this one.
+    pub(crate) fn children(&self) -> Vec<&Node> {
+        match self {
+            Self::Forall(_, body) => vec![body],
+            Self::Assign { .. } => Vec::new(),
+            Self::Where { consumer, producer, .. } => vec![consumer, producer],
+        }
+    }
+
+    /// All loops, from the outside to the inside.
+    pub fn loops(&self) -> Vec<&Loop> {
+        let mut loops = Vec::new();
+        if let Self::Forall(outer, _) = self {
+            loops.push(outer);
+        }
+        loops.extend(self.children().into_iter().flat_map(Node::loops));
+        loops
+    }
+
+    /// All assignments.
+    pub(crate) fn sites(&self) -> Vec<Site<'_>> {
+        let mut sites = Vec::new();
+        self.find_sites(&mut Vec::new(), &mut sites);
+        sites
+    }
+
+    fn find_sites<'a>(&'a self, around: &mut Vec<&'a Loop>, sites: &mut Vec<Site<'a>>) {
+        match self {
+            Self::Assign { target, operator, value } => {
+                sites.push(Site { loops: around.clone(), target, operator: *operator, value });
+            }
+            Self::Forall(outer, body) => {
+                around.push(outer);
+                body.find_sites(around, sites);
+                around.pop();
+            }
+            Self::Where { consumer, producer, .. } => {
+                consumer.find_sites(around, sites);
+                producer.find_sites(around, sites);
+            }
+        }
+    }
+
+    /// The loop over `variable` and its body.
+    pub(crate) fn find(&self, variable: &IndexVariable) -> Option<(&Loop, &Node)> {
+        match self {
+            Self::Forall(outer, body) if outer.variable == *variable => Some((outer, body)),
+            _ => self.children().into_iter().find_map(|child| child.find(variable)),
+        }
+    }
+
+    /// The loop over `variable` with all that is inside.
+    pub(crate) fn subtree(&self, variable: &IndexVariable) -> Option<&Node> {
+        match self {
+            Self::Forall(outer, _) if outer.variable == *variable => Some(self),
+            _ => self.children().into_iter().find_map(|child| child.subtree(variable)),
+        }
+    }
+
+    /// The variables of the loops around the loop over `variable`, from the outermost.
+    pub(crate) fn loops_around(&self, variable: &IndexVariable) -> Option<Vec<IndexVariable>> {
+        match self {
+            Self::Forall(outer, _) if outer.variable == *variable => Some(Vec::new()),
+            Self::Forall(outer, body) => {
+                let mut around = body.loops_around(variable)?;
+                around.insert(0, outer.variable.clone());
+                Some(around)
+            }
+            _ => self.children().into_iter().find_map(|child| child.loops_around(variable)),
+        }
+    }
+
+    /// The workspaces that are made inside of this node.
+    pub(crate) fn workspaces(&self) -> Vec<&TensorVariable> {
+        let mut found: Vec<&TensorVariable> = self.children().into_iter().flat_map(Node::workspaces).collect();
+        if let Self::Where { workspace, .. } = self {
+            found.push(workspace);
+        }
+        found
+    }
+
+    /// The same tree, in which the loop over `variable` and its body are what `change` makes of them.
+    pub(crate) fn replace(self, variable: &IndexVariable, change: &mut dyn FnMut(Loop, Node) -> Node) -> Self {
+        match self {
+            Self::Forall(outer, body) if outer.variable == *variable => change(outer, *body),
+            Self::Forall(outer, body) => Self::Forall(outer, Box::new(body.replace(variable, change))),
+            Self::Assign { .. } => self,
+            Self::Where { workspace, consumer, producer } => Self::Where {
+                workspace,
+                consumer: Box::new(consumer.replace(variable, change)),
+                producer: Box::new(producer.replace(variable, change)),
+            },
+        }
+    }
+}

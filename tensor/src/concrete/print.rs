@@ -1,0 +1,107 @@
+//! Statements as text: the loops, indented, and the relations below.
+
+use std::fmt::{Display, Formatter, Result};
+
+use super::node::{Execution, Loop, Node, Unit};
+use super::relation::Relation;
+use super::statement::Statement;
+use crate::loops::Reduction;
+use crate::notation::{Expression, Literal, Place};
+
+impl Display for Statement {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        if let Some(initial) = self.initial()
+            && let Some(site) = self.body.sites().into_iter().find(|site| site.target.tensor == self.result)
+        {
+            let initial = match initial {
+                zero if Some(zero) == Reduction::Sum.identity(zero.element_type()) => "0".to_owned(),
+                other => Expression::Literal(Literal::Typed(other), Place::default()).to_string(),
+            };
+            writeln!(formatter, "{} = {initial}", site.target)?;
+        }
+        self.write(formatter, &self.body, 0)?;
+        for (position, relation) in self.relations.iter().enumerate() {
+            if position == 0 {
+                writeln!(formatter, "such that")?;
+            }
+            write!(formatter, "  {relation}")?;
+            self.write_guard(formatter, relation)?;
+            writeln!(formatter)?;
+        }
+        Ok(())
+    }
+}
+
+impl Statement {
+    fn write(&self, formatter: &mut Formatter<'_>, node: &Node, depth: usize) -> Result {
+        let indent = 2 * depth;
+        match node {
+            Node::Forall(outer, body) => {
+                writeln!(formatter, "{:indent$}{outer} in 0..{}{}", "", self.extents[&outer.variable], Tags(outer))?;
+                self.write(formatter, body, depth + 1)
+            }
+            Node::Assign { target, operator, value } => {
+                write!(formatter, "{:indent$}{target} ", "")?;
+                match operator {
+                    None => {}
+                    Some(operator @ (Reduction::Sum | Reduction::Product)) => write!(formatter, "{operator}")?,
+                    Some(operator) => write!(formatter, "{operator} ")?,
+                }
+                writeln!(formatter, "= {value}")
+            }
+            Node::Where { workspace, consumer, producer } => {
+                writeln!(formatter, "{:indent$}with {workspace}{:?}", "", workspace.dimensions())?;
+                self.write(formatter, producer, depth + 1)?;
+                self.write(formatter, consumer, depth)
+            }
+        }
+    }
+
+    /// Where blocks reach beyond the end, writes the end.
+    fn write_guard(&self, formatter: &mut Formatter<'_>, relation: &Relation) -> Result {
+        if let Some((outer, inner, length)) = relation.blocks()
+            && let [parent] = relation.parents()[..]
+            && (self.extents[outer] - 1) * length + self.extents[inner] > self.extents[parent]
+        {
+            write!(formatter, " < {}", self.extents[parent])?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Loop {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        match self.execution {
+            Execution::Serial => formatter.write_str("for ")?,
+            Execution::Parallel(unit) => write!(formatter, "{unit} for ")?,
+            Execution::Distributed { level } => write!(formatter, "distributed({level}) for ")?,
+        }
+        self.variable.fmt(formatter)
+    }
+}
+
+struct Tags<'a>(&'a Loop);
+
+impl Display for Tags<'_> {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        if self.0.unroll > 1 {
+            write!(formatter, ", unrolled {} times", self.0.unroll)?;
+        }
+        if !self.0.communicate.is_empty() {
+            write!(formatter, ", communicates {}", self.0.communicate.join(", "))?;
+        }
+        if let Some(substitution) = self.0.substitution {
+            write!(formatter, ", by {substitution:?}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Unit {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        formatter.write_str(match self {
+            Self::Threads => "threads",
+            Self::Vector => "vector",
+        })
+    }
+}

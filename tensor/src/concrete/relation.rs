@@ -1,0 +1,179 @@
+//! How variables are made of others.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::notation::IndexVariable;
+
+/// How *parents*, which are no loops any more, are recovered from *children*, which may be loops.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Relation {
+    /// `parent = outer * factor + inner`.
+    Split {
+        /// The variable that was split.
+        parent: IndexVariable,
+        /// The number of the block.
+        outer: IndexVariable,
+        /// The position in the block.
+        inner: IndexVariable,
+        /// The length of a block.
+        factor: i64,
+    },
+    /// `parent = outer * length + inner`, where the length makes at most `pieces` blocks of the parent's extent.
+    Divide {
+        /// The variable that was divided.
+        parent: IndexVariable,
+        /// The number of the block.
+        outer: IndexVariable,
+        /// The position in the block.
+        inner: IndexVariable,
+        /// The number of blocks, of which the last may be empty.
+        pieces: i64,
+        /// The length of a block: the parent's extent over `pieces`, rounded up.
+        length: i64,
+    },
+    /// `outer = fused / extent`, `inner = fused % extent`.
+    Fuse {
+        /// The outer of the two variables that were fused.
+        outer: IndexVariable,
+        /// The inner one.
+        inner: IndexVariable,
+        /// The variable that runs over all pairs.
+        fused: IndexVariable,
+        /// The extent of `inner`.
+        extent: i64,
+    },
+    /// `parent = bounded`.
+    Bound {
+        /// The variable whose extent was promised.
+        parent: IndexVariable,
+        /// The variable in its place.
+        bounded: IndexVariable,
+    },
+    /// `target = (result + sum of by) % extent`.
+    Rotate {
+        /// The variable that was rotated.
+        target: IndexVariable,
+        /// The variables that tell how far.
+        by: Vec<IndexVariable>,
+        /// The variable in its place.
+        result: IndexVariable,
+        /// The extent of both.
+        extent: i64,
+    },
+}
+
+impl Relation {
+    /// The variables that can be recovered.
+    pub fn parents(&self) -> Vec<&IndexVariable> {
+        match self {
+            Self::Split { parent, .. } | Self::Divide { parent, .. } | Self::Bound { parent, .. } => vec![parent],
+            Self::Fuse { outer, inner, .. } => vec![outer, inner],
+            Self::Rotate { target, .. } => vec![target],
+        }
+    }
+
+    /// The variables that took the place of the parents.
+    pub fn children(&self) -> Vec<&IndexVariable> {
+        match self {
+            Self::Split { outer, inner, .. } | Self::Divide { outer, inner, .. } => vec![outer, inner],
+            Self::Fuse { fused, .. } => vec![fused],
+            Self::Bound { bounded, .. } => vec![bounded],
+            Self::Rotate { result, .. } => vec![result],
+        }
+    }
+
+    /// All variables that the parents are recovered from: children, and what a rotation is by.
+    pub fn sources(&self) -> Vec<&IndexVariable> {
+        let mut sources = self.children();
+        if let Self::Rotate { by, .. } = self {
+            sources.extend(by);
+        }
+        sources
+    }
+
+    /// The outer and inner variables of a split or division, and the length of a block.
+    pub(crate) fn blocks(&self) -> Option<(&IndexVariable, &IndexVariable, i64)> {
+        match self {
+            Self::Split { outer, inner, factor, .. } => Some((outer, inner, *factor)),
+            Self::Divide { outer, inner, length, .. } => Some((outer, inner, *length)),
+            _ => None,
+        }
+    }
+
+    /// The value of `parent`, given those of the sources.
+    pub(crate) fn recover(
+        &self,
+        parent: &IndexVariable,
+        value: &mut dyn FnMut(&IndexVariable) -> Option<i64>,
+    ) -> Option<i64> {
+        Some(match self {
+            Self::Split { outer, inner, factor: length, .. } | Self::Divide { outer, inner, length, .. } => {
+                value(outer)? * length + value(inner)?
+            }
+            Self::Fuse { outer, fused, extent, .. } => {
+                let fused = value(fused)?;
+                // An extent of zero has no iterations.
+                let extent = (*extent).max(1);
+                if parent == outer { fused / extent } else { fused % extent }
+            }
+            Self::Bound { bounded, .. } => value(bounded)?,
+            Self::Rotate { by, result, extent, .. } => {
+                let mut sum = value(result)?;
+                for variable in by {
+                    sum += value(variable)?;
+                }
+                sum % (*extent).max(1)
+            }
+        })
+    }
+
+    /// The same relation between other variables.
+    pub(crate) fn rename(&self, names: &BTreeMap<IndexVariable, IndexVariable>) -> Self {
+        let name = |variable: &IndexVariable| names.get(variable).unwrap_or(variable).clone();
+        match self {
+            Self::Split { parent, outer, inner, factor } => {
+                Self::Split { parent: name(parent), outer: name(outer), inner: name(inner), factor: *factor }
+            }
+            Self::Divide { parent, outer, inner, pieces, length } => Self::Divide {
+                parent: name(parent),
+                outer: name(outer),
+                inner: name(inner),
+                pieces: *pieces,
+                length: *length,
+            },
+            Self::Fuse { outer, inner, fused, extent } => {
+                Self::Fuse { outer: name(outer), inner: name(inner), fused: name(fused), extent: *extent }
+            }
+            Self::Bound { parent, bounded } => Self::Bound { parent: name(parent), bounded: name(bounded) },
+            Self::Rotate { target, by, result, extent } => Self::Rotate {
+                target: name(target),
+                by: by.iter().map(name).collect(),
+                result: name(result),
+                extent: *extent,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Split { parent, outer, inner, factor: length }
+            | Self::Divide { parent, outer, inner, length, .. } => {
+                write!(formatter, "{parent} = {outer} * {length} + {inner}")
+            }
+            Self::Fuse { outer, inner, fused, extent } => {
+                write!(formatter, "{outer} = {fused} / {extent}, {inner} = {fused} % {extent}")
+            }
+            Self::Bound { parent, bounded } => write!(formatter, "{parent} = {bounded}"),
+            Self::Rotate { target, by, result, extent } => {
+                write!(formatter, "{target} = ({result}")?;
+                for variable in by {
+                    write!(formatter, " + {variable}")?;
+                }
+                write!(formatter, ") % {extent}")
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A tree of loops with the relations between their variables.
+
+use std::collections::BTreeMap;
+
+use super::node::{Loop, Node};
+use super::relation::Relation;
+use crate::element::Scalar;
+use crate::loops::Reduction;
+use crate::notation::{IndexVariable, TensorVariable};
+
+/// An assignment with its loops.
+///
+/// Each variable belongs to one loop at most, and names of variables, workspaces and tensors differ from one another. So a name says which
+/// loop is meant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    pub(crate) body: Node,
+    pub(crate) relations: Vec<Relation>,
+    /// Of all variables, loops or not.
+    pub(crate) extents: BTreeMap<IndexVariable, i64>,
+    pub(crate) result: TensorVariable,
+    pub(crate) operands: Vec<TensorVariable>,
+    pub(crate) accumulate: bool,
+}
+
+impl Statement {
+    /// The tree of loops.
+    pub fn body(&self) -> &Node {
+        &self.body
+    }
+
+    /// How variables that are no loops are recovered.
+    pub fn relations(&self) -> &[Relation] {
+        &self.relations
+    }
+
+    /// The tensor that is computed.
+    pub fn result(&self) -> &TensorVariable {
+        &self.result
+    }
+
+    /// The tensors that are read, in order of appearance. The result is among them if its old elements are read by name.
+    pub fn operands(&self) -> &[TensorVariable] {
+        &self.operands
+    }
+
+    /// Whether old elements of the result are added to (`+=`).
+    pub fn accumulates(&self) -> bool {
+        self.accumulate
+    }
+
+    /// The result, then the other tensors.
+    pub fn tensors(&self) -> Vec<&TensorVariable> {
+        let mut tensors = vec![&self.result];
+        tensors.extend(self.operands.iter().filter(|tensor| **tensor != self.result));
+        tensors
+    }
+
+    /// How many values `variable` has: it ranges from 0 to before its extent.
+    pub fn extent(&self, variable: &IndexVariable) -> Option<i64> {
+        self.extents.get(variable).copied()
+    }
+
+    /// The relation from which `variable` is recovered, if it is no loop any more.
+    pub fn recovery(&self, variable: &IndexVariable) -> Option<&Relation> {
+        self.relations.iter().find(|relation| relation.parents().contains(&variable))
+    }
+
+    /// How assignments to the result combine old and new values.
+    pub fn reduction(&self) -> Option<Reduction> {
+        self.body.sites().into_iter().find(|site| *site.target.tensor.name() == *self.result.name())?.operator
+    }
+
+    /// What all elements of the result must be before the loops run: nothing in particular if they are assigned plainly, or if their old values
+    /// count.
+    pub fn initial(&self) -> Option<Scalar> {
+        if self.accumulate { None } else { self.reduction()?.identity(self.result.element()) }
+    }
+
+    /// The loops that `variable` is recovered from, or the variable itself if it is a loop, or never became one.
+    pub(crate) fn dependencies(&self, variable: &IndexVariable) -> Vec<IndexVariable> {
+        match self.recovery(variable) {
+            None => vec![variable.clone()],
+            Some(relation) => relation.sources().into_iter().flat_map(|source| self.dependencies(source)).collect(),
+        }
+    }
+
+    /// The variables of the assignment that `variable` descends from.
+    pub fn ancestors(&self, variable: &IndexVariable) -> Vec<IndexVariable> {
+        match self.relations.iter().find(|relation| relation.children().contains(&variable)) {
+            None => vec![variable.clone()],
+            Some(relation) => relation.parents().into_iter().flat_map(|parent| self.ancestors(parent)).collect(),
+        }
+    }
+
+    /// Whether iterations of the loop over `variable` differ in some of `among`, however the loops inside of it run.
+    pub(crate) fn separates(&self, variable: &IndexVariable, among: &[IndexVariable]) -> bool {
+        let around: Vec<IndexVariable> = self.body.loops_around(variable).unwrap_or_default();
+        self.differ_in(variable, among, &around)
+    }
+
+    fn differ_in(&self, variable: &IndexVariable, among: &[IndexVariable], around: &[IndexVariable]) -> bool {
+        let same = |by: &IndexVariable| self.dependencies(by).iter().all(|dependency| around.contains(dependency));
+        among.contains(variable)
+            || self.relations.iter().any(|relation| {
+                relation.children().contains(&variable)
+                    // Iterations that are rotated differently may meet.
+                    && !matches!(relation, Relation::Rotate { by, .. } if !by.iter().all(same))
+                    && relation.parents().into_iter().all(|parent| self.differ_in(parent, among, around))
+            })
+    }
+
+    /// The value of `variable`, given the values of the loops that `loops` knows; none if it needs others.
+    pub(crate) fn recover(
+        &self,
+        variable: &IndexVariable,
+        loops: &dyn Fn(&IndexVariable) -> Option<i64>,
+    ) -> Option<i64> {
+        if let Some(value) = loops(variable) {
+            return Some(value);
+        }
+        self.recovery(variable)?.recover(variable, &mut |source| self.recover(source, loops))
+    }
+
+    /// Whether each variable that can be recovered is in its range: blocks may reach beyond the end of what was split.
+    pub(crate) fn is_inside(&self, loops: &dyn Fn(&IndexVariable) -> Option<i64>) -> bool {
+        self.relations.iter().filter(|relation| relation.blocks().is_some()).all(|relation| {
+            relation.parents().into_iter().all(|parent| match self.recover(parent, loops) {
+                Some(value) => value < self.extents[parent],
+                None => true,
+            })
+        })
+    }
+
+    /// The names that new variables and workspaces can't have.
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.extents.keys().any(|variable| variable.name() == name)
+            || self.tensors().into_iter().chain(self.body.workspaces()).any(|tensor| tensor.name() == name)
+    }
+
+    /// The loops from the outermost inwards, as long as each has nothing but the next inside.
+    pub fn spine(&self) -> Vec<&Loop> {
+        let mut loops = Vec::new();
+        let mut node = &self.body;
+        while let Node::Forall(outer, body) = node {
+            loops.push(outer);
+            node = body;
+        }
+        loops
+    }
+}

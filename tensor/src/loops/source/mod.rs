@@ -1,0 +1,18 @@
+//! The loop IR as source: C for the system's compiler, CUDA C for NVRTC.
+
+mod analysis;
+mod c;
+mod cuda;
+mod expression;
+
+pub use c::{ENTRY, Strides, print_c};
+pub use cuda::{CudaError, print_cuda};
+
+/// Which language is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    /// C with the extensions of GCC and Clang.
+    C,
+    /// CUDA C.
+    Cuda,
+}

@@ -1,0 +1,252 @@
+//! Kernels, and nodes to statements of the loop IR.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::concrete::{Execution, Loop, Node, Statement, Unit};
+use crate::loops::{Access as Use, Buffer, Expression, Kernel, LoopKind, Names, Parameter, Reduction};
+use crate::loops::{Statement as Step, Variable};
+use crate::notation::{Access, IndexVariable, TensorVariable};
+
+/// The kernel of the whole statement: distributed loops run one after the other, and the result is initialised.
+pub fn whole(statement: &Statement) -> Kernel {
+    let mut lowering = Lowering::new(statement, &[]);
+    let initial = lowering.initialise();
+    let body = lowering.inside_fixed(&statement.body);
+    lowering.kernel(&[], Step::sequence([initial, body]))
+}
+
+/// The kernel of what is inside of the loops over `fixed`, whose values it takes, in their order. These are loops of the
+/// [spine](Statement::spine), the outermost ones; otherwise the kernel is that of the whole body for those values.
+///
+/// The result has to be [initialised](Statement::initial) before the first of several kernels that compute it.
+pub fn leaf(statement: &Statement, fixed: &[IndexVariable]) -> Kernel {
+    let mut lowering = Lowering::new(statement, fixed);
+    let mut node = &statement.body;
+    while let Node::Forall(outer, body) = node
+        && fixed.contains(&outer.variable)
+    {
+        node = body;
+    }
+    let body = lowering.inside_fixed(node);
+    lowering.kernel(fixed, body)
+}
+
+/// Where elements are.
+pub(super) enum Storage {
+    Buffer(Buffer),
+    /// A workspace without dimensions.
+    Scalar(Variable),
+}
+
+/// A loop around what is being lowered.
+pub(super) struct Around {
+    pub variable: IndexVariable,
+    pub parallel: bool,
+}
+
+pub(super) struct Lowering<'a> {
+    pub statement: &'a Statement,
+    pub names: Names,
+    /// The values of loops and of what was recovered from them.
+    pub known: BTreeMap<IndexVariable, Expression>,
+    pub storage: BTreeMap<String, Storage>,
+    around: Vec<Around>,
+    /// How many loops are around the place where each workspace is made.
+    made_inside: BTreeMap<String, usize>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(statement: &'a Statement, fixed: &[IndexVariable]) -> Self {
+        let mut names = Names::default();
+        let mut storage = BTreeMap::new();
+        for tensor in statement.tensors() {
+            let access = if tensor == statement.result() { Use::Update } else { Use::Read };
+            let buffer = Buffer::new(names.fresh(tensor.name()), tensor.element(), tensor.order(), access);
+            storage.insert(tensor.name().to_owned(), Storage::Buffer(buffer));
+        }
+        let known = fixed
+            .iter()
+            .map(|variable| (variable.clone(), Variable::index(names.fresh(variable.name())).value()))
+            .collect();
+        Self { statement, names, known, storage, around: Vec::new(), made_inside: BTreeMap::new() }
+    }
+
+    fn kernel(self, fixed: &[IndexVariable], body: Step) -> Kernel {
+        let mut parameters = Vec::new();
+        for tensor in self.statement.tensors() {
+            if let Some(Storage::Buffer(buffer)) = self.storage.get(tensor.name()) {
+                parameters.push(Parameter::Buffer(buffer.clone()));
+            }
+        }
+        for variable in fixed {
+            if let Some(Expression::Variable(parameter)) = self.known.get(variable) {
+                parameters.push(Parameter::Scalar(parameter.clone()));
+            }
+        }
+        Kernel { name: self.statement.result().name().to_owned(), parameters, body }
+    }
+
+    /// Gives all elements of the result that the kernel has a view of their initial value.
+    fn initialise(&mut self) -> Step {
+        let (Some(initial), Some(Storage::Buffer(buffer))) =
+            (self.statement.initial(), self.storage.get(self.statement.result().name()))
+        else {
+            return Step::nothing();
+        };
+        let buffer = buffer.clone();
+        let bounds = (0..buffer.rank).map(|dimension| (buffer.low(dimension), buffer.high(dimension))).collect();
+        self.fill(&buffer, bounds, initial.into())
+    }
+
+    /// Stores `value` everywhere in `bounds`.
+    fn fill(&mut self, buffer: &Buffer, bounds: Vec<(Expression, Expression)>, value: Expression) -> Step {
+        let variables: Vec<Variable> = bounds.iter().map(|_| self.names.index("at")).collect();
+        let store = Step::store(buffer, variables.iter().map(Variable::value), value);
+        let loops = variables.iter().zip(bounds).rev();
+        loops.fold(store, |body, (variable, (low, high))| Step::for_each(variable, low, high, body))
+    }
+
+    /// `node`, given what is fixed outside of the kernel.
+    fn inside_fixed(&mut self, node: &Node) -> Step {
+        let guards = self.guards_of_fixed();
+        let entry = self.enter(None);
+        let body = self.node(node);
+        let body = entry.wrap(body);
+        guards.into_iter().fold(body, |body, guard| Step::when(guard, body))
+    }
+
+    fn node(&mut self, node: &Node) -> Step {
+        match node {
+            Node::Assign { target, operator, value } => self.assign(target, *operator, value),
+            Node::Where { workspace, consumer, producer } => self.with_workspace(workspace, consumer, producer),
+            Node::Forall(outer, body) => self.promoted(outer, body).unwrap_or_else(|| self.forall(outer, body)),
+        }
+    }
+
+    fn forall(&mut self, outer: &Loop, body: &Node) -> Step {
+        let variable = Variable::index(self.names.fresh(outer.variable.name()));
+        let high = self.high(&outer.variable);
+        let before = self.known.clone();
+        self.known.insert(outer.variable.clone(), variable.value());
+        let parallel = matches!(outer.execution, Execution::Parallel(_)) && self.may_run_in_parallel(outer, body);
+        self.around.push(Around { variable: outer.variable.clone(), parallel });
+        let entry = self.enter(Some(&outer.variable));
+        let body = self.node(body);
+        let body = entry.wrap(body);
+        self.around.pop();
+        self.known = before;
+        let kind = match outer.execution {
+            Execution::Parallel(Unit::Threads) if parallel => LoopKind::Threads,
+            Execution::Parallel(Unit::Vector) if parallel => LoopKind::Vector,
+            _ => LoopKind::Serial,
+        };
+        Step::for_each(&variable, 0, high, body).with_kind(kind).with_unroll(outer.unroll)
+    }
+
+    /// Products, least and greatest of complex numbers can't be combined by several threads at once; such loops are serial.
+    fn may_run_in_parallel(&self, outer: &Loop, body: &Node) -> bool {
+        let private = body.workspaces();
+        body.sites().iter().all(|site| {
+            let tensor = &site.target.tensor;
+            private.contains(&tensor)
+                || !tensor.element().is_complex()
+                || site.operator.is_none_or(|operator| operator == Reduction::Sum)
+                || self.statement.separates(&outer.variable, &site.target.variables)
+        })
+    }
+
+    /// If the loop and all inside of it combine values into one element: a scalar does so, and is combined with the element at the end.
+    fn promoted(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
+        let mut loops = vec![&outer.variable];
+        let mut node = body;
+        while let Node::Forall(inner, body) = node {
+            loops.push(&inner.variable);
+            node = body;
+        }
+        let Node::Assign { target, operator: Some(operator), .. } = node else { return None };
+        let name = target.tensor.name();
+        let depends = |variable: &IndexVariable| {
+            self.statement.dependencies(variable).iter().any(|dependency| loops.contains(&dependency))
+        };
+        if matches!(self.storage.get(name), Some(Storage::Scalar(_))) || target.variables.iter().any(depends) {
+            return None;
+        }
+        if loops.iter().any(|variable| self.statement.extents[*variable] == 0) {
+            // Bounds know that nothing happens, and the view may be empty.
+            return Some(Step::nothing());
+        }
+        let identity = operator.identity(target.tensor.element())?;
+        let sum = Variable::new(self.names.fresh("sum"), target.tensor.element());
+        let indices = self.indices(target);
+        let around = self.storage.insert(name.to_owned(), Storage::Scalar(sum.clone()));
+        let inside = self.forall(outer, body);
+        if let Some(around) = around {
+            self.storage.insert(name.to_owned(), around);
+        }
+        let store = self.store(target, indices, sum.value(), Some(*operator));
+        Some(Step::sequence([Step::bind_mutable(&sum, identity), inside, store]))
+    }
+
+    fn assign(&mut self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
+        let mut before = Vec::new();
+        let value = self.value(value, &mut before);
+        let indices = self.indices(target);
+        before.push(self.store(target, indices, value, operator));
+        Step::sequence(before)
+    }
+
+    fn store(&self, target: &Access, indices: Vec<Expression>, value: Expression, operator: Option<Reduction>) -> Step {
+        let name = target.tensor.name();
+        let step = match self.storage.get(name) {
+            Some(Storage::Buffer(buffer)) => {
+                let store = Step::store(buffer, indices, value);
+                let made_inside = self.made_inside.get(name).copied().unwrap_or(0);
+                let shared = self.around[made_inside..]
+                    .iter()
+                    .any(|around| around.parallel && !self.statement.separates(&around.variable, &target.variables));
+                if shared && operator.is_some() { store.atomic() } else { store }
+            }
+            Some(Storage::Scalar(variable)) => Step::set(variable, value),
+            None => Step::nothing(),
+        };
+        match operator {
+            Some(operator) => step.reduce(operator),
+            None => step,
+        }
+    }
+
+    fn with_workspace(&mut self, workspace: &TensorVariable, consumer: &Node, producer: &Node) -> Step {
+        let operator =
+            producer.sites().iter().find(|site| site.target.tensor == *workspace).and_then(|site| site.operator);
+        let identity = operator.and_then(|operator| operator.identity(workspace.element()));
+        let name: Arc<str> = self.names.fresh(workspace.name());
+        let mut steps = Vec::new();
+        let storage = if workspace.order() == 0 {
+            let variable = Variable::new(name, workspace.element());
+            let zero = Reduction::Sum.identity(workspace.element());
+            // A plain assignment follows at once.
+            steps.extend(identity.or(zero).map(|value| Step::bind_mutable(&variable, value)));
+            Storage::Scalar(variable)
+        } else {
+            let buffer = Buffer::new(name, workspace.element(), workspace.order(), Use::Update);
+            let bounds: Vec<_> = workspace.dimensions().iter().map(|&extent| (0.into(), extent.into())).collect();
+            let zeroed = operator == Some(Reduction::Sum);
+            let mut allocation = Step::allocate(&buffer, bounds.clone());
+            if let Step::Allocate { zeroed: flag, .. } = &mut allocation {
+                *flag = zeroed;
+            }
+            steps.push(allocation);
+            if let (Some(identity), false) = (identity, zeroed) {
+                steps.push(self.fill(&buffer, bounds, identity.into()));
+            }
+            Storage::Buffer(buffer)
+        };
+        self.storage.insert(workspace.name().to_owned(), storage);
+        self.made_inside.insert(workspace.name().to_owned(), self.around.len());
+        steps.push(self.node(producer));
+        steps.push(self.node(consumer));
+        // Not flattened into what is around: what is made here ends here.
+        Step::Sequence(steps)
+    }
+}

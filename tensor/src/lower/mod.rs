@@ -1,0 +1,48 @@
+//! Statements to kernels of the loop IR.
+//!
+//! A kernel takes a view of each tensor, in the order of [`Statement::tensors`], and, if it is for the inside of some loops, the values of these
+//! loops. It uses global coordinates, and no elements outside of the rectangles that [bounds](crate::bounds) give for those
+//! values: a view of them is enough.
+//!
+//! ```
+//! use maniple_tensor::concrete::Statement;
+//! use maniple_tensor::element::ElementType;
+//! use maniple_tensor::lower;
+//! use maniple_tensor::notation::{TensorVariable, parse};
+//!
+//! let tensors = ["A", "B", "C"].map(|name| TensorVariable::new(name, ElementType::F64, [100, 100]));
+//! let statement = Statement::new(&parse("A(i,j) = B(i,k) * C(k,j)", &tensors)?).split("i", "io", "ii", 32)?;
+//! assert_eq!(
+//!     lower::leaf(&statement, &["io".into()]).to_string(),
+//!     "kernel A(A: update f64[2], B: read f64[2], C: read f64[2], io: i64)
+//!     for ii in 0..min(32, 100 - io * 32)
+//!         let i: i64 = io * 32 + ii
+//!         for j in 0..100
+//!             let mut sum: f64 = 0.0f64
+//!             for k in 0..100
+//!                 sum += B[i, k] * C[k, j]
+//!             A[i, j] += sum
+//! "
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | `leaf` | kernels, and nodes to statements of the loop IR |
+//! | `ranges` | where loops end, so that no block reaches beyond the end of what was split; what is recovered on entering a loop |
+//! | `values` | expressions |
+//! | [`product`] | loops that libraries compute |
+//!
+//! All levels of all tensors are dense so far: a loop iterates over its dimension and locates in every tensor. With sparse levels `ranges` will
+//! ask the levels that the variable indexes what to iterate over.
+
+mod leaf;
+pub mod product;
+mod ranges;
+mod values;
+
+pub use leaf::{leaf, whole};
+
+#[allow(unused_imports)] // For the documentation.
+use crate::concrete::Statement;

@@ -1,0 +1,89 @@
+//! Loops that are products of matrices.
+//!
+//! `A(i,j) += B(i,k) * C(k,j)` is one, in any order of loops and dimensions, and so is every sum of products of two tensors whose variables
+//! each occur in two or three of the accesses: several rows, columns or sums together are like one.
+
+use crate::bounds;
+use crate::concrete::{Node, Statement};
+use crate::loops::Reduction;
+use crate::notation::{Access, BinaryOperator, Expression, IndexVariable};
+
+/// What the variables of a product are for. For each there is the [interval](crate::plan::Plan::interval) of its values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Product {
+    /// What is added to.
+    pub target: Access,
+    /// The left factor.
+    pub left: Access,
+    /// The right factor.
+    pub right: Access,
+    /// The variables of target and left factor.
+    pub rows: Vec<IndexVariable>,
+    /// The variables of target and right factor.
+    pub columns: Vec<IndexVariable>,
+    /// The variables of both factors, which are summed over.
+    pub sums: Vec<IndexVariable>,
+    /// The variables of all three: a product for each of their values.
+    pub batches: Vec<IndexVariable>,
+}
+
+/// The product that the loops of `nest`, which begins inside of the loops over `fixed`, compute; otherwise what they compute instead.
+pub fn find(statement: &Statement, nest: &Node, fixed: &[IndexVariable]) -> Result<Product, String> {
+    let mut loops = Vec::new();
+    let mut node = nest;
+    while let Node::Forall(inner, body) = node {
+        loops.push(&inner.variable);
+        node = body;
+    }
+    let (target, operator, value) = match node {
+        Node::Assign { target, operator, value } => (target, *operator, value),
+        Node::Where { workspace, .. } => return Err(format!("loops with the workspace {workspace} inside")),
+        Node::Forall(..) => return Err("loops".into()),
+    };
+    let Expression::Binary(BinaryOperator::Multiply, left, right) = value else {
+        return Err(format!("{target} = {value}"));
+    };
+    let ((Expression::Access(left), Expression::Access(right)), Some(Reduction::Sum)) = ((&**left, &**right), operator)
+    else {
+        return Err(format!("{target} = {value}"));
+    };
+    let mut product = Product {
+        target: target.clone(),
+        left: left.clone(),
+        right: right.clone(),
+        rows: Vec::new(),
+        columns: Vec::new(),
+        sums: Vec::new(),
+        batches: Vec::new(),
+    };
+    let mut used = Vec::new();
+    for access in [target, left, right] {
+        for (position, variable) in access.variables.iter().enumerate() {
+            if access.variables[..position].contains(variable) {
+                return Err(format!("{access}, where {variable} occurs twice"));
+            }
+            if !used.contains(variable) {
+                used.push(variable.clone());
+            }
+        }
+    }
+    for variable in &used {
+        let list = match [target, left, right].map(|access| access.variables.contains(variable)) {
+            [true, true, true] => &mut product.batches,
+            [true, true, false] => &mut product.rows,
+            [true, false, true] => &mut product.columns,
+            [false, true, true] => &mut product.sums,
+            _ => return Err(format!("{target} += {value}, where {variable} occurs once")),
+        };
+        list.push(variable.clone());
+        if !bounds::is_exact(statement, variable, fixed) {
+            return Err(format!("a part of {variable} that is no range"));
+        }
+    }
+    let unused =
+        loops.iter().find(|inner| !used.iter().any(|variable| statement.dependencies(variable).contains(inner)));
+    match unused {
+        Some(unused) => Err(format!("{target} += {value} several times over {unused}")),
+        None => Ok(product),
+    }
+}

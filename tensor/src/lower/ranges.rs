@@ -1,0 +1,242 @@
+//! Where loops end, and what is recovered on entering them.
+//!
+//! Blocks may reach beyond the end of what was split. Where the other parts are known, the loop over the last one ends early: for `i = io * 32 + ii < 100`,
+//! a loop over `ii` inside of one over `io` ends at `100 - io * 32`, and one over `io` inside of one over `ii` at
+//! `(100 - ii) / 32`, rounded up. Where that can't be, as the inner part of a fused loop or a rotated loop is concerned, a condition is
+//! inside of the loop. Neither is there where no block is cut.
+
+use super::leaf::{Lowering, Storage};
+use crate::concrete::Relation;
+use crate::loops::{Expression, Statement as Step, Variable};
+use crate::notation::IndexVariable;
+
+/// What is recovered on entering a loop, and under which conditions anything happens.
+pub(super) struct Entry {
+    lets: Vec<Step>,
+    conditions: Vec<Expression>,
+}
+
+impl Entry {
+    /// `body`, with all of this before it.
+    pub fn wrap(self, body: Step) -> Step {
+        let mut steps = self.lets;
+        steps.push(self.conditions.into_iter().rev().fold(body, |body, condition| Step::when(condition, body)));
+        Step::sequence(steps)
+    }
+}
+
+impl Lowering<'_> {
+    /// Whether blocks of a split or division reach beyond the end of `parent`.
+    fn is_cut(&self, relation: &Relation, parent: &IndexVariable) -> bool {
+        relation.blocks().is_some_and(|(outer, inner, length)| {
+            let last = |variable| self.statement.extents[variable] - 1;
+            last(outer) * length + last(inner) >= self.statement.extents[parent]
+        })
+    }
+
+    /// The variables that are parents of relations, and can be recovered if `variable` is known too, but not yet.
+    fn newly_recoverable(&self, variable: &IndexVariable, parent: &IndexVariable) -> bool {
+        let can = |with: bool| {
+            let dependencies = self.statement.dependencies(parent);
+            dependencies.iter().all(|source| self.known.contains_key(source) || with && source == variable)
+        };
+        !self.known.contains_key(parent) && can(true) && !can(false)
+    }
+
+    /// Where the loop over `variable` ends, which is about to begin.
+    pub fn high(&mut self, variable: &IndexVariable) -> Expression {
+        let extent = Expression::index(self.statement.extents[variable]);
+        let limits = self.limits(variable, variable);
+        limits.into_iter().fold(extent, Expression::minimum)
+    }
+
+    /// Values that `child` has to stay below, where `child` is recovered from the loop over `variable`, or is it.
+    fn limits(&self, variable: &IndexVariable, child: &IndexVariable) -> Vec<Expression> {
+        let mut limits = Vec::new();
+        for relation in &self.statement.relations {
+            if !relation.children().contains(&child) {
+                continue;
+            }
+            let Some(parent) = relation.parents().into_iter().find(|parent| self.newly_recoverable(variable, parent))
+            else {
+                continue;
+            };
+            if let Some((outer, inner, length)) = relation.blocks() {
+                let other = if child == outer { inner } else { outer };
+                let Some(other) = self.recovered(other) else { continue };
+                let mut above = self.limits(variable, parent);
+                if self.is_cut(relation, parent) {
+                    above.push(self.statement.extents[parent].into());
+                }
+                limits.extend(above.into_iter().map(|limit| {
+                    if child == inner {
+                        limit - other.clone() * length
+                    } else {
+                        (limit - other.clone()).ceiling_divide(length)
+                    }
+                }));
+            } else {
+                match relation {
+                    Relation::Bound { parent, .. } => limits.extend(self.limits(variable, parent)),
+                    // `f / e < a` is `f < a * e`.
+                    Relation::Fuse { outer, extent, .. } => {
+                        limits.extend(self.limits(variable, outer).into_iter().map(|limit| limit * *extent));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        limits
+    }
+
+    /// Whether the end of the loop over `variable` keeps `parent` below its extent, which was recovered on entering it.
+    fn is_limited(&self, variable: &IndexVariable, parent: &IndexVariable) -> bool {
+        // Follows the chain that `limits` goes up, down from the parent.
+        let Some(relation) = self.statement.recovery(parent) else { return true };
+        let child = match relation {
+            Relation::Bound { bounded, .. } => bounded,
+            Relation::Fuse { outer, fused, .. } if outer == parent => fused,
+            Relation::Split { outer, inner, .. } | Relation::Divide { outer, inner, .. } => {
+                let depends = |child| self.statement.dependencies(child).contains(variable);
+                match (depends(outer), depends(inner)) {
+                    (true, false) => outer,
+                    (false, true) => inner,
+                    _ => return false,
+                }
+            }
+            _ => return false,
+        };
+        child == variable || self.is_limited(variable, child)
+    }
+
+    /// The value of a variable that can be recovered from what is known.
+    pub fn recovered(&self, variable: &IndexVariable) -> Option<Expression> {
+        if let Some(value) = self.known.get(variable) {
+            return Some(value.clone());
+        }
+        let relation = self.statement.recovery(variable)?;
+        Some(match relation {
+            Relation::Split { outer, inner, factor: length, .. } | Relation::Divide { outer, inner, length, .. } => {
+                self.recovered(outer)? * *length + self.recovered(inner)?
+            }
+            Relation::Fuse { outer, fused, extent, .. } => {
+                let fused = self.recovered(fused)?;
+                // An extent of zero has no iterations.
+                let extent = (*extent).max(1);
+                if variable == outer { fused.floor_divide(extent) } else { fused.floor_remainder(extent) }
+            }
+            Relation::Bound { bounded, .. } => self.recovered(bounded)?,
+            Relation::Rotate { by, result, extent, .. } => {
+                let mut sum = self.recovered(result)?;
+                for variable in by {
+                    sum = sum + self.recovered(variable)?;
+                }
+                sum.floor_remainder((*extent).max(1))
+            }
+        })
+    }
+
+    /// Binds all that can be recovered now, given the loop that was entered, or else the variables that are fixed outside of the
+    /// kernel.
+    pub fn enter(&mut self, entered: Option<&IndexVariable>) -> Entry {
+        let mut entry = Entry { lets: Vec::new(), conditions: Vec::new() };
+        loop {
+            let next = self.statement.relations.iter().find_map(|relation| {
+                let ready = relation.sources().into_iter().all(|source| self.known.contains_key(source));
+                let missing = |parent: &&IndexVariable| !self.known.contains_key(*parent);
+                relation.parents().into_iter().find(missing).filter(|_| ready).map(|parent| (relation, parent))
+            });
+            let Some((relation, parent)) = next else { return entry };
+            let Some(value) = self.recovered(parent) else { return entry };
+            let value = if let Relation::Bound { .. } = relation {
+                value
+            } else {
+                let variable = Variable::index(self.names.fresh(parent.name()));
+                entry.lets.push(Step::bind(&variable, value));
+                variable.value()
+            };
+            self.known.insert(parent.clone(), value.clone());
+            let limited = entered.is_some_and(|entered| self.is_limited(entered, parent));
+            if self.is_cut(relation, parent) && !limited {
+                entry.conditions.push(value.less(self.statement.extents[parent]));
+            }
+        }
+    }
+
+    /// Conditions on the loops that are fixed outside of the kernel: if one fails, no block has anything.
+    pub fn guards_of_fixed(&self) -> Vec<Expression> {
+        let mut guards = Vec::new();
+        for relation in &self.statement.relations {
+            for parent in relation.parents() {
+                let unknown = self.recovered(parent).is_none();
+                if !unknown
+                    || !self.is_cut(relation, parent)
+                    || self.greatest_low(parent) < self.statement.extents[parent]
+                {
+                    continue;
+                }
+                guards.extend(self.low(parent).map(|low| low.less(self.statement.extents[parent])));
+                if self.is_uneven(parent) {
+                    // The lowest value is not as simple as `low` has it. But there are views of what is used, and this is none.
+                    guards.extend(self.result_is_there());
+                }
+            }
+        }
+        guards
+    }
+
+    /// Whether a variable that is not known yet is recovered by a remainder, in the inner part of a fused loop or a rotation.
+    fn is_uneven(&self, variable: &IndexVariable) -> bool {
+        self.recovered(variable).is_none()
+            && self.statement.recovery(variable).is_some_and(|relation| {
+                matches!(relation, Relation::Rotate { .. })
+                    || matches!(relation, Relation::Fuse { inner, .. } if inner == variable)
+                    || relation.sources().into_iter().any(|source| self.is_uneven(source))
+            })
+    }
+
+    /// That the view of the result has elements.
+    fn result_is_there(&self) -> Vec<Expression> {
+        match self.storage.get(self.statement.result().name()) {
+            Some(Storage::Buffer(buffer)) => {
+                (0..buffer.rank).map(|dimension| buffer.low(dimension).less(buffer.high(dimension))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The lowest value of a variable, if it is not simply zero.
+    fn low(&self, variable: &IndexVariable) -> Option<Expression> {
+        if let Some(value) = self.recovered(variable) {
+            return Some(value);
+        }
+        let relation = self.statement.recovery(variable)?;
+        match relation {
+            Relation::Bound { bounded, .. } => self.low(bounded),
+            Relation::Fuse { outer, fused, extent, .. } if outer == variable => {
+                self.low(fused).map(|low| low.floor_divide((*extent).max(1)))
+            }
+            _ => {
+                let (outer, inner, length) = relation.blocks()?;
+                match (self.low(outer).map(|outer| outer * length), self.low(inner)) {
+                    (Some(outer), Some(inner)) => Some(outer + inner),
+                    (outer, inner) => outer.or(inner),
+                }
+            }
+        }
+    }
+
+    /// The greatest value that the lowest value of a variable can have, whatever is known.
+    fn greatest_low(&self, variable: &IndexVariable) -> i64 {
+        if self.recovered(variable).is_some() {
+            return self.statement.extents[variable] - 1;
+        }
+        let Some(relation) = self.statement.recovery(variable) else { return 0 };
+        match (relation, relation.blocks()) {
+            (_, Some((outer, inner, length))) => self.greatest_low(outer) * length + self.greatest_low(inner),
+            (Relation::Bound { bounded, .. }, _) => self.greatest_low(bounded),
+            // It is not asked about what is not cut.
+            _ => self.statement.extents[variable],
+        }
+    }
+}

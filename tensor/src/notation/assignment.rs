@@ -1,0 +1,73 @@
+//! A checked assignment.
+
+use std::collections::BTreeMap;
+
+use super::check;
+use super::error::NotationError;
+use super::expression::{Access, Expression};
+use super::sums;
+use super::types;
+use super::variable::{IndexVariable, TensorVariable};
+use crate::element::ElementType;
+
+/// `left = right`, or `left += right`, which follows all rules of index notation. Its sums are explicit, and its numbers have types.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assignment {
+    left: Access,
+    accumulate: bool,
+    right: Expression,
+    extents: BTreeMap<IndexVariable, i64>,
+}
+
+impl Assignment {
+    /// `left = right`, or with `accumulate` `left += right`, where variables that only the right side has are summed over, term by
+    /// term.
+    ///
+    /// # Errors
+    ///
+    /// Any [`NotationErrorKind`](super::NotationErrorKind) but those of texts.
+    pub fn new(left: Access, accumulate: bool, right: Expression) -> Result<Self, NotationError> {
+        let right = sums::explicit(&left, &right);
+        let extents = check::extents(&left, &right)?;
+        check::result(&left, &right)?;
+        check::reductions(&left, &right)?;
+        let right = types::typed(&right, left.tensor.element())?;
+        Ok(Self { left, accumulate, right, extents })
+    }
+
+    /// The element that is assigned.
+    pub fn left(&self) -> &Access {
+        &self.left
+    }
+
+    /// Whether the old value is added to.
+    pub fn accumulates(&self) -> bool {
+        self.accumulate
+    }
+
+    /// What is assigned, with all sums explicit.
+    pub fn right(&self) -> &Expression {
+        &self.right
+    }
+
+    /// The extent of each index variable.
+    pub fn extents(&self) -> &BTreeMap<IndexVariable, i64> {
+        &self.extents
+    }
+
+    /// The type of the result's elements.
+    pub fn element(&self) -> ElementType {
+        self.left.tensor.element()
+    }
+
+    /// All tensors: the result, then operands in order of appearance, each once.
+    pub fn tensors(&self) -> Vec<TensorVariable> {
+        let mut tensors = vec![self.left.tensor.clone()];
+        for access in self.right.accesses() {
+            if !tensors.contains(&access.tensor) {
+                tensors.push(access.tensor.clone());
+            }
+        }
+        tensors
+    }
+}

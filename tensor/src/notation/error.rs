@@ -1,0 +1,212 @@
+//! What can be wrong with an assignment, and where.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::intrinsic::Intrinsic;
+use super::variable::{IndexVariable, Place, Span};
+use crate::element::ElementType;
+use crate::loops::Reduction;
+
+/// A mistake in an assignment. If it came from a text, the message points at the place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NotationError {
+    /// What is wrong.
+    pub kind: NotationErrorKind,
+    place: Place,
+    text: Option<Arc<str>>,
+}
+
+/// What is wrong with an assignment.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NotationErrorKind {
+    /// The text does not follow the grammar.
+    #[error("expected {expected}, found {found}")]
+    Syntax {
+        /// What could have been here.
+        expected: &'static str,
+        /// What is here.
+        found: String,
+    },
+    /// A number is too large.
+    #[error("the number {0} is too large")]
+    NumberTooLarge(String),
+    /// Expressions in parentheses are nested too deeply.
+    #[error("the expression is nested more than {0} deep; split it into several assignments")]
+    TooDeep(usize),
+    /// An access takes a part of a dimension.
+    #[error("parts of a dimension, as in {0}, are not supported; make a tensor of the part")]
+    Window(String),
+    /// A name is used that nobody declared.
+    #[error("no tensor is called {name}; there are {known}")]
+    UnknownTensor {
+        /// The name.
+        name: String,
+        /// The names that would do.
+        known: String,
+    },
+    /// An index variable has no extent.
+    #[error("index variable {0} has no extent: no tensor is indexed by it")]
+    UnknownVariable(String),
+    /// A function is called that does not exist.
+    #[error("there is no function {0}; tensors without dimensions are written without parentheses")]
+    UnknownFunction(String),
+    /// A function has a wrong number of arguments.
+    #[error("{intrinsic} takes {} arguments, not {found}", intrinsic.arity())]
+    WrongArity {
+        /// The function.
+        intrinsic: Intrinsic,
+        /// The number of its arguments.
+        found: usize,
+    },
+    /// A function is not defined for a type.
+    #[error("{intrinsic} is not defined for {element}")]
+    NotDefined {
+        /// The function.
+        intrinsic: Intrinsic,
+        /// The type.
+        element: ElementType,
+    },
+    /// A reduction is not defined for a type.
+    #[error("a reduction with {reduction} is not defined for {element}")]
+    ReductionNotDefined {
+        /// The operator.
+        reduction: Reduction,
+        /// The type.
+        element: ElementType,
+    },
+    /// A name that can't be written.
+    #[error("{0:?} is no name: names have letters, digits and _, and begin with no digit")]
+    NoName(String),
+    /// A dimension with a negative extent.
+    #[error("dimension {dimension} of {tensor} has the negative extent {extent}")]
+    NegativeExtent {
+        /// The tensor.
+        tensor: String,
+        /// The dimension, counted from zero.
+        dimension: usize,
+        /// Its extent.
+        extent: i64,
+    },
+    /// An access has too few or too many variables.
+    #[error("{tensor} has {order} dimensions, but {found} index variables")]
+    WrongOrder {
+        /// The tensor.
+        tensor: String,
+        /// The number of its dimensions.
+        order: usize,
+        /// The number of variables.
+        found: usize,
+    },
+    /// Two tensors have one name.
+    #[error("two tensors are called {0}; give one of them another name")]
+    TwoTensors(String),
+    /// A tensor and an index variable have one name.
+    #[error("both a tensor and an index variable are called {0}; give one of them another name")]
+    TensorAndVariable(String),
+    /// A variable has two extents.
+    #[error("index variable {variable} has extent {first} in {first_access}, and {second} in {second_access}")]
+    TwoExtents {
+        /// The variable.
+        variable: IndexVariable,
+        /// Its extent where it was used first.
+        first: i64,
+        /// That access.
+        first_access: String,
+        /// Its extent at the place of the error.
+        second: i64,
+        /// That access.
+        second_access: String,
+    },
+    /// Two types meet.
+    #[error("expected {expected}, found {found}; cast it, as in {}(...)", cast_name(*expected))]
+    TypeMismatch {
+        /// The type of the surroundings.
+        expected: ElementType,
+        /// The type here.
+        found: ElementType,
+    },
+    /// A complex number is cast to a real or an integer.
+    #[error("{from} can't be cast to {to}: the imaginary part would be lost")]
+    ComplexCast {
+        /// The type of the number.
+        from: ElementType,
+        /// The other type.
+        to: ElementType,
+    },
+    /// A number has no value in a type.
+    #[error("{literal} is no {element}")]
+    NotRepresentable {
+        /// The number.
+        literal: String,
+        /// The type.
+        element: ElementType,
+    },
+    /// The result is read at other coordinates than it is written.
+    #[error("{read} is read while {written} is written; they must have the same index variables")]
+    ResultRead {
+        /// The access on the right.
+        read: String,
+        /// The access on the left.
+        written: String,
+    },
+    /// The result's access has a variable twice.
+    #[error("{variable} occurs twice in {access}, which would leave other elements unassigned; use two variables")]
+    RepeatedOnLeft {
+        /// The variable.
+        variable: IndexVariable,
+        /// The access.
+        access: String,
+    },
+    /// A reduction's variable is used outside of it.
+    #[error("{0} is reduced over here, but used outside of the reduction too; give one of them another name")]
+    BoundTwice(IndexVariable),
+}
+
+/// The name of a cast to `element` in texts.
+pub(super) fn cast_name(element: ElementType) -> &'static str {
+    match element {
+        ElementType::I32 => "i32",
+        ElementType::I64 => "i64",
+        ElementType::F32 => "f32",
+        ElementType::F64 => "f64",
+        ElementType::C32 => "c32",
+        ElementType::C64 => "c64",
+    }
+}
+
+impl NotationErrorKind {
+    /// This mistake at `place`.
+    pub(super) fn at(self, place: Place) -> NotationError {
+        NotationError { kind: self, place, text: None }
+    }
+}
+
+impl NotationError {
+    /// The part of the text that is wrong, if there is a text.
+    pub fn span(&self) -> Option<Span> {
+        self.place.0
+    }
+
+    /// The same error, whose places are in `text`.
+    pub(super) fn within(mut self, text: &str) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+}
+
+impl fmt::Display for NotationError {
+    /// Writes what is wrong; below it, if it came from a text, the line of the text and `^` under the place.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.kind)?;
+        let (Some(text), Some(Span { start, end })) = (&self.text, self.place.0) else { return Ok(()) };
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let indent = text[line_start..start].chars().count();
+        let width = text[start..end.min(line_end)].chars().count().max(1);
+        let line = text[line_start..line_end].replace('\t', " ");
+        write!(formatter, "\n  {line}\n  {:indent$}{:^<width$}", "", "")
+    }
+}
+
+impl std::error::Error for NotationError {}

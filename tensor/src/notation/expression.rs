@@ -1,0 +1,163 @@
+//! Expressions and accesses.
+
+use super::intrinsic::Intrinsic;
+use super::variable::{IndexVariable, Place, TensorVariable};
+use crate::element::{ElementType, Scalar};
+use crate::loops::Reduction;
+
+/// An element of a tensor, chosen by index variables: `B(i,k)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// The tensor.
+    pub tensor: TensorVariable,
+    /// One variable a dimension.
+    pub variables: Vec<IndexVariable>,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// A number in an expression.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Literal {
+    /// A whole number, which takes the type of what surrounds it.
+    Integer(i64),
+    /// A number with a fraction, which takes the type of what surrounds it.
+    Real(f64),
+    /// A number with a type. Checked assignments have no others.
+    Typed(Scalar),
+}
+
+/// An operator between two expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOperator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`, which rounds towards zero between integers.
+    Divide,
+}
+
+/// The right side of an assignment.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expression {
+    /// A number.
+    Literal(Literal, Place),
+    /// The value of an index variable.
+    Index(IndexVariable),
+    /// An element of a tensor.
+    Access(Access),
+    /// `-x`
+    Negate(Box<Expression>),
+    /// `x + y` and the like.
+    Binary(BinaryOperator, Box<Expression>, Box<Expression>),
+    /// A function.
+    Call(Intrinsic, Vec<Expression>, Place),
+    /// A value in another type: `f64(x)`.
+    Cast(ElementType, Box<Expression>, Place),
+    /// All values of an expression over one variable, combined: `reduce(+, k, x)`.
+    Reduce(Reduction, IndexVariable, Box<Expression>),
+}
+
+impl Expression {
+    /// Where the expression is written.
+    pub fn place(&self) -> Place {
+        match self {
+            Self::Literal(_, place) | Self::Call(_, _, place) | Self::Cast(_, _, place) => *place,
+            Self::Index(variable) => variable.place,
+            Self::Access(access) => access.place,
+            Self::Negate(operand) | Self::Reduce(_, _, operand) => operand.place(),
+            Self::Binary(_, left, right) => left.place().join(right.place()),
+        }
+    }
+
+    /// The expressions that this one is made of.
+    pub fn operands(&self) -> Vec<&Expression> {
+        match self {
+            Self::Literal(..) | Self::Index(_) | Self::Access(_) => Vec::new(),
+            Self::Negate(operand) | Self::Cast(_, operand, _) | Self::Reduce(_, _, operand) => vec![operand],
+            Self::Binary(_, left, right) => vec![left, right],
+            Self::Call(_, arguments, _) => arguments.iter().collect(),
+        }
+    }
+
+    /// The same expression with `change` done to each of its operands.
+    pub(crate) fn try_map<E>(&self, change: &mut dyn FnMut(&Expression) -> Result<Expression, E>) -> Result<Self, E> {
+        Ok(match self {
+            Self::Literal(..) | Self::Index(_) | Self::Access(_) => self.clone(),
+            Self::Negate(operand) => Self::Negate(Box::new(change(operand)?)),
+            Self::Cast(element, operand, place) => Self::Cast(*element, Box::new(change(operand)?), *place),
+            Self::Reduce(reduction, variable, operand) => {
+                Self::Reduce(*reduction, variable.clone(), Box::new(change(operand)?))
+            }
+            Self::Binary(operator, left, right) => {
+                Self::Binary(*operator, Box::new(change(left)?), Box::new(change(right)?))
+            }
+            Self::Call(intrinsic, arguments, place) => {
+                Self::Call(*intrinsic, arguments.iter().map(change).collect::<Result<_, E>>()?, *place)
+            }
+        })
+    }
+
+    /// The same expression with `change` done to each of its operands.
+    pub(crate) fn map(&self, change: &mut dyn FnMut(&Expression) -> Expression) -> Self {
+        match self.try_map(&mut |operand| Ok::<_, std::convert::Infallible>(change(operand))) {
+            Ok(expression) => expression,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The accesses in the expression, from left to right.
+    pub fn accesses(&self) -> Vec<&Access> {
+        match self {
+            Self::Access(access) => vec![access],
+            _ => self.operands().into_iter().flat_map(Expression::accesses).collect(),
+        }
+    }
+
+    /// The index variables that the expression uses and does not reduce over, in the order in which they appear.
+    pub fn variables(&self) -> Vec<IndexVariable> {
+        let mut found = Vec::new();
+        self.find_variables(&mut found);
+        found
+    }
+
+    fn find_variables(&self, found: &mut Vec<IndexVariable>) {
+        let mut add = |variable: &IndexVariable| {
+            if !found.contains(variable) {
+                found.push(variable.clone());
+            }
+        };
+        match self {
+            Self::Index(variable) => add(variable),
+            Self::Access(access) => access.variables.iter().for_each(add),
+            Self::Reduce(_, bound, operand) => {
+                let mut inner = Vec::new();
+                operand.find_variables(&mut inner);
+                inner.iter().filter(|variable| *variable != bound).for_each(add);
+            }
+            _ => self.operands().into_iter().for_each(|operand| operand.find_variables(found)),
+        }
+    }
+
+    /// The same expression with other variables: each is replaced by what `rename` gives for it.
+    pub(crate) fn rename(&self, rename: &dyn Fn(&IndexVariable) -> IndexVariable) -> Self {
+        match self {
+            Self::Index(variable) => Self::Index(rename(variable)),
+            Self::Access(access) => Self::Access(access.rename(rename)),
+            Self::Reduce(reduction, variable, operand) => {
+                Self::Reduce(*reduction, rename(variable), Box::new(operand.rename(rename)))
+            }
+            _ => self.map(&mut |operand| operand.rename(rename)),
+        }
+    }
+}
+
+impl Access {
+    /// The same access with other variables.
+    pub(crate) fn rename(&self, rename: &dyn Fn(&IndexVariable) -> IndexVariable) -> Self {
+        Self { variables: self.variables.iter().map(rename).collect(), ..self.clone() }
+    }
+}

@@ -1,0 +1,63 @@
+//! Index notation: what to compute.
+//!
+//! `A(i,j) = B(i,k) * C(k,j)` names tensors and index variables. A variable that is on the right alone is summed over,
+//! term by term: `a(i) = D(i,j) + b(i)` sums `D` over `j` and adds `b(i)` once. A variable that is on the left alone
+//! broadcasts. Assignments are written in text ([`parse`]) or with Rust's operators ([`TensorVariable::at`]); either way they
+//! are checked, and [`evaluate`] says what they mean.
+//!
+//! ```
+//! use maniple_tensor::element::ElementType;
+//! use maniple_tensor::notation::{TensorVariable, parse};
+//!
+//! let tensors = ["A", "B", "C"].map(|name| TensorVariable::new(name, ElementType::F64, [8, 8]));
+//! let product = parse("A(i,j) = B(i,k) * C(k,j)", &tensors)?;
+//! assert_eq!(product.to_string(), "A(i,j) = reduce(+, k, B(i,k) * C(k,j))");
+//!
+//! let mistake = parse("A(i,j) = B(i,k) * D(k,j)", &tensors).unwrap_err();
+//! assert_eq!(
+//!     mistake.to_string(),
+//!     "no tensor is called D; there are A, B, C\n  A(i,j) = B(i,k) * D(k,j)\n                    ^"
+//! );
+//! # Ok::<(), maniple_tensor::notation::NotationError>(())
+//! ```
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | `variable` | tensors, index variables, and places in a text |
+//! | `expression` | expressions and accesses; `operators` writes them in Rust, `print` as text |
+//! | `intrinsic`, `reduction` | functions, and operators that combine many elements |
+//! | `assignment` | a checked assignment; `check` has the rules, `types` those of element types, `sums` makes sums explicit |
+//! | `lexer`, `parser` | text |
+//! | `arithmetic`, `array`, `evaluate` | what an assignment means: every kernel must equal it |
+
+mod arithmetic;
+mod array;
+mod assignment;
+mod check;
+mod error;
+mod evaluate;
+mod expression;
+mod intrinsic;
+mod lexer;
+mod operators;
+mod parser;
+mod print;
+mod reduction;
+mod sums;
+mod types;
+mod variable;
+
+pub use crate::loops::Reduction;
+pub use arithmetic::{DivisionByZero, Value, binary, call, cast, negate, reduce};
+pub use array::DenseArray;
+pub use assignment::Assignment;
+pub use error::{NotationError, NotationErrorKind};
+pub use evaluate::{EvaluateError, evaluate};
+pub(crate) use evaluate::{Values, element_of, evaluate_expression};
+pub use expression::{Access, BinaryOperator, Expression, Literal};
+pub use intrinsic::Intrinsic;
+pub use parser::{parse, parse_with_extents};
+pub use variable::{IndexVariable, Place, Span, TensorVariable};
+
+pub(crate) use types::typed;
+pub(crate) use variable::is_name;

@@ -1,0 +1,351 @@
+//! Words to assignments, by recursive descent.
+
+use super::assignment::Assignment;
+use super::error::{NotationError, NotationErrorKind as Kind};
+use super::expression::{Access, BinaryOperator, Expression, Literal};
+use super::intrinsic::Intrinsic;
+use super::lexer::{Token, Word, words};
+use super::variable::{IndexVariable, Place, TensorVariable};
+use crate::element::ElementType;
+use crate::loops::Reduction;
+
+/// Expressions nested deeper than this are refused, so that no text overflows the stack.
+const DEEPEST: usize = 400;
+
+/// Reads an assignment to and from given tensors.
+///
+/// ```text
+/// statement := access ('=' | '+=') expression
+/// expression := term (('+' | '-') term)*
+/// term := factor (('*' | '/') factor)*
+/// factor := '-' factor | '(' expression ')' | number | access | call | index variable
+/// access := name | name '(' variable {',' variable} ')' | name_variable | name_{variables}
+/// call := function '(' expression {',' expression} ')' | type '(' expression ')'
+///       | reduce '(' ('+' | '*' | min | max) ',' variable ',' expression ')'
+/// ```
+///
+/// # Errors
+///
+/// Any [`NotationErrorKind`](super::NotationErrorKind); the message points at the place.
+pub fn parse(text: &str, tensors: &[TensorVariable]) -> Result<Assignment, NotationError> {
+    read(text, &Names::Tensors(tensors))
+}
+
+/// Reads an assignment whose tensors are made on the way: of the given element type, with dimensions as long as the extents of the
+/// index variables that they are accessed with. Names that are no index variables and stand alone are scalars.
+///
+/// # Errors
+///
+/// As for [`parse`].
+pub fn parse_with_extents(
+    text: &str,
+    element: ElementType,
+    extents: &[(IndexVariable, i64)],
+) -> Result<Assignment, NotationError> {
+    read(text, &Names::Extents(element, extents))
+}
+
+fn read(text: &str, names: &Names<'_>) -> Result<Assignment, NotationError> {
+    let parse = || {
+        let mut parser = Parser { words: words(text)?, next: 0, depth: 0, names };
+        let (left, accumulate, right) = parser.statement()?;
+        Assignment::new(left, accumulate, right)
+    };
+    parse().map_err(|error: NotationError| error.within(text))
+}
+
+/// What names stand for.
+enum Names<'a> {
+    Tensors(&'a [TensorVariable]),
+    Extents(ElementType, &'a [(IndexVariable, i64)]),
+}
+
+impl Names<'_> {
+    /// The tensor called `name`, as it is accessed with `variables`.
+    fn tensor(&self, name: &str, place: Place, variables: &[IndexVariable]) -> Result<TensorVariable, NotationError> {
+        match self {
+            Self::Tensors(tensors) => self.declared(name).ok_or_else(|| {
+                let known: Vec<_> = tensors.iter().map(TensorVariable::name).collect();
+                let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+                Kind::UnknownTensor { name: name.into(), known }.at(place)
+            }),
+            Self::Extents(element, _) => {
+                let extent = |variable: &IndexVariable| {
+                    self.extent(variable.name())
+                        .ok_or_else(|| Kind::UnknownVariable(variable.name().into()).at(variable.place))
+                };
+                let dimensions: Vec<i64> = variables.iter().map(extent).collect::<Result<_, _>>()?;
+                Ok(TensorVariable::new(name, *element, dimensions))
+            }
+        }
+    }
+
+    fn declared(&self, name: &str) -> Option<TensorVariable> {
+        match self {
+            Self::Tensors(tensors) => tensors.iter().find(|tensor| tensor.name() == name).cloned(),
+            Self::Extents(..) => None,
+        }
+    }
+
+    fn extent(&self, name: &str) -> Option<i64> {
+        match self {
+            Self::Tensors(_) => None,
+            Self::Extents(_, extents) => {
+                extents.iter().find(|(variable, _)| variable.name() == name).map(|(_, extent)| *extent)
+            }
+        }
+    }
+}
+
+struct Parser<'a> {
+    words: Vec<Token<'a>>,
+    next: usize,
+    depth: usize,
+    names: &'a Names<'a>,
+}
+
+type Parsed<T> = Result<T, NotationError>;
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Token<'a> {
+        self.words[self.next]
+    }
+
+    fn advance(&mut self) -> Token<'a> {
+        let token = self.peek();
+        // The last word is the end, which stays.
+        self.next = (self.next + 1).min(self.words.len() - 1);
+        token
+    }
+
+    fn eat(&mut self, symbol: char) -> bool {
+        let found = self.peek().word == Word::Symbol(symbol);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn expect(&mut self, symbol: char, expected: &'static str) -> Parsed<Place> {
+        let place = self.peek().place;
+        if self.eat(symbol) { Ok(place) } else { self.unexpected(expected) }
+    }
+
+    fn unexpected<T>(&self, expected: &'static str) -> Parsed<T> {
+        let Token { word, place } = self.peek();
+        Err(Kind::Syntax { expected, found: word.to_string() }.at(place))
+    }
+
+    fn statement(&mut self) -> Parsed<(Access, bool, Expression)> {
+        let Token { word: Word::Name(name), place } = self.peek() else {
+            return self.unexpected("the name of a result");
+        };
+        self.advance();
+        let left = self.access(name, place)?;
+        let accumulate = self.peek().word == Word::PlusAssign;
+        if accumulate {
+            self.advance();
+        } else {
+            self.expect('=', "'=' or '+='")?;
+        }
+        let right = self.expression()?;
+        match self.peek().word {
+            Word::End => Ok((left, accumulate, right)),
+            _ => self.unexpected("an operator or the end"),
+        }
+    }
+
+    /// One level deeper: long chains of operators become deep trees as well.
+    fn deeper(&mut self, place: Place) -> Parsed<()> {
+        self.depth += 1;
+        if self.depth > DEEPEST { Err(Kind::TooDeep(DEEPEST).at(place)) } else { Ok(()) }
+    }
+
+    fn expression(&mut self) -> Parsed<Expression> {
+        let depth = self.depth;
+        let operators = [('+', BinaryOperator::Add), ('-', BinaryOperator::Subtract)];
+        let sum = self.chain(&operators, Self::term)?;
+        self.depth = depth;
+        Ok(sum)
+    }
+
+    fn term(&mut self) -> Parsed<Expression> {
+        let operators = [('*', BinaryOperator::Multiply), ('/', BinaryOperator::Divide)];
+        self.chain(&operators, Self::factor)
+    }
+
+    /// Operands between operators that associate to the left.
+    fn chain(
+        &mut self,
+        operators: &[(char, BinaryOperator)],
+        operand: fn(&mut Self) -> Parsed<Expression>,
+    ) -> Parsed<Expression> {
+        self.deeper(self.peek().place)?;
+        let mut left = operand(self)?;
+        loop {
+            let Some(&(_, operator)) = operators.iter().find(|(symbol, _)| self.peek().word == Word::Symbol(*symbol))
+            else {
+                return Ok(left);
+            };
+            let place = self.advance().place;
+            self.deeper(place)?;
+            left = Expression::Binary(operator, Box::new(left), Box::new(operand(self)?));
+        }
+    }
+
+    fn factor(&mut self) -> Parsed<Expression> {
+        let Token { word, place } = self.peek();
+        self.deeper(place)?;
+        match word {
+            Word::Symbol('-') => {
+                self.advance();
+                Ok(Expression::Negate(Box::new(self.factor()?)))
+            }
+            Word::Symbol('(') => {
+                self.advance();
+                let inner = self.expression()?;
+                self.expect(')', "an operator or ')'")?;
+                Ok(inner)
+            }
+            Word::Integer(digits) => {
+                self.advance();
+                let value = digits.parse().map_err(|_| Kind::NumberTooLarge(digits.into()).at(place))?;
+                Ok(Expression::Literal(Literal::Integer(value), place))
+            }
+            Word::Real(digits) => {
+                self.advance();
+                match digits.parse::<f64>() {
+                    Ok(value) if value.is_finite() => Ok(Expression::Literal(Literal::Real(value), place)),
+                    _ => Err(Kind::NumberTooLarge(digits.into()).at(place)),
+                }
+            }
+            Word::Name(name) => {
+                self.advance();
+                self.named(name, place)
+            }
+            _ => self.unexpected("a number, a tensor, a function or '('"),
+        }
+    }
+
+    /// A name: of a tensor, a function, a type or an index variable.
+    fn named(&mut self, name: &'a str, place: Place) -> Parsed<Expression> {
+        let open = self.peek().word == Word::Symbol('(');
+        if open && self.names.declared(name).is_none() {
+            if name == "reduce" {
+                return self.reduce();
+            }
+            if let Some(intrinsic) = Intrinsic::named(name) {
+                let (arguments, end) = self.arguments()?;
+                return Ok(Expression::Call(intrinsic, arguments, place.join(end)));
+            }
+            if let Some(element) = element_named(name) {
+                self.advance();
+                let operand = Box::new(self.expression()?);
+                let end = self.expect(')', "')': a cast has one operand")?;
+                return Ok(Expression::Cast(element, operand, place.join(end)));
+            }
+            if matches!(self.words.get(self.next + 1).map(|token| token.word), Some(word) if !matches!(word, Word::Name(_)))
+            {
+                return Err(Kind::UnknownFunction(name.into()).at(place));
+            }
+        }
+        let subscript = self.split_subscript(name).is_some() || self.peek().word == Word::Symbol('{');
+        let index = match self.names {
+            // Whether it has an extent is checked with the whole assignment.
+            Names::Tensors(_) => self.names.declared(name).is_none() && is_used_as_index(&self.words, name),
+            Names::Extents(..) => self.names.extent(name).is_some(),
+        };
+        if !open && !subscript && index {
+            return Ok(Expression::Index(IndexVariable::new(name).at(place)));
+        }
+        Ok(Expression::Access(self.access(name, place)?))
+    }
+
+    fn arguments(&mut self) -> Parsed<(Vec<Expression>, Place)> {
+        self.expect('(', "'('")?;
+        let mut arguments = vec![self.expression()?];
+        while self.eat(',') {
+            arguments.push(self.expression()?);
+        }
+        Ok((arguments, self.expect(')', "an operator, ',' or ')'")?))
+    }
+
+    fn reduce(&mut self) -> Parsed<Expression> {
+        self.expect('(', "'('")?;
+        let word = self.peek().word;
+        let name = if let Word::Symbol(_) = word { word.to_string().replace('\'', "") } else { word.to_string() };
+        let Some(reduction) = Reduction::named(&name) else { return self.unexpected("one of +, *, min, max") };
+        self.advance();
+        self.expect(',', "','")?;
+        let variable = self.variable()?;
+        self.expect(',', "','")?;
+        let operand = Box::new(self.expression()?);
+        self.expect(')', "an operator or ')'")?;
+        Ok(Expression::Reduce(reduction, variable, operand))
+    }
+
+    fn variable(&mut self) -> Parsed<IndexVariable> {
+        let Token { word: Word::Name(name), place } = self.peek() else { return self.unexpected("an index variable") };
+        self.advance();
+        Ok(IndexVariable::new(name).at(place))
+    }
+
+    fn variables(&mut self, close: char) -> Parsed<(Vec<IndexVariable>, Place)> {
+        let mut variables = vec![self.variable()?];
+        loop {
+            let Token { word, place } = self.advance();
+            match word {
+                Word::Symbol(',') => variables.push(self.variable()?),
+                Word::Symbol(symbol) if symbol == close => return Ok((variables, place)),
+                Word::Symbol('(' | ':') => {
+                    let window = variables.last().map(ToString::to_string).unwrap_or_default();
+                    return Err(Kind::Window(window).at(place));
+                }
+                _ => {
+                    let expected = if close == ')' { "',' or ')'" } else { "',' or '}'" };
+                    return Err(Kind::Syntax { expected, found: word.to_string() }.at(place));
+                }
+            }
+        }
+    }
+
+    /// The rest of an access to the tensor `name`.
+    fn access(&mut self, name: &'a str, place: Place) -> Parsed<Access> {
+        let (name, variables, end) = if self.eat('(') {
+            let (variables, end) = self.variables(')')?;
+            (name, variables, end)
+        } else if self.peek().word == Word::Symbol('{') && name.ends_with('_') {
+            self.advance();
+            let (variables, end) = self.variables('}')?;
+            (&name[..name.len() - 1], variables, end)
+        } else if let Some((tensor, variable)) = self.split_subscript(name) {
+            let variable = IndexVariable::new(variable).at(place);
+            (tensor, vec![variable], place)
+        } else {
+            (name, Vec::new(), place)
+        };
+        let tensor = self.names.tensor(name, place, &variables)?;
+        Ok(Access { tensor, variables, place: place.join(end) })
+    }
+
+    /// `a_i` as `a` and `i`, if there is no tensor called `a_i`, but one called `a`; without declared tensors, if `i` has an extent.
+    fn split_subscript(&self, name: &'a str) -> Option<(&'a str, &'a str)> {
+        let (tensor, variable) = name.rsplit_once('_')?;
+        let splits = match self.names {
+            Names::Tensors(_) => self.names.declared(name).is_none() && self.names.declared(tensor).is_some(),
+            Names::Extents(..) => self.names.extent(variable).is_some(),
+        };
+        (splits && !tensor.is_empty() && !variable.is_empty()).then_some((tensor, variable))
+    }
+}
+
+/// Whether `name` is among the variables of an access anywhere in the text.
+fn is_used_as_index(words: &[Token<'_>], name: &str) -> bool {
+    let ends = |word| matches!(word, Word::Symbol(',' | ')' | '}'));
+    let begins = |word| matches!(word, Word::Symbol('(' | ',' | '{'));
+    words.windows(3).any(|around| begins(around[0].word) && around[1].word == Word::Name(name) && ends(around[2].word))
+}
+
+fn element_named(name: &str) -> Option<ElementType> {
+    ElementType::ALL.into_iter().find(|element| super::error::cast_name(*element) == name)
+}

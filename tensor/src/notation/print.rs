@@ -1,0 +1,118 @@
+//! Expressions and assignments as text, which parses to the same.
+
+use std::fmt::{Display, Formatter, Result};
+
+use num_complex::Complex;
+
+use super::assignment::Assignment;
+use super::error::cast_name;
+use super::expression::{Access, BinaryOperator, Expression, Literal};
+use crate::element::Scalar;
+
+impl Display for Assignment {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        let operator = if self.accumulates() { "+=" } else { "=" };
+        write!(formatter, "{} {operator} {}", self.left(), self.right())
+    }
+}
+
+impl Display for Access {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        formatter.write_str(self.tensor.name())?;
+        if self.variables.is_empty() {
+            return Ok(());
+        }
+        formatter.write_str("(")?;
+        list(formatter, &self.variables, ",")?;
+        formatter.write_str(")")
+    }
+}
+
+fn list<T: Display>(formatter: &mut Formatter<'_>, items: &[T], separator: &str) -> Result {
+    for (position, item) in items.iter().enumerate() {
+        if position > 0 {
+            formatter.write_str(separator)?;
+        }
+        item.fmt(formatter)?;
+    }
+    Ok(())
+}
+
+impl Display for BinaryOperator {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        formatter.write_str(match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+        })
+    }
+}
+
+impl Display for Literal {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Integer(value) => write!(formatter, "{value}"),
+            Self::Real(value) => write!(formatter, "{value:?}"),
+            Self::Typed(scalar) => match *scalar {
+                Scalar::I32(value) => write!(formatter, "{value}"),
+                Scalar::I64(value) => write!(formatter, "{value}"),
+                Scalar::F32(value) => write!(formatter, "{value:?}"),
+                Scalar::F64(value) => write!(formatter, "{value:?}"),
+                Scalar::C32(Complex { re, im: 0.0 }) => write!(formatter, "{re:?}"),
+                Scalar::C64(Complex { re, im: 0.0 }) => write!(formatter, "{re:?}"),
+                Scalar::C32(value) => write!(formatter, "({value})"),
+                Scalar::C64(value) => write!(formatter, "({value})"),
+            },
+        }
+    }
+}
+
+impl Expression {
+    /// How tightly the outermost operator binds.
+    fn precedence(&self) -> u8 {
+        match self {
+            Self::Binary(BinaryOperator::Add | BinaryOperator::Subtract, ..) => 1,
+            Self::Binary(BinaryOperator::Multiply | BinaryOperator::Divide, ..) => 2,
+            Self::Negate(_) => 3,
+            _ => 4,
+        }
+    }
+
+    /// Writes the expression, in parentheses where it binds less tightly than `least`.
+    fn write(&self, formatter: &mut Formatter<'_>, least: u8) -> Result {
+        if self.precedence() < least {
+            return write!(formatter, "({self})");
+        }
+        self.fmt(formatter)
+    }
+}
+
+impl Display for Expression {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Literal(literal, _) => literal.fmt(formatter),
+            Self::Index(variable) => variable.fmt(formatter),
+            Self::Access(access) => access.fmt(formatter),
+            Self::Negate(operand) => {
+                formatter.write_str("-")?;
+                operand.write(formatter, 3)
+            }
+            Self::Binary(operator, left, right) => {
+                left.write(formatter, self.precedence())?;
+                write!(formatter, " {operator} ")?;
+                // Operators associate to the left.
+                right.write(formatter, self.precedence() + 1)
+            }
+            Self::Call(intrinsic, arguments, _) => {
+                write!(formatter, "{intrinsic}(")?;
+                list(formatter, arguments, ", ")?;
+                formatter.write_str(")")
+            }
+            Self::Cast(element, operand, _) => write!(formatter, "{}({operand})", cast_name(*element)),
+            Self::Reduce(reduction, variable, operand) => {
+                write!(formatter, "reduce({reduction}, {variable}, {operand})")
+            }
+        }
+    }
+}

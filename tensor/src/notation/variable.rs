@@ -1,0 +1,196 @@
+//! Tensors, index variables, and the places of both in a text.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::element::ElementType;
+
+/// A part of a text, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
+}
+
+/// Where something was written, if it was written in a text.
+///
+/// All places are equal: where a thing is written is no part of what it says.
+#[derive(Clone, Copy, Default)]
+pub struct Place(pub Option<Span>);
+
+impl Place {
+    /// The bytes from `start` to before `end`.
+    pub fn new(start: usize, end: usize) -> Self {
+        Self(Some(Span { start, end }))
+    }
+
+    /// The smallest place that holds both.
+    pub fn join(self, other: Self) -> Self {
+        match (self.0, other.0) {
+            (Some(a), Some(b)) => Self::new(a.start.min(b.start), a.end.max(b.end)),
+            (a, b) => Self(a.or(b)),
+        }
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Place {}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(Span { start, end }) => write!(formatter, "{start}..{end}"),
+            None => formatter.write_str("_"),
+        }
+    }
+}
+
+/// A variable that runs over the coordinates of a dimension. Within one statement, variables of one name are one variable.
+#[derive(Clone)]
+pub struct IndexVariable {
+    name: Arc<str>,
+    /// Where this use of the variable is written.
+    pub place: Place,
+}
+
+impl IndexVariable {
+    /// The variable called `name`: letters, digits and `_`, the first no digit.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.into(), place: Place::default() }
+    }
+
+    /// The same variable, written at `place`.
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// The variable's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl PartialEq for IndexVariable {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for IndexVariable {}
+
+impl Hash for IndexVariable {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl PartialOrd for IndexVariable {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for IndexVariable {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.name.cmp(&other.name)
+    }
+}
+
+impl fmt::Debug for IndexVariable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)
+    }
+}
+
+impl fmt::Display for IndexVariable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)
+    }
+}
+
+impl From<&str> for IndexVariable {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl From<String> for IndexVariable {
+    fn from(name: String) -> Self {
+        Self::new(&name)
+    }
+}
+
+impl From<&IndexVariable> for IndexVariable {
+    fn from(variable: &IndexVariable) -> Self {
+        variable.clone()
+    }
+}
+
+/// A tensor as statements see it: a name, a type and the extents of its dimensions. It has no elements.
+///
+/// A tensor without dimensions is a scalar. Within one statement, tensors of one name are one tensor.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct TensorVariable(Arc<Inner>);
+
+#[derive(PartialEq, Eq, Hash)]
+struct Inner {
+    name: String,
+    element: ElementType,
+    dimensions: Vec<i64>,
+}
+
+impl TensorVariable {
+    /// The tensor called `name`: letters, digits and `_`, the first no digit. Names and extents are checked where the tensor is
+    /// used.
+    pub fn new(name: &str, element: ElementType, dimensions: impl Into<Vec<i64>>) -> Self {
+        Self(Arc::new(Inner { name: name.to_owned(), element, dimensions: dimensions.into() }))
+    }
+
+    /// The tensor's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The type of its elements.
+    pub fn element(&self) -> ElementType {
+        self.0.element
+    }
+
+    /// The extent of each dimension.
+    pub fn dimensions(&self) -> &[i64] {
+        &self.0.dimensions
+    }
+
+    /// The number of dimensions.
+    pub fn order(&self) -> usize {
+        self.0.dimensions.len()
+    }
+}
+
+impl fmt::Debug for TensorVariable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {} {:?}", self.0.name, self.0.element, self.0.dimensions)
+    }
+}
+
+impl fmt::Display for TensorVariable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.name)
+    }
+}
+
+/// Whether `name` can name a tensor or a variable: it is written into texts and kernels.
+pub(crate) fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}

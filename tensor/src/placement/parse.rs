@@ -1,0 +1,181 @@
+//! Placements as text.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use super::{Along, Cut, Distribution, ParseError, ParseErrorKind, Placement};
+
+impl FromStr for Placement {
+    type Err = ParseError;
+
+    /// Reads `xy -> xy`, or one such statement for each level, separated by `;`. Names are single letters, or longer ones separated by commas:
+    /// `row,column -> column,*`.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let mut levels = Vec::new();
+        let mut start = 0;
+        for statement in text.split(';') {
+            let span = start..start + statement.len();
+            levels.push(distribution(text, span).map_err(|(span, kind)| ParseError {
+                text: text.into(),
+                span,
+                kind,
+            })?);
+            start += statement.len() + 1;
+        }
+        Ok(Self { levels })
+    }
+}
+
+/// What is wrong, and where.
+type Wrong = (Range<usize>, ParseErrorKind);
+
+/// A word on one side.
+enum Item {
+    Name(String),
+    Number(usize),
+    Star,
+    Cyclic(String, usize),
+}
+
+fn distribution(text: &str, span: Range<usize>) -> Result<Distribution, Wrong> {
+    let statement = &text[span.clone()];
+    let arrow = statement.find("->").ok_or((span.clone(), ParseErrorKind::Arrow))? + span.start;
+    let mut dimensions: Vec<String> = Vec::new();
+    for (item, place) in items(text, span.start..arrow)? {
+        let Item::Name(name) = item else { return Err((place, ParseErrorKind::Name)) };
+        if dimensions.contains(&name) {
+            return Err((place, ParseErrorKind::Duplicate(name)));
+        }
+        dimensions.push(name);
+    }
+    let mut grid = Vec::new();
+    let mut used: Vec<String> = Vec::new();
+    for (item, place) in items(text, arrow + 2..span.end)? {
+        let (name, cut) = match item {
+            Item::Star => {
+                grid.push(Along::Broadcast);
+                continue;
+            }
+            Item::Number(index) => {
+                grid.push(Along::Fixed(index));
+                continue;
+            }
+            Item::Name(name) => (name, Cut::Blocked),
+            Item::Cyclic(name, block) => (name, Cut::Cyclic(block)),
+        };
+        if used.contains(&name) {
+            return Err((place, ParseErrorKind::Duplicate(name)));
+        }
+        grid.push(match dimensions.iter().position(|dimension| *dimension == name) {
+            Some(dimension) => Along::Partition(dimension, cut),
+            None if cut == Cut::Blocked => Along::Broadcast,
+            None => return Err((place, ParseErrorKind::Cyclic(name))),
+        });
+        used.push(name);
+    }
+    Ok(Distribution { dimensions, grid })
+}
+
+/// The words of one side, with their places.
+fn items(text: &str, side: Range<usize>) -> Result<Vec<(Item, Range<usize>)>, Wrong> {
+    let part = &text[side.clone()];
+    // Commas inside of `cyclic(x, 4)` separate nothing.
+    let mut depth = 0;
+    let outer_comma = part.chars().any(|character| {
+        depth += i32::from(character == '(') - i32::from(character == ')');
+        character == ',' && depth == 0
+    });
+    let mut items = Vec::new();
+    let mut at = side.start;
+    while at < side.end {
+        let rest = &text[at..side.end];
+        let Some(first) = rest.chars().next() else { break };
+        let run = |test: fn(char) -> bool| rest.find(|character| !test(character)).unwrap_or(rest.len());
+        let word = run(|character| character.is_alphanumeric() || character == '_');
+        let (item, length) = match first {
+            _ if first.is_whitespace() || first == ',' && outer_comma => {
+                at += first.len_utf8();
+                continue;
+            }
+            '*' => (Item::Star, 1),
+            '~' => return Err((at..at + 1, ParseErrorKind::NonZero)),
+            '0'..='9' => {
+                // `xy00` is two zeros; with commas, `10` is ten.
+                let length = if outer_comma { run(|character| character.is_ascii_digit()) } else { 1 };
+                (Item::Number(number(text, at..at + length)?), length)
+            }
+            _ if rest.starts_with("cyclic(") => {
+                let end = rest.find(')').ok_or((at..side.end, ParseErrorKind::Item))?;
+                (cyclic(text, at + "cyclic(".len()..at + end)?, end + 1)
+            }
+            _ if first.is_alphabetic() || first == '_' => {
+                let length = if outer_comma { word } else { first.len_utf8() };
+                (Item::Name(rest[..length].to_owned()), length)
+            }
+            _ => return Err((at..at + first.len_utf8(), ParseErrorKind::Item)),
+        };
+        items.push((item, at..at + length));
+        at += length;
+    }
+    Ok(items)
+}
+
+/// What is in the parentheses of `cyclic(x, 4)`.
+fn cyclic(text: &str, span: Range<usize>) -> Result<Item, Wrong> {
+    let inner = &text[span.clone()];
+    let (name, block) = match inner.split_once(',') {
+        Some((name, block)) => {
+            let start = span.end - block.len();
+            let trimmed = start + (block.len() - block.trim_start().len());
+            let block = number(text, trimmed..trimmed + block.trim().len())?;
+            if block == 0 {
+                return Err((trimmed..span.end, ParseErrorKind::Number));
+            }
+            (name, block)
+        }
+        None => (inner, 1),
+    };
+    let name = name.trim();
+    let good = name.chars().all(|character| character.is_alphanumeric() || character == '_')
+        && name.chars().next().is_some_and(|first| !first.is_numeric());
+    if good { Ok(Item::Cyclic(name.to_owned(), block)) } else { Err((span, ParseErrorKind::Item)) }
+}
+
+fn number(text: &str, span: Range<usize>) -> Result<usize, Wrong> {
+    text[span.clone()].parse().map_err(|_| (span, ParseErrorKind::Number))
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let levels: Vec<String> = self.levels.iter().map(ToString::to_string).collect();
+        formatter.write_str(&levels.join("; "))
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let along: Vec<String> = self
+            .grid
+            .iter()
+            .map(|along| {
+                let name = |dimension: &usize| {
+                    self.dimensions.get(*dimension).cloned().unwrap_or_else(|| format!("?{dimension}"))
+                };
+                match along {
+                    Along::Partition(dimension, Cut::Blocked) => name(dimension),
+                    Along::Partition(dimension, Cut::Cyclic(1)) => format!("cyclic({})", name(dimension)),
+                    Along::Partition(dimension, Cut::Cyclic(block)) => format!("cyclic({}, {block})", name(dimension)),
+                    Along::Fixed(index) => index.to_string(),
+                    Along::Broadcast => "*".to_owned(),
+                }
+            })
+            .collect();
+        // Longer words need commas, on a side with several words.
+        let side = |words: &[String]| {
+            let short = |word: &String| word.chars().count() == 1 || word.starts_with("cyclic(");
+            words.join(if words.iter().all(short) { "" } else { "," })
+        };
+        write!(formatter, "{} -> {}", side(&self.dimensions), side(&along))
+    }
+}

@@ -1,0 +1,124 @@
+//! Statements to plans.
+
+use super::privilege;
+use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};
+use crate::concrete::{Loop, Node, Statement};
+use crate::lower::{self, product};
+use crate::notation::{IndexVariable, TensorVariable};
+
+/// A statement can't run on several processors as it is scheduled.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// Points would write different elements of overlapping rectangles.
+    #[error(
+        "points of the launch over {variables} would write different elements, but overlapping rectangles, of {tensor}; \
+         distribute loops over blocks of its dimensions"
+    )]
+    Overlap {
+        /// The launch's variables.
+        variables: String,
+        /// The result.
+        tensor: String,
+    },
+}
+
+impl Plan {
+    /// The plan of a scheduled statement.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Overlap`].
+    pub fn new(statement: &Statement) -> Result<Self, PlanError> {
+        let spine = statement.spine();
+        // Below the last loop that moves something is the leaf.
+        let steps = spine.iter().rposition(|outer| moves(outer)).map_or(0, |last| last + 1);
+        let builder = Builder { statement, spine: &spine[..steps] };
+        let root = builder.step(0, 0, false)?;
+        Ok(Self { statement: statement.clone(), initial: statement.initial(), root })
+    }
+}
+
+fn moves(outer: &Loop) -> bool {
+    outer.level().is_some() || !outer.communicate.is_empty()
+}
+
+struct Builder<'a> {
+    statement: &'a Statement,
+    spine: &'a [&'a Loop],
+}
+
+impl Builder<'_> {
+    /// The step that begins with loop number `position` of the spine, inside of `depth` launches; `reduced` if a launch around already reduces
+    /// into the result.
+    fn step(&self, position: usize, depth: usize, reduced: bool) -> Result<Step, PlanError> {
+        let Some(first) = self.spine.get(position) else { return Ok(Step::Leaf(Box::new(self.leaf()))) };
+        let end = match first.level() {
+            None => position + 1,
+            Some(level) => {
+                let same = self.spine[position..].iter().take_while(|outer| outer.level() == Some(level));
+                position + same.count()
+            }
+        };
+        let fixed: Vec<IndexVariable> = self.spine[..end].iter().map(|outer| outer.variable.clone()).collect();
+        let own = &self.spine[position..end];
+        let extents: Vec<i64> = own.iter().map(|outer| self.statement.extents[&outer.variable]).collect();
+        let variables: Vec<IndexVariable> = own.iter().map(|outer| outer.variable.clone()).collect();
+        let launch = first.level().is_some();
+        let result = self.statement.result();
+        let privilege = match (launch, reduced) {
+            (true, false) => privilege::of_launch(self.statement, &variables, &fixed).ok_or_else(|| {
+                let names: Vec<_> = variables.iter().map(IndexVariable::name).collect();
+                PlanError::Overlap { variables: names.join(", "), tensor: result.name().to_owned() }
+            })?,
+            _ => privilege::of_step(self.statement, &fixed, reduced),
+        };
+        let reduced = matches!(privilege, Privilege::Reduce(_));
+        let uses = self.uses(position..end, launch, privilege);
+        let body = Box::new(self.step(end, depth + usize::from(launch), reduced)?);
+        Ok(if launch {
+            Step::Launch(Launch { depth, variables, extents, fixed, uses, body })
+        } else {
+            Step::Sequence(Sequence { variable: variables[0].clone(), extent: extents[0], fixed, uses, body })
+        })
+    }
+
+    fn uses(&self, own: std::ops::Range<usize>, launch: bool, of_result: Privilege) -> Vec<Use> {
+        let innermost = launch && !self.spine[own.end..].iter().any(|outer| outer.level().is_some());
+        let names = |outer: &&Loop, tensor: &TensorVariable| outer.communicate.iter().any(|name| name == tensor.name());
+        let fetched = |tensor: &TensorVariable| {
+            self.spine[own.clone()].iter().any(|outer| names(outer, tensor))
+                || innermost && !self.spine[own.end..].iter().any(|outer| names(outer, tensor))
+        };
+        let result = self.statement.result();
+        let privilege = |tensor: &TensorVariable| if tensor == result { of_result } else { Privilege::Read };
+        self.statement
+            .tensors()
+            .into_iter()
+            .map(|tensor| Use { tensor: tensor.clone(), privilege: privilege(tensor), fetched: fetched(tensor) })
+            .collect()
+    }
+
+    fn leaf(&self) -> Leaf {
+        let fixed: Vec<IndexVariable> = self.spine.iter().map(|outer| outer.variable.clone()).collect();
+        let node = inside(self.statement, &fixed);
+        let substituted = matches!(node, Node::Forall(outer, _) if outer.substitution.is_some());
+        let product = if substituted { product::find(self.statement, node, &fixed).ok() } else { None };
+        Leaf {
+            kernel: lower::leaf(self.statement, &fixed),
+            tensors: self.statement.tensors().into_iter().cloned().collect(),
+            fixed,
+            product,
+        }
+    }
+}
+
+/// What is inside of the loops over `fixed`, the outermost ones.
+pub(super) fn inside<'a>(statement: &'a Statement, fixed: &[IndexVariable]) -> &'a Node {
+    let mut node = statement.body();
+    while let Node::Forall(outer, body) = node
+        && fixed.contains(&outer.variable)
+    {
+        node = body;
+    }
+    node
+}

@@ -1,0 +1,68 @@
+//! Who may do what with the result.
+//!
+//! Between the points of a launch, rectangles of the result are disjoint if any two points differ in a block of one of its dimensions. That
+//! holds if each of the launch's variables counts blocks of a dimension (or is one), all else that the dimension depends on being
+//! known at the launch. Otherwise points may meet, and values are combined with the operator of the assignment.
+
+use super::step::Privilege;
+use crate::bounds;
+use crate::concrete::{Relation, Statement};
+use crate::notation::{Access, IndexVariable};
+
+/// What each point of a launch over `variables` does with the result, when `fixed`, which include them, have values; none if points would write overlapping
+/// rectangles without an operator to combine values.
+pub(super) fn of_launch(
+    statement: &Statement,
+    variables: &[IndexVariable],
+    fixed: &[IndexVariable],
+) -> Option<Privilege> {
+    let apart = targets(statement)
+        .into_iter()
+        .all(|target| variables.iter().all(|variable| is_apart(statement, variable, &target.variables, fixed)));
+    if apart {
+        return Some(of_step(statement, fixed, false));
+    }
+    // One point is apart from all others, of which there are none.
+    if variables.iter().all(|variable| statement.extents[variable] <= 1) {
+        return Some(of_step(statement, fixed, false));
+    }
+    statement.reduction().map(Privilege::Reduce)
+}
+
+/// What is done with the result when `fixed` have values, and nobody else uses the same part.
+pub(super) fn of_step(statement: &Statement, fixed: &[IndexVariable], reduced: bool) -> Privilege {
+    match statement.reduction() {
+        Some(operator) if reduced => Privilege::Reduce(operator),
+        Some(_) => Privilege::ReadWrite,
+        None => {
+            let reads = statement.operands().contains(statement.result());
+            let all = targets(statement)
+                .into_iter()
+                .all(|target| target.variables.iter().all(|variable| bounds::is_exact(statement, variable, fixed)));
+            if all && !reads { Privilege::Write } else { Privilege::ReadWrite }
+        }
+    }
+}
+
+/// The result's accesses that are assigned.
+fn targets(statement: &Statement) -> Vec<&Access> {
+    let sites = statement.body.sites();
+    sites.into_iter().map(|site| site.target).filter(|target| target.tensor == *statement.result()).collect()
+}
+
+/// Whether points that differ in `variable` alone have disjoint intervals of one of `among`.
+fn is_apart(statement: &Statement, variable: &IndexVariable, among: &[IndexVariable], fixed: &[IndexVariable]) -> bool {
+    let known = |other: &IndexVariable| statement.dependencies(other).iter().all(|loops| fixed.contains(loops));
+    among.contains(variable)
+        || statement.relations().iter().any(|relation| {
+            let keeps = match relation {
+                Relation::Split { outer, inner, .. } | Relation::Divide { outer, inner, .. } => {
+                    outer == variable || inner == variable && known(outer)
+                }
+                Relation::Bound { bounded, .. } => bounded == variable,
+                Relation::Rotate { result, by, .. } => result == variable && by.iter().all(known),
+                Relation::Fuse { .. } => false,
+            };
+            keeps && relation.parents().into_iter().all(|parent| is_apart(statement, parent, among, fixed))
+        })
+}

@@ -1,0 +1,204 @@
+//! A plan run on one processor, point by point and step by step. Each leaf sees copies of what was fetched, and nothing else.
+
+use std::collections::BTreeMap;
+
+use super::piece::Piece;
+use super::step::{Leaf, Plan, Privilege, Step, Use};
+use crate::element::{ElementType, Scalar};
+use crate::kernel::{Argument, KernelError, ViewError, interpret};
+use crate::loops::{IllFormed, check};
+use crate::notation::{DenseArray, IndexVariable};
+use crate::rectangle::Rectangle;
+use crate::substitute::SubstituteError;
+
+/// A plan could not be run.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RunError {
+    /// A tensor has no elements.
+    #[error("no elements are given for {0}")]
+    Missing(String),
+    /// A part is fetched from one that does not have it. This would be a mistake in the plan.
+    #[error("{tensor} {wanted} is fetched from {found}, which has not all of it")]
+    NotCovered {
+        /// The tensor.
+        tensor: String,
+        /// What is fetched.
+        wanted: String,
+        /// What is there.
+        found: String,
+    },
+    /// A kernel failed.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The kernel is none.
+    #[error(transparent)]
+    IllFormed(#[from] IllFormed),
+    /// A library refused a product.
+    #[error(transparent)]
+    Substitute(#[from] SubstituteError),
+    /// A view is none.
+    #[error(transparent)]
+    View(#[from] ViewError),
+}
+
+/// What computes a leaf, given the values of [`Leaf::fixed`] and the kernel's arguments.
+pub type RunLeaf<'a> = dyn FnMut(&[i64], &mut [Argument<'_>]) -> Result<(), RunError> + 'a;
+
+/// One fetch of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fetched {
+    /// The tensor.
+    pub tensor: String,
+    /// The variables with values at the step that fetched.
+    pub fixed: Vec<IndexVariable>,
+    /// Their values.
+    pub values: Vec<i64>,
+    /// The number of elements.
+    pub elements: i64,
+}
+
+impl Plan {
+    /// Runs the plan with the interpreter on one processor, and gives the result, and all fetches in their order.
+    ///
+    /// Fetched parts are copied, and the leaf runs on the copies; results are then copied back, or combined with what is there. Elements that
+    /// are only written are poisoned before. So the result is right only if rectangles and privileges are.
+    ///
+    /// # Errors
+    ///
+    /// If tensors are missing, the kernel fails, or reaches outside of what was fetched.
+    pub fn run_sequentially(
+        &self,
+        operands: &BTreeMap<String, DenseArray>,
+    ) -> Result<(DenseArray, Vec<Fetched>), RunError> {
+        let kernel = check(&self.leaf().kernel)?;
+        self.run_with(operands, &mut |_, arguments| Ok(interpret(&kernel, arguments, true)?))
+    }
+
+    /// The same with leaves that `leaf` computes, which is given the values of [`Leaf::fixed`] and the kernel's arguments.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_sequentially`](Self::run_sequentially), and those of `leaf`.
+    pub fn run_with(
+        &self,
+        operands: &BTreeMap<String, DenseArray>,
+        leaf: &mut RunLeaf<'_>,
+    ) -> Result<(DenseArray, Vec<Fetched>), RunError> {
+        let mut pieces = BTreeMap::new();
+        let result = self.statement.result();
+        for tensor in self.statement.tensors() {
+            let piece = match (operands.get(tensor.name()), self.initial) {
+                (_, Some(initial)) if tensor == result => Piece::filled(Rectangle::whole(tensor.dimensions()), initial),
+                (Some(array), _) => Piece::of(array),
+                (None, _) if tensor == result && !self.statement.accumulates() => {
+                    Piece::filled(Rectangle::whole(tensor.dimensions()), poison(tensor.element()))
+                }
+                (None, _) => return Err(RunError::Missing(tensor.name().to_owned())),
+            };
+            pieces.insert(tensor.name().to_owned(), piece);
+        }
+        let mut run = Run { plan: self, run_leaf: leaf, fetched: Vec::new() };
+        run.step(&self.root, &[], &mut pieces)?;
+        let missing = || RunError::Missing(result.name().to_owned());
+        Ok((pieces.remove(result.name()).ok_or_else(missing)?.to_array(), run.fetched))
+    }
+}
+
+/// A value that no result has by chance.
+fn poison(element: ElementType) -> Scalar {
+    crate::notation::cast(Scalar::I64(-0x5afe_dead), element)
+}
+
+type Pieces = BTreeMap<String, Piece>;
+
+struct Run<'a, 'l> {
+    plan: &'a Plan,
+    run_leaf: &'a mut RunLeaf<'l>,
+    fetched: Vec<Fetched>,
+}
+
+impl Run<'_, '_> {
+    fn step(&mut self, step: &Step, values: &[i64], pieces: &mut Pieces) -> Result<(), RunError> {
+        let (extents, fixed, uses, body) = match step {
+            Step::Launch(launch) => (launch.extents.clone(), &launch.fixed, &launch.uses, &launch.body),
+            Step::Sequence(sequence) => (vec![sequence.extent], &sequence.fixed, &sequence.uses, &sequence.body),
+            Step::Leaf(leaf) => return self.leaf(leaf, values, pieces),
+        };
+        for number in 0..extents.iter().product() {
+            let mut inside = values.to_vec();
+            let mut rest: i64 = number;
+            inside.resize(values.len() + extents.len(), 0);
+            for (value, extent) in inside[values.len()..].iter_mut().zip(&extents).rev() {
+                *value = rest % extent;
+                rest /= extent;
+            }
+            self.iteration(uses, fixed, &inside, body, pieces)?;
+        }
+        Ok(())
+    }
+
+    /// One point or step: fetches, runs the body, and writes back.
+    fn iteration(
+        &mut self,
+        uses: &[Use],
+        fixed: &[IndexVariable],
+        values: &[i64],
+        body: &Step,
+        pieces: &mut Pieces,
+    ) -> Result<(), RunError> {
+        let mut outside = Pieces::new();
+        for Use { tensor, privilege, .. } in uses.iter().filter(|used| used.fetched) {
+            let name = tensor.name();
+            let rectangle = self.plan.rectangle(name, fixed, values);
+            let source = pieces.get(name).ok_or_else(|| RunError::Missing(name.to_owned()))?;
+            let mut part = source.part(&rectangle).ok_or_else(|| RunError::NotCovered {
+                tensor: name.to_owned(),
+                wanted: rectangle.to_string(),
+                found: source.rectangle().to_string(),
+            })?;
+            let elements = rectangle.volume();
+            let identity = match privilege {
+                Privilege::Reduce(operator) => operator.identity(tensor.element()),
+                Privilege::Write => Some(poison(tensor.element())),
+                Privilege::Read | Privilege::ReadWrite => None,
+            };
+            if let Some(identity) = identity {
+                part = Piece::filled(rectangle, identity);
+            } else {
+                let (fixed, values) = (fixed.to_vec(), values.to_vec());
+                self.fetched.push(Fetched { tensor: name.to_owned(), fixed, values, elements });
+            }
+            outside.extend(pieces.insert(name.to_owned(), part).map(|source| (name.to_owned(), source)));
+        }
+        self.step(body, values, pieces)?;
+        for Use { tensor, privilege, .. } in uses.iter().filter(|used| used.fetched) {
+            let Some(mut source) = outside.remove(tensor.name()) else { continue };
+            if let Some(part) = pieces.get(tensor.name()) {
+                match privilege {
+                    Privilege::Read => {}
+                    Privilege::ReadWrite | Privilege::Write => source.merge(part, None),
+                    Privilege::Reduce(operator) => source.merge(part, Some(*operator)),
+                }
+            }
+            pieces.insert(tensor.name().to_owned(), source);
+        }
+        Ok(())
+    }
+
+    fn leaf(&mut self, leaf: &Leaf, values: &[i64], pieces: &mut Pieces) -> Result<(), RunError> {
+        let mut views = Vec::new();
+        for (position, tensor) in leaf.tensors.iter().enumerate() {
+            let piece = pieces.remove(tensor.name()).ok_or_else(|| RunError::Missing(tensor.name().to_owned()))?;
+            views.push((tensor.name().to_owned(), position == 0, piece));
+        }
+        let mut arguments: Vec<Argument<'_>> = Vec::new();
+        for (_, written, piece) in &mut views {
+            arguments.push(if *written { piece.update()? } else { piece.read()? }.into());
+        }
+        arguments.extend(values.iter().map(|&value| Argument::from(value)));
+        let done = (self.run_leaf)(values, &mut arguments);
+        drop(arguments);
+        pieces.extend(views.into_iter().map(|(name, _, piece)| (name, piece)));
+        done
+    }
+}

@@ -1,0 +1,147 @@
+//! What a plan consists of.
+
+use crate::bounds::{Bounds, Interval};
+use crate::concrete::Statement;
+use crate::element::Scalar;
+use crate::loops::{Kernel, Reduction};
+use crate::lower::product::Product;
+use crate::notation::{IndexVariable, TensorVariable};
+use crate::rectangle::Rectangle;
+
+/// How a statement runs on several processors. See [the module](super) for what to do with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The statement.
+    pub statement: Statement,
+    /// What all elements of the result must be at the beginning, if that matters.
+    pub initial: Option<Scalar>,
+    /// What is done.
+    pub root: Step,
+}
+
+/// A part of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Points that run at the same time.
+    Launch(Launch),
+    /// Iterations that run one after the other.
+    Sequence(Sequence),
+    /// A kernel.
+    Leaf(Box<Leaf>),
+}
+
+/// Points that run at the same time, on processors of their own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// The number of launches around this one.
+    pub depth: usize,
+    /// The variable of each dimension.
+    pub variables: Vec<IndexVariable>,
+    /// The number of points in each dimension.
+    pub extents: Vec<i64>,
+    /// The variables that have a value inside: those of the steps around, from the outermost, and then the launch's own.
+    pub fixed: Vec<IndexVariable>,
+    /// What each point uses.
+    pub uses: Vec<Use>,
+    /// What each point does.
+    pub body: Box<Step>,
+}
+
+/// Iterations that run one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sequence {
+    /// The variable.
+    pub variable: IndexVariable,
+    /// The number of iterations.
+    pub extent: i64,
+    /// The variables that have a value inside: those of the steps around, from the outermost, and then the sequence's own.
+    pub fixed: Vec<IndexVariable>,
+    /// What each iteration uses.
+    pub uses: Vec<Use>,
+    /// What each iteration does.
+    pub body: Box<Step>,
+}
+
+/// A kernel, and what it is called with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf {
+    /// The kernel. Its parameters are views of `tensors` and then the values of `fixed`.
+    pub kernel: Kernel,
+    /// The tensors, the result first.
+    pub tensors: Vec<TensorVariable>,
+    /// The variables of all steps around, from the outermost.
+    pub fixed: Vec<IndexVariable>,
+    /// If the schedule says that a library is to compute the leaf, and it is a product: the kernel computes the same, but the library may do it faster. The
+    /// product is over the [intervals](Plan::interval) of its variables.
+    pub product: Option<Product>,
+}
+
+/// A tensor that a point or an iteration uses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Use {
+    /// The tensor.
+    pub tensor: TensorVariable,
+    /// What is done with it.
+    pub privilege: Privilege,
+    /// Whether the part that is used is brought near at the start of this point or iteration.
+    pub fetched: bool,
+}
+
+/// What is done with a part of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Privilege {
+    /// Elements are read.
+    Read,
+    /// Elements are read and written, by this point alone.
+    ReadWrite,
+    /// All elements of the rectangle are written, by this point alone, and none is read: old ones need not be fetched.
+    Write,
+    /// Values are combined with elements, maybe by several points.
+    Reduce(Reduction),
+}
+
+impl Plan {
+    /// The part of `tensor` that is used where the variables `fixed`, those of some step, have these values: the smallest
+    /// rectangle with all its elements. It is empty for a tensor that is not used, or if nothing happens there.
+    pub fn rectangle(&self, tensor: &str, fixed: &[IndexVariable], values: &[i64]) -> Rectangle {
+        let bounds = Bounds::new(&self.statement, fixed.iter().cloned().zip(values.iter().copied()));
+        let node = super::build::inside(&self.statement, fixed);
+        let order =
+            self.statement.tensors().iter().find(|known| known.name() == tensor).map_or(0, |known| known.order());
+        bounds.tensor(node, tensor).unwrap_or_else(|| Rectangle::empty(order))
+    }
+
+    /// The values that `variable` can have where the variables `fixed`, those of some step, have these values.
+    pub fn interval(&self, variable: &IndexVariable, fixed: &[IndexVariable], values: &[i64]) -> Interval {
+        let bounds = Bounds::new(&self.statement, fixed.iter().cloned().zip(values.iter().copied()));
+        bounds.interval(variable).unwrap_or(Interval { low: 0, high: 0 })
+    }
+
+    /// All launches, the outermost first.
+    pub fn launches(&self) -> Vec<&Launch> {
+        let mut found = Vec::new();
+        let mut step = &self.root;
+        loop {
+            step = match step {
+                Step::Launch(launch) => {
+                    found.push(launch);
+                    &launch.body
+                }
+                Step::Sequence(sequence) => &sequence.body,
+                Step::Leaf(_) => return found,
+            };
+        }
+    }
+
+    /// The kernel, and what it is called with.
+    pub fn leaf(&self) -> &Leaf {
+        let mut step = &self.root;
+        loop {
+            step = match step {
+                Step::Launch(launch) => &launch.body,
+                Step::Sequence(sequence) => &sequence.body,
+                Step::Leaf(leaf) => return leaf,
+            };
+        }
+    }
+}

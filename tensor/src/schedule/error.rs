@@ -1,0 +1,96 @@
+//! Why a command is refused.
+
+use crate::concrete::Unit;
+use crate::notation::IndexVariable;
+
+/// A command is illegal for the statement that it was given.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{command}: {reason}")]
+pub struct ScheduleError {
+    /// The command, as text.
+    pub command: String,
+    /// What is wrong.
+    pub reason: Reason,
+}
+
+/// Why a command is refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs)] // The messages say what the fields are.
+pub enum Reason {
+    // Names.
+    #[error("there is no loop over {variable}; there are loops over {loops}")]
+    NoLoop { variable: IndexVariable, loops: String },
+    #[error("{variable} is no loop any more: {relation}; use its parts")]
+    Derived { variable: IndexVariable, relation: String },
+    #[error("{0} is taken; choose a new name")]
+    Taken(String),
+    #[error("{0:?} is no name: names have letters, digits and _, and begin with no digit")]
+    NoName(String),
+    #[error("{0} is listed twice")]
+    Twice(String),
+    #[error("the list of {0} is empty")]
+    Empty(&'static str),
+    #[error("there are {expected} {what}, but {found} {other}; give as many")]
+    Lengths { what: &'static str, expected: usize, other: &'static str, found: usize },
+    // Numbers.
+    #[error("the {what} is {value}; it has to be at least 1")]
+    NotPositive { what: &'static str, value: i64 },
+    #[error("{variable} has {extent} values, not {promised}")]
+    WrongBound { variable: IndexVariable, extent: i64, promised: i64 },
+    #[error("{outer} and {inner} have more pairs of values than fit 64 bits")]
+    TooLarge { outer: IndexVariable, inner: IndexVariable },
+    #[error("{variable} has no values")]
+    NoValues { variable: IndexVariable },
+    // Loops.
+    #[error("{variable} is {tag} already; do this before")]
+    Tagged { variable: IndexVariable, tag: String },
+    #[error("{inner} is not directly inside of {outer}; reorder the loops before")]
+    NotDirectlyInside { outer: IndexVariable, inner: IndexVariable },
+    #[error("the loops over {listed} are not directly inside of one another: {between}")]
+    NotContiguous { listed: String, between: String },
+    // Workspaces.
+    #[error("the expression {0} is in no assignment")]
+    NoExpression(String),
+    #[error("the expression {expression} is in {count} assignments; it has to be in one")]
+    SeveralAssignments { expression: String, count: usize },
+    #[error("{variable} is no loop around the assignment to {target}")]
+    NotAround { variable: IndexVariable, target: String },
+    #[error("{variable} is outside of {shared}, which both the workspace and its consumer need; reorder them before")]
+    OutsideShared { variable: IndexVariable, shared: IndexVariable },
+    // Parallel loops.
+    #[error(
+        "iterations of {variable} would write the same elements of {tensor} at the same time, \
+         as {tensor} is not indexed by {missing}; allow the race as a reduction, or make another loop parallel"
+    )]
+    Race { variable: IndexVariable, tensor: String, missing: String },
+    #[error("{variable} can't run on {unit}, as {outer} around it runs on {outer_unit} already")]
+    NestedParallel { variable: IndexVariable, unit: Unit, outer: IndexVariable, outer_unit: Unit },
+    // Distribution.
+    #[error(
+        "{variable} is distributed inside of {outer}, which is {tag}; only serial and distributed loops may be around it"
+    )]
+    DistributedInside { variable: IndexVariable, outer: IndexVariable, tag: String },
+    #[error("{variable} is {tag}, but the workspace {workspace} is computed around it; {advice}")]
+    InsideWorkspace { variable: IndexVariable, tag: &'static str, workspace: String, advice: &'static str },
+    #[error("{first} and {second} are one launch, but {between} is between them; keep them together")]
+    SplitLaunch { first: IndexVariable, second: IndexVariable, between: IndexVariable },
+    // Communication.
+    #[error("there is no tensor {tensor}; there are {tensors}")]
+    NoTensor { tensor: String, tensors: String },
+    #[error("{tensor} is not used inside of {variable}")]
+    NotUsed { tensor: String, variable: IndexVariable },
+    #[error("{0} is a workspace, which is made where it is used and never communicated")]
+    Workspace(String),
+    #[error("{tensor} would be communicated at {first} and at {second}, within one launch; communicate it once")]
+    CommunicatedTwice { tensor: String, first: IndexVariable, second: IndexVariable },
+    #[error("{variable} is inside of {outer}, which is {tag}; only serial and distributed loops fetch data")]
+    CommunicatesInside { variable: IndexVariable, outer: IndexVariable, tag: String },
+    #[error("{variable} is {tag}; only serial and distributed loops fetch data")]
+    CommunicatesParallel { variable: IndexVariable, tag: String },
+    // Rotation.
+    #[error("{by} is not around {target}; only loops around it can tell how far it rotates")]
+    RotatedByInner { by: IndexVariable, target: IndexVariable },
+    // Substitution.
+    #[error("{substitution} does not compute {found}; it computes {wanted}")]
+    NoMatch { substitution: String, found: String, wanted: &'static str },
+}

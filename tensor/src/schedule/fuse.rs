@@ -1,0 +1,50 @@
+//! Two loops as one.
+
+use super::command::Command;
+use super::error::{Reason, ScheduleError};
+use super::select;
+use crate::concrete::{Loop, Node, Relation, Statement};
+use crate::notation::IndexVariable;
+
+impl Statement {
+    /// Makes the loop over `outer` and the one over `inner`, directly inside of it, one loop over `fused`, which has all pairs of their values in
+    /// the same order.
+    ///
+    /// # Errors
+    ///
+    /// If there are no such loops, something was decided about one of them already, or the name is taken.
+    pub fn fuse(
+        &self,
+        outer: impl Into<IndexVariable>,
+        inner: impl Into<IndexVariable>,
+        fused: impl Into<IndexVariable>,
+    ) -> Result<Self, ScheduleError> {
+        Command::Fuse { outer: outer.into(), inner: inner.into(), fused: fused.into() }.apply(self)
+    }
+}
+
+pub(super) fn apply(
+    statement: &Statement,
+    outer: &IndexVariable,
+    inner: &IndexVariable,
+    fused: &IndexVariable,
+) -> Result<Statement, Reason> {
+    let (_, body) = select::find_plain(statement, outer)?;
+    select::find_plain(statement, inner)?;
+    if !matches!(body, Node::Forall(directly, _) if directly.variable == *inner) {
+        return Err(Reason::NotDirectlyInside { outer: outer.clone(), inner: inner.clone() });
+    }
+    select::check_new(statement, [fused.name()])?;
+    let extent = statement.extents[inner];
+    let Some(pairs) = statement.extents[outer].checked_mul(extent) else {
+        return Err(Reason::TooLarge { outer: outer.clone(), inner: inner.clone() });
+    };
+    let mut changed = statement.clone();
+    changed.extents.insert(fused.clone(), pairs);
+    changed.relations.push(Relation::Fuse { outer: outer.clone(), inner: inner.clone(), fused: fused.clone(), extent });
+    changed.body = changed.body.replace(outer, &mut |_, body| match body {
+        Node::Forall(_, body) => Node::Forall(Loop::new(fused.clone()), body),
+        other => other,
+    });
+    Ok(changed)
+}

@@ -1,0 +1,59 @@
+//! Schedules: how the loops of a statement run.
+//!
+//! A [`Command`] makes a statement into another one that computes the same. Statements have a method for each command; a list of commands is a
+//! schedule, which can be kept, printed, and [applied](apply). What is illegal is refused with a reason, and the statement stays as it
+//! was.
+//!
+//! ```
+//! use maniple_tensor::concrete::Statement;
+//! use maniple_tensor::element::ElementType;
+//! use maniple_tensor::notation::{TensorVariable, parse};
+//!
+//! // SUMMA (van de Geijn and Watts, 1997) on a grid of 2 x 2 processors.
+//! let tensors = ["A", "B", "C"].map(|name| TensorVariable::new(name, ElementType::F64, [100, 100]));
+//! let summa = Statement::new(&parse("A(i,j) = B(i,k) * C(k,j)", &tensors)?)
+//!     .distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[2, 2])?
+//!     .split("k", "ko", "ki", 10)?
+//!     .reorder(["ko", "ii", "ji", "ki"])?
+//!     .communicate(["A"], "jo")?
+//!     .communicate(["B", "C"], "ko")?;
+//!
+//! let mistake = summa.communicate(["B"], "jo").unwrap_err();
+//! assert_eq!(
+//!     mistake.to_string(),
+//!     "communicate(B, jo): B would be communicated at jo and at ko, within one launch; communicate it once"
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | `command` | all commands, as data |
+//! | `error` | why a command is refused |
+//! | `select` | what commands have in common: finding loops, making names |
+//! | `split`, `divide`, `fuse`, `bound` | loops to other loops |
+//! | `reorder` | the order of loops |
+//! | `precompute` | workspaces |
+//! | `parallelize`, `unroll`, `substitute` | how the loops of a leaf run |
+//! | `distribute`, `communicate`, `rotate` | what runs where, and when data moves |
+//! | `validate` | what has to hold of every statement |
+
+mod bound;
+mod command;
+mod communicate;
+mod distribute;
+mod divide;
+mod error;
+mod fuse;
+mod parallelize;
+mod precompute;
+mod reorder;
+mod rotate;
+mod select;
+mod split;
+mod substitute;
+mod unroll;
+mod validate;
+
+pub use command::{Command, Races, apply};
+pub use error::{Reason, ScheduleError};

@@ -1,0 +1,331 @@
+//! A part of an expression in a workspace of its own.
+
+use std::collections::BTreeMap;
+
+use super::command::Command;
+use super::error::{Reason, ScheduleError};
+use super::select;
+use crate::concrete::{Loop, Node, Statement};
+use crate::loops::{Names, Reduction};
+use crate::notation::{BinaryOperator, Expression, IndexVariable, TensorVariable, element_of, typed};
+
+impl Statement {
+    /// Computes `expression`, a part of the right side, into a workspace before it is used. The workspace is indexed by `variables` where
+    /// it is used, and by new loops over `workspace_variables` where it is computed.
+    ///
+    /// Loops around the use, from the innermost: those over `variables` get a copy around the computation; those that only the computation needs go
+    /// there, and sum in the workspace; those that only the use needs stay with it; the first that both need, and all around it,
+    /// stay around both.
+    ///
+    /// # Errors
+    ///
+    /// If the expression is in no or several assignments, one of the variables is no loop around it, or is outside of a loop that both
+    /// need, lists differ in length, or names are taken.
+    pub fn precompute<V: Into<IndexVariable>, W: Into<IndexVariable>>(
+        &self,
+        expression: impl Into<Expression>,
+        variables: impl IntoIterator<Item = V>,
+        workspace_variables: impl IntoIterator<Item = W>,
+        workspace: &str,
+    ) -> Result<Self, ScheduleError> {
+        Command::Precompute {
+            expression: Box::new(expression.into()),
+            variables: variables.into_iter().map(Into::into).collect(),
+            workspace_variables: workspace_variables.into_iter().map(Into::into).collect(),
+            workspace: workspace.to_owned(),
+        }
+        .apply(self)
+    }
+}
+
+pub(super) fn apply(
+    statement: &Statement,
+    expression: &Expression,
+    variables: &[IndexVariable],
+    inside: &[IndexVariable],
+    workspace: &str,
+) -> Result<Statement, Reason> {
+    if variables.len() != inside.len() {
+        let (what, other) = ("variables", "workspace variables");
+        return Err(Reason::Lengths { what, expected: variables.len(), other, found: inside.len() });
+    }
+    if !variables.is_empty() {
+        select::check_list("variables", variables)?;
+    }
+    select::check_new(statement, inside.iter().map(IndexVariable::name).chain([workspace]))?;
+    // Numbers in the expression get the type that they have in the statement.
+    let is_it = |other: &Expression| {
+        other == expression || typed(expression, element_of(other)).is_ok_and(|typed| *other == typed)
+    };
+    let sites = statement.body.sites();
+    let found: Vec<_> = sites.iter().filter(|site| contains(site.value, &is_it)).collect();
+    let site = match found[..] {
+        [] => return Err(Reason::NoExpression(expression.to_string())),
+        [site] => site,
+        _ => {
+            return Err(Reason::SeveralAssignments { expression: expression.to_string(), count: found.len() });
+        }
+    };
+    for variable in variables {
+        select::find(statement, variable)?;
+        if !site.loops.iter().any(|outer| outer.variable == *variable) {
+            let target = site.target.to_string();
+            return Err(Reason::NotAround { variable: variable.clone(), target });
+        }
+    }
+    let dimensions: Vec<i64> = variables.iter().map(|variable| statement.extents[variable]).collect();
+    let tensor = TensorVariable::new(workspace, element_of(&instance(site.value, &is_it)), dimensions);
+    let plan = Plan { statement, is_it: &is_it, variables, inside, tensor };
+    plan.carry_out(site.target.tensor.name())
+}
+
+/// Whether `is_it` holds for `expression` or a part of it.
+fn contains(expression: &Expression, is_it: &dyn Fn(&Expression) -> bool) -> bool {
+    is_it(expression) || expression.operands().into_iter().any(|operand| contains(operand, is_it))
+}
+
+/// The part of `expression` for which `is_it` holds; the expression itself if there is none.
+fn instance(expression: &Expression, is_it: &dyn Fn(&Expression) -> bool) -> Expression {
+    fn find<'a>(expression: &'a Expression, is_it: &dyn Fn(&Expression) -> bool) -> Option<&'a Expression> {
+        if is_it(expression) {
+            return Some(expression);
+        }
+        expression.operands().into_iter().find_map(|operand| find(operand, is_it))
+    }
+    find(expression, is_it).unwrap_or(expression).clone()
+}
+
+/// How often `is_it` holds for a part of `expression`.
+fn count(expression: &Expression, is_it: &dyn Fn(&Expression) -> bool) -> usize {
+    if is_it(expression) {
+        return 1;
+    }
+    expression.operands().into_iter().map(|operand| count(operand, is_it)).sum()
+}
+
+struct Plan<'a> {
+    statement: &'a Statement,
+    is_it: &'a dyn Fn(&Expression) -> bool,
+    variables: &'a [IndexVariable],
+    inside: &'a [IndexVariable],
+    tensor: TensorVariable,
+}
+
+/// Where the loops around the assignment go.
+#[derive(Default)]
+struct Sides {
+    /// From the innermost.
+    consumer: Vec<Loop>,
+    producer: Vec<Loop>,
+    /// The innermost loop that stays around both.
+    shared: Option<IndexVariable>,
+    /// Whether the producer sums over loops that were the consumer's.
+    reduces: bool,
+}
+
+impl Plan<'_> {
+    fn carry_out(&self, target: &str) -> Result<Statement, Reason> {
+        let mut changed = self.statement.clone();
+        let mut failure = None;
+        changed.body = self.rewrite(changed.body.clone(), target, &mut Vec::new(), &mut changed, &mut failure);
+        match failure {
+            Some(reason) => Err(reason),
+            None => Ok(changed),
+        }
+    }
+
+    /// The tree with the workspace in it; `nest` are the loops directly around `node`, from the outermost, which the result contains.
+    fn rewrite(
+        &self,
+        node: Node,
+        target: &str,
+        nest: &mut Vec<Loop>,
+        changed: &mut Statement,
+        failure: &mut Option<Reason>,
+    ) -> Node {
+        match node {
+            Node::Forall(outer, body) => {
+                nest.push(outer);
+                self.rewrite(*body, target, nest, changed, failure)
+            }
+            Node::Where { workspace, consumer, producer } => {
+                let around = std::mem::take(nest);
+                let consumer = Box::new(self.rewrite(*consumer, target, &mut Vec::new(), changed, failure));
+                let producer = Box::new(self.rewrite(*producer, target, &mut Vec::new(), changed, failure));
+                Node::Where { workspace, consumer, producer }.in_loops(around.into_iter())
+            }
+            Node::Assign { target: access, operator, value } => {
+                let nest = std::mem::take(nest);
+                let assignment = Node::Assign { target: access.clone(), operator, value: value.clone() };
+                if access.tensor.name() != target || !contains(&value, self.is_it) {
+                    return assignment.in_loops(nest.into_iter());
+                }
+                match self.separate(&nest, &access.variables, operator, &value) {
+                    Ok(sides) => self.build(nest, sides, access, operator, &value, changed),
+                    Err(reason) => {
+                        *failure = Some(reason);
+                        assignment.in_loops(nest.into_iter())
+                    }
+                }
+            }
+        }
+    }
+
+    /// Decides for each loop of the nest on which side it goes.
+    fn separate(
+        &self,
+        nest: &[Loop],
+        target: &[IndexVariable],
+        operator: Option<Reduction>,
+        value: &Expression,
+    ) -> Result<Sides, Reason> {
+        let expression = instance(value, self.is_it);
+        let needs = |used: &[IndexVariable], wanted: &IndexVariable| {
+            used.iter().any(|variable| self.statement.dependencies(variable).contains(wanted))
+        };
+        let rest = self.with_workspace(value, &[]);
+        let movable = operator.is_some_and(|operator| distributes(value, self.is_it, operator));
+        let mut sides = Sides::default();
+        for (position, outer) in nest.iter().enumerate().rev() {
+            let variable = &outer.variable;
+            let copied = self.variables.contains(variable);
+            let stays = outer.level().is_some() || !outer.communicate.is_empty();
+            let produces = needs(&expression.variables(), variable);
+            let consumes = needs(target, variable) || needs(&rest.variables(), variable);
+            if copied && !stays {
+                let copy = self.variables.iter().position(|listed| listed == variable).map(|at| &self.inside[at]);
+                sides.producer.extend(copy.cloned().map(Loop::new));
+                sides.consumer.push(outer.clone());
+            } else if produces && !consumes && movable && !stays && !self.is_tied(variable, &sides.consumer) {
+                sides.producer.push(outer.clone());
+                sides.reduces = true;
+            } else if !produces && !stays && !self.is_tied(variable, &sides.producer) {
+                sides.consumer.push(outer.clone());
+            } else {
+                let outside = nest[..=position].iter().find(|outer| self.variables.contains(&outer.variable));
+                if let Some(outside) = outside {
+                    let (variable, shared) = (outside.variable.clone(), variable.clone());
+                    return Err(Reason::OutsideShared { variable, shared });
+                }
+                sides.shared = Some(variable.clone());
+                break;
+            }
+        }
+        match self.variables.iter().find(|variable| !nest.iter().any(|outer| outer.variable == **variable)) {
+            Some(variable) => Err(Reason::NotAround { variable: variable.clone(), target: "the expression".into() }),
+            None => Ok(sides),
+        }
+    }
+
+    /// Whether a variable is recovered from both `variable` and one of `loops`, or one that gets a copy, and may be beyond its end: no side could see
+    /// that alone.
+    fn is_tied(&self, variable: &IndexVariable, loops: &[Loop]) -> bool {
+        self.statement.relations.iter().filter(|relation| relation.blocks().is_some()).any(|relation| {
+            relation.parents().into_iter().any(|parent| {
+                let from = self.statement.dependencies(parent);
+                let other = |other: &IndexVariable| other != variable && from.contains(other);
+                from.contains(variable)
+                    && (loops.iter().any(|outer| other(&outer.variable)) || self.variables.iter().any(other))
+            })
+        })
+    }
+
+    fn build(
+        &self,
+        nest: Vec<Loop>,
+        sides: Sides,
+        target: crate::notation::Access,
+        operator: Option<Reduction>,
+        value: &Expression,
+        changed: &mut Statement,
+    ) -> Node {
+        let kept = nest.iter().position(|outer| Some(&outer.variable) == sides.shared.as_ref()).map_or(0, |at| at + 1);
+        for (variable, inside) in self.variables.iter().zip(self.inside) {
+            changed.extents.insert(inside.clone(), self.statement.extents[variable]);
+        }
+        let mut renamed: BTreeMap<_, _> = self.variables.iter().cloned().zip(self.inside.iter().cloned()).collect();
+        let expression = instance(value, self.is_it);
+        for variable in expression.variables() {
+            self.copy(&variable, &mut renamed, changed);
+        }
+        // What is beyond an end is not computed either: it would be of elements that other workspaces don't have.
+        for parent in self.statement.relations.iter().filter(|relation| relation.blocks().is_some()) {
+            parent.parents().into_iter().for_each(|parent| {
+                self.copy(parent, &mut renamed, changed);
+            });
+        }
+        let producer = Node::Assign {
+            target: self.tensor.at(self.inside),
+            operator: operator.filter(|_| sides.reduces),
+            value: expression.rename(&|variable| renamed.get(variable).unwrap_or(variable).clone()),
+        };
+        let consumer = Node::Assign { target, operator, value: self.with_workspace(value, self.variables) };
+        Node::Where {
+            workspace: self.tensor.clone(),
+            consumer: Box::new(consumer.in_loops(sides.consumer.into_iter().rev())),
+            producer: Box::new(producer.in_loops(sides.producer.into_iter().rev())),
+        }
+        .in_loops(nest.into_iter().take(kept))
+    }
+
+    /// `value`, with the workspace in place of the expression.
+    fn with_workspace(&self, value: &Expression, variables: &[IndexVariable]) -> Expression {
+        if (self.is_it)(value) {
+            return Expression::Access(self.tensor.at(variables));
+        }
+        value.map(&mut |operand| self.with_workspace(operand, variables))
+    }
+
+    /// Makes a copy of `variable` for the producer, if it is recovered from a loop that has one; says whether it did.
+    fn copy(
+        &self,
+        variable: &IndexVariable,
+        renamed: &mut BTreeMap<IndexVariable, IndexVariable>,
+        changed: &mut Statement,
+    ) -> bool {
+        if renamed.contains_key(variable) {
+            return true;
+        }
+        let Some(relation) = self.statement.recovery(variable) else { return false };
+        let sources: Vec<bool> =
+            relation.sources().into_iter().map(|source| self.copy(source, renamed, changed)).collect();
+        if !sources.contains(&true) {
+            return false;
+        }
+        let mut names = Names::default();
+        for parent in relation.parents() {
+            let name = loop {
+                let name = names.fresh(parent.name());
+                if !changed.is_taken(&name) {
+                    break name;
+                }
+            };
+            let fresh = IndexVariable::new(&name);
+            changed.extents.insert(fresh.clone(), self.statement.extents[parent]);
+            renamed.insert(parent.clone(), fresh);
+        }
+        changed.relations.push(relation.rename(renamed));
+        true
+    }
+}
+
+/// Whether combining values of `value` under `operator` is the same as combining values of the expression first: it is if the value is the
+/// expression, or, for sums, a multiple of it.
+fn distributes(value: &Expression, is_it: &dyn Fn(&Expression) -> bool, operator: Reduction) -> bool {
+    if is_it(value) {
+        return true;
+    }
+    match value {
+        Expression::Binary(BinaryOperator::Multiply, left, right) => {
+            let (in_left, in_right) = (count(left, is_it), count(right, is_it));
+            operator == Reduction::Sum
+                && match (in_left, in_right) {
+                    (1, 0) => distributes(left, is_it, operator),
+                    (0, 1) => distributes(right, is_it, operator),
+                    _ => false,
+                }
+        }
+        Expression::Negate(operand) => operator == Reduction::Sum && distributes(operand, is_it, operator),
+        _ => false,
+    }
+}

@@ -1,0 +1,130 @@
+//! Matrix products of each element type.
+
+use num_complex::Complex;
+
+use crate::element::Element;
+
+/// A matrix: where its first element is, and its strides in elements.
+pub(super) struct Matrix<T> {
+    pub(super) first: *mut T,
+    pub(super) row: isize,
+    pub(super) column: isize,
+}
+
+// Not derived: that would ask for `T: Copy`.
+impl<T> Clone for Matrix<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Matrix<T> {}
+
+impl<T> Matrix<T> {
+    /// The same rows and columns, `rows` and `columns` further.
+    pub(super) fn shifted(self, rows: usize, columns: usize) -> Self {
+        let offset = rows as isize * self.row + columns as isize * self.column;
+        Self { first: self.first.wrapping_offset(offset), ..self }
+    }
+}
+
+/// An element whose matrices can be multiplied.
+pub(super) trait Multiply: Element {
+    const ZERO: Self;
+
+    /// `self + left * right`; integers wrap.
+    fn add_product(self, left: Self, right: Self) -> Self;
+
+    /// Stores or, if it is to `accumulate`, adds the product of `left`, of rows times inner elements, and `right`, of inner times
+    /// columns; `extents` has the number of rows, columns, and inner.
+    ///
+    /// # Safety
+    ///
+    /// All elements must be there; those of `result` must be distinct, not be in use elsewhere, and set if it is to accumulate.
+    unsafe fn multiply(
+        extents: [usize; 3],
+        result: Matrix<Self>,
+        left: Matrix<Self>,
+        right: Matrix<Self>,
+        accumulate: bool,
+    );
+}
+
+macro_rules! by_library {
+    ($($type:ty, $zero:expr, $one:expr;)*) => {$(
+        impl Multiply for $type {
+            const ZERO: Self = $zero;
+
+            fn add_product(self, left: Self, right: Self) -> Self {
+                self + left * right
+            }
+
+            unsafe fn multiply(
+                [rows, columns, inner]: [usize; 3],
+                result: Matrix<Self>,
+                left: Matrix<Self>,
+                right: Matrix<Self>,
+                accumulate: bool,
+            ) {
+                // SAFETY: the caller's.
+                unsafe {
+                    gemm::gemm(
+                        rows, columns, inner,
+                        result.first, result.column, result.row, accumulate,
+                        left.first, left.column, left.row,
+                        right.first, right.column, right.row,
+                        $one, $one, false, false, false,
+                        gemm::Parallelism::None,
+                    );
+                }
+            }
+        }
+    )*};
+}
+
+by_library! {
+    f32, 0.0, 1.0;
+    f64, 0.0, 1.0;
+    Complex<f32>, Complex { re: 0.0, im: 0.0 }, Complex { re: 1.0, im: 0.0 };
+    Complex<f64>, Complex { re: 0.0, im: 0.0 }, Complex { re: 1.0, im: 0.0 };
+}
+
+macro_rules! by_loops {
+    ($($type:ty),*) => {$(
+        impl Multiply for $type {
+            const ZERO: Self = 0;
+
+            fn add_product(self, left: Self, right: Self) -> Self {
+                self.wrapping_add(left.wrapping_mul(right))
+            }
+
+            unsafe fn multiply(
+                [rows, columns, inner]: [usize; 3],
+                result: Matrix<Self>,
+                left: Matrix<Self>,
+                right: Matrix<Self>,
+                accumulate: bool,
+            ) {
+                for row in 0..rows {
+                    if !accumulate {
+                        // SAFETY: the element is there, by the caller.
+                        (0..columns).for_each(|column| unsafe { *result.shifted(row, column).first = 0 });
+                    }
+                    for sum in 0..inner {
+                        // SAFETY: as above.
+                        let factor = unsafe { *left.shifted(row, sum).first };
+                        for column in 0..columns {
+                            // SAFETY: as above.
+                            unsafe {
+                                let place = result.shifted(row, column).first;
+                                *place = (*place).add_product(factor, *right.shifted(sum, column).first);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+by_loops!(i32, i64);

@@ -1,0 +1,219 @@
+//! The matricised tensor times Khatri-Rao product, as matrix products.
+
+use super::contract::fill_zero;
+use super::element::{Matrix, Multiply};
+use super::{Operand, SubstituteError, check, range, start, stride};
+use crate::element::ElementType;
+use crate::kernel::{Team, View, run_once_each};
+use num_complex::Complex;
+
+/// The operands of `A(x,l) = B(x,y,z) * C(y,l) * D(z,l)`: `B` with its indices in any order, the matrices transposed or not.
+#[derive(Debug)]
+pub struct Mttkrp<'a, 'v> {
+    /// `B`.
+    pub tensor: Operand<'a, 'v>,
+    /// `C`.
+    pub first: Operand<'a, 'v>,
+    /// `D`.
+    pub second: Operand<'a, 'v>,
+}
+
+/// Stores into `result`, or adds to it if it is to `accumulate`, the product of `operands`.
+///
+/// For one index of `B`, the outermost in memory, after the other, it multiplies what remains of `B` with one matrix, and the result with the
+/// other one element by element: as many multiplications as a product of `B` with one matrix.
+///
+/// # Errors
+///
+/// As [`contract`](super::contract()); [`SubstituteError::Shape`] if indices are not those of such a product.
+pub fn mttkrp(
+    result: &mut View<'_>,
+    indices: &[&str],
+    operands: &Mttkrp<'_, '_>,
+    accumulate: bool,
+    team: &dyn Team,
+) -> Result<(), SubstituteError> {
+    let result = Operand { view: result, indices };
+    let operands = [&result, &operands.tensor, &operands.first, &operands.second];
+    check(&operands)?;
+    let names = names(operands).ok_or(SubstituteError::Shape {
+        kernel: "MTTKRP",
+        expected: "A(x,l) = B(x,y,z) * C(y,l) * D(z,l), with indices in any order in each access",
+    })?;
+    match result.view.element() {
+        ElementType::I32 => typed::<i32>(operands, names, accumulate, team),
+        ElementType::I64 => typed::<i64>(operands, names, accumulate, team),
+        ElementType::F32 => typed::<f32>(operands, names, accumulate, team),
+        ElementType::F64 => typed::<f64>(operands, names, accumulate, team),
+        ElementType::C32 => typed::<Complex<f32>>(operands, names, accumulate, team),
+        ElementType::C64 => typed::<Complex<f64>>(operands, names, accumulate, team),
+    }
+}
+
+/// The indices x, y, z, l.
+fn names<'a>([result, tensor, first, second]: [&Operand<'a, '_>; 4]) -> Option<[&'a str; 4]> {
+    if [result, tensor, first, second].map(|operand| operand.indices.len()) != [2, 3, 2, 2] {
+        return None;
+    }
+    let both = |left: &[&'a str], right: &[&'a str]| left.iter().copied().find(|name| right.contains(name));
+    let l = first.indices.iter().copied().find(|name| second.indices.contains(name))?;
+    let (x, y, z) = (
+        both(result.indices, tensor.indices)?,
+        both(first.indices, tensor.indices)?,
+        both(second.indices, tensor.indices)?,
+    );
+    let good = result.indices.contains(&l)
+        && !tensor.indices.contains(&l)
+        && x != y
+        && y != z
+        && x != z
+        && [y, z].iter().all(|name| !result.indices.contains(name));
+    good.then_some([x, y, z, l])
+}
+
+/// The temporary has about so many elements: it stays in the cache.
+const TEMPORARY: usize = 1 << 15;
+
+/// Strides and places, all ranges starting at 0.
+struct Plan<T> {
+    /// The extents of x, y, z, l.
+    extents: [usize; 4],
+    /// The result by x and l.
+    result: Matrix<T>,
+    /// The tensor: its first element, and strides of x, y, z.
+    tensor: *mut T,
+    strides: [isize; 3],
+    /// The matrix that is multiplied element by element, by y and l.
+    elementwise: Matrix<T>,
+    /// The matrix of the matrix product, by z and l.
+    matrix: Matrix<T>,
+}
+
+// SAFETY: the elements are `Send` and `Sync`; different threads change different x.
+unsafe impl<T: Multiply> Sync for Plan<T> {}
+
+fn typed<T: Multiply>(
+    operands: [&Operand<'_, '_>; 4],
+    [x, mut y, mut z, l]: [&str; 4],
+    accumulate: bool,
+    team: &dyn Team,
+) -> Result<(), SubstituteError> {
+    let [result, tensor, mut first, mut second] = operands;
+    if !accumulate {
+        fill_zero::<T>(result.view);
+    }
+    // The matrix product is over the index with the smaller stride.
+    if stride(y, tensor).abs() < stride(z, tensor).abs() {
+        (y, z, first, second) = (z, y, second, first);
+    }
+    let low = |name: &str| range(name, &operands).0;
+    let extent = |name: &str| {
+        let (low, high) = range(name, &operands);
+        high.saturating_sub(low).max(0) as usize
+    };
+    let extents = [x, y, z, l].map(extent);
+    if extents.contains(&0) {
+        return Ok(());
+    }
+    let place = |operand: &Operand<'_, '_>| operand.view.address().cast::<T>().wrapping_offset(start(operand, low));
+    let matrix = |operand: &Operand<'_, '_>, row| Matrix {
+        first: place(operand),
+        row: stride(row, operand),
+        column: stride(l, operand),
+    };
+    let plan = Plan {
+        extents,
+        result: matrix(result, x),
+        tensor: place(tensor),
+        strides: [x, y, z].map(|name| stride(name, tensor)),
+        elementwise: matrix(first, y),
+        matrix: matrix(second, z),
+    };
+    let threads = team.size().clamp(1, extents[0]);
+    let chunk = |chunk: usize| {
+        let (from, to) = (chunk * extents[0] / threads, (chunk + 1) * extents[0] / threads);
+        if plan.strides[0].abs() >= plan.strides[1].abs() { plan.by_x(from, to) } else { plan.by_y(from, to) }
+    };
+    if threads == 1 {
+        chunk(0);
+        return Ok(());
+    }
+    if run_once_each(team, threads, &chunk) { Ok(()) } else { Err(SubstituteError::Team) }
+}
+
+impl<T: Multiply> Plan<T> {
+    /// For each x: T(y,l) = B(x,y,z) * D(z,l), then A(x,l) += T(y,l) * C(y,l).
+    fn by_x(&self, from: usize, to: usize) {
+        let [_, y, z, l] = self.extents;
+        let [x_stride, y_stride, z_stride] = self.strides;
+        // Several x at once where they and y run as one, so that the matrices are not too small.
+        let together = if x_stride == y_stride * y as isize { (TEMPORARY / (y * l)).max(1) } else { 1 };
+        let mut temporary = vec![T::ZERO; together.min(to - from) * y * l];
+        let mut next = from;
+        while next < to {
+            let count = together.min(to - next);
+            let tensor = Matrix {
+                first: self.tensor.wrapping_offset(next as isize * x_stride),
+                row: y_stride,
+                column: z_stride,
+            };
+            let product = Matrix { first: temporary.as_mut_ptr(), row: l as isize, column: 1 };
+            // SAFETY: all indices are in the ranges that views and temporary have.
+            unsafe { T::multiply([count * y, l, z], product, tensor, self.matrix, false) };
+            for (number, row) in temporary[..count * y * l].chunks_exact(l).enumerate() {
+                self.add(next + number / y, number % y, row);
+            }
+            next += count;
+        }
+    }
+
+    /// For each y: T(x,l) = B(x,y,z) * D(z,l), then A(x,l) += T(x,l) * C(y,l).
+    fn by_y(&self, from: usize, to: usize) {
+        let [_, y, z, l] = self.extents;
+        let [x_stride, y_stride, z_stride] = self.strides;
+        // The temporary is laid out as the tensor is: the products are faster so.
+        let rows = to - from;
+        let along_x = x_stride.abs() < z_stride.abs();
+        let strides = if along_x { (1, rows as isize) } else { (l as isize, 1) };
+        let mut temporary = vec![T::ZERO; rows * l];
+        let mut line = vec![T::ZERO; l];
+        for each in 0..y {
+            let offset = from as isize * x_stride + each as isize * y_stride;
+            let tensor = Matrix { first: self.tensor.wrapping_offset(offset), row: x_stride, column: z_stride };
+            let product = Matrix { first: temporary.as_mut_ptr(), row: strides.0, column: strides.1 };
+            // SAFETY: as in `by_x`.
+            unsafe { T::multiply([rows, l, z], product, tensor, self.matrix, false) };
+            for number in 0..rows {
+                if along_x {
+                    for (place, value) in line.iter_mut().zip(temporary[number..].iter().step_by(rows)) {
+                        *place = *value;
+                    }
+                    self.add(from + number, each, &line);
+                } else {
+                    self.add(from + number, each, &temporary[number * l..(number + 1) * l]);
+                }
+            }
+        }
+    }
+
+    /// Adds `row` times row `y` of the one matrix to row `x` of the result.
+    fn add(&self, x: usize, y: usize, row: &[T]) {
+        let (result, factor) = (self.result.shifted(x, 0), self.elementwise.shifted(y, 0));
+        if result.column == 1 && factor.column == 1 {
+            // SAFETY: rows of views are there, and this one of the result is this chunk's only.
+            let (result, factor) = unsafe {
+                let factor = std::slice::from_raw_parts(factor.first, row.len());
+                (std::slice::from_raw_parts_mut(result.first, row.len()), factor)
+            };
+            for ((place, value), factor) in result.iter_mut().zip(row).zip(factor) {
+                *place = place.add_product(*value, *factor);
+            }
+            return;
+        }
+        for (column, value) in row.iter().enumerate() {
+            let (place, factor) = (result.shifted(0, column).first, factor.shifted(0, column).first);
+            // SAFETY: as above.
+            unsafe { *place = (*place).add_product(*value, *factor) };
+        }
+    }
+}

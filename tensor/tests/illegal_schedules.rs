@@ -1,0 +1,320 @@
+//! Commands that are refused, with the reason. The statement stays as it was.
+
+use maniple_tensor::concrete::{Statement, Substitution, Unit};
+use maniple_tensor::element::ElementType::F64;
+use maniple_tensor::notation::{IndexVariable, TensorVariable, parse_with_extents};
+use maniple_tensor::schedule::{Races, ScheduleError};
+
+fn statement(text: &str) -> Statement {
+    let extents = [("i", 10), ("j", 12), ("k", 14), ("l", 0)].map(|(name, extent)| (IndexVariable::new(name), extent));
+    Statement::new(&parse_with_extents(text, F64, &extents).expect("the text is fine"))
+}
+
+type Change = fn(&Statement) -> Result<Statement, ScheduleError>;
+
+/// Refuses `change` of `statement` with exactly `message`.
+fn refused(statement: &Statement, message: &str, change: Change) {
+    let before = statement.clone();
+    match change(statement) {
+        Ok(changed) => panic!("expected: {message}\nfound:\n{changed}"),
+        Err(error) => assert_eq!(error.to_string(), message),
+    }
+    assert_eq!(*statement, before, "{message}");
+}
+
+#[test]
+fn splits_and_divisions() {
+    let product = statement("A(i,j) = B(i,k) * C(k,j)");
+    let table: [(&str, Change); 12] = [
+        ("split(x, a, b, 2): there is no loop over x; there are loops over i, j, k", |s| s.split("x", "a", "b", 2)),
+        ("split(i, a, b, 0): the factor is 0; it has to be at least 1", |s| s.split("i", "a", "b", 0)),
+        ("split(i, a, b, -3): the factor is -3; it has to be at least 1", |s| s.split("i", "a", "b", -3)),
+        ("divide(i, a, b, 0): the number of pieces is 0; it has to be at least 1", |s| s.divide("i", "a", "b", 0)),
+        ("split(i, j, b, 2): j is taken; choose a new name", |s| s.split("i", "j", "b", 2)),
+        ("split(i, a, i, 2): i is taken; choose a new name", |s| s.split("i", "a", "i", 2)),
+        ("divide(i, A, b, 2): A is taken; choose a new name", |s| s.divide("i", "A", "b", 2)),
+        ("split(i, a, a, 2): a is listed twice", |s| s.split("i", "a", "a", 2)),
+        ("split(i, a b, c, 2): \"a b\" is no name: names have letters, digits and _, and begin with no digit", |s| {
+            s.split("i", "a b", "c", 2)
+        }),
+        ("split(i, c, d, 2): i is no loop any more: i = a * 5 + b; use its parts", |s| {
+            s.split("i", "a", "b", 5)?.split("i", "c", "d", 2)
+        }),
+        ("split(i, a, b, 2): i is distributed already; do this before", |s| {
+            s.distribute_loops(["i"])?.split("i", "a", "b", 2)
+        }),
+        ("divide(i, a, b, 2): i is parallel on threads already; do this before", |s| {
+            s.parallelize("i", Unit::Threads, Races::Forbidden)?.divide("i", "a", "b", 2)
+        }),
+    ];
+    for (message, change) in table {
+        refused(&product, message, change);
+    }
+}
+
+#[test]
+fn fusions_bounds_and_orders() {
+    let product = statement("A(i,j) = B(i,k) * C(k,j)");
+    let table: [(&str, Change); 12] = [
+        ("fuse(i, k, f): k is not directly inside of i; reorder the loops before", |s| s.fuse("i", "k", "f")),
+        ("fuse(j, i, f): i is not directly inside of j; reorder the loops before", |s| s.fuse("j", "i", "f")),
+        ("fuse(i, i, f): i is not directly inside of i; reorder the loops before", |s| s.fuse("i", "i", "f")),
+        ("fuse(i, j, k): k is taken; choose a new name", |s| s.fuse("i", "j", "k")),
+        ("fuse(i, j, f): j is unrolled already; do this before", |s| s.unroll("j", 2)?.fuse("i", "j", "f")),
+        ("bound(i, a, 11): i has 10 values, not 11", |s| s.bound("i", "a", 11)),
+        ("unroll(i, 0): the factor is 0; it has to be at least 1", |s| s.unroll("i", 0)),
+        (
+            "reorder({i, k}): the loops over i, k are not directly inside of one another: j is directly inside of i",
+            |s| s.reorder(["i", "k"]),
+        ),
+        ("reorder({i, j, i}): i is listed twice", |s| s.reorder(["i", "j", "i"])),
+        ("reorder({}): the list of variables is empty", |s| s.reorder([""; 0])),
+        ("reorder({i, x}): there is no loop over x; there are loops over i, j, k", |s| s.reorder(["i", "x"])),
+        ("reorder({io, k, jo}): io and jo are one launch, but k is between them; keep them together", |s| {
+            s.distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[2, 2])?
+                .reorder(["io", "jo", "k", "ii", "ji"])?
+                .reorder(["io", "k", "jo"])
+        }),
+    ];
+    for (message, change) in table {
+        refused(&product, message, change);
+    }
+    let two = statement("a(i) = B(i,j) + C(i,k)");
+    refused(
+        &two,
+        "reorder({i, j}): the loops over i, j are not directly inside of one another: the workspace t is made inside of i",
+        |s| s.reorder(["i", "j"]),
+    );
+    let huge = TensorVariable::new("A", F64, [1 << 32, 1 << 32]);
+    refused(
+        &Statement::new(&huge.at(["i", "j"]).assign(1.0).unwrap()),
+        "fuse(i, j, f): i and j have more pairs of values than fit 64 bits",
+        |s| s.fuse("i", "j", "f"),
+    );
+}
+
+#[test]
+fn workspaces() {
+    let product = statement("A(i,j) = B(i,k) * C(k,j)");
+    let table: [(&str, Change); 7] = [
+        ("precompute(B(i,j), {}, {}, w): the expression B(i,j) is in no assignment", |s| {
+            let b = s.operands()[0].clone();
+            s.precompute(b.at(["i", "j"]), [""; 0], [""; 0], "w")
+        }),
+        ("precompute(B(i,k), k, {a, b}, w): there are 1 variables, but 2 workspace variables; give as many", |s| {
+            let b = s.operands()[0].clone();
+            s.precompute(b.at(["i", "k"]), ["k"], ["a", "b"], "w")
+        }),
+        ("precompute(B(i,k), {k, k}, {a, b}, w): k is listed twice", |s| {
+            let b = s.operands()[0].clone();
+            s.precompute(b.at(["i", "k"]), ["k", "k"], ["a", "b"], "w")
+        }),
+        ("precompute(B(i,k), k, j, w): j is taken; choose a new name", |s| {
+            let b = s.operands()[0].clone();
+            s.precompute(b.at(["i", "k"]), ["k"], ["j"], "w")
+        }),
+        ("precompute(B(i,k), k, a, C): C is taken; choose a new name", |s| {
+            let b = s.operands()[0].clone();
+            s.precompute(b.at(["i", "k"]), ["k"], ["a"], "C")
+        }),
+        ("precompute(B(i,k), x, a, w): there is no loop over x; there are loops over i, j, k", |s| {
+            let b = s.operands()[0].clone();
+            s.precompute(b.at(["i", "k"]), ["x"], ["a"], "w")
+        }),
+        (
+            "distribute(ja): ja is distributed, but the workspace w is computed around it; \
+          distribute or communicate around the workspace, not inside of its computation",
+            |s| {
+                let c = s.operands()[1].clone();
+                s.reorder(["i", "k", "j"])?.precompute(c.at(["k", "j"]), ["j"], ["ja"], "w")?.distribute_loops(["ja"])
+            },
+        ),
+    ];
+    for (message, change) in table {
+        refused(&product, message, change);
+    }
+    refused(
+        &statement("A(i,j) = C(k,j) * B(i,k) * B(i,k)"),
+        "precompute(C(k,j) * B(i,k), i, a, w): \
+         i is outside of k, which both the workspace and its consumer need; reorder them before",
+        |s| {
+            let (c, b) = (s.operands()[0].clone(), s.operands()[1].clone());
+            s.precompute(c.at(["k", "j"]) * b.at(["i", "k"]), ["i"], ["a"], "w")
+        },
+    );
+    refused(
+        &statement("a(i) = B(i,j) * b(i) + C(i,k) * b(i)"),
+        "precompute(b(i), {}, {}, w): the expression b(i) is in 2 assignments; it has to be in one",
+        |s| {
+            let b = TensorVariable::new("b", F64, [10]);
+            s.precompute(b.at(["i"]), [""; 0], [""; 0], "w")
+        },
+    );
+    refused(
+        &statement("a(i) = B(i,j) + C(i,k)"),
+        "precompute(B(i,j), k, q, w): k is no loop around the assignment to t",
+        |s| {
+            let b = s.operands()[0].clone();
+            s.precompute(b.at(["i", "j"]), ["k"], ["q"], "w")
+        },
+    );
+}
+
+#[test]
+fn parallel_loops() {
+    let product = statement("A(i,j) = B(i,k) * C(k,j)");
+    let table: [(&str, Change); 7] = [
+        (
+            "parallelize(k, threads): iterations of k would write the same elements of A at the same time, \
+             as A is not indexed by k; allow the race as a reduction, or make another loop parallel",
+            |s| s.parallelize("k", Unit::Threads, Races::Forbidden),
+        ),
+        (
+            "parallelize(ko, vector): iterations of ko would write the same elements of A at the same time, \
+             as A is not indexed by k; allow the race as a reduction, or make another loop parallel",
+            |s| s.split("k", "ko", "ki", 2)?.parallelize("ko", Unit::Vector, Races::Forbidden),
+        ),
+        (
+            "parallelize(f, threads): iterations of f would write the same elements of A at the same time, \
+             as A is not indexed by k; allow the race as a reduction, or make another loop parallel",
+            |s| s.fuse("j", "k", "f")?.parallelize("f", Unit::Threads, Races::Forbidden),
+        ),
+        ("parallelize(j, threads): j can't run on threads, as i around it runs on threads already", |s| {
+            s.parallelize("i", Unit::Threads, Races::Forbidden)?.parallelize("j", Unit::Threads, Races::Forbidden)
+        }),
+        ("parallelize(j, threads): j can't run on threads, as i around it runs on vector already", |s| {
+            s.parallelize("i", Unit::Vector, Races::Forbidden)?.parallelize("j", Unit::Threads, Races::Forbidden)
+        }),
+        ("parallelize(i, threads): i is distributed already; do this before", |s| {
+            s.distribute_loops(["i"])?.parallelize("i", Unit::Threads, Races::Forbidden)
+        }),
+        ("parallelize(i, threads): i is communicating B already; do this before", |s| {
+            s.communicate(["B"], "i")?.parallelize("i", Unit::Threads, Races::Forbidden)
+        }),
+    ];
+    for (message, change) in table {
+        refused(&product, message, change);
+    }
+}
+
+#[test]
+fn distribution_and_communication() {
+    let product = statement("A(i,j) = B(i,k) * C(k,j)");
+    let table: [(&str, Change); 19] = [
+        ("distribute({i, j}, io, {ii, ji}, {2, 2}): there are 2 targets, but 1 outer variables; give as many", |s| {
+            s.distribute(["i", "j"], ["io"], ["ii", "ji"], &[2, 2])
+        }),
+        ("distribute({i, j}, {io, jo}, ii, {2, 2}): there are 2 targets, but 1 inner variables; give as many", |s| {
+            s.distribute(["i", "j"], ["io", "jo"], ["ii"], &[2, 2])
+        }),
+        (
+            "distribute({i, j}, {io, jo}, {ii, ji}, 4): there are 2 targets, but 1 extents of the grid; give as many",
+            |s| s.distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[4]),
+        ),
+        ("distribute(i, io, ii, 0): the number of pieces is 0; it has to be at least 1", |s| {
+            s.distribute(["i"], ["io"], ["ii"], &[0])
+        }),
+        (
+            "distribute({i, k}, {io, ko}, {ii, ki}, {2, 2}): \
+             the loops over i, k are not directly inside of one another: j is directly inside of i",
+            |s| s.distribute(["i", "k"], ["io", "ko"], ["ii", "ki"], &[2, 2]),
+        ),
+        ("distribute({}, {}, {}, {}): the list of variables is empty", |s| {
+            s.distribute([""; 0], [""; 0], [""; 0], &[])
+        }),
+        (
+            "distribute(j): j is distributed inside of i, which is parallel on threads; \
+          only serial and distributed loops may be around it",
+            |s| s.parallelize("i", Unit::Threads, Races::Forbidden)?.distribute_loops(["j"]),
+        ),
+        (
+            "distribute(j): j is distributed inside of i, which is unrolled; \
+          only serial and distributed loops may be around it",
+            |s| s.unroll("i", 2)?.distribute_loops(["j"]),
+        ),
+        ("distribute(i): i is distributed already; do this before", |s| {
+            s.distribute_loops(["i"])?.distribute_loops(["i"])
+        }),
+        ("communicate(D, i): there is no tensor D; there are A, B, C", |s| s.communicate(["D"], "i")),
+        ("communicate(B, x): there is no loop over x; there are loops over i, j, k", |s| s.communicate(["B"], "x")),
+        ("communicate({}, i): the list of tensors is empty", |s| s.communicate([""; 0], "i")),
+        ("communicate({B, B}, i): B is listed twice", |s| s.communicate(["B", "B"], "i")),
+        ("communicate(B, j): B would be communicated at i and at j, within one launch; communicate it once", |s| {
+            s.communicate(["B"], "i")?.communicate(["B"], "j")
+        }),
+        ("communicate(B, ii): B would be communicated at io and at ii, within one launch; communicate it once", |s| {
+            s.distribute(["i"], ["io"], ["ii"], &[2])?.communicate(["B"], "io")?.communicate(["B"], "ii")
+        }),
+        ("communicate(B, i): i is parallel on threads; only serial and distributed loops fetch data", |s| {
+            s.parallelize("i", Unit::Threads, Races::Forbidden)?.communicate(["B"], "i")
+        }),
+        (
+            "communicate(B, j): j is inside of i, which is parallel on threads; only serial and distributed loops fetch data",
+            |s| s.parallelize("i", Unit::Threads, Races::Forbidden)?.communicate(["B"], "j"),
+        ),
+        ("communicate(w, i): w is a workspace, which is made where it is used and never communicated", |s| {
+            let b = s.operands()[0].clone();
+            s.reorder(["j", "i", "k"])?.precompute(b.at(["i", "k"]), ["k"], ["a"], "w")?.communicate(["w"], "i")
+        }),
+        ("communicate(C, a): C is not used inside of a", |s| {
+            let b = s.operands()[0].clone();
+            s.precompute(b.at(["i", "k"]), ["k"], ["a"], "w")?.communicate(["C"], "a")
+        }),
+    ];
+    for (message, change) in table {
+        refused(&product, message, change);
+    }
+    refused(
+        &statement("a(i) = B(i,j) + C(i,k)"),
+        "distribute(j): j is distributed, but the workspace t is computed around it; \
+         distribute or communicate around the workspace, not inside of its computation",
+        |s| s.distribute_loops(["j"]),
+    );
+}
+
+#[test]
+fn rotations_and_substitutions() {
+    let product = statement("A(i,j) = B(i,k) * C(k,j)");
+    let table: [(&str, Change); 9] = [
+        ("rotate(i, k, r): k is not around i; only loops around it can tell how far it rotates", |s| {
+            s.rotate("i", ["k"], "r")
+        }),
+        ("rotate(k, k, r): k is not around k; only loops around it can tell how far it rotates", |s| {
+            s.rotate("k", ["k"], "r")
+        }),
+        ("rotate(k, {}, r): the list of variables to rotate by is empty", |s| s.rotate("k", [""; 0], "r")),
+        ("rotate(k, {i, i}, r): i is listed twice", |s| s.rotate("k", ["i", "i"], "r")),
+        ("rotate(k, i, j): j is taken; choose a new name", |s| s.rotate("k", ["i"], "j")),
+        ("rotate(k, x, r): there is no loop over x; there are loops over i, j, k", |s| s.rotate("k", ["x"], "r")),
+        ("rotate(j, i, r): j is distributed already; do this before", |s| {
+            s.distribute_loops(["j"])?.rotate("j", ["i"], "r")
+        }),
+        (
+            "substitute({i, j}, Gemm): Gemm does not compute loops with a loop over k inside; \
+             it computes sums of products of two tensors, A += B * C",
+            |s| s.substitute(["i", "j"], Substitution::Gemm),
+        ),
+        ("substitute({i, j, k}, Gemm): k is parallel on vector already; do this before", |s| {
+            s.parallelize("k", Unit::Vector, Races::Reduced)?.substitute(["i", "j", "k"], Substitution::Gemm)
+        }),
+    ];
+    for (message, change) in table {
+        refused(&product, message, change);
+    }
+    refused(
+        &statement("A(i,j) = B(i,k) + C(k,j)"),
+        "substitute({i, j}, Gemm): Gemm does not compute loops with the workspace t inside; \
+         it computes sums of products of two tensors, A += B * C",
+        |s| s.substitute(["i", "j"], Substitution::Gemm),
+    );
+    refused(
+        &statement("A(i,j) = b(i) * c(j)"),
+        "substitute({i, j}, Gemm): Gemm does not compute A(i,j) = b(i) * c(j); \
+         it computes sums of products of two tensors, A += B * C",
+        |s| s.substitute(["i", "j"], Substitution::Gemm),
+    );
+    refused(&statement("s = b(l)"), "rotate(l, i, r): there is no loop over i; there are loops over l", |s| {
+        s.rotate("l", ["i"], "r")
+    });
+    refused(&statement("A(i,l) = b(l)"), "rotate(l, i, r): l has no values", |s| s.rotate("l", ["i"], "r"));
+}

@@ -1,0 +1,241 @@
+//! Random assignments over small integer tensors, and random schedules for them.
+#![allow(dead_code)] // Each test uses a part of it.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use maniple_tensor::concrete::{Node, Statement, Substitution, Unit};
+use maniple_tensor::element::{Element, ElementType, Scalar};
+use maniple_tensor::kernel::{Argument, View};
+use maniple_tensor::notation::{
+    Access, Assignment, BinaryOperator, DenseArray, Expression, IndexVariable, Intrinsic, Reduction, TensorVariable,
+};
+use maniple_tensor::schedule::{Command, Races};
+
+/// An assignment, and elements for all its tensors.
+pub struct Problem {
+    pub assignment: Assignment,
+    pub operands: BTreeMap<String, DenseArray>,
+}
+
+impl Problem {
+    pub fn new(random: &mut Rng) -> Self {
+        loop {
+            let mut maker = Maker { random, extents: Vec::new(), tensors: 0 };
+            for name in ["i", "j", "k", "l"] {
+                let extent = if maker.random.u8(..) < 8 { 0 } else { maker.random.i64(1..8) };
+                maker.extents.push((IndexVariable::new(name), extent));
+            }
+            let order = maker.random.usize(..3);
+            let left = maker.access("R", order, true);
+            let right = maker.expression(3);
+            let accumulate = maker.random.u8(..4) == 0;
+            // Some have variables without extent, or use a reduction's variable outside of it.
+            let assignment = if accumulate { left.accumulate(right) } else { left.assign(right) };
+            let Ok(assignment) = assignment else { continue };
+            if assignment.extents().values().product::<i64>() > 3000 {
+                continue;
+            }
+            let operands = assignment
+                .tensors()
+                .iter()
+                .map(|tensor| {
+                    let random = &mut *random;
+                    let array =
+                        DenseArray::from_fn(ElementType::I64, tensor.dimensions(), |_| Scalar::I64(random.i64(-9..10)));
+                    (tensor.name().to_owned(), array)
+                })
+                .collect();
+            return Self { assignment, operands };
+        }
+    }
+}
+
+struct Maker<'a> {
+    random: &'a mut Rng,
+    extents: Vec<(IndexVariable, i64)>,
+    tensors: usize,
+}
+
+impl Maker<'_> {
+    fn access(&mut self, name: &str, order: usize, distinct: bool) -> Access {
+        let mut chosen = Vec::<(IndexVariable, i64)>::new();
+        while chosen.len() < order {
+            let next = self.extents[self.random.usize(..self.extents.len())].clone();
+            if !distinct || !chosen.contains(&next) {
+                chosen.push(next);
+            }
+        }
+        let (variables, dimensions): (Vec<_>, Vec<_>) = chosen.into_iter().unzip();
+        TensorVariable::new(name, ElementType::I64, dimensions).at(variables)
+    }
+
+    fn expression(&mut self, depth: usize) -> Expression {
+        let operand = |maker: &mut Self| Box::new(maker.expression(depth - 1));
+        match if depth == 0 { 0 } else { self.random.u8(..12) } {
+            0..=2 => match self.random.u8(..10) {
+                0 => self.random.i64(-5..6).into(),
+                1 => (&self.extents[self.random.usize(..self.extents.len())].0).into(),
+                _ => {
+                    let order = self.random.usize(..4);
+                    let distinct = order < 3 || self.random.bool();
+                    self.tensors += 1;
+                    let name = format!("T{}", self.tensors);
+                    self.access(&name, order, distinct).into()
+                }
+            },
+            3 => Expression::Negate(operand(self)),
+            4 => {
+                let intrinsic = [Intrinsic::Min, Intrinsic::Max, Intrinsic::Abs][self.random.usize(..3)];
+                let arguments: Vec<_> = (0..intrinsic.arity()).map(|_| *operand(self)).collect();
+                Expression::call(intrinsic, arguments)
+            }
+            5 => {
+                let reduction = [Reduction::Sum, Reduction::Minimum, Reduction::Maximum][self.random.usize(..3)];
+                let variable = self.extents[self.random.usize(..self.extents.len())].0.clone();
+                Expression::reduce(reduction, variable, *operand(self))
+            }
+            6 => Expression::Binary(BinaryOperator::Divide, operand(self), Box::new(self.random.i64(2..5).into())),
+            7 => Expression::Binary(BinaryOperator::Subtract, operand(self), operand(self)),
+            8 => Expression::Binary(BinaryOperator::Add, operand(self), operand(self)),
+            _ => Expression::Binary(BinaryOperator::Multiply, operand(self), operand(self)),
+        }
+    }
+}
+
+/// A command that is often, but not always, legal.
+pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
+    let loops: Vec<IndexVariable> = statement.body().loops().iter().map(|outer| outer.variable.clone()).collect();
+    if loops.is_empty() {
+        return None;
+    }
+    let any = |random: &mut Rng| loops[random.usize(..loops.len())].clone();
+    let mut number = 0;
+    let mut fresh = |prefix: &str| {
+        loop {
+            number += 1;
+            let name = format!("{prefix}{number}");
+            if statement.extent(&IndexVariable::new(&name)).is_none() && !statement.to_string().contains(&name) {
+                return name;
+            }
+        }
+    };
+    // Loops in a row, which are often directly inside of one another.
+    let start = random.usize(..loops.len());
+    let row: Vec<IndexVariable> = loops[start..loops.len().min(start + 1 + random.usize(..3))].to_vec();
+    let variable = any(random);
+    let mut name = || IndexVariable::new(&fresh("v"));
+    Some(match random.u8(..14) {
+        0 | 1 => Command::Split { variable, outer: name(), inner: name(), factor: random.i64(1..5) },
+        2 => Command::Divide { variable, outer: name(), inner: name(), pieces: random.i64(1..5) },
+        3 => Command::Fuse { outer: row[0].clone(), inner: row[row.len() - 1].clone(), fused: name() },
+        4 | 5 => {
+            let mut order = row;
+            random.shuffle(&mut order);
+            Command::Reorder { order }
+        }
+        6 => {
+            let extent = statement.extent(&variable)?;
+            Command::Bound { variable, bounded: name(), extent }
+        }
+        7 => Command::Rotate { target: row[row.len() - 1].clone(), by: row[..row.len() - 1].to_vec(), result: name() },
+        8 => {
+            let grid = row.iter().map(|_| random.i64(1..4)).collect();
+            let outer = row.iter().map(|_| name()).collect();
+            let inner = row.iter().map(|_| name()).collect();
+            Command::Distribute { targets: row, outer, inner, grid }
+        }
+        9 => Command::DistributeLoops { variables: row },
+        10 => {
+            let tensors = statement.tensors();
+            let tensor = tensors[random.usize(..tensors.len())].name().to_owned();
+            Command::Communicate { tensors: vec![tensor], variable }
+        }
+        11 => {
+            let unit = [Unit::Threads, Unit::Vector][random.usize(..2)];
+            let races = [Races::Forbidden, Races::Reduced][random.usize(..2)];
+            Command::Parallelize { variable, unit, races }
+        }
+        12 => match random.bool() {
+            true => Command::Unroll { variable, factor: random.u32(1..5) },
+            false => Command::Substitute { variables: row, substitution: Substitution::Gemm },
+        },
+        _ => {
+            let mut parts = Vec::new();
+            values(statement.body(), &mut |value| collect(value, &mut parts));
+            let expression = Box::new(parts[random.usize(..parts.len())].clone());
+            let variables: Vec<_> = loops.iter().rev().take(4).filter(|_| random.bool()).cloned().collect();
+            let workspace_variables = variables.iter().map(|_| name()).collect();
+            Command::Precompute { expression, variables, workspace_variables, workspace: fresh("w") }
+        }
+    })
+}
+
+fn values(node: &Node, visit: &mut impl FnMut(&Expression)) {
+    match node {
+        Node::Forall(_, body) => values(body, visit),
+        Node::Assign { value, .. } => visit(value),
+        Node::Where { consumer, producer, .. } => {
+            values(consumer, visit);
+            values(producer, visit);
+        }
+    }
+}
+
+fn collect(expression: &Expression, parts: &mut Vec<Expression>) {
+    parts.push(expression.clone());
+    expression.operands().into_iter().for_each(|operand| collect(operand, parts));
+}
+
+/// The statement of `assignment` after some legal commands, which are told.
+pub fn schedule(assignment: &Assignment, random: &mut Rng) -> (Statement, Vec<Command>) {
+    let mut statement = Statement::new(assignment);
+    let mut commands = Vec::new();
+    for _ in 0..random.usize(4..24) {
+        let Some(command) = command(&statement, random) else { break };
+        // An illegal one leaves the statement as it is.
+        if let Ok(changed) = command.apply(&statement)
+            && size(&changed) < 30_000.0
+        {
+            statement = changed;
+            commands.push(command);
+        }
+    }
+    (statement, commands)
+}
+
+/// How many iterations the innermost loops have.
+fn size(statement: &Statement) -> f64 {
+    fn of(statement: &Statement, node: &Node) -> f64 {
+        match node {
+            Node::Forall(outer, body) => statement.extent(&outer.variable).unwrap_or(0) as f64 * of(statement, body),
+            Node::Assign { .. } => 1.0,
+            Node::Where { consumer, producer, .. } => of(statement, consumer) + of(statement, producer),
+        }
+    }
+    of(statement, statement.body())
+}
+
+/// The result of a kernel for the whole of `statement`, which `run` runs.
+pub fn result(
+    statement: &Statement,
+    operands: &BTreeMap<String, DenseArray>,
+    run: impl FnOnce(&mut [Argument<'_>]),
+) -> DenseArray {
+    let integers = |array: &DenseArray| -> Vec<i64> {
+        array.values().iter().map(|value| i64::from_scalar(*value).expect("all are integers")).collect()
+    };
+    let mut elements: Vec<Vec<i64>> =
+        statement.tensors().iter().map(|tensor| integers(&operands[tensor.name()])).collect();
+    let mut arguments = Vec::new();
+    for (position, (tensor, elements)) in statement.tensors().into_iter().zip(&mut elements).enumerate() {
+        let view = match position {
+            0 => View::dense_mut(elements, tensor.dimensions()),
+            _ => View::dense(elements, tensor.dimensions()),
+        };
+        arguments.push(view.expect("the elements fit").into());
+    }
+    run(&mut arguments);
+    drop(arguments);
+    DenseArray::from_elements(statement.result().dimensions(), &elements[0]).expect("the elements fit")
+}
