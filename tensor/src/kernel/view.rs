@@ -119,6 +119,21 @@ impl<'a> View<'a> {
         Self { address, element, dimensions, writable, borrowed: PhantomData }
     }
 
+    /// The same view of fewer points: those that are also in `bounds`, which has the lowest index and the one after the highest for each
+    /// dimension. Dimensions that `bounds` lacks stay as they are.
+    pub fn clipped(mut self, bounds: &[(i64, i64)]) -> Self {
+        for (dimension, &(low, high)) in self.dimensions.iter_mut().zip(bounds) {
+            let low = dimension.low.max(low);
+            if low < dimension.high.min(high) {
+                // Both are among the view's indices, so the offset is that of an element.
+                let offset = (low - dimension.low) * dimension.stride;
+                self.address = self.address.wrapping_offset(offset as isize * self.element.size() as isize);
+            }
+            *dimension = Dimension { low, high: dimension.high.min(high).max(low), stride: dimension.stride };
+        }
+        self
+    }
+
     /// The type of the elements.
     pub fn element(&self) -> ElementType {
         self.element
