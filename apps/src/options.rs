@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use maniple::environment::{Launcher, Place, Way};
-use maniple::machine::NodeId;
+use maniple::environment::Place;
 use maniple::mapper::{DefaultMapper, LoggingMapper, Mapper, RandomMapper};
 use maniple::{Machine, Runtime, Topology, topology};
 
@@ -74,12 +73,7 @@ pub struct RuntimeOptions {
 
 /// Where this process is in its job. What is wrong with it is told when the runtime starts.
 pub(crate) fn place() -> Place {
-    let alone = || Place { rank: NodeId(0), nodes: 1, neighbours: 1, launcher: Launcher::Nobody, way: Way::Alone };
-    Place::find().unwrap_or_else(|_| alone())
-}
-
-fn available_cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    Place::find().unwrap_or_else(|_| Place::alone())
 }
 
 /// This machine, with so many workers and so much memory if that is said.
@@ -89,7 +83,7 @@ pub(crate) fn machine(workers: Option<usize>, memory: Option<u64>) -> Machine {
     let mut topology = match workers {
         Some(workers) => Topology::read("/".as_ref(), workers),
         None if neighbours == 1 => Topology::detect(),
-        None => Topology::read("/".as_ref(), (available_cores() / neighbours).max(1)),
+        None => Topology::read("/".as_ref(), place().cores()),
     };
     let Some(capacity) = memory else { return topology.machine(topology::INSTANCE_SHARE / neighbours as f64) };
     let found = topology.memory().max(1);

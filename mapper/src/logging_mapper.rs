@@ -1,6 +1,6 @@
 //! A mapper that tells what another one decides.
 
-use maniple_realm::machine::{Machine, ProcessorId};
+use maniple_realm::machine::{Machine, NodeId, ProcessorId};
 
 use crate::{
     InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation, RequirementInfo, RequirementMapping, Slice,
@@ -139,6 +139,12 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         let value = self.inner.tunable(name, machine);
         self.log(&format!("tunable {name}: {value:?}"));
         value
+    }
+
+    fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {
+        let permitted = self.inner.permit_steal(task, thief);
+        self.log(&format!("{thief} may take {task}: {permitted}"));
+        permitted
     }
 
     fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {

@@ -1,6 +1,6 @@
 //! The questions that the runtime asks.
 
-use maniple_realm::machine::{Machine, MemoryId, ProcessorId, ProcessorKind};
+use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId, ProcessorKind};
 use maniple_region::Privilege;
 
 use crate::{
@@ -155,6 +155,13 @@ pub trait Mapper: Send {
         matches!(name, "pieces" | "processors").then_some(processors as i64)
     }
 
+    /// Whether a node that has nothing to do may take a task without regions that waits here to be run, with all that it will launch.
+    ///
+    /// By default it may.
+    fn permit_steal(&mut self, _task: &str, _thief: NodeId) -> bool {
+        true
+    }
+
     /// Hears that a mapping did not work. The task will be mapped again, so this is the time to change one's mind.
     fn mapping_failed(&mut self, _task: &TaskInfo<'_>, _failure: &MappingFailure) {}
 
@@ -251,6 +258,10 @@ impl<M: Mapper + ?Sized> Mapper for Box<M> {
 
     fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
         (**self).tunable(name, machine)
+    }
+
+    fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {
+        (**self).permit_steal(task, thief)
     }
 
     fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {

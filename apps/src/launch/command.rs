@@ -7,8 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use maniple::environment::{JOIN_TIMEOUT, NEIGHBOURS, NODES, RANK, Rendezvous, SECRET, SILENCE};
+use maniple::environment::{BOUND, JOIN_TIMEOUT, NEIGHBOURS, NODES, RANK, Rendezvous, SECRET, SHARED_MEMORY, SILENCE};
 
+use super::cores::Shares;
 use super::hosts::Place;
 use crate::error::{Error, Result};
 
@@ -32,6 +33,8 @@ pub struct Starter<'a> {
     pub rendezvous: Rendezvous,
     /// How to reach other machines.
     pub remote: Option<Remote>,
+    /// Cores for the nodes of this machine, unless they share all of them.
+    pub cores: Option<Shares>,
 }
 
 /// How another machine is reached.
@@ -87,7 +90,12 @@ impl Starter<'_> {
         // Into a group that exists already: there is no moment in which the node would stay if we were killed.
         command.process_group(leash.guard.id().cast_signed()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let name = command.get_program().to_string_lossy().into_owned();
-        let mut process = command.spawn().map_err(Error::launch(format!("starting `{name}` for node {rank}")))?;
+        let mut start = || command.spawn();
+        let started = match &self.cores {
+            Some(cores) if place.is_none() => cores.on_share(self.before(rank), start),
+            _ => start(),
+        };
+        let mut process = started.map_err(Error::launch(format!("starting `{name}` for node {rank}")))?;
         if place.is_some() {
             leash.remote = process.stdin.take();
             leash.tell(&self.rendezvous.secret.to_hex());
@@ -95,11 +103,19 @@ impl Starter<'_> {
         Ok(Started { process, leash })
     }
 
+    /// How many nodes of the same machine come before this one.
+    fn before(&self, rank: usize) -> usize {
+        self.places[..rank].iter().filter(|place| **place == self.places[rank]).count()
+    }
+
     fn variables(&self, rank: usize) -> Vec<(&'static str, String)> {
         let mut variables = self.rendezvous.variables();
         variables.extend([(RANK, rank.to_string()), (NODES, self.places.len().to_string())]);
         let neighbours = self.places.iter().filter(|place| **place == self.places[rank]).count();
         variables.push((NEIGHBOURS, neighbours.to_string()));
+        if self.cores.is_some() && self.places[rank].is_none() {
+            variables.push((BOUND, "1".to_owned()));
+        }
         variables
     }
 
@@ -120,7 +136,8 @@ impl Starter<'_> {
             line.push_str(&quoted(word)?);
             Ok(())
         };
-        let limits = [JOIN_TIMEOUT, SILENCE].into_iter().filter_map(|name| Some((name, env::var(name).ok()?)));
+        let limits =
+            [JOIN_TIMEOUT, SILENCE, SHARED_MEMORY].into_iter().filter_map(|name| Some((name, env::var(name).ok()?)));
         for (name, value) in self.variables(rank).into_iter().chain(limits) {
             add(&format!("{name}={value}"))?;
         }

@@ -1,6 +1,6 @@
 //! `maniple launch`: starts the nodes of a job.
 //!
-//! [`hosts`] says which node runs where, [`command`] how it is started there and told its place, [`output`] how what it prints is shown, and [`job`] what
+//! [`hosts`] says which node runs where, [`command`] how it is started there and told its place, [`cores`] which cores it has, [`output`] how what it prints is shown, and [`job`] what
 //! happens when nodes end, fail, or are to be ended.
 //!
 //! # Nobody is left behind
@@ -10,6 +10,8 @@
 //! that happens. Here the node and its shell are a process group of their own. Elsewhere, the leash is what ssh's standard input becomes.
 
 pub mod command;
+#[cfg(target_os = "linux")]
+pub mod cores;
 pub mod hosts;
 pub mod job;
 pub mod output;
@@ -61,7 +63,9 @@ Under Slurm or Open MPI the program is started by `srun` or `mpirun` instead; it
   MANIPLE_LISTEN                  0.0.0.0 for nodes on several machines
 Who is impatient, or has slow machines, sets for all nodes, or for the launcher:
   MANIPLE_JOIN_TIMEOUT            seconds to wait until all nodes have come [60]
-  MANIPLE_SILENCE                 seconds without a sign of life after which a node is lost [20]";
+  MANIPLE_SILENCE                 seconds without a sign of life after which a node is lost [20]
+Nodes of one machine send messages by memory that they share. If that is not wanted:
+  MANIPLE_SHARED_MEMORY           0";
 
 /// What to start, and where.
 #[derive(Args, Clone, Debug)]
@@ -89,6 +93,10 @@ pub struct Options {
     /// Show what nodes print as it is, without their numbers
     #[arg(long)]
     pub no_prefix: bool,
+
+    /// Let nodes of this machine use all of its cores, instead of giving each its share
+    #[arg(long)]
+    pub no_bind: bool,
 
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
@@ -122,9 +130,16 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         command::find_program(&options.program[0])?;
     }
     let coloured = !options.no_prefix && std::io::stdout().is_terminal() && console::colors_enabled();
-    let starter = Starter { program: &options.program, places: &places, rendezvous, remote };
+    let starter =
+        Starter { program: &options.program, places: &places, rendezvous, remote, cores: cores(options, &places) };
     let style = output::Style { nodes: places.len(), has_prefix: !options.no_prefix, coloured };
     job::run(&starter, style, options.grace)
+}
+
+#[cfg(target_os = "linux")]
+fn cores(options: &Options, places: &[hosts::Place]) -> Option<cores::Shares> {
+    let here = places.iter().filter(|place| place.is_none()).count();
+    if options.no_bind { None } else { cores::Shares::new(here) }
 }
 
 fn rendezvous(options: &Options, places: &[hosts::Place], directory: &Path) -> Result<Rendezvous> {

@@ -152,8 +152,11 @@ impl Results {
         self.get(index)
     }
 
-    /// The result of a point, if it is there and not `()`.
+    /// The result of a point, if it is there and not `()`. Of a forked task that is another.
     pub(crate) fn value(&self, index: usize) -> Option<Result<&dyn Any, &Error>> {
+        if let Some(fork) = self.fork.get() {
+            return fork.value().map(Ok);
+        }
         let value = self.values.get()?.get(index)?.get()?;
         Some(value.as_ref().map(|value| &**value as &dyn Any))
     }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 pub use linkme;
 
-pub use crate::fork::{ForkCall, Free, FreeResult};
+pub use crate::fork::{ForkCall, Free, FreeResult, Travel};
 pub use crate::task::registry::{Options, StaticBody as Body, TASKS, TaskHandle, VariantRegistration};
 pub use crate::task::{Argument, BoxFuture, Codec, ContextCall, LeafCall, Value};
 
@@ -43,6 +43,35 @@ pub trait NoCodec {
 }
 
 impl<T> NoCodec for CodecOf<T> {}
+
+/// Finds how a task without regions travels, if serde knows its arguments: as [`CodecOf`].
+pub struct TravelOf<B>(PhantomData<fn() -> B>);
+
+impl<B> TravelOf<B> {
+    /// To be asked.
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl<B: Free> TravelOf<B>
+where
+    B::Arguments: Serialize + DeserializeOwned,
+{
+    /// How.
+    #[must_use]
+    pub fn travel(&self) -> Option<Travel> {
+        Some(Travel::of::<B>())
+    }
+}
+
+/// What the compiler finds where serde does not know the arguments.
+pub trait NoTravel {
+    /// Not.
+    fn travel(&self) -> Option<Travel> {
+        None
+    }
+}
+
+impl<B> NoTravel for TravelOf<B> {}
 
 /// A launch being put together.
 pub struct Builder<'a> {

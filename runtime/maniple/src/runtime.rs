@@ -9,7 +9,7 @@ use std::time::Duration;
 use maniple_mapper::{DefaultMapper, InstanceId, Mapper};
 use maniple_realm::clock::Clock;
 use maniple_realm::instance::Instance;
-use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
+use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 use maniple_realm::net::Transport;
 use maniple_realm::net::environment::Place;
 use maniple_realm::operation::with_context;
@@ -182,7 +182,7 @@ impl RuntimeBuilder {
             builder = builder.profile(profiler.clone());
         }
         if let Some(place) = place.as_ref().filter(|place| place.neighbours > 1 && self.workers.is_none()) {
-            builder = builder.workers((cores() / place.neighbours).max(1));
+            builder = builder.workers(place.cores());
         }
         let realm = builder.build().map_err(start)?;
         let transport = match (self.network, place) {
@@ -218,7 +218,15 @@ impl RuntimeBuilder {
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
         core.realm.on_rest(fork::forget);
         // Without anybody who starves the core is left alone: who drops the runtime is to find that no worker holds it.
-        core.realm.on_idle(move || starving.lock().is_anybody() && idle.upgrade().is_some_and(|core| core.feed_one()));
+        let hungry = core.node.as_ref().map(|node| {
+            node.open_to_guests(&core);
+            Arc::downgrade(node)
+        });
+        core.realm.on_idle(move || {
+            let feed = || idle.upgrade().is_some_and(|core| core.feed_one());
+            let ask = |node: &Weak<Node>| node.upgrade().is_some_and(|node| node.is_idle());
+            (starving.lock().is_anybody() && feed()) || hungry.as_ref().is_some_and(ask)
+        });
         Ok(Runtime { core, _problems: profiler.filter(|_| !told).map(TellProblems) })
     }
 }
@@ -238,10 +246,6 @@ fn connect(place: &Place) -> Result<Option<Arc<dyn Transport>>> {
     "this process has joined its job before, with another runtime: use one runtime for everything, or `RuntimeBuilder::alone` for the others"
 )]
 struct JoinedBefore;
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
 
 /// The runtime: a machine at work on tasks.
 ///
@@ -457,6 +461,15 @@ impl RuntimeCore {
     }
 
     /// The mapper of a processor.
+    /// Whether the mapper lets a node that has nothing to do have a task that waits here.
+    pub(crate) fn permits_steal(&self, task: &str, thief: NodeId) -> bool {
+        let seat = self.seats.first();
+        // A mapper that panics has told so; the task stays.
+        seat.is_some_and(|seat| {
+            seat.call(self, "permit_steal", |mapper| mapper.permit_steal(task, thief)).unwrap_or(false)
+        })
+    }
+
     pub(crate) fn seat(&self, processor: ProcessorId) -> &MapperSeat {
         &self.seats[processor.0 as usize]
     }

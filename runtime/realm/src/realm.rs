@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
@@ -11,7 +12,8 @@ use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
 use crate::fault::Fault;
 use crate::machine::{Machine, MemoryId, ProcessorId};
 use crate::memory::MemoryPool;
-use crate::operation::job::Job;
+use crate::net::Polled;
+use crate::operation::job::{Job, JobHead, JobTable};
 use crate::operation::{GroupId, Outcome, Spawn, Work};
 use crate::profile::Profiler;
 use core::Keeper;
@@ -271,6 +273,28 @@ impl Realm {
     /// If it was set before.
     pub fn on_rest(&self, rest: fn()) {
         assert!(self.core.rest.set(rest).is_ok(), "`on_rest` is set once");
+    }
+
+    /// Has the workers look at what other nodes send whenever they look for work, so that handlers run on their threads too. When all of them are about to
+    /// sleep, they leave that to the transport's own thread.
+    ///
+    /// # Panics
+    /// If it was set before.
+    pub fn poll(&self, polled: Arc<dyn Polled>) {
+        assert!(self.core.polled.set(polled).is_ok(), "`poll` is set once");
+    }
+
+    /// The object of the oldest job of some worker's queue, or of those for any, if it is of this kind. The caller runs it, or queues it again, as
+    /// one to whom it was given by [`JobTable::run`].
+    #[must_use]
+    pub fn steal_job(&self, table: &'static JobTable) -> Option<NonNull<JobHead>> {
+        self.core.steal_job(table)
+    }
+
+    /// How many jobs wait in queues at this moment, more or less.
+    #[must_use]
+    pub fn queued_jobs(&self) -> usize {
+        self.core.queues.jobs()
     }
 
     /// Runs jobs of this worker's own, on top of the caller, until `is_done`: gives whether it is. Stops when there are none left, when there is other

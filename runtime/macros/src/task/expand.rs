@@ -44,6 +44,19 @@ fn registration(task: &Task) -> TokenStream {
     };
     let body = if leaf { quote!(Leaf) } else { quote!(Context) };
     let value = task.value_type();
+    // Variants are launched by the task that they belong to.
+    let travel = if task.is_free() && task.options.variant_of.is_none() {
+        let body = launch::free_name(task);
+        quote! {
+            || {
+                #[allow(unused_imports)]
+                use #runtime::generated::NoTravel as _;
+                #runtime::generated::TravelOf::<#body>::NEW.travel()
+            }
+        }
+    } else {
+        quote!(|| ::core::option::Option::None)
+    };
     quote! {
         #[#runtime::generated::linkme::distributed_slice(#runtime::generated::TASKS)]
         #[linkme(crate = #runtime::generated::linkme)]
@@ -63,6 +76,7 @@ fn registration(task: &Task) -> TokenStream {
                 use #runtime::generated::NoCodec as _;
                 #runtime::generated::CodecOf::<#value>::NEW.codec()
             },
+            travel: #travel,
             body: #runtime::generated::Body::#body(__run),
         };
     }

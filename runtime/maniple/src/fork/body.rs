@@ -12,8 +12,8 @@ use super::cell::Fork;
 use super::sources::Sources;
 use crate::context::{Context, ContextState};
 use crate::error::Error;
-use crate::task::TaskDefinition;
 use crate::task::arguments::Arguments;
+use crate::task::{TaskDefinition, Value};
 
 /// What the body of a task without regions is given besides its arguments.
 pub struct ForkCall {
@@ -84,6 +84,12 @@ pub(super) trait Body {
 
     /// The value, if it is there.
     fn value(&self) -> Option<&dyn Any>;
+
+    /// The arguments, before the beginning.
+    fn arguments(&self) -> Option<&dyn Any>;
+
+    /// Ends it with a value that was made elsewhere, before the beginning; false if that has another type.
+    fn set_value(&mut self, value: Value) -> bool;
 
     /// The arguments, taken. Before the beginning.
     fn take_arguments(&mut self, are_plain: bool) -> Arguments;
@@ -159,6 +165,19 @@ where
             Stage::Ended(value) => Some(value),
             _ => None,
         }
+    }
+
+    fn arguments(&self) -> Option<&dyn Any> {
+        match &self.stage {
+            Stage::Waiting(arguments) => Some(arguments),
+            _ => None,
+        }
+    }
+
+    fn set_value(&mut self, value: Value) -> bool {
+        let Ok(value) = value.downcast::<B::Value>() else { return false };
+        self.stage = Stage::Ended(*value);
+        true
     }
 
     fn take_arguments(&mut self, are_plain: bool) -> Arguments {

@@ -54,6 +54,11 @@ impl ContextState {
             None => self.core.counters.launches.add(1),
         }
         realm.queue_job(job);
+        if let Some(node) = self.core.node()
+            && node.has_hungry()
+        {
+            node.feed();
+        }
         true
     }
 

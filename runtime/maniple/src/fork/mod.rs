@@ -9,6 +9,7 @@
 //! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
 //! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`in_flight`] with [`parent`]: the protocols: who may run it; who knows it, and waits for it; who could wake it; how its
 //!   parent counts it;
+//! - [`travel`]: tasks that are run by another node;
 //! - [`counts`]: what each worker has forked and run.
 
 mod body;
@@ -22,6 +23,7 @@ mod running;
 mod schedule;
 mod sources;
 mod spare;
+mod travel;
 mod waking;
 mod watchers;
 mod word;
@@ -34,4 +36,6 @@ pub(crate) use in_flight::InFlight;
 pub(crate) use launching::describe;
 pub(crate) use sources::Sources;
 pub(crate) use spare::{forget, take_context};
+pub use travel::Travel;
+pub(crate) use travel::{Traveller, host};
 pub(crate) use word::Outcome;

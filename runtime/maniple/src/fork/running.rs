@@ -106,7 +106,7 @@ fn clear(body: &mut dyn Body) {
 }
 
 /// The task has ended: tells everybody, and gives up the reference.
-fn end(fork: Fork, result: Result<(), Box<Error>>, worker: Option<&WorkerContext<'_>>) {
+pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, worker: Option<&WorkerContext<'_>>) {
     // SAFETY: whoever ends a task has the right to run it, which ends here.
     let (head, course, body) = unsafe { fork.inside() };
     head.schedule.end();

@@ -3,12 +3,13 @@
 //! `README.md` here tells the whole story. In reading order: [`layout`] says which node uses what, and [`coherence`] what nodes must send each other
 //! before: both are pure functions, which every node computes alone. [`sharding`] says who runs what; [`replica`] turns a launch of the program into launches
 //! here, among them those of [`exchange`], which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. Below them are what a node knows of the network:
-//! [`node`], [`mailbox`], [`tree`], [`failure`].
+//! [`node`], [`mailbox`], [`tree`], [`failure`]. Tasks without regions go where nobody has anything to do: [`guests`].
 
 mod agreement;
 pub(crate) mod coherence;
 mod exchange;
 mod failure;
+mod guests;
 pub(crate) mod layout;
 mod mailbox;
 pub(crate) mod node;

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
+use super::guests::Guests;
 use super::layout::Rank;
 use super::mailbox::{Awaited, Delivery, Mailbox, ParcelName};
 use super::tree::{Combine, Done, Gathering, Step, children, contribution_goes_to, outcome_goes_to, parent};
@@ -28,6 +29,11 @@ const DOWN: HandlerId = HandlerId(2);
 
 /// Says that a node has come to the end of the program.
 const END: HandlerId = HandlerId(3);
+
+/// Tasks that idle nodes take from others.
+pub(super) const GUEST: HandlerId = HandlerId(4);
+/// Brings the value of one back.
+pub(super) const DONE: HandlerId = HandlerId(5);
 
 /// What all nodes call something that they compute together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -50,7 +56,7 @@ impl TogetherName {
 
 /// When a message is to leave.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Haste {
+pub(super) enum Haste {
     Now,
     /// With another one.
     None,
@@ -92,14 +98,14 @@ impl Progress {
 
 /// A node of a job, as its runtime sees it.
 pub(crate) struct Node {
-    endpoint: Arc<Endpoint>,
-    post: Arc<Post>,
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) post: Arc<Post>,
 }
 
 /// What handlers know.
-struct Post {
-    rank: Rank,
-    nodes: usize,
+pub(super) struct Post {
+    pub(super) rank: Rank,
+    pub(super) nodes: usize,
     realm: Realm,
     mailbox: Mailbox,
     gatherings: Mutex<FxHashMap<TogetherName, Gathering>>,
@@ -109,6 +115,7 @@ struct Post {
     /// How often nodes have compared what they do.
     comparisons: AtomicU64,
     ends: Mutex<Ends>,
+    pub(super) guests: Guests,
     /// Messages for which there was no room, by where they go.
     waiting: Mutex<FxHashMap<Rank, VecDeque<Message>>>,
 }
@@ -133,6 +140,7 @@ impl Node {
             questions: AtomicU64::new(0),
             comparisons: AtomicU64::new(0),
             ends: Mutex::default(),
+            guests: Guests::default(),
             waiting: Mutex::default(),
         });
         let handler = |handle: fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()>| {
@@ -152,8 +160,13 @@ impl Node {
             .on(UP, handler(Post::take_contribution))
             .on(DOWN, handler(Post::take_outcome))
             .on(END, handler(Post::take_end))
+            .on(GUEST, handler(Post::take_guest))
+            .on(DONE, handler(Post::take_done))
             .on_loss(on_loss);
         let endpoint = Endpoint::start(transport, handlers, Options::default());
+        if let Some(polled) = endpoint.polled() {
+            realm.poll(polled);
+        }
         Self { endpoint, post }
     }
 
@@ -370,7 +383,7 @@ impl Post {
     }
 
     /// Sends a message, or queues it until there is room for it.
-    fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, message: (Message, Haste)) {
+    pub(super) fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, message: (Message, Haste)) {
         let mut waiting = self.waiting.lock();
         // Whoever waits already has asked to be told of room.
         if let Some(queue) = waiting.get_mut(&to).filter(|queue| !queue.is_empty()) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use maniple_space::AnyPoint;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Result;
 use crate::future::{Future, FutureMap, Source};
@@ -51,6 +52,22 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
             Self::Future(future) => Some(future.source().clone()),
             Self::PerPoint(map) => Some(Source::Launch(Arc::clone(map.results()))),
         }
+    }
+}
+
+/// Values only: a future is known on its node alone.
+impl<T: Serialize> Serialize for Argument<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Value(value) => value.serialize(serializer),
+            Self::Future(_) | Self::PerPoint(_) => Err(serde::ser::Error::custom("a future stays on its node")),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Argument<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        T::deserialize(deserializer).map(Self::Value)
     }
 }
 

@@ -11,6 +11,7 @@ use maniple_realm::machine::ProcessorKind;
 
 use super::{Codec, ContextCall, LeafCall};
 use crate::error::Result;
+use crate::fork::Travel;
 
 /// What a task returns, whatever its type.
 pub type Value = Box<dyn Any + Send + Sync>;
@@ -76,6 +77,8 @@ pub struct TaskDefinition {
     infos: Vec<VariantInfo>,
     variants: Vec<Variant>,
     codec: Option<Codec>,
+    /// The path by which all nodes know the task, and how it goes to them.
+    travel: Option<(&'static str, Travel)>,
     is_internal: bool,
 }
 
@@ -88,6 +91,7 @@ impl TaskDefinition {
             infos: Vec::new(),
             variants: Vec::new(),
             codec: Some(Codec::of::<()>()),
+            travel: None,
             is_internal: false,
         }
     }
@@ -133,6 +137,15 @@ impl TaskDefinition {
     pub fn codec(mut self, codec: impl Into<Option<Codec>>) -> Self {
         self.codec = codec.into();
         self
+    }
+
+    /// Says how launches without regions go to other nodes.
+    pub(crate) fn travels(self, travel: Option<(&'static str, Travel)>) -> Self {
+        Self { travel, ..self }
+    }
+
+    pub(crate) fn travel(&self) -> Option<(&'static str, Travel)> {
+        self.travel
     }
 
     /// A task of the runtime's own, with which nodes exchange data.

@@ -8,6 +8,7 @@ use maniple_realm::machine::ProcessorKind;
 
 use super::{Body, BoxFuture, Codec, ContextCall, LeafCall, TaskDefinition, TaskOptions, Value};
 use crate::error::Result;
+use crate::fork::Travel;
 
 /// All variants of all tasks that `#[task]` declares in the program.
 #[distributed_slice]
@@ -25,6 +26,8 @@ pub struct VariantRegistration {
     pub options: Options,
     /// How results go to other nodes, if they can.
     pub codec: fn() -> Option<Codec>,
+    /// How launches go to other nodes, if the task has no regions and they can.
+    pub travel: fn() -> Option<Travel>,
     /// The code.
     pub body: StaticBody,
 }
@@ -83,7 +86,8 @@ impl TaskHandle {
         mine.sort_by_key(|variant| (!self.path.ends_with(variant.variant), variant.variant));
         // Variants of one task return values of one type.
         let codec = mine.first().and_then(|variant| (variant.codec)());
-        mine.into_iter().fold(TaskDefinition::new(self.name).codec(codec), |task, variant| {
+        let travel = mine.first().and_then(|variant| Some((self.path, (variant.travel)()?)));
+        mine.into_iter().fold(TaskDefinition::new(self.name).codec(codec).travels(travel), |task, variant| {
             let Options { inner, idempotent, replicable, layout, .. } = variant.options;
             let layout = LayoutConstraint { arrangement: layout, order: None };
             let options = TaskOptions { inner, idempotent, replicable, layout };

@@ -134,6 +134,14 @@ pub enum Header {
     Goodbye,
     /// The node has given up; the body says why.
     Abort,
+    /// Where the sender's inbox is, in memory that both could share. For [`shared_memory`](super::shared_memory) only, as are the next three.
+    Offer,
+    /// The receiver's inbox is open; the sender's messages come by it from now on.
+    Switch,
+    /// The receiver's inbox cannot be opened.
+    Decline,
+    /// Something is in the receiver's inbox, or there is room in the sender's.
+    Bell,
 }
 
 impl Header {
@@ -144,6 +152,15 @@ impl Header {
             Self::PutChunk { .. } | Self::PutEnd { .. } | Self::GetChunk { .. } => Lane::Bulk,
             _ => Lane::Messages,
         }
+    }
+
+    /// Whether transports say it to each other, and endpoints never hear of it.
+    #[must_use]
+    pub fn is_for_transports(&self) -> bool {
+        matches!(
+            self,
+            Self::Heartbeat | Self::Goodbye | Self::Abort | Self::Offer | Self::Switch | Self::Decline | Self::Bell
+        )
     }
 
     /// Whether its body goes straight to registered memory.

@@ -14,6 +14,10 @@
 //! * [`transport`]: the seam; [`frame`]: what crosses it;
 //! * [`loopback`]: many nodes in one process, each step chosen by a seed;
 #![cfg_attr(feature = "tcp", doc = "* [`tcp`]: nodes in several processes;")]
+#![cfg_attr(
+    feature = "tcp",
+    doc = "* [`shared_memory`]: messages between nodes of one machine, over another transport;"
+)]
 #![cfg_attr(feature = "mpi", doc = "* [`mpi`]: nodes that `mpirun` or `srun` starts;")]
 //! * [`environment`]: which node of which job a process is.
 //!
@@ -62,6 +66,8 @@ pub mod message;
 pub mod mpi;
 pub mod segment;
 #[cfg(feature = "tcp")]
+pub mod shared_memory;
+#[cfg(feature = "tcp")]
 pub mod tcp;
 pub mod transport;
 #[cfg(any(feature = "mpi", feature = "tcp", test))]
@@ -72,4 +78,4 @@ pub use error::{Loss, NetError, SendError};
 pub use frame::MAX_HEADER;
 pub use message::{HandlerId, Handlers, Incoming, Message};
 pub use segment::{Segment, Span};
-pub use transport::Transport;
+pub use transport::{Polled, Transport};

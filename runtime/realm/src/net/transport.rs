@@ -65,6 +65,31 @@ pub trait Transport: Send + Sync {
 
     /// Waits until nothing is left to be done for [`close`](Self::close), unless the calling thread is the one that would do it.
     fn join(&self);
+
+    /// Whether a node runs on this machine, so that memory may be shared with it, as far as the transport knows.
+    fn is_near(&self, node: NodeId) -> bool {
+        let _ = node;
+        false
+    }
+
+    /// What threads that have nothing else to do may look at, if messages come sooner then.
+    fn polled(self: Arc<Self>) -> Option<Arc<dyn Polled>> {
+        None
+    }
+}
+
+/// Receives on threads that have nothing else to do, or are between two things.
+///
+/// While nobody looks, what comes is received by a thread of the transport's own; that takes the time of waking it.
+pub trait Polled: Send + Sync {
+    /// Somebody looks from now on, often. To be said again before each search for work; that costs little.
+    fn begin(&self);
+
+    /// Receives what is at hand, on this thread, which runs the handlers; gives whether there was anything. Costs a look at one flag if not.
+    fn poll(&self) -> bool;
+
+    /// Nobody looks any more, except that this does once more; gives whether it found anything.
+    fn end(&self) -> bool;
 }
 
 /// Gets what arrives at a node.

@@ -79,6 +79,10 @@ impl Header {
             Self::Heartbeat => (13, 0, 0, words(&[])),
             Self::Goodbye => (14, 0, 0, words(&[])),
             Self::Abort => (15, 0, 0, words(&[])),
+            Self::Offer => (16, 0, 0, words(&[])),
+            Self::Switch => (17, 0, 0, words(&[])),
+            Self::Decline => (18, 0, 0, words(&[])),
+            Self::Bell => (19, 0, 0, words(&[])),
         }
     }
 
@@ -110,7 +114,7 @@ impl Header {
         let (handler, body) = (u16::from_le_bytes([h0, h1]), u32::from_le_bytes([b0, b1, b2, b3]) as usize);
         let head = u32::from_le_bytes([n0, n1, n2, n3]) as usize;
         let words = match kind {
-            2 | 13..=15 => 0,
+            2 | 13..=19 => 0,
             1 | 3 | 5 | 6 | 10 | 12 => 1,
             8 | 9 => 2,
             4 => 3,
@@ -133,7 +137,8 @@ impl Header {
         if head > 0 && !matches!(header, Self::Message { .. } | Self::PutEnd { notify: Some(_), .. }) {
             return Err(Violation::field(kind, "head's length", head as u64));
         }
-        let has_body = header.is_placed() || matches!(header, Self::Message { .. } | Self::Part | Self::Abort);
+        let has_body =
+            header.is_placed() || matches!(header, Self::Message { .. } | Self::Part | Self::Abort | Self::Offer);
         if body > 0 && !has_body {
             return Err(Violation::field(kind, "body's length", body as u64));
         }
@@ -174,6 +179,10 @@ impl Header {
             13 => Self::Heartbeat,
             14 => Self::Goodbye,
             15 => Self::Abort,
+            16 => Self::Offer,
+            17 => Self::Switch,
+            18 => Self::Decline,
+            19 => Self::Bell,
             _ => return Err(Violation::UnknownKind(kind)),
         })
     }

@@ -61,6 +61,11 @@ impl Job {
         Self(head)
     }
 
+    /// The object, if it is of this kind: whoever asked runs it, or queues it again.
+    pub(crate) fn into_raw_of(self, table: &'static JobTable) -> Result<NonNull<JobHead>, Self> {
+        if std::ptr::eq(self.table(), table) { Ok(ManuallyDrop::new(self).0) } else { Err(self) }
+    }
+
     fn table(&self) -> &'static JobTable {
         // SAFETY: the object lives until it is run or dropped.
         unsafe { self.0.as_ref() }.table
@@ -117,6 +122,17 @@ impl<F: FnOnce(&WorkerContext<'_>) + Send + 'static> Boxed<F> {
 }
 
 impl Core {
+    /// The oldest job of some queue, if it is of this kind.
+    pub(crate) fn steal_job(&self, table: &'static JobTable) -> Option<NonNull<JobHead>> {
+        match self.queues.steal_oldest_job()?.into_raw_of(table) {
+            Ok(head) => Some(head),
+            Err(other) => {
+                self.queue_job(other);
+                None
+            }
+        }
+    }
+
     /// Queues a job with the worker that this thread is, or for any.
     #[inline]
     pub(crate) fn queue_job(&self, job: Job) {

@@ -17,6 +17,7 @@ use crate::fault::{self, Abandoned, Fault};
 use crate::graph::registry::Registry;
 use crate::machine::{Machine, ProcessorId};
 use crate::memory::MemoryPool;
+use crate::net::Polled;
 use crate::profile::Profiler;
 use crate::worker::helpers::Helpers;
 use crate::worker::queue::{OwnDeques, Queues};
@@ -46,6 +47,8 @@ pub(crate) struct Core {
     pub(super) idle: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
     /// Called by a worker before it sleeps: see [`Realm::on_rest`](crate::Realm::on_rest).
     pub(super) rest: OnceLock<fn()>,
+    /// What workers look at besides queues: see [`Realm::poll`](crate::Realm::poll).
+    pub(super) polled: OnceLock<Arc<dyn Polled>>,
     pub(crate) breakdowns: Breakdowns,
     stopping: AtomicBool,
     /// Workers whose threads have not ended.
@@ -68,6 +71,37 @@ impl Core {
     /// A worker that is about to park asks for work in the name of all, if all sleep.
     pub(crate) fn idle_found_work(&self) -> bool {
         self.idle.get().is_some_and(|ask| self.sleep.all_asleep() && ask())
+    }
+
+    /// A worker begins to search: it looks at the network meanwhile.
+    #[inline]
+    pub(crate) fn begin_polling(&self) {
+        if let Some(polled) = self.polled.get() {
+            polled.begin();
+        }
+    }
+
+    /// Whether workers look at the network.
+    #[inline]
+    pub(crate) fn is_polling(&self) -> bool {
+        self.polled.get().is_some()
+    }
+
+    /// Receives what the network has at hand.
+    #[inline]
+    pub(crate) fn poll(&self) {
+        if let Some(polled) = self.polled.get() {
+            self.unheard(|| "receiving what other nodes sent".to_owned(), || polled.poll());
+        }
+    }
+
+    /// A worker that is about to park leaves the network to others, if all sleep; whether something has come just then.
+    pub(crate) fn idle_found_message(&self) -> bool {
+        let end = |polled: &Arc<dyn Polled>| {
+            self.sleep.all_asleep()
+                && self.unheard(|| "receiving what other nodes sent".to_owned(), || polled.end()).unwrap_or(false)
+        };
+        self.polled.get().is_some_and(end)
     }
 
     /// A worker, which is this thread, has run out of work.
@@ -105,6 +139,7 @@ impl Core {
             barriers: Barriers::default(),
             idle: OnceLock::new(),
             rest: OnceLock::new(),
+            polled: OnceLock::new(),
             breakdowns: Breakdowns::default(),
             stopping: AtomicBool::new(false),
             live: AtomicUsize::new(processors.len()),

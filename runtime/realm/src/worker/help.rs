@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Found, Local};
+use super::Local;
 use crate::event::{After, Event};
 use crate::fault::{Abandoned, Fault};
 use crate::operation::body::{Body, Call};
@@ -213,6 +213,7 @@ impl Local {
     fn rest(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) {
         let core = self.core();
         core.sleep.begin_search();
+        core.begin_polling();
         if let Some(found) = self.search_while(condition) {
             self.end_search();
             self.run(found);
@@ -223,7 +224,8 @@ impl Local {
         }
         core.rest();
         core.sleep.fall_asleep(self.index);
-        if self.has_work() || core.is_waiting_over() || !condition() || core.idle_found_work() {
+        let may_go_on = self.has_work() || core.is_waiting_over() || !condition();
+        if may_go_on || core.idle_found_message() || core.idle_found_work() {
             core.sleep.cancel(self.index);
         } else {
             self.forget_graphs();
@@ -233,9 +235,5 @@ impl Local {
             core.helpers.end_rest(self.index);
         }
         self.end_search();
-    }
-
-    fn search_while(&self, condition: &mut dyn FnMut() -> bool) -> Option<Found> {
-        if condition() { self.search() } else { None }
     }
 }

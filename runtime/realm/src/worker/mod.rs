@@ -326,6 +326,7 @@ impl Local {
     /// Finds something to do without waiting.
     #[inline]
     fn find(&self) -> Option<Found> {
+        self.core().poll();
         if self.core().graphs.is_empty() {
             return self.find_queued();
         }
@@ -371,12 +372,13 @@ impl Local {
             if core.is_stopping() {
                 break None;
             }
-            if let Some(found) = self.search() {
+            core.begin_polling();
+            if let Some(found) = self.search_while(&mut || true) {
                 break Some(found);
             }
             core.rest();
             core.sleep.fall_asleep(self.index);
-            if self.has_work() || core.is_stopping() || core.idle_found_work() {
+            if self.has_work() || core.is_stopping() || core.idle_found_message() || core.idle_found_work() {
                 core.sleep.cancel(self.index);
             } else {
                 self.forget_graphs();
@@ -387,17 +389,26 @@ impl Local {
         found
     }
 
-    /// Looks for work for a few microseconds: what comes soon is cheaper to spin for than to sleep for.
-    fn search(&self) -> Option<Found> {
-        for round in 0..SEARCH_ROUNDS {
+    /// Looks for work for a few microseconds, while `condition` holds: what comes soon is cheaper to spin for than to sleep for.
+    fn search_while(&self, condition: &mut dyn FnMut() -> bool) -> Option<Found> {
+        let is_polling = self.core().is_polling();
+        let rounds = if is_polling { POLLING_ROUNDS } else { SEARCH_ROUNDS };
+        for round in 0..rounds {
+            if !condition() {
+                break;
+            }
             if let Some(found) = self.find() {
                 return Some(found);
             }
             if self.core().is_crowded() {
                 break;
             }
-            for _ in 0..round {
+            for _ in 0..round.min(SEARCH_ROUNDS) {
                 std::hint::spin_loop();
+            }
+            if is_polling && round % SEARCH_ROUNDS == SEARCH_ROUNDS - 1 {
+                // Whoever shares the core may be the one that we wait for.
+                std::thread::yield_now();
             }
         }
         None
@@ -490,3 +501,6 @@ fn begin_activity<'a>(profiler: &'a Profiler, slot: &Slot, event: Event) -> Acti
 const OTHERS_EVERY: u32 = 61;
 
 const SEARCH_ROUNDS: u32 = 32;
+
+/// While what other nodes send is received by whoever looks: some 200 microseconds, since it takes that long to send, be told, and wake up.
+const POLLING_ROUNDS: u32 = 512;

@@ -324,6 +324,18 @@ impl Queues {
         victims.find_map(|victim| retry(|| self.workers[victim].jobs.steal_batch_and_pop(&own.jobs)))
     }
 
+    /// How many jobs wait, more or less.
+    pub(crate) fn jobs(&self) -> usize {
+        self.shared_jobs.len() + self.workers.iter().map(|worker| worker.jobs.len()).sum::<usize>()
+    }
+
+    /// The oldest job that is for anyone, or of the worker that has most of them.
+    pub(crate) fn steal_oldest_job(&self) -> Option<Job> {
+        let richest = || self.workers.iter().max_by_key(|worker| worker.jobs.len());
+        retry(|| self.shared_jobs.steal())
+            .or_else(|| retry(|| richest().map_or(Steal::Empty, |worker| worker.jobs.steal())))
+    }
+
     /// Whether there is work of the runtime that this worker should do before anything else.
     #[inline]
     pub(crate) fn has_runtime_work_for(&self, worker: usize, own: &OwnDeques) -> bool {

@@ -82,7 +82,11 @@ macro_rules! rules {
         }
         #[cfg(feature = "tcp")]
         mod on_tcp {
-            $(#[test] fn $name() { super::rules::$name::<$crate::tcp_cluster::Tcp>(); })*
+            $(#[test] fn $name() { super::rules::$name::<$crate::tcp_cluster::Tcp<false>>(); })*
+        }
+        #[cfg(feature = "tcp")]
+        mod on_tcp_with_shared_memory {
+            $(#[test] fn $name() { super::rules::$name::<$crate::tcp_cluster::Tcp<true>>(); })*
         }
         #[cfg(all(feature = "mpi", unix))]
         mod on_mpi {

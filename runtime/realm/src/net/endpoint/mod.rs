@@ -20,7 +20,7 @@ use self::transfer::Transfers;
 use super::error::{Loss, NetError, SendError};
 use super::frame::{Body, Callback, Frame, Header, MAX_BODY, MAX_HEADER};
 use super::message::{Handlers, Message};
-use super::transport::{Close, Flush, Frames, Transport};
+use super::transport::{Close, Flush, Frames, Polled, Transport};
 use crate::fault::install_panic_hook;
 use crate::machine::NodeId;
 
@@ -112,6 +112,12 @@ impl Endpoint {
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.peers.len()
+    }
+
+    /// What threads that have nothing else to do may look at, if messages come sooner then.
+    #[must_use]
+    pub fn polled(&self) -> Option<Arc<dyn Polled>> {
+        Arc::clone(&self.transport).polled()
     }
 
     /// Sends a message, at once. The node may be this one. Messages from one node to another are handled in the order in which they were sent.

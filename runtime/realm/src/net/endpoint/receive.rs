@@ -74,9 +74,13 @@ impl Endpoint {
             Header::PutChunk { .. } | Header::GetChunk { .. } => {
                 Err(Violation::OutOfPlace("a chunk that was not placed"))
             }
-            Header::Heartbeat | Header::Goodbye | Header::Abort => {
-                Err(Violation::OutOfPlace("a frame for transports only"))
-            }
+            Header::Heartbeat
+            | Header::Goodbye
+            | Header::Abort
+            | Header::Offer
+            | Header::Switch
+            | Header::Decline
+            | Header::Bell => Err(Violation::OutOfPlace("a frame for transports only")),
         }
     }
 

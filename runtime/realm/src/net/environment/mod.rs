@@ -49,6 +49,11 @@ pub const LISTEN: &str = "MANIPLE_LISTEN";
 pub const JOIN_TIMEOUT: &str = "MANIPLE_JOIN_TIMEOUT";
 /// The variable with after how many seconds without a sign of life a node is lost.
 pub const SILENCE: &str = "MANIPLE_SILENCE";
+/// The variable with whether nodes of one machine send messages by memory that they share: 1, if it is not set, or 0.
+pub const SHARED_MEMORY: &str = "MANIPLE_SHARED_MEMORY";
+
+/// The variable that is 1 if a launcher has given the process cores that it shares with no other node.
+pub const BOUND: &str = "MANIPLE_BOUND";
 
 /// Variables of other launchers with how many nodes are on this machine.
 const OTHER_NEIGHBOURS: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"];
@@ -98,6 +103,8 @@ pub struct Place {
     pub nodes: usize,
     /// How many of them share this machine's cores, as far as the launcher tells.
     pub neighbours: usize,
+    /// Whether the cores that this process may use are its own.
+    pub is_bound: bool,
     /// Who started it.
     pub launcher: Launcher,
     /// How it reaches the others.
@@ -206,13 +213,7 @@ impl Place {
         } else {
             let found = OTHERS.into_iter().find(|(_, rank, nodes)| variables.has(rank) && variables.has(nodes));
             let Some(found) = found else {
-                return Ok(Self {
-                    rank: NodeId(0),
-                    nodes: 1,
-                    neighbours: 1,
-                    launcher: Launcher::Nobody,
-                    way: Way::Alone,
-                });
+                return Ok(Self::alone());
             };
             found
         };
@@ -224,9 +225,23 @@ impl Place {
         let way = if nodes == 1 { Way::Alone } else { variables.way(launcher, nodes)? };
         // A number that can't be read only makes for more workers than cores.
         let counted = std::iter::once(NEIGHBOURS).chain(OTHER_NEIGHBOURS);
+        let is_bound = variables.has(BOUND) && variable(BOUND).is_some_and(|bound| bound.trim() == "1");
         let neighbours = counted.filter_map(variable).find_map(|count| count.trim().parse().ok());
         let neighbours = neighbours.unwrap_or(1_usize).clamp(1, nodes);
-        Ok(Self { rank: NodeId(rank as u16), nodes, neighbours, launcher, way })
+        Ok(Self { rank: NodeId(rank as u16), nodes, neighbours, is_bound, launcher, way })
+    }
+
+    /// The place of a process that nobody has started as one of several nodes.
+    #[must_use]
+    pub fn alone() -> Self {
+        Self { rank: NodeId(0), nodes: 1, neighbours: 1, is_bound: false, launcher: Launcher::Nobody, way: Way::Alone }
+    }
+
+    /// How many cores are this node's, as far as is known: those that the process may use, or its share of them.
+    #[must_use]
+    pub fn cores(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if self.is_bound { cores } else { (cores / self.neighbours).max(1) }
     }
 
     /// Meets the other nodes; `None` if there are none.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{JOIN_TIMEOUT, LISTEN, Launcher, PlaceError, RANK, RENDEZVOUS, SECRET, SILENCE, Variables};
+use super::{JOIN_TIMEOUT, LISTEN, Launcher, PlaceError, RANK, RENDEZVOUS, SECRET, SHARED_MEMORY, SILENCE, Variables};
 use crate::machine::NodeId;
 use crate::net::tcp::{JoinError, Meeting, Secret, Settings};
 
@@ -21,6 +21,8 @@ pub struct Rendezvous {
     pub join_timeout: Option<Duration>,
     /// After how long without a sign of life a node is lost, if not after as long as usual.
     pub silence: Option<Duration>,
+    /// Whether nodes of one machine send messages by memory that they share.
+    pub shared_memory: bool,
 }
 
 impl Rendezvous {
@@ -28,7 +30,7 @@ impl Rendezvous {
     #[must_use]
     pub fn new(meeting: Meeting, secret: Secret) -> Self {
         let listen = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        Self { meeting, listen, secret, join_timeout: None, silence: None }
+        Self { meeting, listen, secret, join_timeout: None, silence: None, shared_memory: true }
     }
 
     pub(super) fn find(variables: &Variables<'_>, launcher: Launcher) -> Result<Self, PlaceError> {
@@ -47,6 +49,7 @@ impl Rendezvous {
             secret,
             join_timeout: variables.seconds(JOIN_TIMEOUT)?,
             silence: variables.seconds(SILENCE)?,
+            shared_memory: variables.optional(SHARED_MEMORY, "0 or 1", zero_or_one)?.unwrap_or(true),
         })
     }
 
@@ -61,6 +64,9 @@ impl Rendezvous {
         let seconds = |time: Duration| time.as_secs_f64().to_string();
         variables.extend(self.join_timeout.map(|time| (JOIN_TIMEOUT, seconds(time))));
         variables.extend(self.silence.map(|time| (SILENCE, seconds(time))));
+        if !self.shared_memory {
+            variables.push((SHARED_MEMORY, "0".to_owned()));
+        }
         variables
     }
 
@@ -70,16 +76,25 @@ impl Rendezvous {
     ///
     /// If the file of the running program cannot be read, after which its build is named.
     pub fn settings(&self, rank: NodeId, nodes: usize) -> Result<Settings, JoinError> {
-        let Self { meeting, listen, secret, join_timeout, silence } = self.clone();
+        let Self { meeting, listen, secret, join_timeout, silence, shared_memory } = self.clone();
         let settings = Settings::new(rank, nodes, meeting, secret);
         let mut settings =
             settings.map_err(JoinError::io("reading this program's file, after which its build is named"))?;
         settings.listen = listen;
+        settings.shared_memory = shared_memory;
         settings.join_timeout = join_timeout.unwrap_or(settings.join_timeout);
         settings.silence = silence.unwrap_or(settings.silence);
         // Several signs of life must fit into the silence that is one too many.
         settings.heartbeat = settings.heartbeat.min(settings.silence / 8);
         Ok(settings)
+    }
+}
+
+fn zero_or_one(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
     }
 }
 

@@ -61,6 +61,8 @@ struct Peer {
     link: Link,
     /// Whether something has come since the last heartbeat.
     has_spoken: AtomicBool,
+    /// Whether it has this machine's address.
+    is_near: bool,
 }
 
 impl Shared {
@@ -95,6 +97,10 @@ impl Shared {
             peer.link.is_dirty.store(false, Ordering::Release);
             peer.link.flush();
         }
+    }
+
+    pub(super) fn is_near(&self, node: NodeId) -> bool {
+        self.peer(node).is_some_and(|peer| peer.is_near)
     }
 
     pub(super) fn heard(&self, from: NodeId) {
@@ -139,9 +145,11 @@ pub(super) fn share(rank: NodeId, connections: Connections) -> (Arc<Shared>, Hal
     let mut peers = Vec::new();
     for (node, stream) in connections.into_iter().enumerate() {
         peers.push(stream.map(|stream| {
+            let is_near =
+                matches!((stream.peer_addr(), stream.local_addr()), (Ok(its), Ok(ours)) if its.ip() == ours.ip());
             let (reading, writing) = stream.into_split();
             halves.push((NodeId(node as u16), reading));
-            Peer { link: Link::new(writing), has_spoken: AtomicBool::new(true) }
+            Peer { link: Link::new(writing), has_spoken: AtomicBool::new(true), is_near }
         }));
     }
     let shared = Shared {
@@ -437,6 +445,7 @@ mod tests {
             join_timeout: Duration::ZERO,
             heartbeat: Duration::from_secs(1),
             silence: Duration::from_secs(10),
+            shared_memory: false,
         };
         Driver {
             settings,

@@ -43,6 +43,7 @@ use self::driver::{Event, Shared};
 pub use self::error::JoinError;
 pub use self::identity::Secret;
 pub use super::build::BuildId;
+use super::shared_memory::SharedMemory;
 use super::transport::{Close, Flush, Frames, Receiver, Transport};
 use crate::machine::NodeId;
 
@@ -86,6 +87,8 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// After how long without one a node is lost: 20 seconds. Also how long a greeting, and the end, may take.
     pub silence: Duration,
+    /// Whether nodes of one machine send messages by memory that they share ([`SharedMemory`]): yes.
+    pub shared_memory: bool,
 }
 
 impl Settings {
@@ -105,6 +108,7 @@ impl Settings {
             join_timeout: Duration::from_secs(60),
             heartbeat: Duration::from_secs(1),
             silence: Duration::from_secs(20),
+            shared_memory: true,
         })
     }
 }
@@ -125,7 +129,7 @@ impl Tcp {
     ///
     /// If somebody does not come in time, is of another job or build, or the system refuses something.
     pub fn join(settings: Settings) -> Result<Arc<dyn Transport>, JoinError> {
-        let (node, nodes) = (settings.rank, settings.nodes);
+        let (node, nodes, shared_memory) = (settings.rank, settings.nodes, settings.shared_memory);
         if nodes > 1 << 16 || usize::from(node.0) >= nodes {
             return Err(JoinError::NoSuchRank { node, nodes });
         }
@@ -139,7 +143,8 @@ impl Tcp {
         });
         let (shared, events) = joined?;
         let thread_id = thread.thread().id();
-        Ok(Arc::new(Self { rank: node, shared, events, thread: Mutex::new(Some(thread)), thread_id }))
+        let tcp = Arc::new(Self { rank: node, shared, events, thread: Mutex::new(Some(thread)), thread_id });
+        Ok(if shared_memory { SharedMemory::over(tcp) } else { tcp })
     }
 }
 
@@ -162,6 +167,10 @@ impl Transport for Tcp {
 
     fn flush(&self) {
         self.shared.flush();
+    }
+
+    fn is_near(&self, node: NodeId) -> bool {
+        self.shared.is_near(node)
     }
 
     fn close(&self, close: Close) {

@@ -40,6 +40,7 @@ fn settings(rank: u16, nodes: usize, file: &Path, secret: &Secret) -> Settings {
         join_timeout: patient,
         heartbeat: Duration::from_millis(20),
         silence: patient,
+        shared_memory: false,
     }
 }
 

@@ -1,0 +1,206 @@
+//! Tasks that idle nodes take from others.
+//!
+//! A node that has nothing to do asks the others, one after the other, for a task; whoever has none to spare notes that the node is hungry, and gives it the next one that it
+//! has too many. What is given is the oldest task of the queues: in a recursion, the largest part of the work that is left. The value comes back when the task has
+//! ended, with all that it has launched; whoever gave it waits for that as for any other.
+//!
+//! ```text
+//! idle --Ask--> another one     has one: --Task--> it is run --Done--> the value is there
+//!               has none: --None--> asks the next one; or, when all have been asked, waits to be fed
+//! ```
+//!
+//! A node that is lost ends the job, and with it whoever waits for its tasks.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use maniple_realm::machine::NodeId;
+use maniple_realm::net::{Endpoint, Incoming, Message};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::failure::Failure;
+use super::layout::Rank;
+use super::node::{DONE, GUEST, Haste, Node, Post, decode, encode};
+use crate::fork::Traveller;
+use crate::fork::host;
+use crate::runtime::RuntimeCore;
+
+/// So many tasks must wait here before one is given to a node that did not just ask: the next one is wanted here too.
+const SPARE: usize = 2;
+
+/// What is said about guests.
+#[derive(Serialize, Deserialize)]
+enum Guest {
+    Ask,
+    None,
+    Task {
+        /// The giver's name for it.
+        number: u64,
+        path: String,
+        arguments: Vec<u8>,
+    },
+}
+
+/// How a task has ended for whom it was run.
+#[derive(Serialize, Deserialize)]
+struct Done {
+    number: u64,
+    outcome: Result<Vec<u8>, Failure>,
+}
+
+/// What a node knows of its tasks elsewhere, and of others' here.
+#[derive(Default)]
+pub(super) struct Guests {
+    core: OnceLock<Weak<RuntimeCore>>,
+    away: Mutex<Away>,
+    hungry: Mutex<VecDeque<Rank>>,
+    has_hungry: AtomicBool,
+    /// Whether this node has asked, and was given nothing since.
+    is_asking: AtomicBool,
+    search: Mutex<Search>,
+}
+
+#[derive(Default)]
+struct Away {
+    next: u64,
+    tasks: FxHashMap<u64, Traveller>,
+}
+
+/// Whom a node asks.
+#[derive(Default)]
+struct Search {
+    first: usize,
+    refused: usize,
+}
+
+impl Drop for Guests {
+    fn drop(&mut self) {
+        // Only after a breakdown: their parents may be gone, and are not to hear of them.
+        std::mem::take(&mut self.away.get_mut().tasks).into_values().for_each(std::mem::forget);
+    }
+}
+
+impl Node {
+    /// From now on tasks may come and go.
+    pub(crate) fn open_to_guests(&self, core: &Arc<RuntimeCore>) {
+        let _ = self.post.guests.core.set(Arc::downgrade(core));
+    }
+
+    /// This node has nothing to do: it asks for a task, unless it has asked. Whether it did.
+    pub(crate) fn is_idle(&self) -> bool {
+        let guests = &self.post.guests;
+        if guests.is_asking.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        let mut search = guests.search.lock();
+        search.refused = 0;
+        search.first = search.first.wrapping_add(1);
+        drop(search);
+        self.post.ask_next(&self.endpoint);
+        true
+    }
+
+    /// Whether another node has nothing to do.
+    #[inline]
+    pub(crate) fn has_hungry(&self) -> bool {
+        self.post.guests.has_hungry.load(Ordering::Relaxed)
+    }
+
+    /// Gives a task that can be spared to a node that has nothing to do.
+    #[cold]
+    pub(crate) fn feed(&self) {
+        self.post.feed(&self.endpoint, SPARE);
+    }
+}
+
+impl Post {
+    pub(super) fn take_guest(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
+        let from = usize::from(incoming.from().0);
+        match decode::<Guest>(incoming.payload())? {
+            Guest::Ask => {
+                self.note_hungry(from);
+                // Noted before the queues are looked at: what is queued afterwards is given by whoever queues it.
+                if !self.feed(incoming.endpoint(), 1) {
+                    self.tell(incoming.endpoint(), from, &Guest::None);
+                }
+            }
+            Guest::None => {
+                self.guests.search.lock().refused += 1;
+                self.ask_next(incoming.endpoint());
+            }
+            Guest::Task { number, path, arguments } => {
+                self.guests.is_asking.store(false, Ordering::Release);
+                let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
+                let done = move |outcome: crate::Result<Vec<u8>>| {
+                    let outcome = outcome.map_err(|error| Failure::new(&error, post.rank));
+                    if let Some(endpoint) = endpoint.upgrade() {
+                        let message = Message::new(DONE).payload(encode(&Done { number, outcome }));
+                        post.send(&endpoint, from, (message, Haste::Now));
+                    }
+                };
+                match self.guests.core.get().and_then(Weak::upgrade) {
+                    Some(core) => host(&core, (&path, &arguments), done),
+                    None => done(Err(crate::Error::launch(&path, "the node has ended"))),
+                }
+            }
+        }
+        Some(())
+    }
+
+    pub(super) fn take_done(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
+        let Done { number, outcome } = decode(incoming.payload())?;
+        let traveller = self.guests.away.lock().tasks.remove(&number)?;
+        traveller.come_back(outcome.as_deref().map_err(|failure| failure.clone().error()));
+        Some(())
+    }
+
+    fn note_hungry(&self, node: Rank) {
+        let mut hungry = self.guests.hungry.lock();
+        if !hungry.contains(&node) {
+            hungry.push_back(node);
+        }
+        self.guests.has_hungry.store(true, Ordering::SeqCst);
+    }
+
+    /// Gives the first hungry node a task, if that many wait here; whether it did.
+    fn feed(self: &Arc<Self>, endpoint: &Arc<Endpoint>, at_least: usize) -> bool {
+        let Some(core) = self.guests.core.get().and_then(Weak::upgrade) else { return false };
+        let mut hungry = self.guests.hungry.lock();
+        let Some(&to) = hungry.front() else { return false };
+        let Some(mut traveller) = Traveller::take(&core, at_least) else { return false };
+        if !core.permits_steal(traveller.name(), NodeId(to as u16)) {
+            traveller.stay();
+            return false;
+        }
+        hungry.pop_front();
+        self.guests.has_hungry.store(!hungry.is_empty(), Ordering::SeqCst);
+        drop(hungry);
+        let mut away = self.guests.away.lock();
+        let number = away.next;
+        away.next += 1;
+        let (path, arguments) = traveller.take_description();
+        away.tasks.insert(number, traveller);
+        drop(away);
+        self.tell(endpoint, to, &Guest::Task { number, path: path.to_owned(), arguments });
+        true
+    }
+
+    /// Asks the next of the other nodes, unless all have refused.
+    fn ask_next(self: &Arc<Self>, endpoint: &Arc<Endpoint>) {
+        let search = self.guests.search.lock();
+        let others = self.nodes - 1;
+        if search.refused >= others {
+            return;
+        }
+        let step = (search.first % others + search.refused) % others;
+        drop(search);
+        self.tell(endpoint, (self.rank + 1 + step) % self.nodes, &Guest::Ask);
+    }
+
+    fn tell(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, guest: &Guest) {
+        self.send(endpoint, to, (Message::new(GUEST).payload(encode(guest)), Haste::Now));
+    }
+}

@@ -1,0 +1,110 @@
+//! Who looks at an inbox: workers while they have nothing else to do, or else whoever hears the bell.
+//!
+//! While it is *attended*, the bell is off: those who send need not tell anybody. A thread of its own looks now and then meanwhile, since those who attend may
+//! be at something that takes long. Whoever ends the attendance turns the bell on, and looks once more.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::Duration;
+
+use super::SharedMemory;
+
+/// How often to look while others attend.
+const TICK: Duration = Duration::from_millis(1);
+
+/// How often to look though nobody attends: for what nobody was to be told of.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// So many ticks without anybody who attends, and the thread goes to sleep.
+const TICKS: usize = 8;
+
+pub(super) struct Attendance {
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct State {
+    is_attended: AtomicBool,
+    is_ticking: AtomicBool,
+    is_over: AtomicBool,
+}
+
+impl Attendance {
+    pub(super) fn start(shared: &Weak<SharedMemory>) -> Self {
+        let state = Arc::new(State::default());
+        let (watched, watcher) = (Weak::clone(shared), Arc::clone(&state));
+        let thread = thread::Builder::new().name("inbox".to_owned()).spawn(move || watch(&watched, &watcher)).ok();
+        Self { state, thread }
+    }
+
+    /// Somebody looks from now on. If the bell had to be turned off for that, it is.
+    pub(super) fn begin(&self, bell: &AtomicU32) {
+        if self.state.is_attended.load(Ordering::Relaxed) || self.thread.is_none() {
+            return;
+        }
+        self.state.is_attended.store(true, Ordering::SeqCst);
+        bell.store(0, Ordering::Relaxed);
+        if !self.state.is_ticking.load(Ordering::SeqCst) {
+            self.thread().inspect(|thread| thread.unpark());
+        }
+    }
+
+    /// Nobody looks any more, except once after this.
+    pub(super) fn end(&self, bell: &AtomicU32) {
+        self.state.is_attended.store(false, Ordering::SeqCst);
+        turn_on(bell);
+    }
+
+    /// Turns the bell on again after it rang, unless somebody looks; one must look once more after this.
+    pub(super) fn rang(&self, bell: &AtomicU32) {
+        if !self.state.is_attended.load(Ordering::SeqCst) {
+            turn_on(bell);
+        }
+    }
+
+    fn thread(&self) -> Option<&Thread> {
+        self.thread.as_ref().map(JoinHandle::thread)
+    }
+}
+
+fn turn_on(bell: &AtomicU32) {
+    bell.store(1, Ordering::Relaxed);
+    // Against the one in `announce`: either the sender sees the bell, or the look that follows sees what was sent.
+    fence(Ordering::SeqCst);
+}
+
+impl Drop for Attendance {
+    fn drop(&mut self) {
+        self.state.is_over.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            if thread.thread().id() != thread::current().id() {
+                // It panics no more than any other thread that runs handlers.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+fn watch(shared: &Weak<SharedMemory>, state: &State) {
+    loop {
+        state.is_ticking.store(true, Ordering::SeqCst);
+        let mut idle = 0;
+        while idle < TICKS {
+            thread::sleep(TICK);
+            if state.is_over.load(Ordering::SeqCst) {
+                return;
+            }
+            idle = if state.is_attended.load(Ordering::SeqCst) { 0 } else { idle + 1 };
+            let Some(shared) = shared.upgrade() else { return };
+            shared.look_now_and_then();
+        }
+        state.is_ticking.store(false, Ordering::SeqCst);
+        // Whoever begins to attend now finds nobody ticking, and wakes us; who did before is seen.
+        if !state.is_attended.load(Ordering::SeqCst) {
+            thread::park_timeout(IDLE);
+        }
+    }
+}

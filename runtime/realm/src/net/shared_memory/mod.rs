@@ -1,0 +1,489 @@
+//! Messages between nodes of one machine by memory that they share, over another transport that does the rest.
+//!
+//! Each node has an inbox, a file in memory with a ring of bytes for each neighbour, and offers it to them over the other transport. Whoever can open it says so
+//! and sends messages by it from then on; bytes of puts and gets, signs of life, and how a node ends, stay with the other transport. A message takes well
+//! under a microsecond, if somebody looks: see [`Polled`]. `README.md` in the folder above tells the protocol.
+
+mod attendance;
+mod inbox;
+mod neighbour;
+
+use std::cell::Cell;
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, OnceLock, Weak};
+
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
+use tempfile::TempPath;
+
+use self::attendance::Attendance;
+use self::inbox::{Damaged, Inbox, Offer};
+use self::neighbour::{Incoming, Neighbour, Outgoing, Writing};
+use super::error::Loss;
+use super::frame::{Body, Frame, Header, Lane, Violation};
+use super::transport::{Close, Flush, Frames, Place, Polled, Receiver, Transport};
+use crate::machine::NodeId;
+
+/// The bytes of a ring.
+const CAPACITY: usize = 256 << 10;
+
+/// The bytes of all rings of a node, unless they would be shorter than [`LEAST`].
+const ALL: usize = 16 << 20;
+
+const LEAST: usize = 16 << 10;
+
+/// So much of one neighbour is received before others have their turn.
+const TURN: usize = 256 << 10;
+
+thread_local! {
+    /// Whether this thread is receiving.
+    static RECEIVING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What to do about a neighbour of which somebody else is receiving.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// Leave it for the next look, which is soon.
+    Quick,
+    /// Wait: there may be no next look.
+    Thorough,
+}
+
+/// A transport that sends messages to neighbours by memory.
+pub struct SharedMemory {
+    this: Weak<Self>,
+    other: Arc<dyn Transport>,
+    inbox: Inbox,
+    /// The inbox's file, until all neighbours have tried to open it, and how many have not.
+    file: Mutex<(Option<TempPath>, usize)>,
+    offer: Offer,
+    neighbours: Vec<Neighbour>,
+    /// By node.
+    places: Vec<Option<u32>>,
+    /// Whether somebody was sent something that he was not told of.
+    owes_bells: AtomicBool,
+    attendance: Attendance,
+    receiver: OnceLock<Arc<dyn Receiver>>,
+    is_closing: AtomicBool,
+    /// To be done when what is pending has gone.
+    closing: Mutex<Option<Close>>,
+}
+
+impl SharedMemory {
+    /// Sends messages to the nodes that are near by memory, if there are any and the system has memory to share; otherwise this is the other
+    /// transport.
+    #[must_use]
+    pub fn over(other: Arc<dyn Transport>) -> Arc<dyn Transport> {
+        let all = (0..other.nodes()).map(|node| NodeId(node as u16));
+        let near: Vec<NodeId> = all.filter(|&node| node != other.rank() && other.is_near(node)).collect();
+        if near.is_empty() {
+            return other;
+        }
+        match Inbox::create(near.len(), (ALL / near.len()).clamp(LEAST, CAPACITY)) {
+            Ok(made) => Arc::new_cyclic(|this| Self::new(this, other, &near, made)),
+            Err(error) => {
+                tracing::warn!(%error, "there is no memory to be shared with the other nodes of this machine: messages take longer");
+                other
+            }
+        }
+    }
+
+    fn new(
+        this: &Weak<Self>,
+        other: Arc<dyn Transport>,
+        near: &[NodeId],
+        (inbox, file, offer): (Inbox, TempPath, Offer),
+    ) -> Self {
+        let mut places = vec![None; other.nodes()];
+        for (place, node) in near.iter().enumerate() {
+            places[usize::from(node.0)] = Some(place as u32);
+        }
+        // Nobody looks yet.
+        inbox.bell().store(1, Ordering::SeqCst);
+        Self {
+            this: Weak::clone(this),
+            other,
+            inbox,
+            file: Mutex::new((Some(file), near.len())),
+            offer,
+            neighbours: near.iter().copied().map(Neighbour::new).collect(),
+            places,
+            owes_bells: AtomicBool::new(false),
+            attendance: Attendance::start(this),
+            receiver: OnceLock::new(),
+            is_closing: AtomicBool::new(false),
+            closing: Mutex::default(),
+        }
+    }
+
+    fn neighbour(&self, node: NodeId) -> Option<(usize, &Neighbour)> {
+        let place = self.places.get(usize::from(node.0)).copied().flatten()? as usize;
+        Some((place, &self.neighbours[place]))
+    }
+
+    /// Something lies in a neighbour's inbox.
+    fn announce(&self, neighbour: &Neighbour, inbox: &Inbox, flush: Flush) {
+        inbox.mail().store(1, Ordering::Release);
+        match flush {
+            Flush::Now => self.ring(neighbour, inbox),
+            Flush::Later => {
+                neighbour.is_owed_bell.store(true, Ordering::Release);
+                self.owes_bells.store(true, Ordering::Release);
+            }
+        }
+    }
+
+    /// Tells a neighbour of what lies in its inbox, unless somebody there looks anyway.
+    fn ring(&self, neighbour: &Neighbour, inbox: &Inbox) {
+        // Against the one in `turn_on`.
+        fence(Ordering::SeqCst);
+        let bell = inbox.bell();
+        if bell.load(Ordering::Relaxed) != 0 && bell.swap(0, Ordering::Relaxed) != 0 {
+            self.tell(neighbour.node, Header::Bell, Bytes::new());
+        }
+    }
+
+    /// Sends a frame over the other transport.
+    fn tell(&self, node: NodeId, header: Header, body: Bytes) {
+        let mut frames = Frames::new();
+        frames.push(Frame { body: Body::Bytes(body), ..Frame::new(header) });
+        self.other.send(node, frames, Flush::Now);
+    }
+
+    /// Tells all who were not told yet of what lies in their inboxes.
+    fn ring_where_owed(&self) {
+        if self.owes_bells.load(Ordering::Relaxed) && self.owes_bells.swap(false, Ordering::AcqRel) {
+            for neighbour in &self.neighbours {
+                if neighbour.is_owed_bell.swap(false, Ordering::AcqRel)
+                    && let Outgoing::Ring(writing) = &*neighbour.outgoing.lock()
+                {
+                    self.ring(neighbour, &writing.inbox);
+                }
+            }
+        }
+    }
+
+    /// What the thread of the attendance does now and then.
+    fn look_now_and_then(&self) {
+        while self.look(Care::Thorough) {}
+        self.close_if_sent();
+    }
+
+    /// Tries to send what a neighbour's ring had no room for.
+    fn push(&self, neighbour: &Neighbour) {
+        if !neighbour.has_pending.load(Ordering::Acquire) {
+            return;
+        }
+        let mut outgoing = neighbour.outgoing.lock();
+        let Outgoing::Ring(writing) = &mut *outgoing else { return };
+        match writing.push() {
+            Ok(is_left) => {
+                neighbour.has_pending.store(is_left, Ordering::Release);
+                self.announce(neighbour, &writing.inbox, Flush::Now);
+            }
+            Err(Damaged) => *outgoing = Outgoing::Lost,
+        }
+    }
+
+    /// Receives what is in the inbox, if somebody has said that there is anything; gives whether there was.
+    fn look(&self, care: Care) -> bool {
+        self.inbox.mail().load(Ordering::Relaxed) != 0 && self.look_closely(care)
+    }
+
+    fn look_closely(&self, care: Care) -> bool {
+        // Sequentially consistent: what is written before the flag is set again is seen the next time, the rest below.
+        self.inbox.mail().swap(0, Ordering::SeqCst);
+        let was_receiving = RECEIVING.replace(true);
+        let mut has_found = false;
+        for (place, neighbour) in self.neighbours.iter().enumerate() {
+            self.push(neighbour);
+            let incoming = match care {
+                Care::Thorough if !was_receiving => Some(neighbour.incoming.lock()),
+                _ => neighbour.incoming.try_lock(),
+            };
+            match incoming {
+                Some(mut incoming) => has_found |= self.receive(place, &mut incoming, TURN),
+                // Somebody else receives of it, but may have looked before this came.
+                None => self.inbox.mail().store(1, Ordering::Relaxed),
+            }
+        }
+        RECEIVING.set(was_receiving);
+        // What handlers have sent goes out together.
+        self.flush();
+        self.close_if_sent();
+        has_found
+    }
+
+    /// Receives what is in a ring; gives whether there was anything.
+    fn receive(&self, place: usize, incoming: &mut Incoming, limit: usize) -> bool {
+        if !incoming.by_ring {
+            return false;
+        }
+        let neighbour = &self.neighbours[place];
+        let read = self.inbox.read(place, &mut incoming.read, &mut incoming.buffer, limit);
+        let outcome = match read {
+            Ok(0) => return false,
+            Ok(length) => {
+                if length == limit {
+                    self.inbox.mail().store(1, Ordering::Relaxed);
+                }
+                if self.inbox.take_wish(place) {
+                    self.tell_of_room(neighbour);
+                }
+                self.take_frames(neighbour.node, &mut incoming.buffer)
+            }
+            Err(Damaged) => Err(Violation::OutOfPlace("positions of shared memory that make no sense")),
+        };
+        if let Err(violation) = outcome {
+            incoming.by_ring = false;
+            self.lose(neighbour, Loss::Violation(violation.to_string()));
+        }
+        true
+    }
+
+    fn take_frames(&self, from: NodeId, buffer: &mut BytesMut) -> Result<(), Violation> {
+        while let Some(decoded) = Header::decode(buffer)? {
+            if buffer.len() < decoded.body.end {
+                break;
+            }
+            if decoded.header.lane() != Lane::Messages || decoded.header.is_for_transports() {
+                return Err(Violation::OutOfPlace("a frame by shared memory that does not go that way"));
+            }
+            let frame = buffer.split_to(decoded.body.end).freeze();
+            if let Some(receiver) = self.receiver.get()
+                && !self.is_closing.load(Ordering::Relaxed)
+            {
+                receiver.receive(from, &decoded.header, &frame[decoded.head], frame.slice(decoded.body))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_of_room(&self, neighbour: &Neighbour) {
+        match &*neighbour.outgoing.lock() {
+            Outgoing::Ring(writing) => self.announce(neighbour, &writing.inbox, Flush::Now),
+            Outgoing::Other => self.tell(neighbour.node, Header::Bell, Bytes::new()),
+            Outgoing::Lost => {}
+        }
+    }
+
+    /// Nothing more is sent to a neighbour, or received of it.
+    fn lose(&self, neighbour: &Neighbour, loss: Loss) {
+        let lost = mem::replace(&mut *neighbour.outgoing.lock(), Outgoing::Lost);
+        neighbour.has_pending.store(false, Ordering::Release);
+        if let Loss::Violation(_) = loss
+            && !matches!(lost, Outgoing::Lost)
+        {
+            self.tell(
+                neighbour.node,
+                Header::Abort,
+                Bytes::from(format!("it could not go on with {}: {loss}", neighbour.node)),
+            );
+        }
+        if let Some(receiver) = self.receiver.get() {
+            receiver.lost(neighbour.node, loss);
+        }
+    }
+
+    /// A neighbour has tried to open the inbox.
+    fn take_answer(&self, neighbour: &Neighbour) {
+        if neighbour.has_answered.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut file = self.file.lock();
+        file.1 = file.1.saturating_sub(1);
+        if file.1 == 0 {
+            file.0 = None;
+        }
+    }
+
+    fn take_offer(&self, neighbour: &Neighbour, offer: &[u8]) -> Result<(), Violation> {
+        let offer: Offer = postcard::from_bytes(offer).map_err(|_| Violation::OutOfPlace("an offer of no inbox"))?;
+        let mut outgoing = neighbour.outgoing.lock();
+        if !matches!(*outgoing, Outgoing::Other) {
+            return Err(Violation::OutOfPlace("a second offer of an inbox"));
+        }
+        match Inbox::open(&offer) {
+            Ok(inbox) => {
+                // Under the lock: behind all that went the other way.
+                self.tell(neighbour.node, Header::Switch, Bytes::new());
+                *outgoing = Outgoing::Ring(Writing::new(inbox, offer.ring()));
+            }
+            Err(error) => {
+                tracing::debug!(node = %neighbour.node, %error, "its memory cannot be shared");
+                self.tell(neighbour.node, Header::Decline, Bytes::new());
+            }
+        }
+        Ok(())
+    }
+
+    fn close_if_sent(&self) {
+        let mut closing = self.closing.lock();
+        if closing.is_some() && !self.neighbours.iter().any(|neighbour| neighbour.has_pending.load(Ordering::Acquire)) {
+            let close = closing.take();
+            drop(closing);
+            close.into_iter().for_each(|close| self.other.close(close));
+        }
+    }
+}
+
+impl Transport for SharedMemory {
+    fn rank(&self) -> NodeId {
+        self.other.rank()
+    }
+
+    fn nodes(&self) -> usize {
+        self.other.nodes()
+    }
+
+    fn is_near(&self, node: NodeId) -> bool {
+        self.other.is_near(node)
+    }
+
+    fn start(&self, receiver: Arc<dyn Receiver>) {
+        let _ = self.receiver.set(receiver);
+        self.other.start(Arc::new(Reception(Weak::clone(&self.this))));
+        for (place, neighbour) in self.neighbours.iter().enumerate() {
+            let offer = postcard::to_stdvec(&self.offer.of_ring(place)).expect("plain data has an encoding");
+            self.tell(neighbour.node, Header::Offer, Bytes::from(offer));
+        }
+    }
+
+    fn send(&self, to: NodeId, frames: Frames, flush: Flush) {
+        let neighbour =
+            self.neighbour(to).filter(|_| frames.first().is_some_and(|frame| frame.lane() == Lane::Messages));
+        let Some((_, neighbour)) = neighbour else { return self.other.send(to, frames, flush) };
+        let mut outgoing = neighbour.outgoing.lock();
+        let Outgoing::Ring(writing) = &mut *outgoing else {
+            // With the lock, so that nothing comes behind the word that messages go another way from now on. The frames of a lost node are dropped there.
+            return self.other.send(to, frames, flush);
+        };
+        match writing.send(frames) {
+            Ok(is_left) => {
+                if is_left {
+                    neighbour.has_pending.store(true, Ordering::Release);
+                }
+                self.announce(neighbour, &writing.inbox, flush);
+            }
+            Err(Damaged) => {
+                *outgoing = Outgoing::Lost;
+                drop(outgoing);
+                self.tell(to, Header::Abort, Bytes::from_static(b"positions of its shared memory make no sense"));
+            }
+        }
+    }
+
+    fn flush(&self) {
+        self.ring_where_owed();
+        self.other.flush();
+    }
+
+    fn close(&self, close: Close) {
+        if self.is_closing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.flush();
+        match close {
+            // What was sent before still arrives: when it has gone, if the rings have no room for it now.
+            Close::Orderly => {
+                *self.closing.lock() = Some(close);
+                self.close_if_sent();
+            }
+            Close::Abort(_) => self.other.close(close),
+        }
+    }
+
+    fn join(&self) {
+        // Whoever receives may hold what the other transport's thread waits for.
+        if !RECEIVING.get() {
+            self.other.join();
+        }
+    }
+
+    fn polled(self: Arc<Self>) -> Option<Arc<dyn Polled>> {
+        Some(self)
+    }
+}
+
+/// What the other transport gives what it receives to.
+struct Reception(Weak<SharedMemory>);
+
+impl Receiver for Reception {
+    fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<Place, Violation> {
+        let shared = self.0.upgrade();
+        let receiver = shared.as_ref().and_then(|shared| shared.receiver.get());
+        receiver.map_or(Ok(Place::Nowhere), |receiver| receiver.place(from, header, length))
+    }
+
+    fn placed(&self, from: NodeId, header: &Header, length: usize) {
+        let Some(shared) = self.0.upgrade() else { return };
+        let _one_at_a_time = shared.neighbour(from).map(|(_, neighbour)| neighbour.incoming.lock());
+        shared.receiver.get().inspect(|receiver| receiver.placed(from, header, length));
+    }
+
+    fn receive(&self, from: NodeId, header: &Header, head: &[u8], body: Bytes) -> Result<(), Violation> {
+        let Some(shared) = self.0.upgrade() else { return Ok(()) };
+        let Some((_, neighbour)) = shared.neighbour(from) else {
+            let receiver = shared.receiver.get();
+            let received = receiver.map_or(Ok(()), |receiver| receiver.receive(from, header, head, body));
+            shared.ring_where_owed();
+            return received;
+        };
+        match header {
+            Header::Offer => return shared.take_offer(neighbour, &body),
+            Header::Decline => shared.take_answer(neighbour),
+            Header::Switch => {
+                shared.take_answer(neighbour);
+                neighbour.incoming.lock().by_ring = true;
+                shared.look_closely(Care::Thorough);
+            }
+            Header::Bell => {
+                shared.look_closely(Care::Thorough);
+                shared.attendance.rang(shared.inbox.bell());
+                while shared.look(Care::Thorough) {}
+            }
+            _ => {
+                let one_at_a_time = neighbour.incoming.lock();
+                let receiver = shared.receiver.get();
+                let received = receiver.map_or(Ok(()), |receiver| receiver.receive(from, header, head, body));
+                drop(one_at_a_time);
+                shared.ring_where_owed();
+                return received;
+            }
+        }
+        Ok(())
+    }
+
+    fn lost(&self, node: NodeId, loss: Loss) {
+        let Some(shared) = self.0.upgrade() else { return };
+        match shared.neighbour(node) {
+            None => _ = shared.receiver.get().inspect(|receiver| receiver.lost(node, loss)),
+            Some((place, neighbour)) => {
+                // What it had said before is heard.
+                let mut incoming = neighbour.incoming.lock();
+                while shared.receive(place, &mut incoming, TURN) {}
+                incoming.by_ring = false;
+                drop(incoming);
+                shared.take_answer(neighbour);
+                shared.lose(neighbour, loss);
+                shared.close_if_sent();
+            }
+        }
+    }
+}
+
+impl Polled for SharedMemory {
+    fn begin(&self) {
+        self.attendance.begin(self.inbox.bell());
+    }
+
+    fn poll(&self) -> bool {
+        self.look(Care::Quick)
+    }
+
+    fn end(&self) -> bool {
+        self.attendance.end(self.inbox.bell());
+        self.look(Care::Thorough)
+    }
+}

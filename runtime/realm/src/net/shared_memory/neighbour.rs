@@ -1,0 +1,116 @@
+//! What one node keeps of another one on its machine: the way there, and what comes from there.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::atomic::AtomicBool;
+
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
+
+use super::inbox::{Damaged, Inbox};
+use crate::machine::NodeId;
+use crate::net::frame::{Body, Frame};
+use crate::net::transport::Frames;
+
+pub(super) struct Neighbour {
+    pub(super) node: NodeId,
+    pub(super) outgoing: Mutex<Outgoing>,
+    /// Whether there are bytes that the ring had no room for.
+    pub(super) has_pending: AtomicBool,
+    /// Whether it was not told yet of what lies in its inbox.
+    pub(super) is_owed_bell: AtomicBool,
+    /// Whether it has tried to open our inbox, or never will.
+    pub(super) has_answered: AtomicBool,
+    /// Locked while anything of this node is received: one frame at a time.
+    pub(super) incoming: Mutex<Incoming>,
+}
+
+impl Neighbour {
+    pub(super) fn new(node: NodeId) -> Self {
+        Self {
+            node,
+            outgoing: Mutex::new(Outgoing::Other),
+            has_pending: AtomicBool::new(false),
+            is_owed_bell: AtomicBool::new(false),
+            has_answered: AtomicBool::new(false),
+            incoming: Mutex::default(),
+        }
+    }
+}
+
+/// How messages get there.
+pub(super) enum Outgoing {
+    /// By the other transport: the neighbour's inbox is not open, or cannot be opened.
+    Other,
+    /// By a ring of its inbox.
+    Ring(Writing),
+    /// Not any more.
+    Lost,
+}
+
+pub(super) struct Writing {
+    pub(super) inbox: Inbox,
+    ring: usize,
+    written: u64,
+    pending: VecDeque<Bytes>,
+}
+
+impl Writing {
+    pub(super) fn new(inbox: Inbox, ring: usize) -> Self {
+        Self { inbox, ring, written: 0, pending: VecDeque::new() }
+    }
+
+    /// Writes frames, as far as there is room; gives whether some bytes are left.
+    pub(super) fn send(&mut self, frames: Frames) -> Result<bool, Damaged> {
+        for Frame { header, head, body, sent } in frames {
+            let encoded = header.encode(head.len(), body.len());
+            let Body::Bytes(body) = body else {
+                debug_assert!(false, "memory is sent in the other lane");
+                continue;
+            };
+            let pieces = [encoded.as_slice(), &head[..], &body[..]];
+            let mut skip = match self.pending.is_empty() {
+                true => self.inbox.write(self.ring, &mut self.written, &pieces)?,
+                false => 0,
+            };
+            let mut rest = BytesMut::new();
+            for piece in pieces {
+                let taken = skip.min(piece.len());
+                skip -= taken;
+                rest.extend_from_slice(&piece[taken..]);
+            }
+            if !rest.is_empty() {
+                self.pending.push_back(rest.freeze());
+            }
+            sent.into_iter().for_each(|sent| sent(()));
+        }
+        self.push()
+    }
+
+    /// Writes what is left, as far as there is room; gives whether some bytes still are.
+    pub(super) fn push(&mut self) -> Result<bool, Damaged> {
+        let mut has_asked = false;
+        while let Some(first) = self.pending.front_mut() {
+            let done = self.inbox.write(self.ring, &mut self.written, &[&first[..]])?;
+            bytes::Buf::advance(first, done);
+            if first.is_empty() {
+                self.pending.pop_front();
+            } else if mem::replace(&mut has_asked, true) {
+                return Ok(true);
+            } else {
+                self.inbox.want_room(self.ring);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// What comes from there.
+#[derive(Default)]
+pub(super) struct Incoming {
+    /// Whether it has said that its messages come by the ring from now on.
+    pub(super) by_ring: bool,
+    pub(super) read: u64,
+    /// Bytes that were read and are no whole frame yet.
+    pub(super) buffer: BytesMut,
+}
