@@ -7,7 +7,9 @@ use maniple_tensor::concrete::Statement;
 use maniple_tensor::element::ElementType::I64;
 use maniple_tensor::element::Scalar;
 use maniple_tensor::loops::Reduction;
+use maniple_tensor::machine::{Grid, Machine};
 use maniple_tensor::notation::{Assignment, DenseArray, IndexVariable, evaluate, parse_with_extents};
+use maniple_tensor::placement::Placed;
 use maniple_tensor::plan::{Plan, Privilege};
 use maniple_tensor::rectangle::Rectangle;
 
@@ -317,4 +319,75 @@ fn cosma_goes_in_steps_where_memory_is_short() {
     };
     assert!(most <= 20, "{most} elements at {grid:?}");
     assert_eq!(cosma_grid([1, 1, 1], 1, 1, Some(0)).steps, [1, 1, 1]);
+}
+
+/// The tensors of which some processor fetches, at its launch or in some step, what its placement does not put there.
+fn moved(algorithm: &Algorithm) -> Vec<String> {
+    let plan = Plan::new(&algorithm.statement).expect("all algorithms have plans");
+    let extents: Vec<usize> = algorithm.grid.iter().map(|&extent| extent as usize).collect();
+    let machine = Machine::new([Grid::new(extents).expect("it is a grid")]).expect("it is a machine");
+    let mut moved = Vec::new();
+    for (tensor, placement) in &algorithm.placements {
+        let domain = Rectangle::whole(tensor.dimensions());
+        let placed = Placed::new(placement, &domain, &machine).unwrap_or_else(|error| panic!("{tensor}: {error}"));
+        let fixed = &plan.launches()[0].fixed;
+        let stays = machine.points().all(|point| {
+            let values: Vec<i64> = point.iter().map(|&coordinate| coordinate as i64).collect();
+            let used = plan.rectangle(tensor.name(), fixed, &values);
+            used.is_empty() || placed.piece(&point).rectangles().any(|held| held.covers(&used))
+        });
+        if !stays {
+            moved.push(tensor.name().to_owned());
+        }
+    }
+    moved
+}
+
+#[test]
+fn placements_put_data_where_it_is_used_as_far_as_the_algorithm_says() {
+    let statement = Statement::new(&product([12, 10, 14]));
+    for algorithm in
+        [cannon(&statement, [2, 2]).unwrap(), pumma(&statement, [2, 3]).unwrap(), summa(&statement, [3, 2], 4).unwrap()]
+    {
+        // The result stays, and operands move, as each processor needs whole rows and columns.
+        assert_eq!(moved(&algorithm), ["B", "C"]);
+    }
+    for algorithm in [
+        johnson(&statement, [2, 2, 2]).unwrap(),
+        solomonik(&statement, 8, 2).unwrap(),
+        cosma(&statement, CosmaGrid { grid: [2, 2, 2], steps: [1, 1, 2] }).unwrap(),
+    ] {
+        // All layers but one reduce into a result elsewhere.
+        assert_eq!(moved(&algorithm), ["A", "B", "C"]);
+    }
+    let statement = Statement::new(&assignment("A(i,j) = B(i,j,k) * c(k)", &[8, 6, 5]));
+    assert_eq!(moved(&ttv(&statement, [2, 2]).unwrap()), [""; 0]);
+    let statement = Statement::new(&assignment("A(i,j,l) = B(i,j,k) * C(k,l)", &[8, 6, 5, 3]));
+    assert_eq!(moved(&ttm(&statement, 3).unwrap()), [""; 0]);
+    let statement = Statement::new(&assignment("A(i,l) = B(i,j,k) * C(j,l) * D(k,l)", &[8, 6, 5, 3]));
+    assert_eq!(moved(&mttkrp(&statement, [2, 2, 2]).unwrap()), ["A", "C", "D"]);
+    let statement = Statement::new(&assignment("a = B(i,j,k) * C(i,j,k)", &[8, 6, 5]));
+    for grid in [&[3][..], &[2, 2], &[2, 2, 2]] {
+        assert_eq!(moved(&innerprod(&statement, grid).unwrap()), ["a"]);
+    }
+}
+
+/// The faces that operands lie on meet the processors that use them.
+#[test]
+fn johnsons_operands_lie_on_the_faces_from_which_they_are_broadcast() {
+    let algorithm = johnson(&Statement::new(&product([12, 10, 14])), [2, 3, 4]).unwrap();
+    let plan = Plan::new(&algorithm.statement).unwrap();
+    let machine = Machine::new([Grid::new([2, 3, 4]).unwrap()]).unwrap();
+    let face = |point: &[usize], dimension: usize| point[dimension] == 0;
+    for (number, (tensor, placement)) in algorithm.placements.iter().enumerate() {
+        let placed = Placed::new(placement, &Rectangle::whole(tensor.dimensions()), &machine).unwrap();
+        // A lies where k is 0, B where j is, C where i is.
+        let across = [2, 1, 0][number];
+        for point in machine.points().filter(|point| face(point, across)) {
+            let values: Vec<i64> = point.iter().map(|&coordinate| coordinate as i64).collect();
+            let used = plan.rectangle(tensor.name(), &plan.leaf().fixed, &values);
+            let held: Vec<Rectangle> = placed.piece(&point).rectangles().collect();
+            assert!(used.is_empty() || held == [used.clone()], "{tensor} at {point:?}: {used} {held:?}");
+        }
+    }
 }

@@ -41,7 +41,7 @@ fn value(statement: &Statement, variable: &IndexVariable, loops: &Values) -> Opt
 fn visit<'n>(statement: &Statement, node: &'n Node, loops: &mut Values, found: &mut impl FnMut(&'n Access, &Values)) {
     match node {
         Node::Forall(outer, body) => {
-            for value in 0..statement.extent(&outer.variable).unwrap() {
+            for value in 0..statement.extent(&outer.variable).expect("it has one") {
                 loops.insert(outer.variable.clone(), value);
                 visit(statement, body, loops, found);
             }
@@ -53,7 +53,8 @@ fn visit<'n>(statement: &Statement, node: &'n Node, loops: &mut Values, found: &
         }
         Node::Assign { target, value: expression, .. } => {
             let inside = statement.relations().iter().flat_map(|relation| relation.parents()).all(|parent| {
-                value(statement, parent, loops).is_none_or(|value| value < statement.extent(parent).unwrap())
+                value(statement, parent, loops)
+                    .is_none_or(|value| value < statement.extent(parent).expect("it has one"))
             });
             if inside {
                 std::iter::once(target).chain(expression.accesses()).for_each(|access| found(access, loops));
@@ -76,7 +77,7 @@ fn each_fixing(
             node = body;
         }
     }
-    let extents: Vec<i64> = fixed.iter().map(|variable| statement.extent(variable).unwrap()).collect();
+    let extents: Vec<i64> = fixed.iter().map(|variable| statement.extent(variable).expect("it has one")).collect();
     for point in 0..extents.iter().product::<i64>() {
         let mut rest = point;
         let mut loops = Values::new();
@@ -90,7 +91,7 @@ fn each_fixing(
             .map(|(access, rectangle)| (access, rectangle, None))
             .collect();
         visit(statement, node, &mut loops.clone(), &mut |access, loops| {
-            let coordinate = |variable| value(statement, variable, loops).unwrap();
+            let coordinate = |variable| value(statement, variable, loops).expect("all loops are there");
             let element = Rectangle::new(access.variables.iter().map(coordinate).map(|at| (at, at + 1)));
             for (_, _, hull) in used.iter_mut().filter(|(other, ..)| std::ptr::eq(*other, access)) {
                 *hull = Some(hull.as_ref().map_or(element.clone(), |hull| hull.hull(&element)));
@@ -141,7 +142,7 @@ fn exact(statement: &Statement, depth: usize) {
 
 fn product(i: i64, j: i64, k: i64) -> Statement {
     let extents = [("i", i), ("j", j), ("k", k)].map(|(name, extent)| (IndexVariable::new(name), extent));
-    Statement::new(&parse_with_extents("A(i,j) = B(i,k) * C(k,j)", F64, &extents).unwrap())
+    Statement::new(&parse_with_extents("A(i,j) = B(i,k) * C(k,j)", F64, &extents).expect("the text is fine"))
 }
 
 #[test]

@@ -30,8 +30,8 @@ fn result(text: &str) -> Vec<i64> {
             (tensor.name().to_owned(), array)
         })
         .collect();
-    let result = evaluate(&assignment, &operands).unwrap();
-    result.values().iter().map(|value| i64::from_scalar(*value).unwrap()).collect()
+    let result = evaluate(&assignment, &operands).expect("all operands are there");
+    result.values().iter().map(|value| i64::from_scalar(*value).expect("all are integers")).collect()
 }
 
 #[test]
@@ -179,9 +179,9 @@ fn rusts_operators_and_texts_say_the_same() {
 fn every_type_computes() {
     fn square_sum<T: Element>(values: &[T]) -> Scalar {
         let extents = [(IndexVariable::new("i"), values.len() as i64)];
-        let assignment = parse_with_extents("s = 2 * b(i) * b(i)", T::TYPE, &extents).unwrap();
-        let b = DenseArray::from_elements(&[values.len() as i64], values).unwrap();
-        evaluate(&assignment, &BTreeMap::from([("b".to_owned(), b)])).unwrap().values()[0]
+        let assignment = parse_with_extents("s = 2 * b(i) * b(i)", T::TYPE, &extents).expect("the text is fine");
+        let b = DenseArray::from_elements(&[values.len() as i64], values).expect("as many as there are");
+        evaluate(&assignment, &BTreeMap::from([("b".to_owned(), b)])).expect("b is there").values()[0]
     }
     assert_eq!(square_sum(&[1_i32, 2]), Scalar::I32(10));
     assert_eq!(square_sum(&[1_i64, 2]), Scalar::I64(10));

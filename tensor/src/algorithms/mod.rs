@@ -70,6 +70,7 @@ pub use ttv::ttv;
 
 use crate::concrete::Statement;
 use crate::notation::TensorVariable;
+use crate::placement::Placement;
 use crate::schedule::ScheduleError;
 
 /// A scheduled statement, and where its tensors are at the beginning.
@@ -79,8 +80,8 @@ pub struct Algorithm {
     pub statement: Statement,
     /// The grid of processors.
     pub grid: Vec<i64>,
-    /// The placement of each tensor on the grid, in tensor distribution notation.
-    pub placements: Vec<(TensorVariable, &'static str)>,
+    /// The placement of each tensor on the grid.
+    pub placements: Vec<(TensorVariable, Placement)>,
 }
 
 /// An algorithm can't be used for a statement or a grid.

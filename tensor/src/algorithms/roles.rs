@@ -81,7 +81,9 @@ impl Roles {
 
     /// The algorithm, with a placement for each tensor.
     pub(super) fn algorithm(&self, statement: Statement, grid: &[i64], placements: &[&'static str]) -> Algorithm {
-        let placements = self.tensors.iter().cloned().zip(placements.iter().copied()).collect();
+        let placements =
+            placements.iter().map(|text| text.parse().expect("the placements of algorithms are well formed"));
+        let placements = self.tensors.iter().cloned().zip(placements).collect();
         Algorithm { statement, grid: grid.to_vec(), placements }
     }
 }

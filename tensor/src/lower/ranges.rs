@@ -176,7 +176,7 @@ impl Lowering<'_> {
                     continue;
                 }
                 guards.extend(self.low(parent).map(|low| low.less(self.statement.extents[parent])));
-                if self.is_inside_fused(parent) {
+                if self.is_uneven(parent) {
                     // The lowest value is not as simple as `low` has it. But there are views of what is used, and this is none.
                     guards.extend(self.result_is_there());
                 }
@@ -185,12 +185,13 @@ impl Lowering<'_> {
         guards
     }
 
-    /// Whether a variable that is not known yet is recovered from the inner part of a fused loop.
-    fn is_inside_fused(&self, variable: &IndexVariable) -> bool {
+    /// Whether a variable that is not known yet is recovered by a remainder, in the inner part of a fused loop or a rotation.
+    fn is_uneven(&self, variable: &IndexVariable) -> bool {
         self.recovered(variable).is_none()
             && self.statement.recovery(variable).is_some_and(|relation| {
-                matches!(relation, Relation::Fuse { inner, .. } if inner == variable)
-                    || relation.sources().into_iter().any(|source| self.is_inside_fused(source))
+                matches!(relation, Relation::Rotate { .. })
+                    || matches!(relation, Relation::Fuse { inner, .. } if inner == variable)
+                    || relation.sources().into_iter().any(|source| self.is_uneven(source))
             })
     }
 

@@ -51,7 +51,7 @@ impl Builder<'_> {
     /// The step that begins with loop number `position` of the spine, inside of `depth` launches; `reduced` if a launch around already reduces
     /// into the result.
     fn step(&self, position: usize, depth: usize, reduced: bool) -> Result<Step, PlanError> {
-        let Some(first) = self.spine.get(position) else { return Ok(Step::Leaf(self.leaf())) };
+        let Some(first) = self.spine.get(position) else { return Ok(Step::Leaf(Box::new(self.leaf()))) };
         let end = match first.level() {
             None => position + 1,
             Some(level) => {

@@ -27,7 +27,7 @@ pub enum Step {
     /// Iterations that run one after the other.
     Sequence(Sequence),
     /// A kernel.
-    Leaf(Leaf),
+    Leaf(Box<Leaf>),
 }
 
 /// Points that run at the same time, on processors of their own.
