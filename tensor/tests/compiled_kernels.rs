@@ -256,6 +256,34 @@ fn a_team_that_leaves_chunks_out_is_an_error() {
 }
 
 #[test]
+fn a_team_that_runs_chunks_twice_does_no_harm() {
+    struct Eager;
+    impl Team for Eager {
+        fn size(&self) -> usize {
+            3
+        }
+        fn run(&self, chunks: usize, body: &(dyn Fn(usize) + Sync)) {
+            (0..chunks).chain(0..chunks).for_each(body);
+        }
+    }
+    let Some(fixture) = Fixture::new() else { return };
+    let y = Buffer::new("y", I64, 1, Access::Update);
+    let i = Variable::index("i");
+    let add = Statement::store(&y, [i.value()], 1).reduce(Reduction::Sum);
+    let kernel = Kernel {
+        name: "count".into(),
+        body: Statement::for_each(&i, y.low(0), y.high(0), add).with_kind(LoopKind::Threads),
+        parameters: vec![Parameter::Buffer(y)],
+    };
+    let executable = fixture.kernels().get(&kernel).expect("compiles");
+    let mut elements = [0_i64; 5];
+    // SAFETY: each iteration has an element of its own.
+    unsafe { executable.call(&mut [View::dense_mut(&mut elements, &[5]).expect("fits").into()], &Eager) }
+        .expect("runs");
+    assert_eq!(elements, [1; 5]);
+}
+
+#[test]
 fn a_team_that_panics_does_so_for_the_caller() {
     struct Panicking;
     impl Team for Panicking {

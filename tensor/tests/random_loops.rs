@@ -143,10 +143,10 @@ impl Maker {
         let value = self.value(3);
         let value = self.bounded(value);
         if self.parallel {
-            // A row of its own, or a sum into one element.
+            // A row of its own, or a sum into one element, atomic for loops over blocks.
             if self.rng.u32(0..4) == 0 {
                 let index = self.row.low(0) + 1;
-                return Statement::store(&self.row.clone(), [index], value).reduce(Reduction::Sum);
+                return Statement::store(&self.row.clone(), [index], value).reduce(Reduction::Sum).atomic();
             }
             let own = self.indices.iter().find(|index| index.name.starts_with("own")).cloned();
             let Some(own) = own else { return Statement::nothing() };

@@ -163,6 +163,16 @@ fn at_home() -> Result<String, String> {
 }
 
 #[test]
+fn a_task_without_regions_travels_if_its_arguments_can() {
+    let travel = |handle, variant| (registration(handle, variant).travel)();
+    assert_eq!(travel(sendable().handle, "sendable"), Some(model::generated::Travel));
+    assert_eq!(travel(increment(1).handle, "increment"), Some(model::generated::Travel));
+    assert_eq!(travel(pair(String::new(), 1.0).handle, "pair"), None, "a string is not `Copy`");
+    let regions = simulate(&Region::named("w"), &Region::named("n"), 9);
+    assert_eq!(travel(regions.handle, "simulate"), None);
+}
+
+#[test]
 fn a_result_has_a_codec_if_its_type_has() {
     let codec = |handle, variant| (registration(handle, variant).codec)();
     assert_eq!(codec(sendable().handle, "sendable"), Some(model::generated::Codec));

@@ -215,6 +215,33 @@ fn views_stay_in_their_slice() {
 }
 
 #[test]
+fn clipped_views_have_the_points_that_are_left() {
+    let elements: Vec<i64> = (0..12).collect();
+    let view = || View::read(&elements, &[(5, 8), (-2, 2)], &[4, 1]).expect("fits");
+    let kernel = {
+        let (a, sum) = (Buffer::new("a", I64, 2, Access::Read), Buffer::new("sum", I64, 0, Access::Update));
+        let [i, j] = ["i", "j"].map(Variable::index);
+        let add = Statement::store(&sum, [], a.load([i.value(), j.value()])).reduce(Reduction::Sum);
+        let columns = Statement::for_each(&j, a.low(1), a.high(1), add);
+        let rows = Statement::for_each(&i, a.low(0), a.high(0), columns);
+        checked(vec![Parameter::Buffer(a), Parameter::Buffer(sum)], rows)
+    };
+    let sum = |view: View<'_>| {
+        let mut sum = [0_i64];
+        let arguments = &mut [view.into(), View::dense_mut(&mut sum, &[]).expect("fits").into()];
+        interpret(&kernel, arguments, true).expect("in bounds");
+        sum[0]
+    };
+    assert_eq!(sum(view()), 66);
+    assert_eq!(sum(view().clipped(&[(6, 7)])), 4 + 5 + 6 + 7);
+    assert_eq!(sum(view().clipped(&[(i64::MIN, 6), (-1, i64::MAX)])), 1 + 2 + 3);
+    assert_eq!(sum(view().clipped(&[(7, 100), (1, 2)]).clipped(&[(0, 8)])), 11);
+    for empty in [[(8, 9), (0, 1)], [(0, 5), (0, 1)], [(7, 6), (0, 1)], [(i64::MAX, i64::MIN), (0, 1)]] {
+        assert_eq!(sum(view().clipped(&empty)), 0);
+    }
+}
+
+#[test]
 fn points_of_a_view_that_is_changed_are_different_elements() {
     let mut elements = vec![0_i32; 100];
     let mut view = |bounds: &[(i64, i64)], strides: &[i64]| View::update(&mut elements, bounds, strides).is_ok();

@@ -53,6 +53,8 @@ struct Target {
     buffer: Buffer,
     indices: Vec<Expression>,
     reduction: Reduction,
+    /// Whether iterations of further loops may reduce into it at the same time.
+    atomic: bool,
 }
 
 impl Promoter {
@@ -101,13 +103,14 @@ impl Promoter {
         let uses = Uses::of(&body, &invariant);
         let mut targets: Vec<(Target, Variable)> = Vec::new();
         let body = replace(&body, &mut |statement| {
-            let Statement::Store { buffer, indices, value, reduction: Some(reduction), .. } = statement else {
+            let Statement::Store { buffer, indices, value, reduction: Some(reduction), atomic } = statement else {
                 return None;
             };
             if uses.0.get(&buffer.name) != Some(&Some(*reduction)) {
                 return None;
             }
-            let target = Target { buffer: buffer.clone(), indices: indices.clone(), reduction: *reduction };
+            let target =
+                Target { buffer: buffer.clone(), indices: indices.clone(), reduction: *reduction, atomic: *atomic };
             let found = targets.iter().position(|(known, _)| *known == target).unwrap_or_else(|| {
                 let name = self.fresh(&buffer.name);
                 targets.push((target, Variable::new(name, buffer.element)));
@@ -171,8 +174,9 @@ fn surround(targets: Vec<(Target, Variable)>, each: Statement) -> Statement {
         statements.push(Statement::bind_mutable(scalar, identity));
     }
     statements.push(each);
-    for (Target { buffer, indices, reduction }, scalar) in targets {
-        statements.push(Statement::store(&buffer, indices, scalar.value()).reduce(reduction));
+    for (Target { buffer, indices, reduction, atomic }, scalar) in targets {
+        let store = Statement::store(&buffer, indices, scalar.value()).reduce(reduction);
+        statements.push(if atomic { store.atomic() } else { store });
     }
     Statement::Sequence(statements)
 }
@@ -193,7 +197,9 @@ fn is_invariant(index: &Expression, inside: &HashSet<Arc<str>>, changed: &HashSe
         | Expression::Low(Buffer { name, .. }, _)
         | Expression::High(Buffer { name, .. }, _) => !inside.contains(name) && !changed.contains(name),
         // A failing division may be guarded inside the loop.
-        Expression::Binary(operator, ..) => !operator.divides(),
+        Expression::Binary(operator, _, right) => {
+            !operator.divides() || matches!(**right, Expression::Constant(Scalar::I64(1..)))
+        }
         _ => true,
     };
     let mut invariant = own;

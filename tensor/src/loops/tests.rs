@@ -192,6 +192,17 @@ fn a_reduction_into_one_element_goes_through_a_scalar_in_parallel_loops() {
 }
 
 #[test]
+fn what_is_atomic_stays_atomic_for_the_loops_around() {
+    let (y, x) = (vector("y", Access::Update), vector("x", Access::Read));
+    let (i, j) = (Variable::index("i"), Variable::index("j"));
+    let store = Statement::store(&y, [i.value() / 2], x.load([j.value()])).reduce(Reduction::Sum).atomic();
+    let inner = Statement::for_each(&j, 0, 4, store).with_kind(LoopKind::Vector);
+    let outer = Statement::for_each(&i, 0, 4, inner).with_kind(LoopKind::Threads);
+    let checked = check(&kernel(vec![Parameter::Buffer(y), Parameter::Buffer(x)], outer)).expect("legal");
+    assert!(checked.kernel().to_string().contains("atomic y[i / 2] += y_sum0"), "{}", checked.kernel());
+}
+
+#[test]
 fn text_has_the_parentheses_that_it_needs_and_no_more() {
     let [a, b, c] = ["a", "b", "c"].map(|name| Variable::index(name).value());
     let text = |value: Expression| value.to_string();

@@ -30,6 +30,7 @@ pub struct VariantRegistration {
     pub processor: ProcessorKind,
     pub options: Options,
     pub codec: fn() -> Option<Codec>,
+    pub travel: fn() -> Option<Travel>,
     pub body: Body,
 }
 
@@ -57,6 +58,33 @@ pub trait NoCodec {
 
 impl<T> NoCodec for CodecOf<T> {}
 
+/// Stands for a way to send arguments: of types that are `Copy`, here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Travel;
+
+pub struct TravelOf<B>(PhantomData<B>);
+
+impl<B> TravelOf<B> {
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl<B: Free> TravelOf<B>
+where
+    B::Arguments: Copy,
+{
+    pub fn travel(&self) -> Option<Travel> {
+        Some(Travel)
+    }
+}
+
+pub trait NoTravel {
+    fn travel(&self) -> Option<Travel> {
+        None
+    }
+}
+
+impl<B> NoTravel for TravelOf<B> {}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     pub leaf: bool,
@@ -74,6 +102,7 @@ pub enum Body {
 pub type Value = Box<dyn Any + Send + Sync>;
 pub type BoxFuture = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
 
+#[derive(Clone, Copy)]
 pub struct Argument<T>(pub T);
 
 impl<T: Clone> Argument<T> {
