@@ -6,6 +6,7 @@ use maniple_tensor::algorithms::*;
 use maniple_tensor::concrete::Statement;
 use maniple_tensor::element::ElementType::I64;
 use maniple_tensor::element::Scalar;
+use maniple_tensor::kernel::Serial;
 use maniple_tensor::loops::Reduction;
 use maniple_tensor::machine::{Grid, Machine};
 use maniple_tensor::notation::{Assignment, DenseArray, IndexVariable, evaluate, parse_with_extents};
@@ -38,6 +39,14 @@ fn fetched(assignment: &Assignment, algorithm: &Algorithm) -> BTreeMap<String, i
     let plan = Plan::new(&algorithm.statement).expect("all algorithms have plans");
     let (result, fetches) = plan.run_sequentially(&operands).unwrap_or_else(|error| panic!("{error}\n{plan}"));
     assert_eq!(result, evaluate(assignment, &operands).expect("there is an answer"), "{assignment}\n{plan}");
+    if plan.leaf().product.is_some() {
+        // The library computes the same.
+        let library = plan.run_with(&operands, &mut |values, arguments| {
+            assert!(plan.multiply(values, arguments, &Serial)?);
+            Ok(())
+        });
+        assert_eq!(library.unwrap_or_else(|error| panic!("{error}\n{plan}")).0, result, "{plan}");
+    }
     let mut sums = BTreeMap::new();
     for fetch in fetches {
         *sums.entry(fetch.tensor).or_default() += fetch.elements;

@@ -63,10 +63,12 @@
 //! | `step` | what a plan consists of |
 //! | `build` | statements to plans |
 //! | `privilege` | who may do what with a tensor |
+//! | `multiply` | leaves by a library of matrix products |
 //! | `print` | plans as text |
 //! | `piece`, `sequential` | a plan run on one processor, each leaf on copies of what was fetched |
 
 mod build;
+mod multiply;
 mod piece;
 mod print;
 mod privilege;
@@ -75,5 +77,5 @@ mod step;
 
 pub use build::PlanError;
 pub use piece::Piece;
-pub use sequential::{Fetched, RunError};
+pub use sequential::{Fetched, RunError, RunLeaf};
 pub use step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};

@@ -6,9 +6,10 @@ use super::piece::Piece;
 use super::step::{Leaf, Plan, Privilege, Step, Use};
 use crate::element::{ElementType, Scalar};
 use crate::kernel::{Argument, KernelError, ViewError, interpret};
-use crate::loops::{Checked, IllFormed, check};
+use crate::loops::{IllFormed, check};
 use crate::notation::{DenseArray, IndexVariable};
 use crate::rectangle::Rectangle;
+use crate::substitute::SubstituteError;
 
 /// A plan could not be run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -32,10 +33,16 @@ pub enum RunError {
     /// The kernel is none.
     #[error(transparent)]
     IllFormed(#[from] IllFormed),
+    /// A library refused a product.
+    #[error(transparent)]
+    Substitute(#[from] SubstituteError),
     /// A view is none.
     #[error(transparent)]
     View(#[from] ViewError),
 }
+
+/// What computes a leaf, given the values of [`Leaf::fixed`] and the kernel's arguments.
+pub type RunLeaf<'a> = dyn FnMut(&[i64], &mut [Argument<'_>]) -> Result<(), RunError> + 'a;
 
 /// One fetch of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +70,20 @@ impl Plan {
         &self,
         operands: &BTreeMap<String, DenseArray>,
     ) -> Result<(DenseArray, Vec<Fetched>), RunError> {
+        let kernel = check(&self.leaf().kernel)?;
+        self.run_with(operands, &mut |_, arguments| Ok(interpret(&kernel, arguments, true)?))
+    }
+
+    /// The same with leaves that `leaf` computes, which is given the values of [`Leaf::fixed`] and the kernel's arguments.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_sequentially`](Self::run_sequentially), and those of `leaf`.
+    pub fn run_with(
+        &self,
+        operands: &BTreeMap<String, DenseArray>,
+        leaf: &mut RunLeaf<'_>,
+    ) -> Result<(DenseArray, Vec<Fetched>), RunError> {
         let mut pieces = BTreeMap::new();
         let result = self.statement.result();
         for tensor in self.statement.tensors() {
@@ -76,8 +97,7 @@ impl Plan {
             };
             pieces.insert(tensor.name().to_owned(), piece);
         }
-        let kernel = check(&self.leaf().kernel)?;
-        let mut run = Run { plan: self, kernel, fetched: Vec::new() };
+        let mut run = Run { plan: self, run_leaf: leaf, fetched: Vec::new() };
         run.step(&self.root, &[], &mut pieces)?;
         let missing = || RunError::Missing(result.name().to_owned());
         Ok((pieces.remove(result.name()).ok_or_else(missing)?.to_array(), run.fetched))
@@ -91,13 +111,13 @@ fn poison(element: ElementType) -> Scalar {
 
 type Pieces = BTreeMap<String, Piece>;
 
-struct Run<'a> {
+struct Run<'a, 'l> {
     plan: &'a Plan,
-    kernel: Checked,
+    run_leaf: &'a mut RunLeaf<'l>,
     fetched: Vec<Fetched>,
 }
 
-impl Run<'_> {
+impl Run<'_, '_> {
     fn step(&mut self, step: &Step, values: &[i64], pieces: &mut Pieces) -> Result<(), RunError> {
         let (extents, fixed, uses, body) = match step {
             Step::Launch(launch) => (launch.extents.clone(), &launch.fixed, &launch.uses, &launch.body),
@@ -165,7 +185,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn leaf(&self, leaf: &Leaf, values: &[i64], pieces: &mut Pieces) -> Result<(), RunError> {
+    fn leaf(&mut self, leaf: &Leaf, values: &[i64], pieces: &mut Pieces) -> Result<(), RunError> {
         let mut views = Vec::new();
         for (position, tensor) in leaf.tensors.iter().enumerate() {
             let piece = pieces.remove(tensor.name()).ok_or_else(|| RunError::Missing(tensor.name().to_owned()))?;
@@ -176,9 +196,9 @@ impl Run<'_> {
             arguments.push(if *written { piece.update()? } else { piece.read()? }.into());
         }
         arguments.extend(values.iter().map(|&value| Argument::from(value)));
-        let done = interpret(&self.kernel, &mut arguments, true);
+        let done = (self.run_leaf)(values, &mut arguments);
         drop(arguments);
         pieces.extend(views.into_iter().map(|(name, _, piece)| (name, piece)));
-        Ok(done?)
+        done
     }
 }
