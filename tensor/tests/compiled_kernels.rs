@@ -328,16 +328,19 @@ fn threads_add_up_the_sums_of_their_chunks() {
 }
 
 #[test]
-fn dividing_by_zero_in_a_thread_ends_the_kernel_with_an_error() {
+fn dividing_by_zero_in_a_loop_of_any_kind_ends_the_kernel_with_an_error() {
     let Some(fixture) = Fixture::new() else { return };
     let mut kernel = shift(0);
     let [Parameter::Buffer(x), Parameter::Buffer(y)] = &kernel.parameters[..] else { panic!("two buffers") };
     let i = Variable::index("i");
     let value = Expression::index(1) / (x.load([i.value()]) - 3);
-    kernel.body = Statement::for_each(&i, 0, 5, Statement::store(y, [i.value()], value)).with_kind(LoopKind::Threads);
-    let executable = fixture.kernels().get(&kernel).expect("compiles");
-    let error = Err(KernelError::DivisionByZero { kernel: "shift".into() });
-    assert_eq!(run_shift(&executable, &Scoped { threads: 2 }), error);
+    let each = Statement::for_each(&i, 0, 5, Statement::store(y, [i.value()], value));
+    for kind in [LoopKind::Serial, LoopKind::Threads, LoopKind::Vector] {
+        kernel.body = each.clone().with_kind(kind);
+        let executable = fixture.kernels().get(&kernel).expect("compiles");
+        let error = Err(KernelError::DivisionByZero { kernel: "shift".into() });
+        assert_eq!(run_shift(&executable, &Scoped { threads: 2 }), error);
+    }
 }
 
 #[test]

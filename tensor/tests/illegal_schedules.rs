@@ -318,3 +318,17 @@ fn rotations_and_substitutions() {
     });
     refused(&statement("A(i,l) = b(l)"), "rotate(l, i, r): l has no values", |s| s.rotate("l", ["i"], "r"));
 }
+
+#[test]
+fn iterations_that_are_rotated_differently_may_meet() {
+    let column_sums = statement("a(j) = B(i,j)").reorder(["i", "j"]).and_then(|sums| sums.rotate("j", ["i"], "r"));
+    let column_sums = column_sums.expect("a rotation changes no answer");
+    // For each i, different r are different j.
+    assert!(column_sums.parallelize("r", Unit::Threads, Races::Forbidden).is_ok());
+    refused(
+        &column_sums.reorder(["r", "i"]).expect("neither does the order"),
+        "parallelize(r, threads): iterations of r would write the same elements of a at the same time, \
+         as a is not indexed by r; allow the race as a reduction, or make another loop parallel",
+        |s| s.parallelize("r", Unit::Threads, Races::Forbidden),
+    );
+}

@@ -215,7 +215,7 @@ fn views_stay_in_their_slice() {
 }
 
 #[test]
-fn clipped_views_have_the_points_that_are_left() {
+fn parts_of_views_have_the_points_that_are_left() {
     let elements: Vec<i64> = (0..12).collect();
     let view = || View::read(&elements, &[(5, 8), (-2, 2)], &[4, 1]).expect("fits");
     let kernel = {
@@ -233,11 +233,11 @@ fn clipped_views_have_the_points_that_are_left() {
         sum[0]
     };
     assert_eq!(sum(view()), 66);
-    assert_eq!(sum(view().clipped(&[(6, 7)])), 4 + 5 + 6 + 7);
-    assert_eq!(sum(view().clipped(&[(i64::MIN, 6), (-1, i64::MAX)])), 1 + 2 + 3);
-    assert_eq!(sum(view().clipped(&[(7, 100), (1, 2)]).clipped(&[(0, 8)])), 11);
+    assert_eq!(sum(view().part(&[(6, 7)])), 4 + 5 + 6 + 7);
+    assert_eq!(sum(view().part(&[(i64::MIN, 6), (-1, i64::MAX)])), 1 + 2 + 3);
+    assert_eq!(sum(view().part(&[(7, 100), (1, 2)]).part(&[(0, 8)])), 11);
     for empty in [[(8, 9), (0, 1)], [(0, 5), (0, 1)], [(7, 6), (0, 1)], [(i64::MAX, i64::MIN), (0, 1)]] {
-        assert_eq!(sum(view().clipped(&empty)), 0);
+        assert_eq!(sum(view().part(&empty)), 0);
     }
 }
 

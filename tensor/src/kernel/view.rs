@@ -119,34 +119,33 @@ impl<'a> View<'a> {
         Self { address, element, dimensions, writable, borrowed: PhantomData }
     }
 
-    /// A view of those elements whose indices are in `bounds`, too: see [`clipped`](Self::clipped).
-    #[must_use]
+    /// A view of those elements whose indices are in `bounds`, too.
     pub fn part(&self, bounds: &[(i64, i64)]) -> View<'_> {
-        let Self { address, element, ref dimensions, .. } = *self;
-        View { address, element, dimensions: dimensions.clone(), writable: false, borrowed: PhantomData }
-            .clipped(bounds)
+        let (address, dimensions) = self.within(bounds);
+        View { address, element: self.element, dimensions, writable: false, borrowed: PhantomData }
     }
 
     /// The same for elements that may be changed, if they may be through this view.
-    #[must_use]
     pub fn part_mut(&mut self, bounds: &[(i64, i64)]) -> View<'_> {
-        let Self { address, element, ref dimensions, writable, .. } = *self;
-        View { address, element, dimensions: dimensions.clone(), writable, borrowed: PhantomData }.clipped(bounds)
+        let (address, dimensions) = self.within(bounds);
+        View { address, element: self.element, dimensions, writable: self.writable, borrowed: PhantomData }
     }
 
-    /// The same view of fewer points: those that are also in `bounds`, which has the lowest index and the one after the highest for each
-    /// dimension. Dimensions that `bounds` lacks stay as they are.
-    pub fn clipped(mut self, bounds: &[(i64, i64)]) -> Self {
-        for (dimension, &(low, high)) in self.dimensions.iter_mut().zip(bounds) {
-            let low = dimension.low.max(low);
-            if low < dimension.high.min(high) {
-                // Both are among the view's indices, so the offset is that of an element.
-                let offset = (low - dimension.low) * dimension.stride;
-                self.address = self.address.wrapping_offset(offset as isize * self.element.size() as isize);
-            }
-            *dimension = Dimension { low, high: dimension.high.min(high).max(low), stride: dimension.stride };
+    fn within(&self, bounds: &[(i64, i64)]) -> (*mut u8, Vec<Dimension>) {
+        let mut dimensions = self.dimensions.clone();
+        let mut offset = 0_i64;
+        for (dimension, &(low, high)) in dimensions.iter_mut().zip(bounds) {
+            let (low, high) = (dimension.low.max(low), dimension.high.min(high));
+            // Without indices it does not matter where they begin.
+            let low = low.min(high.max(dimension.low));
+            // Where there are elements, nothing overflows; where there are none, it is not used.
+            offset = offset.wrapping_add(low.wrapping_sub(dimension.low).wrapping_mul(dimension.stride));
+            (dimension.low, dimension.high) = (low, high);
         }
-        self
+        // Without elements there is nothing to point at.
+        let empty = dimensions.iter().any(|dimension| dimension.extent() == 0);
+        let offset = if empty { 0 } else { (offset as isize).wrapping_mul(self.element.size() as isize) };
+        (self.address.wrapping_offset(offset), dimensions)
     }
 
     /// The type of the elements.
