@@ -22,10 +22,12 @@
 //! | [`loops`] | the loop IR: the language of leaf kernels |
 //! | [`substitute`] | leaf kernels by a library of matrix products |
 //! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
+//! | [`distributed`] | plans on the runtime: tensors as regions, launches as index launches |
 
 pub mod algorithms;
 pub mod bounds;
 pub mod concrete;
+pub mod distributed;
 pub mod element;
 pub mod format;
 pub mod kernel;

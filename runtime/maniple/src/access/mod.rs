@@ -10,12 +10,14 @@ mod piece;
 mod read;
 mod reduce;
 mod span;
+mod strided;
 mod write;
 
 pub use piece::PieceInfo;
 pub use read::Read;
 pub use reduce::Reduce;
 pub use span::{Span, SpanMut};
+pub use strided::Strided;
 pub use write::Write;
 
 pub(crate) use column::{Column, ColumnError, ColumnPlace};

@@ -12,7 +12,7 @@ use maniple_region::{
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use smallvec::SmallVec;
 
-use crate::access::{Column, ColumnError, ColumnPlace, PieceInfo, Read, Reduce, Write};
+use crate::access::{Column, ColumnError, ColumnPlace, PieceInfo, Read, Reduce, Strided, Write};
 use crate::context::{Bound, Context};
 use crate::error::{Error, Result};
 use crate::mapping::point::Chosen;
@@ -223,6 +223,33 @@ impl<'a> LeafCall<'a> {
             true => Ok(Reduce::into_buffer(self.column::<T, Op::Rhs, D>(physical, (requirement, field))?)),
             false => Ok(Reduce::in_place(self.column::<T, T, D>(physical, (requirement, field))?)),
         }
+    }
+
+    /// Where the values of a field are, with whatever privilege the requirement has: contributions begin as the operator's identity, or are combined with
+    /// what is there. For code that is given addresses: whoever uses them vouches that it stays within the points, and changes nothing
+    /// that may only be read.
+    ///
+    /// # Errors
+    /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, its points are no rectangle, the instance is stored in blocks, or the field is to be
+    /// changed and taken already.
+    pub fn strided<T: FieldValue>(&self, requirement: usize, field: FieldId) -> Result<Strided<'a>> {
+        let physical = self.requirement(requirement)?;
+        let denied = |problem: &str| self.denied(requirement, field, problem.to_owned());
+        if !physical.fields.contains(field) {
+            return Err(denied("the requirement does not have it; declare it"));
+        }
+        if physical.region.fields().type_of(field)? != FieldType::of::<T>() {
+            return Err(denied(&format!("it does not hold {}", std::any::type_name::<T>())));
+        }
+        let instance = physical.instance(field).ok_or_else(|| denied("it is not mapped to memory"))?;
+        let is_writable = physical.privilege != Privilege::Read;
+        if is_writable {
+            self.take(requirement, field)?;
+        }
+        let strided = Strided::new(instance.storage(), field, physical.space(), is_writable);
+        strided.ok_or_else(|| {
+            denied("its values have no strides: the points are no rectangle, or the layout is in blocks")
+        })
     }
 
     /// The fields of a requirement.

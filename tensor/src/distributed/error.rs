@@ -1,0 +1,46 @@
+//! Why a plan cannot be run on the runtime.
+
+use crate::kernel::KernelError;
+
+/// A tensor cannot be made, or a plan not be run.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DistributedError {
+    /// A tensor with too many dimensions.
+    #[error("{tensor} has {found} dimensions: regions have at most 4")]
+    Order {
+        /// Its name.
+        tensor: String,
+        /// How many.
+        found: usize,
+    },
+    /// Something does not fit a tensor.
+    #[error("{tensor} has {expected}, but was given {found}")]
+    Shape {
+        /// Its name.
+        tensor: String,
+        /// What it has.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// A plan uses a tensor that was not given.
+    #[error("the plan uses {tensor}, which is not among the tensors given: {given}")]
+    Missing {
+        /// Its name.
+        tensor: String,
+        /// The names of those given.
+        given: String,
+    },
+    /// A reduction that has no operator.
+    #[error("{operator} of complex numbers in several parts: complex numbers have no order")]
+    NoOperator {
+        /// The reduction.
+        operator: String,
+    },
+    /// The leaf's kernel cannot be made.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The runtime refuses something, or a task has failed.
+    #[error(transparent)]
+    Runtime(#[from] maniple::Error),
+}

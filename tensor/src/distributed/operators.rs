@@ -1,0 +1,97 @@
+//! Reductions as the runtime knows them.
+
+use maniple::{OperatorId, ReductionOperator, register_reduction};
+use num_complex::Complex;
+
+use crate::element::ElementType;
+use crate::loops::Reduction;
+
+macro_rules! operator {
+    ($(#[$doc:meta])* $name:ident: $($ty:ty => $identity:expr, |$a:ident, $b:ident| $combined:expr;)*) => {
+        $(#[$doc])*
+        pub(super) struct $name;
+
+        $(impl ReductionOperator<$ty> for $name {
+            type Rhs = $ty;
+
+            const APPLIES_AS_IT_FOLDS: bool = true;
+
+            fn identity() -> $ty {
+                $identity
+            }
+
+            fn apply(value: &mut $ty, contribution: $ty) {
+                let ($a, $b) = (*value, contribution);
+                *value = $combined;
+            }
+
+            fn fold(into: &mut $ty, contribution: $ty) {
+                <Self as ReductionOperator<$ty>>::apply(into, contribution);
+            }
+        })*
+    };
+}
+
+operator! {
+    /// Adds; integers wrap.
+    Adds:
+    i32 => 0, |a, b| a.wrapping_add(b);
+    i64 => 0, |a, b| a.wrapping_add(b);
+    f32 => 0.0, |a, b| a + b;
+    f64 => 0.0, |a, b| a + b;
+    Complex<f32> => Complex::new(0.0, 0.0), |a, b| a + b;
+    Complex<f64> => Complex::new(0.0, 0.0), |a, b| a + b;
+}
+
+operator! {
+    /// Multiplies; integers wrap.
+    Multiplies:
+    i32 => 1, |a, b| a.wrapping_mul(b);
+    i64 => 1, |a, b| a.wrapping_mul(b);
+    f32 => 1.0, |a, b| a * b;
+    f64 => 1.0, |a, b| a * b;
+    Complex<f32> => Complex::new(1.0, 0.0), |a, b| a * b;
+    Complex<f64> => Complex::new(1.0, 0.0), |a, b| a * b;
+}
+
+operator! {
+    /// Keeps the least.
+    Least:
+    i32 => i32::MAX, |a, b| a.min(b);
+    i64 => i64::MAX, |a, b| a.min(b);
+    f32 => f32::INFINITY, |a, b| if b < a { b } else { a };
+    f64 => f64::INFINITY, |a, b| if b < a { b } else { a };
+}
+
+operator! {
+    /// Keeps the greatest.
+    Greatest:
+    i32 => i32::MIN, |a, b| a.max(b);
+    i64 => i64::MIN, |a, b| a.max(b);
+    f32 => f32::NEG_INFINITY, |a, b| if b > a { b } else { a };
+    f64 => f64::NEG_INFINITY, |a, b| if b > a { b } else { a };
+}
+
+/// The operator of a reduction over elements of a type, which the runtime is told of; none for the least and greatest of complex numbers.
+pub(super) fn operator(reduction: Reduction, element: ElementType) -> Option<OperatorId> {
+    macro_rules! known {
+        ($operator:ident: $($variant:ident $ty:ty),*) => {
+            match element {
+                $(ElementType::$variant => {
+                    register_reduction::<$operator, $ty>();
+                    Some(OperatorId::of::<$operator>())
+                })*
+                #[allow(unreachable_patterns)]
+                _ => None,
+            }
+        };
+    }
+    match reduction {
+        Reduction::Sum => known!(Adds: I32 i32, I64 i64, F32 f32, F64 f64, C32 Complex<f32>, C64 Complex<f64>),
+        Reduction::Product => {
+            known!(Multiplies: I32 i32, I64 i64, F32 f32, F64 f64, C32 Complex<f32>, C64 Complex<f64>)
+        }
+        Reduction::Minimum => known!(Least: I32 i32, I64 i64, F32 f32, F64 f64),
+        Reduction::Maximum => known!(Greatest: I32 i32, I64 i64, F32 f32, F64 f64),
+    }
+}
