@@ -105,12 +105,13 @@ impl Tensor {
     }
 
     fn fill_typed<T: FieldValue>(&self, cx: &Context, value: T) -> Result<(), DistributedError> {
-        Ok(match self.region.space().space().dim() {
+        match self.region.space().space().dim() {
             1 => cx.fill_field(&self.typed::<1>()?, self.field, value)?,
             2 => cx.fill_field(&self.typed::<2>()?, self.field, value)?,
             3 => cx.fill_field(&self.typed::<3>()?, self.field, value)?,
             _ => cx.fill_field(&self.typed::<4>()?, self.field, value)?,
-        })
+        }
+        Ok(())
     }
 
     /// Sets all elements to those of an array.
