@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maniple_realm::machine::{Machine, ProcessorId};
+use maniple_realm::machine::{Machine, NodeId, ProcessorId};
 
 use crate::{
     InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation, RequirementInfo, RequirementMapping,
@@ -99,6 +99,10 @@ impl<M: Mapper> Mapper for ShardingMapper<M> {
 
     fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
         self.inner.tunable(name, machine)
+    }
+
+    fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {
+        self.inner.permit_steal(task, thief)
     }
 
     fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {

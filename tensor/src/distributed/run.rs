@@ -18,7 +18,8 @@ use crate::notation::{IndexVariable, TensorVariable};
 use crate::plan::{Plan, Privilege, Step, Use};
 use crate::rectangle::Rectangle;
 
-/// Runs a plan on tensors: launches all that it says. The future is there when all of that has ended.
+/// Runs a plan on tensors: launches all that it says. The future is there when all of that has ended, well or badly: what has failed is told by
+/// [`Tensor::read`], or else at the end of the program.
 ///
 /// # Errors
 ///

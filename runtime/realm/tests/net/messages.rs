@@ -123,12 +123,17 @@ rules! {
     fn a_full_window_gives_the_message_back_and_calls_when_there_is_room(make: make) {
         let seen = Counter::default();
         let options = Options { window: 1000, ..Options::default() };
+        let gate = std::sync::Arc::new(std::sync::Mutex::new(()));
+        // Nothing is handled meanwhile: where memory is shared, what is sent later may be seen before it is flushed.
+        let closed = gate.lock().unwrap();
         let cluster = make(2, options, &|_| {
-            let seen = seen.clone();
-            Handlers::new().on(HELLO, move |_| seen.add(1))
+            let (seen, gate) = (seen.clone(), gate.clone());
+            Handlers::new().on(HELLO, move |_| {
+                drop(gate.lock().unwrap());
+                seen.add(1);
+            })
         });
         let node = &cluster.endpoints()[0];
-        // Nothing leaves meanwhile, as little as this is.
         let message = || Message::new(HELLO).payload(vec![3; 100]);
         let sent = (0..100).take_while(|_| match node.send_later(NodeId(1), message()) {
             Ok(()) => true,
@@ -146,6 +151,7 @@ rules! {
             outcome.unwrap();
             told.add(1);
         });
+        drop(closed);
         node.flush();
         cluster.until(|| room.get() == 1);
         node.send(NodeId(1), Message::new(HELLO)).unwrap();

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::{Bytes, BytesMut};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tempfile::TempPath;
 
 use self::attendance::Attendance;
@@ -182,7 +182,7 @@ impl SharedMemory {
                 neighbour.has_pending.store(is_left, Ordering::Release);
                 self.announce(neighbour, &writing.inbox, Flush::Now);
             }
-            Err(Damaged) => *outgoing = Outgoing::Lost,
+            Err(Damaged) => self.give_up(neighbour, outgoing),
         }
     }
 
@@ -258,6 +258,15 @@ impl SharedMemory {
             }
         }
         Ok(())
+    }
+
+    /// A neighbour's inbox is damaged: it is told, and ends its connection, which tells this node.
+    fn give_up(&self, neighbour: &Neighbour, mut outgoing: MutexGuard<'_, Outgoing>) {
+        *outgoing = Outgoing::Lost;
+        drop(outgoing);
+        neighbour.has_pending.store(false, Ordering::Release);
+        let reason = Bytes::from_static(b"positions of its shared memory make no sense");
+        self.tell(neighbour.node, Header::Abort, reason);
     }
 
     fn tell_of_room(&self, neighbour: &Neighbour) {
@@ -366,11 +375,7 @@ impl Transport for SharedMemory {
                 }
                 self.announce(neighbour, &writing.inbox, flush);
             }
-            Err(Damaged) => {
-                *outgoing = Outgoing::Lost;
-                drop(outgoing);
-                self.tell(to, Header::Abort, Bytes::from_static(b"positions of its shared memory make no sense"));
-            }
+            Err(Damaged) => self.give_up(neighbour, outgoing),
         }
     }
 
