@@ -51,6 +51,9 @@ pub mod nodes {}
 #[doc = include_str!("src/launching.md")]
 pub mod launching {}
 
+#[doc = include_str!("src/tensors.md")]
+pub mod tensors {}
+
 #[doc = include_str!("src/performance.md")]
 pub mod performance {}
 

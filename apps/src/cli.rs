@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use maniple::Topology;
 
+use crate::decomposition::{cp, tucker};
 use crate::error::{Error, Result};
 #[cfg(unix)]
 use crate::launch;
 use crate::options::{self, memory_warning};
-use crate::{cg, circuit, info, metg, prof, recursion, stencil, taskbench};
+use crate::{cg, circuit, info, metg, prof, recursion, stencil, taskbench, tensor};
 
 const ABOUT: &str = "\
 Tasks over logical regions: programs that look sequential and run in parallel.
@@ -30,6 +31,7 @@ Examples:
   maniple run taskbench -type fft -width 8   run a graph of tasks
   maniple run metg                           what a task costs
   maniple run circuit --profile c.mprof      record what every worker does
+  maniple tensor 'y(i) = A(i,j) * x(j)'      compute with tensors
   maniple prof c.mprof                       look at it in the browser
   maniple info                               what the runtime found to run on
   maniple launch -n 4 -- ./my-program        start a program as four nodes
@@ -51,6 +53,10 @@ enum Command {
     /// Run a simulation or a benchmark
     #[command(subcommand)]
     Run(Simulation),
+
+    /// Compute with tensors: a statement in index notation
+    #[command(long_about = tensor::ABOUT, after_long_help = tensor::EXAMPLES)]
+    Tensor(tensor::Options),
 
     /// Look at a profile: timeline, statistics, critical path
     #[command(long_about = prof::ABOUT, after_long_help = prof::EXAMPLES)]
@@ -84,6 +90,14 @@ enum Simulation {
     #[command(long_about = recursion::ABOUT, after_long_help = recursion::EXAMPLES)]
     Recursion(recursion::Options),
 
+    /// Find the nearest tensor of low rank: a sum of outer products
+    #[command(long_about = cp::ABOUT, after_long_help = cp::EXAMPLES)]
+    Cp(cp::Options),
+
+    /// Find the nearest tensor of low multilinear rank: a core and three bases
+    #[command(long_about = tucker::ABOUT, after_long_help = tucker::EXAMPLES)]
+    Tucker(tucker::Options),
+
     /// Run Task Bench: graphs of tasks that do nothing but depend on each other
     #[command(long_about = taskbench::ABOUT, after_help = taskbench::flags::help(), after_long_help = taskbench::long_help())]
     Taskbench(taskbench::Options),
@@ -101,8 +115,11 @@ impl Command {
             Self::Run(Simulation::Cg(options)) => options.runtime.memory,
             Self::Run(Simulation::Stencil(options)) => options.runtime.memory,
             Self::Run(Simulation::Recursion(options)) => options.runtime.memory,
+            Self::Run(Simulation::Cp(options)) => options.common.runtime.memory,
+            Self::Run(Simulation::Tucker(options)) => options.common.runtime.memory,
             Self::Run(Simulation::Taskbench(options)) => options.runtime.memory,
             Self::Run(Simulation::Metg(options)) => options.runtime.memory,
+            Self::Tensor(options) => options.runtime.memory,
             Self::Info(options) => options.memory,
             Self::Prof(_) => None,
             #[cfg(unix)]
@@ -117,6 +134,7 @@ impl Command {
             Self::Run(Simulation::Cg(options)) => Some(cg::on_memory(options)),
             Self::Run(Simulation::Stencil(_)) => Some(stencil::ON_MEMORY),
             Self::Run(Simulation::Taskbench(_)) => Some(taskbench::ON_MEMORY),
+            Self::Tensor(_) | Self::Run(Simulation::Cp(_) | Simulation::Tucker(_)) => Some(tensor::ON_MEMORY),
             Self::Run(Simulation::Metg(_) | Simulation::Recursion(_)) | Self::Info(_) | Self::Prof(_) => None,
             #[cfg(unix)]
             Self::Launch(_) => None,
@@ -154,15 +172,18 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Run(Simulation::Cg(options)) => cg::run(options)?.to_string(),
         Command::Run(Simulation::Stencil(options)) => stencil::run(options)?.to_string(),
         Command::Run(Simulation::Recursion(options)) => recursion::run(options)?.to_string(),
+        Command::Run(Simulation::Cp(options)) => cp::run(options)?.to_string(),
+        Command::Run(Simulation::Tucker(options)) => tucker::run(options)?.to_string(),
         Command::Run(Simulation::Taskbench(options)) => taskbench::run(options)?.to_string(),
         Command::Run(Simulation::Metg(options)) => metg::run(options)?.to_string(),
+        Command::Tensor(options) => tensor::run(options)?.to_string(),
         Command::Info(options) => info::run(options)?.to_string(),
         Command::Prof(options) => return prof::run(options).map(|()| ExitCode::SUCCESS),
         #[cfg(unix)]
         Command::Launch(options) => return launch::run(options),
     };
     // All nodes of a job have come to the same.
-    if matches!(command, Command::Run(_) | Command::Info(_)) && options::place().rank.0 > 0 {
+    if matches!(command, Command::Run(_) | Command::Tensor(_) | Command::Info(_)) && options::place().rank.0 > 0 {
         return Ok(ExitCode::SUCCESS);
     }
     match io::stdout().lock().write_all(report.as_bytes()) {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use maniple::profile::{ProfileError, RecordingError};
 use maniple::record::Violation;
 
-use crate::cg::matrix_market::MatrixError;
+use crate::market::MatrixError;
 use crate::report::{bytes, bytes_apart};
 
 /// The result of a simulation.
@@ -29,7 +29,7 @@ pub enum Error {
         /// Bytes that data may take; `None` if the system gives no more.
         available: Option<u64>,
     },
-    /// A matrix that can't be read or solved.
+    /// A matrix that can't be read or used.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
     /// The answer is not what it should be.

@@ -8,9 +8,12 @@
 //! - [`stencil`]: a star stencil on a grid. Tiles read a halo of their neighbours;
 //! - [`recursion`]: trees of tasks without regions, which idle workers and nodes take from others;
 //! - [`taskbench`]: graphs of tasks that only depend on each other, to measure what a task costs; [`metg`]: how short tasks may be;
+//! - [`tensor`]: tensor algebra: statements in index notation, computed by published algorithms on grids of processors;
+//! - [`decomposition`]: tensors of low rank, by compiled statements;
 //! - [`options`]: what all of them accept: workers, mapper, memory; [`recording`]: checking and drawing what a run did; [`info`]: the machine as the
 //!   runtime sees it;
 //! - [`prof`]: looking at profiles, which all of them record if asked to;
+//! - [`market`]: what readers of Matrix Market files need;
 //! - [`launch`]: starting any program as several nodes;
 //! - [`verify`]: what a wrong result is; [`error`]: what else can go wrong, and the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
@@ -31,10 +34,12 @@
 pub mod cg;
 pub mod circuit;
 pub mod cli;
+pub mod decomposition;
 pub mod error;
 pub mod info;
 #[cfg(unix)]
 pub mod launch;
+pub mod market;
 pub mod metg;
 pub mod options;
 pub mod prof;
@@ -44,4 +49,5 @@ pub mod recursion;
 pub mod report;
 pub mod stencil;
 pub mod taskbench;
+pub mod tensor;
 pub mod verify;

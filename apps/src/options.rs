@@ -125,7 +125,19 @@ impl RuntimeOptions {
     /// The program's; else those of [`RuntimeOptions::start`] and [`RecordOptions::conclude`], and
     /// [`Error::ProfileLost`](crate::error::Error::ProfileLost) if the profile could not be written.
     pub fn run<T>(&self, program: impl FnOnce(&Runtime) -> Result<T>) -> Result<T> {
-        let runtime = self.start()?;
+        self.run_by(|| Box::new(DefaultMapper::new()), program)
+    }
+
+    /// The same with another mapper in the place of the default one.
+    ///
+    /// # Errors
+    /// As [`RuntimeOptions::run`].
+    pub(crate) fn run_by<T>(
+        &self,
+        usual: fn() -> Box<dyn Mapper>,
+        program: impl FnOnce(&Runtime) -> Result<T>,
+    ) -> Result<T> {
+        let runtime = self.start_by(usual)?;
         let profiler = runtime.profiler().cloned();
         let outcome = program(&runtime);
         let concluded = self.record.conclude(&runtime);
@@ -153,10 +165,14 @@ impl RuntimeOptions {
     /// # Errors
     /// If the system does not give the threads, or the file of the profile can't be written.
     pub fn start(&self) -> Result<Runtime> {
+        self.start_by(|| Box::new(DefaultMapper::new()))
+    }
+
+    fn start_by(&self, usual: fn() -> Box<dyn Mapper>) -> Result<Runtime> {
         let (choice, seed) = (self.mapper, self.seed);
         let mapper = move |processor: u32| -> Box<dyn Mapper> {
             match choice {
-                MapperChoice::Default => Box::new(DefaultMapper::new()),
+                MapperChoice::Default => usual(),
                 MapperChoice::Piecewise => Box::new(DefaultMapper::piecewise()),
                 MapperChoice::Random(own) => {
                     Box::new(RandomMapper::new(own.unwrap_or(seed).wrapping_add(u64::from(processor))))

@@ -15,7 +15,7 @@ use clap::Parser;
 use maniple_benches::contest::{Contest, Effort};
 use maniple_benches::machine;
 use maniple_benches::rivals::CONTESTS;
-use maniple_benches::toolbox::Toolbox;
+use maniple_benches::toolbox::{Rival, Toolbox};
 
 /// Run the same programs on Maniple and on its rivals, in turn, and print a table for each.
 ///
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         eprintln!("there is no contest {unknown}; there are {}", names.join(", "));
         return ExitCode::from(2);
     }
-    machine::report().iter().chain(&toolbox.report()).for_each(|line| println!("{line}"));
+    machine::report().iter().chain(&toolbox.report(&Rival::OF_TASKS)).for_each(|line| println!("{line}"));
     let wanted =
         |contest: &&Contest| options.contests.is_empty() || options.contests.iter().any(|name| name == contest.name);
     for contest in CONTESTS.iter().filter(wanted) {

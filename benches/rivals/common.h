@@ -28,6 +28,24 @@ static inline void print_outcome(double seconds, int64_t answer) {
     printf("%.9f %lld\n", seconds, (long long)answer);
 }
 
+/* For programs that are run in turns: waits until it is this one's turn. Each line of the input is one; 0 when there will be no more. */
+static inline int is_my_turn(void) {
+    char line[16];
+    return fgets(line, sizeof line, stdin) != NULL;
+}
+
+/* Says that all is ready for the first turn. */
+static inline void print_ready(void) {
+    puts("ready");
+    fflush(stdout);
+}
+
+/* The outcome of a turn. */
+static inline void print_turn(double seconds, int64_t answer) {
+    print_outcome(seconds, answer);
+    fflush(stdout);
+}
+
 /* The work of Task Bench's kernel compute_bound: each of 64 lanes is squared and added to itself, over and over. Written with vectors of the size
  * of the widest registers; compilers split them where registers are smaller. */
 typedef double Lanes __attribute__((vector_size(64)));

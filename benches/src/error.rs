@@ -46,6 +46,9 @@ pub enum Error {
     /// Work of the machine layer that failed.
     #[error(transparent)]
     Fault(#[from] Arc<maniple_realm::Fault>),
+    /// A statement, a schedule or a kernel.
+    #[error(transparent)]
+    Tensor(Box<dyn std::error::Error + Send + Sync>),
     /// Threads that could not be started.
     #[error(transparent)]
     Rayon(#[from] rayon::ThreadPoolBuildError),
@@ -54,6 +57,10 @@ pub enum Error {
 impl Error {
     pub(crate) fn file(path: &Path, error: io::Error) -> Self {
         Self::File { path: path.to_owned(), error }
+    }
+
+    pub(crate) fn tensor(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Tensor(Box::new(error))
     }
 }
 

@@ -12,7 +12,8 @@
 //! - `profile`: a circuit with and without a profile;
 //! - `network`: messages and transfers between nodes, against bare sockets;
 //! - `targets`: what the runtime is to cost, laid beside what it does cost;
-//! - `rivals`: the same programs on this runtime and on others, as far as this machine has them.
+//! - `rivals`: the same programs on this runtime and on others, as far as this machine has them;
+//! - `tensors`: tensor algebra on this runtime, and by OpenBLAS, ScaLAPACK and NumPy, as far as this machine has them.
 //!
 //! Of `rivals`, the parts in reading order:
 //!
@@ -20,7 +21,7 @@
 //! - [`contest`]: running programs in turn, and what is made of the times; [`table`]: laying them side by side;
 //! - [`rivals`]: the contests; [`machine`]: what figures depend on besides.
 //!
-//! Of `targets`: [`targets`], with a file for each.
+//! Of `targets`: [`targets`], with a file for each. Of `tensors`: [`tensors`], which shares [`toolbox`].
 
 pub mod contest;
 pub mod error;
@@ -28,6 +29,7 @@ pub mod machine;
 pub mod rivals;
 pub mod table;
 pub mod targets;
+pub mod tensors;
 pub mod toolbox;
 
 use std::time::Instant;

@@ -4,7 +4,7 @@ use maniple_realm::machine::{Machine, NodeId, ProcessorId};
 
 use crate::{
     InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation, RequirementInfo, RequirementMapping,
-    Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Validity,
+    Sharding, Slice, TaskInfo, TaskMapping, TaskProfile,
 };
 
 /// Passes every question on to another mapper and hands question and answer to a sink, one line each. That everything that is ready is to be
@@ -58,6 +58,10 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         self.inner.name()
     }
 
+    fn inner(&mut self) -> Option<&mut dyn Mapper> {
+        Some(&mut self.inner)
+    }
+
     fn shard_launch(&mut self, launch: &TaskInfo<'_>, nodes: usize) -> Sharding {
         let sharding = self.inner.shard_launch(launch, nodes);
         self.log(&format!("shard {} over {}: {sharding}", launch.name, launch.domain));
@@ -69,14 +73,6 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         let parts: Vec<String> = slices.iter().map(Slice::to_string).collect();
         self.log(&format!("slice {} over {}: {}", launch.name, launch.domain, parts.join(", ")));
         slices
-    }
-
-    fn select_processor(&mut self, task: &TaskInfo<'_>, machine: &Machine) -> ProcessorId {
-        self.inner.select_processor(task, machine)
-    }
-
-    fn select_variant(&mut self, task: &TaskInfo<'_>, processor: ProcessorId, machine: &Machine) -> usize {
-        self.inner.select_variant(task, processor, machine)
     }
 
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
@@ -92,16 +88,6 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         line += &places(task.requirements, &mapping.requirements);
         self.log(&line);
         mapping
-    }
-
-    fn map_requirement(
-        &mut self,
-        task: &TaskInfo<'_>,
-        requirement: usize,
-        place: (ProcessorId, usize),
-        context: &dyn MappingContext,
-    ) -> RequirementMapping {
-        self.inner.map_requirement(task, requirement, place, context)
     }
 
     fn map_inline(
@@ -120,14 +106,6 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         let ids: Vec<u64> = sources.iter().map(|source| source.id.0).collect();
         self.log(&format!("rank sources {ids:?} for instance {}: {order:?}", destination.id.0));
         order
-    }
-
-    fn priority(&mut self, task: &TaskInfo<'_>) -> i32 {
-        self.inner.priority(task)
-    }
-
-    fn validity(&mut self, task: &TaskInfo<'_>) -> Validity {
-        self.inner.validity(task)
     }
 
     fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {

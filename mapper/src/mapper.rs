@@ -33,6 +33,33 @@ pub trait Mapper: Send {
         "mapper"
     }
 
+    /// The mapper that decides whatever this one does not override. By default none: then the defaults below do.
+    ///
+    /// It decides as it would by itself: what this one overrides, such as [`select_processor`](Self::select_processor), is not asked when the other's
+    /// [`map_task`](Self::map_task) comes to it. Override `map_task` too, and change what the other says.
+    ///
+    /// ```
+    /// use maniple_mapper::{DefaultMapper, Mapper, TaskInfo};
+    ///
+    /// /// What begins with `urgent` runs first; all else is as it was.
+    /// struct UrgentFirst(DefaultMapper);
+    ///
+    /// impl Mapper for UrgentFirst {
+    ///     fn inner(&mut self) -> Option<&mut dyn Mapper> {
+    ///         Some(&mut self.0)
+    ///     }
+    ///
+    ///     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn maniple_mapper::MappingContext) -> maniple_mapper::TaskMapping {
+    ///         let mapping = self.0.map_task(task, context);
+    ///         let priority = if task.name.starts_with("urgent") { 1 } else { mapping.priority };
+    ///         maniple_mapper::TaskMapping { priority, ..mapping }
+    ///     }
+    /// }
+    /// ```
+    fn inner(&mut self) -> Option<&mut dyn Mapper> {
+        None
+    }
+
     /// Deals the points of a launch to the nodes of a job: asked in programs that run on several nodes, about what the top-level task launches, on every
     /// node, when something is launched for the first time.
     ///
@@ -41,14 +68,22 @@ pub trait Mapper: Send {
     /// requirements are not told.
     ///
     /// By default in blocks.
-    fn shard_launch(&mut self, _launch: &TaskInfo<'_>, _nodes: usize) -> Sharding {
+    fn shard_launch(&mut self, launch: &TaskInfo<'_>, nodes: usize) -> Sharding {
+        if let Some(inner) = self.inner() {
+            return inner.shard_launch(launch, nodes);
+        }
+
         Sharding::Blocked
     }
 
     /// Cuts an index launch into parts that are mapped separately, perhaps in parallel. Every point must be in exactly one part.
     ///
     /// By default a part has up to 256 points.
-    fn slice_launch(&mut self, launch: &TaskInfo<'_>, _machine: &Machine) -> Vec<Slice> {
+    fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {
+        if let Some(inner) = self.inner() {
+            return inner.slice_launch(launch, machine);
+        }
+
         const POINTS: u64 = 256;
         let parts = launch.domain.volume().div_ceil(POINTS).max(1);
         let parts = launch.domain.split(parts as usize);
@@ -60,6 +95,10 @@ pub trait Mapper: Send {
     /// By default the points of an index launch are dealt out in blocks over the processors that have a variant, and a single task
     /// stays on its parent's.
     fn select_processor(&mut self, task: &TaskInfo<'_>, machine: &Machine) -> ProcessorId {
+        if let Some(inner) = self.inner() {
+            return inner.select_processor(task, machine);
+        }
+
         let runs_on = |kind: ProcessorKind| task.variants_for(kind).next().is_some();
         let able = || machine.processors().iter().filter(|processor| runs_on(processor.kind));
         let count = able().count() as u64;
@@ -75,6 +114,10 @@ pub trait Mapper: Send {
     ///
     /// By default the first one for the processor's kind.
     fn select_variant(&mut self, task: &TaskInfo<'_>, processor: ProcessorId, machine: &Machine) -> usize {
+        if let Some(inner) = self.inner() {
+            return inner.select_variant(task, processor, machine);
+        }
+
         // A processor that there is not is for the runtime to refuse.
         let known = machine.processors().get(processor.0 as usize);
         known.and_then(|processor| task.variants_for(processor.kind).next()).unwrap_or(0)
@@ -85,6 +128,10 @@ pub trait Mapper: Send {
     /// By default asks [`select_processor`](Self::select_processor), [`select_variant`](Self::select_variant), for each requirement
     /// [`map_requirement`](Self::map_requirement), and [`priority`](Self::priority); the decision holds as [`validity`](Self::validity) says.
     fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
+        if let Some(inner) = self.inner() {
+            return inner.map_task(task, context);
+        }
+
         let processor = self.select_processor(task, context.machine());
         let variant = self.select_variant(task, processor, context.machine());
         let requirements = (0..task.requirements.len())
@@ -105,6 +152,10 @@ pub trait Mapper: Send {
         (processor, variant): (ProcessorId, usize),
         context: &dyn MappingContext,
     ) -> RequirementMapping {
+        if let Some(inner) = self.inner() {
+            return inner.map_requirement(task, requirement, (processor, variant), context);
+        }
+
         let mut choices = choices_by_affinity(&task.requirements[requirement], processor, context.machine());
         if let Some(variant) = task.variants.get(variant) {
             choices.iter_mut().for_each(|choice| choice.layout = variant.layout);
@@ -121,6 +172,10 @@ pub trait Mapper: Send {
         processor: ProcessorId,
         context: &dyn MappingContext,
     ) -> RequirementMapping {
+        if let Some(inner) = self.inner() {
+            return inner.map_inline(requirement, processor, context);
+        }
+
         RequirementMapping::Instance(choices_by_affinity(requirement, processor, context.machine()))
     }
 
@@ -129,6 +184,10 @@ pub trait Mapper: Send {
     ///
     /// By default by the bandwidth of the path.
     fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, machine: &Machine) -> Vec<usize> {
+        if let Some(inner) = self.inner() {
+            return inner.rank_sources(sources, destination, machine);
+        }
+
         let mut order: Vec<usize> = (0..sources.len()).collect();
         let bandwidth = |index: &usize| {
             let path = machine.memory_affinity(sources[*index].memory, destination.memory);
@@ -139,7 +198,11 @@ pub trait Mapper: Send {
     }
 
     /// The priority of a task; higher ones run first. 0 by default.
-    fn priority(&mut self, _task: &TaskInfo<'_>) -> i32 {
+    fn priority(&mut self, task: &TaskInfo<'_>) -> i32 {
+        if let Some(inner) = self.inner() {
+            return inner.priority(task);
+        }
+
         0
     }
 
@@ -147,7 +210,11 @@ pub trait Mapper: Send {
     ///
     /// By default for as long as the same is launched: a mapper that would decide otherwise the next time, because it balances loads or draws
     /// lots, says [`Validity::Once`].
-    fn validity(&mut self, _task: &TaskInfo<'_>) -> Validity {
+    fn validity(&mut self, task: &TaskInfo<'_>) -> Validity {
+        if let Some(inner) = self.inner() {
+            return inner.validity(task);
+        }
+
         Validity::WhileUnchanged
     }
 
@@ -156,6 +223,10 @@ pub trait Mapper: Send {
     ///
     /// By default all.
     fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
+        if let Some(inner) = self.inner() {
+            return inner.select_operations_to_map(ready);
+        }
+
         (0..ready.len()).collect()
     }
 
@@ -163,6 +234,10 @@ pub trait Mapper: Send {
     ///
     /// By default `"pieces"` and `"processors"` are the number of CPU processors.
     fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
+        if let Some(inner) = self.inner() {
+            return inner.tunable(name, machine);
+        }
+
         let processors = machine.processors_of(ProcessorKind::Cpu).count();
         matches!(name, "pieces" | "processors").then_some(processors as i64)
     }
@@ -170,15 +245,27 @@ pub trait Mapper: Send {
     /// Whether a node that has nothing to do may take a task without regions that waits here to be run, with all that it will launch.
     ///
     /// By default it may.
-    fn permit_steal(&mut self, _task: &str, _thief: NodeId) -> bool {
+    fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {
+        if let Some(inner) = self.inner() {
+            return inner.permit_steal(task, thief);
+        }
+
         true
     }
 
     /// Hears that a mapping did not work. The task will be mapped again, so this is the time to change one's mind.
-    fn mapping_failed(&mut self, _task: &TaskInfo<'_>, _failure: &MappingFailure) {}
+    fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {
+        if let Some(inner) = self.inner() {
+            inner.mapping_failed(task, failure);
+        }
+    }
 
     /// Hears when and where a task ran, if its [`TaskMapping::profile`] asked for it.
-    fn task_profiled(&mut self, _task: &str, _profile: &TaskProfile) {}
+    fn task_profiled(&mut self, task: &str, profile: &TaskProfile) {
+        if let Some(inner) = self.inner() {
+            inner.task_profiled(task, profile);
+        }
+    }
 }
 
 /// An operation that could be mapped now.
@@ -212,79 +299,12 @@ fn choices_by_affinity(
     memories().map(|memory| choice(memory).whole()).chain(memories().map(choice)).collect()
 }
 
-impl<M: Mapper + ?Sized> Mapper for Box<M> {
+impl Mapper for Box<dyn Mapper> {
     fn name(&self) -> &str {
         (**self).name()
     }
 
-    fn shard_launch(&mut self, launch: &TaskInfo<'_>, nodes: usize) -> Sharding {
-        (**self).shard_launch(launch, nodes)
-    }
-
-    fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {
-        (**self).slice_launch(launch, machine)
-    }
-
-    fn select_processor(&mut self, task: &TaskInfo<'_>, machine: &Machine) -> ProcessorId {
-        (**self).select_processor(task, machine)
-    }
-
-    fn select_variant(&mut self, task: &TaskInfo<'_>, processor: ProcessorId, machine: &Machine) -> usize {
-        (**self).select_variant(task, processor, machine)
-    }
-
-    fn map_task(&mut self, task: &TaskInfo<'_>, context: &dyn MappingContext) -> TaskMapping {
-        (**self).map_task(task, context)
-    }
-
-    fn map_requirement(
-        &mut self,
-        task: &TaskInfo<'_>,
-        requirement: usize,
-        place: (ProcessorId, usize),
-        context: &dyn MappingContext,
-    ) -> RequirementMapping {
-        (**self).map_requirement(task, requirement, place, context)
-    }
-
-    fn map_inline(
-        &mut self,
-        requirement: &RequirementInfo,
-        processor: ProcessorId,
-        context: &dyn MappingContext,
-    ) -> RequirementMapping {
-        (**self).map_inline(requirement, processor, context)
-    }
-
-    fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, machine: &Machine) -> Vec<usize> {
-        (**self).rank_sources(sources, destination, machine)
-    }
-
-    fn priority(&mut self, task: &TaskInfo<'_>) -> i32 {
-        (**self).priority(task)
-    }
-
-    fn validity(&mut self, task: &TaskInfo<'_>) -> Validity {
-        (**self).validity(task)
-    }
-
-    fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
-        (**self).select_operations_to_map(ready)
-    }
-
-    fn tunable(&mut self, name: &str, machine: &Machine) -> Option<i64> {
-        (**self).tunable(name, machine)
-    }
-
-    fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {
-        (**self).permit_steal(task, thief)
-    }
-
-    fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {
-        (**self).mapping_failed(task, failure);
-    }
-
-    fn task_profiled(&mut self, task: &str, profile: &TaskProfile) {
-        (**self).task_profiled(task, profile);
+    fn inner(&mut self) -> Option<&mut dyn Mapper> {
+        Some(&mut **self)
     }
 }

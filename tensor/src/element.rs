@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use num_complex::Complex;
+pub use num_complex::Complex;
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -122,3 +122,44 @@ macro_rules! elements {
 }
 
 elements!(i32 => I32, i64 => I64, f32 => F32, f64 => F64, Complex<f32> => C32, Complex<f64> => C64);
+
+/// Does something with the Rust type of an element type.
+///
+/// ```
+/// use maniple_tensor::element::{Element, ElementType};
+/// use maniple_tensor::with_element;
+///
+/// let element = ElementType::F32;
+/// assert_eq!(with_element!(element, T => (size_of::<T>(), T::TYPE)), (4, ElementType::F32));
+/// ```
+#[macro_export]
+macro_rules! with_element {
+    ($element:expr, $ty:ident => $body:expr) => {
+        match $element {
+            $crate::element::ElementType::I32 => {
+                type $ty = i32;
+                $body
+            }
+            $crate::element::ElementType::I64 => {
+                type $ty = i64;
+                $body
+            }
+            $crate::element::ElementType::F32 => {
+                type $ty = f32;
+                $body
+            }
+            $crate::element::ElementType::F64 => {
+                type $ty = f64;
+                $body
+            }
+            $crate::element::ElementType::C32 => {
+                type $ty = $crate::element::Complex<f32>;
+                $body
+            }
+            $crate::element::ElementType::C64 => {
+                type $ty = $crate::element::Complex<f64>;
+                $body
+            }
+        }
+    };
+}

@@ -19,6 +19,9 @@
 //! | [`bounds`], [`rectangle`] | which parts of tensors some iterations use |
 //! | [`lower`] | loops to kernels |
 //! | [`plan`] | what is launched where, and what each point and step fetches |
+//! | [`traffic`] | which data a plan moves, and pictures of it |
+//! | [`cost`] | what a plan costs, and plans explained |
+//! | [`choose`] | schedules where the user gives none |
 //! | [`loops`] | the loop IR: the language of leaf kernels |
 //! | [`substitute`] | leaf kernels by a library of matrix products |
 //! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
@@ -26,7 +29,9 @@
 
 pub mod algorithms;
 pub mod bounds;
+pub mod choose;
 pub mod concrete;
+pub mod cost;
 pub mod distributed;
 pub mod element;
 pub mod format;
@@ -40,3 +45,4 @@ pub mod plan;
 pub mod rectangle;
 pub mod schedule;
 pub mod substitute;
+pub mod traffic;

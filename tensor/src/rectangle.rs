@@ -64,9 +64,42 @@ impl Rectangle {
         other.is_empty() || self.bounds().zip(other.bounds()).all(|((low, high), (from, to))| low <= from && to <= high)
     }
 
+    /// Whether there are points in both.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.bounds().zip(other.bounds()).all(|((low, high), (from, to))| low.max(from) < high.min(to))
+    }
+
     /// The points in both.
     pub fn intersection(&self, other: &Self) -> Self {
         Self::new(self.bounds().zip(other.bounds()).map(|((low, high), (from, to))| (low.max(from), high.min(to))))
+    }
+
+    /// The points that are not in `other`, as disjoint rectangles.
+    pub fn minus(&self, other: &Self) -> Vec<Self> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        if !self.overlaps(other) {
+            return vec![self.clone()];
+        }
+        // What is cut off below and above, dimension by dimension.
+        let (mut rest, mut parts) = (self.clone(), Vec::new());
+        for dimension in 0..self.order() {
+            let (low, high) = (other.low[dimension], other.high[dimension]);
+            if rest.low[dimension] < low {
+                let mut below = rest.clone();
+                below.high[dimension] = low;
+                rest.low[dimension] = low;
+                parts.push(below);
+            }
+            if high < rest.high[dimension] {
+                let mut above = rest.clone();
+                above.low[dimension] = high;
+                rest.high[dimension] = high;
+                parts.push(above);
+            }
+        }
+        parts
     }
 
     /// The smallest rectangle with all points of both.

@@ -5,8 +5,8 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use maniple_tensor::element::ElementType::{F32, F64, I64};
 use maniple_tensor::element::{ElementType, Scalar};
@@ -194,13 +194,63 @@ fn without_a_compiler_kernels_are_interpreted() {
     assert_eq!(Compiler::from_command("no-such-compiler-anywhere"), None);
 }
 
+/// Notes what is logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Text(String);
+        impl tracing::field::Visit for Text {
+            fn record_debug(&mut self, _: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0.push_str(&format!("{value:?}"));
+            }
+        }
+        let mut text = Text(event.metadata().level().to_string());
+        event.record(&mut text);
+        self.0.lock().expect("no test panics with it").push(text.0);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
 #[test]
-fn a_compiler_that_fails_is_an_error_that_quotes_it() {
+fn with_a_compiler_that_fails_kernels_are_interpreted_after_one_warning_that_quotes_it() {
     let Some(fixture) = Fixture::new() else { return };
     let command = format!("{} --no-such-option", fixture.compiler.program().display());
     let kernels = Kernels::new(Compiler::from_command(&command), Some(fixture.cache.clone()));
-    let error = kernels.get(&shift(1)).expect_err("the option is refused");
-    assert!(matches!(&error, KernelError::Compile { message, .. } if message.contains("no-such-option")), "{error}");
+    let log = Log::default();
+    tracing::subscriber::with_default(log.clone(), || {
+        for by in 1..3 {
+            let executable = kernels.get(&shift(by)).expect("interpreted");
+            assert!(!executable.is_compiled());
+            assert_eq!(run_shift(&executable, &Serial), Ok((1..6).map(|x| x + by).collect()));
+        }
+    });
+    let said = log.0.lock().expect("no test panics with it");
+    assert!(matches!(&said[..], [one] if one.starts_with("WARN") && one.contains("no-such-option")), "{said:?}");
+}
+
+#[test]
+fn with_a_compiler_that_makes_nothing_kernels_are_interpreted() {
+    let Some(compiler) = Compiler::from_command("true") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let executable = Kernels::new(Some(compiler), Some(folder.path().join("kernels"))).get(&shift(1));
+    assert_eq!(run_shift(&executable.expect("interpreted"), &Serial), Ok(vec![2, 3, 4, 5, 6]));
 }
 
 #[test]

@@ -291,7 +291,7 @@ fn rotations_and_substitutions() {
         }),
         (
             "substitute({i, j}, Gemm): Gemm does not compute loops with a loop over k inside; \
-             it computes sums of products of two tensors, A += B * C",
+             it computes sums of products of two tensors, A += B * C, or MTTKRP",
             |s| s.substitute(["i", "j"], Substitution::Gemm),
         ),
         ("substitute({i, j, k}, Gemm): k is parallel on vector already; do this before", |s| {
@@ -304,13 +304,13 @@ fn rotations_and_substitutions() {
     refused(
         &statement("A(i,j) = B(i,k) + C(k,j)"),
         "substitute({i, j}, Gemm): Gemm does not compute loops with the workspace t inside; \
-         it computes sums of products of two tensors, A += B * C",
+         it computes sums of products of two tensors, A += B * C, or MTTKRP",
         |s| s.substitute(["i", "j"], Substitution::Gemm),
     );
     refused(
         &statement("A(i,j) = b(i) * c(j)"),
         "substitute({i, j}, Gemm): Gemm does not compute A(i,j) = b(i) * c(j); \
-         it computes sums of products of two tensors, A += B * C",
+         it computes sums of products of two tensors, A += B * C, or MTTKRP",
         |s| s.substitute(["i", "j"], Substitution::Gemm),
     );
     refused(&statement("s = b(l)"), "rotate(l, i, r): there is no loop over i; there are loops over l", |s| {

@@ -120,6 +120,48 @@ fn a_cut_block_in_a_fused_loop_is_a_condition() {
 }
 
 #[test]
+fn iterations_that_reduce_run_at_once_where_their_loop_is_unrolled() {
+    let kernel = body(product([4, 7, 5]).unroll("j", 2), &["i"]);
+    assert_eq!(
+        kernel,
+        "for j in 0..3
+    let mut sum: i64 = 0
+    let mut sum_1: i64 = 0
+    for k in 0..5
+        block
+            sum += B[i, k] * C[k, j * 2 + 0]
+        block
+            let k_1: i64 = k
+            sum_1 += B[i, k_1] * C[k_1, j * 2 + 1]
+    A[i, j * 2 + 0] += sum
+    A[i, j * 2 + 1] += sum_1
+for j_1 in 6..7 unroll 2
+    let mut sum_2: i64 = 0
+    for k_2 in 0..5
+        sum_2 += B[i, k_2] * C[k_2, j_1]
+    A[i, j_1] += sum_2
+"
+    );
+}
+
+#[test]
+fn unrolled_loops_give_the_result_whatever_remains() {
+    for columns in 0..9 {
+        for factor in 2..5 {
+            let extents = ["i", "j", "k"].map(IndexVariable::new).into_iter().zip([2, columns, 3]).collect::<Vec<_>>();
+            let assignment = parse_with_extents("A(i,j) = B(i,k) * C(k,j)", I64, &extents).unwrap();
+            let cut = Statement::new(&assignment).split("j", "jo", "ji", 5).unwrap();
+            let statement = cut.unroll("ji", factor).unwrap();
+            let operands = random::operands(&assignment, &mut Rng::with_seed(1));
+            let kernel = lower::whole(&statement);
+            let checked = check(&kernel).unwrap();
+            let found = result(&statement, &operands, |arguments| interpret(&checked, arguments, true).unwrap());
+            assert_eq!(found, notation::evaluate(&assignment, &operands).unwrap(), "{columns} by {factor}\n{kernel}");
+        }
+    }
+}
+
+#[test]
 fn names_of_c_are_good_names() {
     let folder = tempfile::tempdir().expect("there is a folder for temporary files");
     let Some(kernels) = common::compiled(&folder) else { return };

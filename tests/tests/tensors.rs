@@ -5,11 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use maniple::{Error, Result};
+use maniple::machine::{Affinity, MemoryKind, ProcessorId, ProcessorKind};
+use maniple::mapper::{DefaultMapper, Mapper};
+use maniple::{Machine, Result, Runtime};
 use maniple_tensor::algorithms::*;
 use maniple_tensor::concrete::Statement;
-use maniple_tensor::distributed::{DistributedError, Tensor, compute};
-use maniple_tensor::element::{ElementType, Scalar};
+use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper, compute};
+use maniple_tensor::element::{Element, ElementType, Scalar};
+use maniple_tensor::format::{Format, FormatError, Level};
 use maniple_tensor::notation::{Assignment, DenseArray, IndexVariable, TensorVariable, evaluate, parse_with_extents};
 use maniple_tensor::plan::Plan;
 use maniple_tests::nodes::{Nodes, on_nodes};
@@ -35,13 +38,6 @@ fn operands(assignment: &Assignment) -> BTreeMap<String, DenseArray> {
     assignment.tensors().iter().map(|tensor| (tensor.name().to_owned(), array(tensor))).collect()
 }
 
-fn told(error: DistributedError) -> Error {
-    match error {
-        DistributedError::Runtime(error) => error,
-        other => Error::from_task(other),
-    }
-}
-
 /// Runs plans twice on so many nodes, and compares with the definition: small whole numbers, which floats hold exactly.
 fn agree(nodes: usize, assignment: &Assignment, statements: &[Statement]) {
     let operands = operands(assignment);
@@ -51,15 +47,15 @@ fn agree(nodes: usize, assignment: &Assignment, statements: &[Statement]) {
         for plan in &plans {
             let mut tensors = Vec::new();
             for variable in plan.statement.tensors() {
-                let tensor = Tensor::new(cx, variable).map_err(told)?;
-                tensor.write(cx, &operands[variable.name()]).map_err(told)?;
+                let tensor = Tensor::new(cx, variable)?;
+                tensor.write(cx, &operands[variable.name()])?;
                 tensors.push(tensor);
             }
             let tensors: Vec<&Tensor> = tensors.iter().collect();
             for _ in 0..2 {
-                let done = compute(cx, plan, &tensors).map_err(told)?;
+                let done = compute(cx, plan, &tensors)?;
                 let result = tensors.iter().find(|tensor| tensor.variable() == plan.statement.result()).unwrap();
-                assert!(result.read(cx).await.map_err(told)? == expected, "on {nodes} nodes:\n{plan}");
+                assert!(result.read(cx).await? == expected, "on {nodes} nodes:\n{plan}");
                 done.await?;
             }
         }
@@ -143,4 +139,108 @@ fn what_does_not_fit_a_plan_is_refused() {
         Ok(())
     });
     results.into_iter().for_each(|result| result.unwrap());
+}
+
+#[test]
+fn results_do_not_depend_on_how_tensors_are_stored() {
+    let assignment = assignment("A(i,j) = B(i,k,l) * C(l,j,k)", ElementType::I64, &[5, 6, 4, 3]);
+    let operands = operands(&assignment);
+    let expected = evaluate(&assignment, &operands).unwrap();
+    let statement = Statement::new(&assignment).distribute(["j"], ["jo"], ["ji"], &[3]).unwrap();
+    let plan = Arc::new(Plan::new(&statement).unwrap());
+    let three = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    for nodes in [1, 3] {
+        let results = on_nodes(Nodes::new(nodes), async |cx, _| {
+            for (number, order) in three.iter().enumerate() {
+                let mut tensors = Vec::new();
+                for variable in plan.statement.tensors() {
+                    let modes: Vec<usize> = match variable.name() {
+                        "A" => {
+                            if number % 2 == 0 {
+                                vec![1, 0]
+                            } else {
+                                vec![0, 1]
+                            }
+                        }
+                        "B" => order.to_vec(),
+                        _ => three[(number + 1) % 6].to_vec(),
+                    };
+                    let format = Format::new(vec![Level::Dense; modes.len()], modes.clone()).unwrap();
+                    let tensor = Tensor::stored(cx, variable, &format)?;
+                    let stored: Vec<i64> = modes.iter().map(|&mode| variable.dimensions()[mode]).collect();
+                    let space = tensor.region().space().space().bounds();
+                    assert!(space.hi().coords().iter().zip(&stored).all(|(hi, extent)| hi + 1 == *extent));
+                    let array = &operands[variable.name()];
+                    let elements: Vec<i64> =
+                        array.values().iter().filter_map(|&value| i64::from_scalar(value)).collect();
+                    // By each way in, and out again.
+                    tensor.write(cx, array)?;
+                    assert_eq!(tensor.read_elements::<i64>(cx).await?, elements);
+                    tensor.fill(cx, Scalar::I64(0))?;
+                    tensor.write_elements(cx, elements.clone())?;
+                    assert!(tensor.read(cx).await? == *array);
+                    let (extents, copy) = (variable.dimensions().to_vec(), elements.clone());
+                    let position =
+                        move |at: &[i64]| at.iter().zip(&extents).fold(0, |sum, (index, extent)| sum * extent + index);
+                    tensor.generate(cx, &tensor.slabs(cx), move |at| copy[position(at) as usize])?;
+                    assert_eq!(tensor.read_elements::<i64>(cx).await?, elements);
+                    tensors.push(tensor);
+                }
+                let rows = "xy -> x".parse().unwrap();
+                tensors[0].place(cx, &rows, &"3".parse().unwrap())?.await?;
+                compute(cx, &plan, &tensors.iter().collect::<Vec<_>>())?.await?;
+                assert!(tensors[0].read(cx).await? == expected, "{order:?}");
+            }
+            Ok(())
+        });
+        results.into_iter().for_each(|result| result.unwrap());
+    }
+    let sparse = Format::new(vec![Level::Dense, Level::Compressed], vec![0, 1]).unwrap();
+    let refused = on_nodes(Nodes::new(1), async |cx, _| {
+        let error = Tensor::stored(cx, &TensorVariable::new("S", ElementType::F64, [3, 3]), &sparse).unwrap_err();
+        assert!(matches!(error, DistributedError::Format(FormatError::Sparse { level: 1, .. })), "{error}");
+        Ok(())
+    });
+    refused.into_iter().for_each(|result| result.unwrap());
+}
+
+/// Two processors, each with a memory of its own that has room for so many bytes.
+fn two_memories(bytes: u64) -> Machine {
+    let mut builder = Machine::builder();
+    let near = Affinity { bandwidth_mb_s: 10_000, latency_ns: 100 };
+    let memories = [0, 1].map(|_| {
+        let (processor, memory) = (builder.processor(ProcessorKind::Cpu), builder.memory(MemoryKind::System, bytes));
+        builder.sees(processor, memory, near);
+        memory
+    });
+    builder.copies(memories[0], memories[1], near);
+    builder.build().unwrap()
+}
+
+#[test]
+fn tiles_stay_in_memories_that_have_no_room_for_whole_tensors() {
+    let n = 64;
+    let assignment = assignment("A(i,j) = B(i,k) * C(k,j)", ElementType::I64, &[n, n, n]);
+    let statement = Statement::new(&assignment).distribute(["i"], ["io"], ["ii"], &[2]).unwrap();
+    let plan = Arc::new(Plan::new(&statement).unwrap());
+    // Half of A, half of B, all of C.
+    let matrix = (n * n * 8) as u64;
+    let run = |mapper: fn(&Machine, ProcessorId) -> Box<dyn Mapper>| {
+        let machine = two_memories(2 * matrix + matrix / 4);
+        let runtime = Runtime::builder().machine(machine).workers(2).mapper_for(mapper).build().unwrap();
+        runtime.run(async |cx| {
+            let tensor = |name: &str| Tensor::new(cx, &TensorVariable::new(name, ElementType::I64, [n, n]));
+            let (a, b, c) = (tensor("A")?, tensor("B")?, tensor("C")?);
+            b.fill(cx, Scalar::I64(2))?;
+            c.fill(cx, Scalar::I64(3))?;
+            let product = Computation::new(cx, &plan, &[&a, &b, &c])?;
+            product.launch(cx)?.await?;
+            let before = runtime.statistics().bytes_copied;
+            product.launch(cx)?.await?;
+            Ok(runtime.statistics().bytes_copied - before)
+        })
+    };
+    assert_eq!(run(|_, _| Box::new(TensorMapper::new())).unwrap(), 0);
+    let error = run(|_, _| Box::new(DefaultMapper::new())).unwrap_err().to_string();
+    assert!(error.contains("memory"), "{error}");
 }

@@ -5,46 +5,13 @@
 //! file, the line and the reason.
 
 use std::fs::File;
-use std::io::{self, Read};
-use std::num::{IntErrorKind, ParseIntError};
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::io::Read;
+use std::path::Path;
 
-use super::lines::{Lines, foreign, shown};
 use super::sparse::{Entry, Sparse};
+pub use crate::market::MatrixError;
+use crate::market::{Header, Layout, Lines, Numbers, Symmetry, is_overflow, parse_number, shown, sizes};
 use crate::report::counted;
-
-/// Why a matrix can't be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MatrixError {
-    /// The file can't be read.
-    #[error("{}: cannot be read: {source}", file.display())]
-    Unreadable {
-        /// The file.
-        file: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// A line of the file is wrong, or is the reason why the matrix can't be used.
-    #[error("{}:{line}: {reason}", file.display())]
-    Line {
-        /// The file.
-        file: PathBuf,
-        /// The number of the line, from 1.
-        line: usize,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The matrix as a whole can't be used.
-    #[error("{name}: {reason}")]
-    Unsuitable {
-        /// The file, or another name of the matrix.
-        name: String,
-        /// What is wrong.
-        reason: String,
-    },
-}
 
 /// Reads a symmetric matrix.
 ///
@@ -61,7 +28,7 @@ pub fn read(file: &Path) -> Result<Sparse, MatrixError> {
 /// As [`read`].
 pub fn read_from(file: &Path, text: impl Read) -> Result<Sparse, MatrixError> {
     let mut lines = Lines::new(file, text);
-    let header = Header::read(&mut lines)?;
+    let header = Header::read(&mut lines, solvable)?;
     let size = Size::read(&mut lines, &header)?;
     let entries = match header.layout {
         Layout::Coordinate => read_coordinates(&mut lines, &header, size)?,
@@ -74,28 +41,23 @@ pub fn read_from(file: &Path, text: impl Read) -> Result<Sparse, MatrixError> {
     assemble(&lines, &header, size, entries)
 }
 
+/// Whether a matrix of this kind can be solved.
+fn solvable(header: &Header) -> Result<(), String> {
+    let reason = match (header.numbers, header.symmetry) {
+        (Numbers::Complex, _) => "the entries are complex; this solver takes real ones",
+        (_, Symmetry::Skew) => "the matrix is skew-symmetric, hence not positive definite",
+        (_, Symmetry::Hermitian) => "the matrix is hermitian; this solver takes real symmetric ones",
+        _ => return Ok(()),
+    };
+    Err(reason.to_owned())
+}
+
+fn is_symmetric(header: &Header) -> bool {
+    header.symmetry == Symmetry::Symmetric
+}
+
 /// An entry and the line that it stands in.
 type Placed = (Entry, usize);
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    Coordinate,
-    Array,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Numbers {
-    Real,
-    Integer,
-    Pattern,
-}
-
-#[derive(Clone, Copy)]
-struct Header {
-    layout: Layout,
-    numbers: Numbers,
-    is_symmetric: bool,
-}
 
 #[derive(Clone, Copy)]
 struct Size {
@@ -105,78 +67,19 @@ struct Size {
     entries: usize,
 }
 
-impl Header {
-    fn read(lines: &mut Lines<'_, impl Read>) -> Result<Self, MatrixError> {
-        let Some(first) = lines.raw()? else { return Err(lines.wrong("the file is empty".to_owned())) };
-        if let Some(reason) = foreign(first) {
-            return Err(lines.wrong(reason));
-        }
-        let (found, text) = (shown(first), String::from_utf8_lossy(first).to_ascii_lowercase());
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let ["%%matrixmarket", object, layout, numbers, symmetry] = words[..] else {
-            return Err(lines.wrong(format!(
-                "the first line of a Matrix Market file is '%%MatrixMarket matrix FORMAT FIELD SYMMETRY', not '{found}'"
-            )));
-        };
-        lines.text()?;
-        let header = Self::of_words(object, layout, numbers, symmetry);
-        header.map_err(|reason| lines.wrong(reason))
-    }
-
-    fn of_words(object: &str, layout: &str, numbers: &str, symmetry: &str) -> Result<Self, String> {
-        if object != "matrix" {
-            return Err(format!("the object is '{object}'; only a 'matrix' can be solved"));
-        }
-        let layout = match layout {
-            "coordinate" => Layout::Coordinate,
-            "array" => Layout::Array,
-            other => return Err(format!("the format '{other}' is neither 'coordinate' nor 'array'")),
-        };
-        let numbers = match numbers {
-            "real" | "double" => Numbers::Real,
-            "integer" => Numbers::Integer,
-            "pattern" => Numbers::Pattern,
-            "complex" => return Err("the entries are complex; this solver takes real ones".to_owned()),
-            other => return Err(format!("the field '{other}' is none of 'real', 'integer', 'pattern'")),
-        };
-        let is_symmetric = match symmetry {
-            "symmetric" => true,
-            "general" => false,
-            "skew-symmetric" => return Err("the matrix is skew-symmetric, hence not positive definite".to_owned()),
-            "hermitian" => return Err("the matrix is hermitian; this solver takes real symmetric ones".to_owned()),
-            other => return Err(format!("the symmetry '{other}' is neither 'symmetric' nor 'general'")),
-        };
-        if layout == Layout::Array && numbers == Numbers::Pattern {
-            return Err("an 'array' has all entries, so it can't be a 'pattern'".to_owned());
-        }
-        Ok(Self { layout, numbers, is_symmetric })
-    }
-}
-
 impl Size {
     fn read(lines: &mut Lines<'_, impl Read>, header: &Header) -> Result<Self, MatrixError> {
-        let what = match header.layout {
-            Layout::Coordinate => "ROWS COLUMNS ENTRIES",
-            Layout::Array => "ROWS COLUMNS",
+        let (rows, columns, entries) = match header.layout {
+            Layout::Coordinate => {
+                let [rows, columns, entries] = sizes(lines, "ROWS COLUMNS ENTRIES")?;
+                (rows, columns, Some(entries))
+            }
+            Layout::Array => {
+                let [rows, columns] = sizes(lines, "ROWS COLUMNS")?;
+                (rows, columns, None)
+            }
         };
-        let Some(line) = lines.next()? else {
-            return Err(lines.wrong(format!("the file ends before the line '{what}'")));
-        };
-        let numbers: Result<Vec<i64>, String> =
-            line.split_whitespace().map(|word| Self::number(word, what, line)).collect();
-        let size = numbers.and_then(|numbers| match (header.layout, &numbers[..]) {
-            (Layout::Coordinate, &[rows, columns, entries]) => Self::checked((rows, columns, Some(entries)), header),
-            (Layout::Array, &[rows, columns]) => Self::checked((rows, columns, None), header),
-            _ => Err(format!("expected '{what}', found '{}'", shown(line))),
-        });
-        size.map_err(|reason| lines.wrong(reason))
-    }
-
-    fn number(word: &str, what: &str, line: &str) -> Result<i64, String> {
-        word.parse().map_err(|error| match is_overflow(&error) {
-            true => format!("'{}' is too large a number for '{what}'", shown(word)),
-            false => format!("expected '{what}', found '{}'", shown(line)),
-        })
+        Self::checked((rows, columns, entries), header).map_err(|reason| lines.wrong(reason))
     }
 
     /// The entries that the file says it has, in words.
@@ -196,7 +99,7 @@ impl Size {
         }
         let rows = rows as usize;
         let entries = match entries {
-            None if header.is_symmetric => rows * (rows + 1) / 2,
+            None if is_symmetric(header) => rows * (rows + 1) / 2,
             None => rows.saturating_mul(rows),
             Some(entries) if entries < rows as i64 => {
                 return Err(format!(
@@ -224,7 +127,7 @@ fn read_coordinates(lines: &mut Lines<'_, impl Read>, header: &Header, size: Siz
 fn read_array(lines: &mut Lines<'_, impl Read>, header: &Header, size: Size) -> Result<Vec<Placed>, MatrixError> {
     let mut entries = Vec::new();
     for column in 0..size.rows {
-        let first = if header.is_symmetric { column } else { 0 };
+        let first = if is_symmetric(header) { column } else { 0 };
         for row in first..size.rows {
             let count = entries.len();
             let Some(line) = lines.next()? else { return Err(broken_off(lines, count, size)) };
@@ -254,7 +157,7 @@ fn parse_entry(line: &str, header: &Header, rows: usize) -> Result<Entry, String
         Err(_) => Err(format!("the {name} '{}' is not a whole number", shown(word))),
     };
     let entry = Entry { row: place("row", row)?, column: place("column", column)?, value };
-    if header.is_symmetric && entry.column > entry.row {
+    if is_symmetric(header) && entry.column > entry.row {
         return Err(format!(
             "entry ({row}, {column}) is above the diagonal; a symmetric file lists those below, and the diagonal"
         ));
@@ -263,25 +166,7 @@ fn parse_entry(line: &str, header: &Header, rows: usize) -> Result<Entry, String
 }
 
 fn parse_value(word: &str, header: &Header) -> Result<f64, String> {
-    if header.numbers == Numbers::Integer {
-        match i64::from_str(word) {
-            Ok(number) => return Ok(number as f64),
-            // It is a whole number that is rounded, as most large ones are.
-            Err(error) if is_overflow(&error) => {}
-            Err(_) => return Err(format!("'{}' is not a whole number", shown(word))),
-        }
-    }
-    // Fortran writes 1.5D+03.
-    let value = f64::from_str(word).or_else(|_| f64::from_str(&word.replace(['d', 'D'], "e")));
-    match value {
-        Ok(value) if value.is_finite() => Ok(value),
-        Ok(_) => Err(format!("the value '{}' is not finite", shown(word))),
-        Err(_) => Err(format!("'{}' is not a number", shown(word))),
-    }
-}
-
-fn is_overflow(error: &ParseIntError) -> bool {
-    matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow)
+    parse_number(word, header.numbers == Numbers::Integer)
 }
 
 /// How far apart, relative to the larger, two entries may be that should be equal: enough for files that print few digits.
@@ -295,12 +180,12 @@ fn assemble(
     placed: Vec<Placed>,
 ) -> Result<Sparse, MatrixError> {
     let mirrored = placed.iter().map(|(entry, _)| entry.mirrored()).filter(|entry| entry.row != entry.column);
-    let all: Vec<Entry> = match header.is_symmetric {
+    let all: Vec<Entry> = match is_symmetric(header) {
         true => placed.iter().map(|(entry, _)| *entry).chain(mirrored).collect(),
         false => placed.iter().map(|(entry, _)| *entry).collect(),
     };
     let matrix = Sparse::from_entries(size.rows, all);
-    if !header.is_symmetric {
+    if !is_symmetric(header) {
         let scale = matrix.largest_value();
         for (entry, line) in &placed {
             let (value, other) = (matrix.get(entry.row, entry.column), matrix.get(entry.column, entry.row));
@@ -321,6 +206,7 @@ fn assemble(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
 
     fn parse(text: &str) -> Result<Sparse, String> {
         read_from(Path::new("a.mtx"), text.as_bytes()).map_err(|error| error.to_string())

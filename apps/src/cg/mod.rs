@@ -1,11 +1,10 @@
 //! Solves a sparse symmetric positive definite system by conjugate gradients (Hestenes and Stiefel 1952) with Jacobi's preconditioner.
 //!
-//! [`sparse`], [`matrix_market`] and `lines`: the matrix; [`tasks`]: vectors and matrix as regions, and what is computed; [`scalars`]: the
+//! [`sparse`], [`matrix_market`]: the matrix; [`tasks`]: vectors and matrix as regions, and what is computed; [`scalars`]: the
 //! scalars between the tasks; `partition` and `system`: how rows are split, and what is launched; here: what is solved, and whether the result
 //! is right.
 
 mod kernels;
-mod lines;
 pub mod matrix_market;
 mod partition;
 pub mod scalars;

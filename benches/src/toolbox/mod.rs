@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock};
 use self::program::{Program, Recipe};
 use crate::error::Result;
 
-/// Something that runs tasks, beside this project. Rayon is a dependency and always there.
+/// Something that runs tasks or computes with tensors, beside this project. Rayon is a dependency and always there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rival {
     /// The compiler's own OpenMP.
@@ -23,11 +23,22 @@ pub enum Rival {
     StarPu,
     /// Taskflow 3 or later.
     Taskflow,
+    /// Matrix products by OpenBLAS.
+    OpenBlas,
+    /// Matrix products of several processes, by ScaLAPACK on Open MPI and OpenBLAS.
+    ScaLapack,
+    /// NumPy.
+    NumPy,
 }
 
 impl Rival {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::OpenMp, Self::Mpi, Self::StarPu, Self::Taskflow];
+    /// Those that run tasks.
+    pub const OF_TASKS: [Self; 4] = [Self::OpenMp, Self::Mpi, Self::StarPu, Self::Taskflow];
+
+    /// Those that compute with tensors, and what memory is measured with.
+    pub const OF_TENSORS: [Self; 4] = [Self::OpenMp, Self::OpenBlas, Self::ScaLapack, Self::NumPy];
+
+    const COUNT: usize = 7;
 
     /// How to get it where it is missing.
     #[must_use]
@@ -39,6 +50,9 @@ impl Rival {
             Self::Taskflow => {
                 "apt install libtaskflow-cpp-dev g++, or set TASKFLOW_INCLUDE to a folder that has taskflow/taskflow.hpp"
             }
+            Self::OpenBlas => "apt install libopenblas-dev",
+            Self::ScaLapack => "apt install libscalapack-openmpi-dev openmpi-bin libopenblas-dev",
+            Self::NumPy => "apt install python3-numpy libopenblas0-pthread",
         }
     }
 
@@ -49,6 +63,9 @@ impl Rival {
             Self::Mpi => "probe_mpi.c",
             Self::StarPu => "probe_starpu.c",
             Self::Taskflow => "probe_taskflow.cpp",
+            Self::OpenBlas => "probe_openblas.c",
+            Self::ScaLapack => "probe_scalapack.c",
+            Self::NumPy => "probe_numpy.py",
         }
     }
 
@@ -68,6 +85,13 @@ impl Rival {
                 let packaged = plain.clone().with_package("Taskflow");
                 told.into_iter().chain(packaged).chain([plain]).collect()
             }
+            Self::OpenBlas => {
+                let packaged = Recipe::c().with_package("openblas");
+                packaged.into_iter().chain([Recipe::c().with_libraries(["-lopenblas"])]).collect()
+            }
+            Self::ScaLapack => vec![Recipe::new("mpicc").with_libraries(["-lscalapack-openmpi", "-lopenblas"])],
+            // The first may be one that the user installed, without NumPy.
+            Self::NumPy => ["python3", "/usr/bin/python3"].map(Recipe::script).to_vec(),
         }
     }
 }
@@ -79,6 +103,9 @@ impl fmt::Display for Rival {
             Self::Mpi => "MPI",
             Self::StarPu => "StarPU",
             Self::Taskflow => "Taskflow",
+            Self::OpenBlas => "OpenBLAS",
+            Self::ScaLapack => "ScaLAPACK",
+            Self::NumPy => "NumPy",
         })
     }
 }
@@ -96,7 +123,7 @@ pub struct Found {
 pub struct Toolbox {
     folder: PathBuf,
     cores: usize,
-    found: [OnceLock<Option<Found>>; Rival::ALL.len()],
+    found: [OnceLock<Option<Found>>; Rival::COUNT],
     /// Held while a program is compiled, so that nobody else compiles the same one.
     compiling: Mutex<()>,
 }
@@ -138,7 +165,7 @@ impl Toolbox {
     fn build(&self, rival: Rival, recipe: &Recipe, source: &str) -> Result<Program> {
         let _alone = self.compiling.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let launcher = match rival {
-            Rival::Mpi => vec!["mpiexec".to_owned(), "-n".to_owned(), self.cores.to_string()],
+            Rival::Mpi | Rival::ScaLapack => vec!["mpiexec".to_owned(), "-n".to_owned(), self.cores.to_string()],
             _ => Vec::new(),
         };
         recipe.compile(source, &self.folder, launcher)
@@ -146,11 +173,11 @@ impl Toolbox {
 
     /// What was found, and how to get the rest.
     #[must_use]
-    pub fn report(&self) -> Vec<String> {
+    pub fn report(&self, rivals: &[Rival]) -> Vec<String> {
         let line = |rival: Rival| match self.find(rival) {
             Some(found) => format!("{rival:<9} {}", found.version),
             None => format!("{rival:<9} not found ({})", rival.how_to_get()),
         };
-        Rival::ALL.map(line).to_vec()
+        rivals.iter().map(|&rival| line(rival)).collect()
     }
 }

@@ -17,13 +17,19 @@ pub struct Recipe {
     compiler: String,
     flags: Vec<String>,
     libraries: Vec<String>,
+    /// Whether `compiler` runs programs as they are.
+    is_script: bool,
 }
 
 impl Recipe {
     /// Optimised code for this machine, as whoever cares for speed would compile.
     #[must_use]
     pub fn new(compiler: impl Into<String>) -> Self {
-        Self { compiler: compiler.into(), flags: vec![], libraries: vec![] }.with(["-O3", "-march=native", "-DNDEBUG"])
+        Self { compiler: compiler.into(), flags: vec![], libraries: vec![], is_script: false }.with([
+            "-O3",
+            "-march=native",
+            "-DNDEBUG",
+        ])
     }
 
     /// With the system's C compiler, or the one that the environment names.
@@ -45,6 +51,19 @@ impl Recipe {
         self
     }
 
+    /// A program that is not compiled, but read by another.
+    #[must_use]
+    pub fn script(interpreter: &str) -> Self {
+        Self { compiler: interpreter.to_owned(), flags: vec![], libraries: vec![], is_script: true }
+    }
+
+    /// With more libraries.
+    #[must_use]
+    pub fn with_libraries<T: Into<String>>(mut self, libraries: impl IntoIterator<Item = T>) -> Self {
+        self.libraries.extend(libraries.into_iter().map(Into::into));
+        self
+    }
+
     /// With the flags and libraries of a package that `pkg-config` knows. None if it knows none of that name.
     #[must_use]
     pub fn with_package(mut self, package: &str) -> Option<Self> {
@@ -61,6 +80,9 @@ impl Recipe {
     /// Compiles a file of `benches/rivals`, unless that was done before with the same flags.
     pub(super) fn compile(&self, source: &str, folder: &Path, launcher: Vec<String>) -> Result<Program> {
         let path = Path::new(SOURCES).join(source);
+        if self.is_script {
+            return Ok(Program { binary: path, launcher: vec![self.compiler.clone()] });
+        }
         let mut hasher = DefaultHasher::new();
         (self, read(&path)?, headers()?).hash(&mut hasher);
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -123,20 +145,34 @@ impl Program {
         })
     }
 
+    /// The same by so many processes of MPI, which share so many cores.
+    #[must_use]
+    pub fn on_processes(self, processes: usize, cores: usize) -> Self {
+        let (processes, shared) = (processes.to_string(), processes > cores);
+        let words = ["mpiexec", "-n", &processes].into_iter().chain(shared.then_some("--oversubscribe"));
+        Self { launcher: words.map(str::to_owned).collect(), ..self }
+    }
+
     /// Runs it, and gives all that it prints.
     pub(super) fn output(&self, arguments: &[u64]) -> Result<String> {
+        let output = output_of(&mut self.command(arguments.iter().map(u64::to_string)))?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// What runs it.
+    #[must_use]
+    pub fn command(&self, arguments: impl IntoIterator<Item = String>) -> Command {
         let mut words = self.launcher.iter().map(OsString::from).chain([OsString::from(&self.binary)]);
         let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words).args(arguments.iter().map(u64::to_string));
+        command.args(words).args(arguments);
         // Open MPI does not run for root, as which containers run, unless that is said twice.
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        let output = output_of(&mut command)?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        command
     }
 }
 
 /// Seconds and answer, which a program prints on one line.
-fn outcome(output: &str) -> Option<Outcome> {
+pub(crate) fn outcome(output: &str) -> Option<Outcome> {
     let (seconds, answer) = output.trim().split_once(' ')?;
     Some(Outcome { seconds: seconds.parse().ok()?, answer: answer.parse().ok()? })
 }

@@ -172,6 +172,12 @@ impl Context {
         self.state.core.machine()
     }
 
+    /// How many nodes the job has.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.state.core.node().map_or(1, |node| node.nodes())
+    }
+
     /// A number that is left to the mapper, such as `"pieces"`; `default` if the mapper does not know the name.
     ///
     /// # Errors

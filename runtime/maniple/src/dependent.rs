@@ -1,21 +1,22 @@
 //! Dependent partitioning: partitions computed from data (Treichler et al., *Dependent Partitioning*, OOPSLA 2016).
 //!
 //! Each is a task that reads a field and returns pieces, and a partition made of them. The task is ordered after whoever writes the field; the
-//! caller awaits it, and other operations go on meanwhile.
+//! caller awaits it, and other operations go on meanwhile. In a program that runs on several nodes each looks at the values that it has, and what travels is
+//! the pieces that it has found, as rectangles.
 
 use std::sync::Arc;
 
-use maniple_region::{Field, FieldMask, FieldValue, Privilege, Ptr, Requirement};
+use maniple_region::{Field, FieldMask, FieldValue, Privilege, Ptr, Requirement, Target};
 use maniple_space::partition::{self, FieldRead};
 use maniple_space::{AnyRect, AnySpace, IndexSpace, Point, Rect};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::access::Read;
 use crate::context::Context;
 use crate::error::Result;
-use crate::future::Future;
 use crate::launch::TaskLauncher;
 use crate::regions::{Domain, Partition, Region, partition_error};
-use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
+use crate::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
 
 impl Context {
     /// Partitions a region by a field that holds each point's color; points with a color outside of `colors` are in no piece.
@@ -32,11 +33,10 @@ impl Context {
         T: FieldValue + Color,
     {
         let colors = colors.into();
-        let space = region.space().clone();
         let pieces = self
-            .pieces(region, field, move |values: &Column<'_, T, D>| {
+            .pieces(region, field, move |values: &Column<'_, T, D>, part| {
                 let numbered = Mapped { inner: values, map: move |color: T| color.number(colors) };
-                partition::by_field(&space, colors.volume() as usize, &numbered).map_err(partition_error)
+                partition::by_field(part, colors.volume() as usize, &numbered).map_err(partition_error)
             })
             .await?;
         region.partition_erased(colors, &pieces)
@@ -56,9 +56,9 @@ impl Context {
         let pieces: Vec<IndexSpace<S>> = sources.pieces().cloned().collect();
         let space = targets.space().clone();
         let found = self
-            .pieces(&sources.parent(), field, move |values: &Column<'_, Ptr<G, T>, S>| {
+            .pieces(&sources.parent(), field, move |values: &Column<'_, Ptr<G, T>, S>, part| {
                 let points = Mapped { inner: values, map: Ptr::point };
-                Ok(partition::image(&pieces, &points, &space))
+                Ok(partition::image(&within(&pieces, part), &points, &space))
             })
             .await?;
         targets.partition_erased(sources.colors(), &found)
@@ -77,8 +77,8 @@ impl Context {
         let pieces: Vec<IndexSpace<S>> = sources.pieces().cloned().collect();
         let space = targets.space().clone();
         let found = self
-            .pieces(&sources.parent(), field, move |values: &Column<'_, Rect<T>, S>| {
-                Ok(partition::image_rects(&pieces, values, &space))
+            .pieces(&sources.parent(), field, move |values: &Column<'_, Rect<T>, S>, part| {
+                Ok(partition::image_rects(&within(&pieces, part), values, &space))
             })
             .await?;
         targets.partition_erased(sources.colors(), &found)
@@ -95,11 +95,10 @@ impl Context {
         targets: &Partition<G, T>,
     ) -> Result<Partition<F, S>> {
         let pieces: Vec<IndexSpace<T>> = targets.pieces().cloned().collect();
-        let space = sources.space().clone();
         let found = self
-            .pieces(sources, field, move |values: &Column<'_, Ptr<G, T>, S>| {
+            .pieces(sources, field, move |values: &Column<'_, Ptr<G, T>, S>, part| {
                 let points = Mapped { inner: values, map: Ptr::point };
-                Ok(partition::preimage(&pieces, &points, &space))
+                Ok(partition::preimage(&pieces, &points, part))
             })
             .await?;
         sources.partition_erased(targets.colors(), &found)
@@ -116,40 +115,83 @@ impl Context {
         targets: &Partition<G, T>,
     ) -> Result<Partition<F, S>> {
         let pieces: Vec<IndexSpace<T>> = targets.pieces().cloned().collect();
-        let space = sources.space().clone();
         let found = self
-            .pieces(sources, field, move |values: &Column<'_, Rect<T>, S>| {
-                Ok(partition::preimage_rects(&pieces, values, &space))
+            .pieces(sources, field, move |values: &Column<'_, Rect<T>, S>, part| {
+                Ok(partition::preimage_rects(&pieces, values, part))
             })
             .await?;
         sources.partition_erased(targets.colors(), &found)
     }
 
-    /// Runs a function on the values of a field, as a task.
+    /// Runs a function on the values of a field, as a task: in one part, or in several parts where these are. It is given the values, and the points of the part.
     async fn pieces<F, T: FieldValue, const S: usize, const P: usize>(
         &self,
         region: &Region<F, S>,
         field: Field<F, T>,
-        compute: impl Fn(&Column<'_, T, S>) -> Result<Vec<IndexSpace<P>>> + Send + Sync + 'static,
+        compute: impl Fn(&Column<'_, T, S>, &IndexSpace<S>) -> Result<Vec<IndexSpace<P>>> + Send + Sync + 'static,
     ) -> Result<Vec<AnySpace>> {
         let column = field.id();
         let body = move |call: &LeafCall<'_>| -> Result<Value> {
-            let values = Column(call.read::<T, S>(0, column)?);
-            let pieces: Vec<AnySpace> = compute(&values)?.into_iter().map(AnySpace::from).collect();
-            Ok(Box::new(pieces))
+            let values = call.read::<T, S>(0, column)?;
+            let part = values.space().clone();
+            Ok(Box::new(Found(compute(&Column(values), &part)?)))
         };
         let options = TaskOptions { idempotent: true, ..TaskOptions::default() };
-        let task = Arc::new(TaskDefinition::new("partition").leaf(options, body));
-        let requirement = Requirement::new(region.logical().clone(), FieldMask::of(column), Privilege::Read);
-        let launcher = TaskLauncher::new(&task).requirement(requirement);
-        match &self.state.replica {
-            None => self.launch(launcher.typed::<Vec<AnySpace>>()).await,
+        let task = TaskDefinition::new("partition").leaf(options, body).codec(Codec::of::<Found<P>>());
+        let launcher = TaskLauncher::new(&Arc::new(task));
+        let reads = |target: Target| Requirement::new(target, FieldMask::of(column), Privilege::Read);
+        let Found(pieces) = match &self.state.replica {
+            None => self.launch(launcher.requirement(reads(region.logical().clone().into())).typed()).await?,
             Some(replica) => {
-                let one = AnyRect::from(Rect::<1>::from(0..1));
-                Future::new(replica.launch_everywhere(self, launcher, (one, false)), 0).await
+                let parts = reads(replica.where_it_is(region.logical(), column).into());
+                let domain = AnyRect::from(Rect::<1>::from(0..self.nodes() as i64));
+                let found: Vec<Found<P>> = self.index_launch(domain, launcher.requirement(parts).typed()).all().await?;
+                Found::united(found)
             }
-        }
+        };
+        Ok(pieces.into_iter().map(AnySpace::from).collect())
     }
+}
+
+/// Pieces that were found, or parts of them.
+#[derive(Clone)]
+struct Found<const D: usize>(Vec<IndexSpace<D>>);
+
+impl<const D: usize> Found<D> {
+    fn united(parts: Vec<Self>) -> Self {
+        let mut pieces: Vec<Vec<Rect<D>>> = Vec::new();
+        for Self(part) in parts {
+            pieces.resize_with(pieces.len().max(part.len()), Vec::new);
+            pieces.iter_mut().zip(&part).for_each(|(piece, part)| piece.extend(part.rects()));
+        }
+        Self(pieces.into_iter().map(IndexSpace::from_rects).collect())
+    }
+}
+
+/// The bounds of each rectangle, one after the other.
+impl<const D: usize> Serialize for Found<D> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let bounds = |rect: &Rect<D>| rect.lo.0.into_iter().chain(rect.hi.0);
+        let pieces = self.0.iter().map(|piece| piece.rects().iter().flat_map(bounds).collect::<Vec<i64>>());
+        serializer.collect_seq(pieces)
+    }
+}
+
+impl<'a, const D: usize> Deserialize<'a> for Found<D> {
+    fn deserialize<S: Deserializer<'a>>(deserializer: S) -> std::result::Result<Self, S::Error> {
+        let pieces = Vec::<Vec<i64>>::deserialize(deserializer)?;
+        let rect = |bounds: &[i64]| {
+            let (lo, hi) = bounds.split_at(D);
+            Rect::new(std::array::from_fn(|d| lo[d]), std::array::from_fn::<i64, D, _>(|d| hi[d]))
+        };
+        let piece = |bounds: &Vec<i64>| IndexSpace::from_rects(bounds.chunks_exact(2 * D).map(rect));
+        Ok(Self(pieces.iter().map(piece).collect()))
+    }
+}
+
+/// What pieces have of a part.
+fn within<const D: usize>(pieces: &[IndexSpace<D>], part: &IndexSpace<D>) -> Vec<IndexSpace<D>> {
+    pieces.iter().map(|piece| piece.intersection(part)).collect()
 }
 
 /// A value that names a color: an integer (the color's number), or a point.

@@ -18,8 +18,12 @@ pub struct Statistics {
     pub bytes_copied: u64,
     /// Pieces of data sent to other nodes.
     pub parcels_sent: u64,
+    /// Bytes of elements in those.
+    pub parcel_bytes_sent: u64,
     /// Pieces of data that came from other nodes.
     pub parcels_received: u64,
+    /// Bytes of elements in those.
+    pub parcel_bytes_received: u64,
     /// Instances filled with a value.
     pub fills: u64,
     /// Reduction buffers applied.
@@ -70,6 +74,7 @@ macro_rules! counters {
 }
 
 counters! {
-    launches, tasks, logical_visits, copies, bytes_copied, parcels_sent, parcels_received, fills, reductions, instances, mapper_calls, mapping_retries,
+    launches, tasks, logical_visits, copies, bytes_copied, parcels_sent, parcel_bytes_sent, parcels_received,
+    parcel_bytes_received, fills, reductions, instances, mapper_calls, mapping_retries,
     recordings, replays, replays_given_up,
 }

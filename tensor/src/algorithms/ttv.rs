@@ -17,6 +17,7 @@ pub fn ttv(statement: &Statement, grid: [i64; 2]) -> Result<Algorithm, Algorithm
         .communicate(names.tensors(&[0, 1, 2]), names.one("jo"))?
         .split(names.one("ii"), names.one("iio"), names.one("iii"), 4)?
         .parallelize(names.one("iio"), Unit::Threads, Races::Forbidden)?
+        .unroll(names.one("ji"), 4)?
         .parallelize(names.one("k"), Unit::Vector, Races::Reduced)?;
     Ok(names.algorithm(scheduled, &grid, &["xy -> xy", "xyz -> xy", "x -> **"]))
 }

@@ -45,6 +45,7 @@ mod relation;
 mod statement;
 
 pub use evaluate::evaluate;
+pub(crate) use node::Site;
 pub use node::{Execution, Loop, Node, Substitution, Unit};
 pub use relation::Relation;
 pub use statement::Statement;

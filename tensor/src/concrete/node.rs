@@ -70,7 +70,7 @@ pub enum Unit {
 /// A library's function that computes a nest of loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Substitution {
-    /// Products of matrices, or of tensors regarded as matrices.
+    /// Products of matrices, or of tensors regarded as matrices; among them products of a tensor with a Khatri-Rao product.
     Gemm,
 }
 

@@ -1,6 +1,8 @@
 //! Why a plan cannot be run on the runtime.
 
+use crate::format::FormatError;
 use crate::kernel::KernelError;
+use crate::placement::PlacementError;
 
 /// A tensor cannot be made, or a plan not be run.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -37,10 +39,26 @@ pub enum DistributedError {
         /// The reduction.
         operator: String,
     },
+    /// A format that does not fit.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// A placement that does not fit.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
     /// The leaf's kernel cannot be made.
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// The runtime refuses something, or a task has failed.
     #[error(transparent)]
     Runtime(#[from] maniple::Error),
+}
+
+/// So that programs may use `?` where they run on the runtime.
+impl From<DistributedError> for maniple::Error {
+    fn from(error: DistributedError) -> Self {
+        match error {
+            DistributedError::Runtime(error) => error,
+            other => Self::from_task(other),
+        }
+    }
 }

@@ -2,50 +2,24 @@
 
 use std::sync::Arc;
 
-use maniple::space::{AnyRect, AnySpace, Rect};
+use maniple::space::AnySpace;
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions};
 use maniple::{
     Context, Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Region, Requirement,
     TaskLauncher,
 };
-use num_complex::Complex;
+use parking_lot::Mutex;
 
+use super::elements::set_rows;
 use super::error::DistributedError;
+use super::modes::Modes;
+use super::place::Home;
 use crate::element::{Element, ElementType, Scalar};
+use crate::format::Format;
 use crate::kernel::{Dimension, View};
 use crate::notation::{DenseArray, TensorVariable};
-
-/// Does something with the Rust type of an element type.
-macro_rules! with_element {
-    ($element:expr, $ty:ident => $body:expr) => {
-        match $element {
-            ElementType::I32 => {
-                type $ty = i32;
-                $body
-            }
-            ElementType::I64 => {
-                type $ty = i64;
-                $body
-            }
-            ElementType::F32 => {
-                type $ty = f32;
-                $body
-            }
-            ElementType::F64 => {
-                type $ty = f64;
-                $body
-            }
-            ElementType::C32 => {
-                type $ty = Complex<f32>;
-                $body
-            }
-            ElementType::C64 => {
-                type $ty = Complex<f64>;
-                $body
-            }
-        }
-    };
-}
+use crate::rectangle::Rectangle;
+use crate::with_element;
 
 /// A tensor in memories of the machine: a region over its coordinates with one field. A scalar has one row.
 ///
@@ -55,6 +29,9 @@ pub struct Tensor {
     variable: TensorVariable,
     region: LogicalRegion,
     field: FieldId,
+    modes: Modes,
+    /// Where it was placed last.
+    home: Arc<Mutex<Option<Home>>>,
 }
 
 impl Tensor {
@@ -64,13 +41,27 @@ impl Tensor {
     ///
     /// [`DistributedError::Order`] if it has more dimensions than regions have, [`DistributedError::Runtime`].
     pub fn new(cx: &Context, variable: &TensorVariable) -> Result<Self, DistributedError> {
-        let rows = cx.index_space(&AnySpace::from(rectangle(variable)?));
+        Self::stored(cx, variable, &Format::dense(variable.order()))
+    }
+
+    /// The same, stored in a format: the region has the tensor's dimensions in the format's order, the outermost first. What is computed does not depend on it, but elements are
+    /// used fastest along the dimension that is stored last.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Format`] if the format has other dimensions, or levels that are not dense; as of [`new`](Self::new).
+    pub fn stored(cx: &Context, variable: &TensorVariable, format: &Format) -> Result<Self, DistributedError> {
+        let modes = Modes::new(format, variable.order())?;
+        let rows = modes.rect(&Rectangle::whole(variable.dimensions()));
+        let rows = rows
+            .ok_or_else(|| DistributedError::Order { tensor: variable.name().to_owned(), found: variable.order() })?;
+        let rows = cx.index_space(&AnySpace::from(rows));
         let fields = cx.field_space(1);
         let element = variable.element();
         let field_type = with_element!(element, T => FieldType::of::<T>());
         let field = fields.allocate(variable.name(), field_type).map_err(maniple::Error::from)?;
         let region = cx.logical_region(&rows, &fields)?;
-        let tensor = Self { variable: variable.clone(), region, field };
+        let tensor = Self { variable: variable.clone(), region, field, modes, home: Arc::default() };
         let zero = crate::notation::cast(Scalar::I32(0), element);
         tensor.fill(cx, zero)?;
         Ok(tensor)
@@ -89,6 +80,18 @@ impl Tensor {
     /// The field of the region.
     pub fn field(&self) -> FieldId {
         self.field
+    }
+
+    pub(super) fn modes(&self) -> &Modes {
+        &self.modes
+    }
+
+    pub(super) fn home(&self) -> Option<Home> {
+        self.home.lock().clone()
+    }
+
+    pub(super) fn settle(&self, home: Home) {
+        *self.home.lock() = Some(home);
     }
 
     /// Sets all elements.
@@ -130,10 +133,10 @@ impl Tensor {
                 found: format!("{:?}", array.dimensions()),
             });
         }
-        let (field, element) = (self.field, self.variable.element());
+        let (field, element, modes) = (self.field, self.variable.element(), self.modes.clone());
         let copy = move |call: &LeafCall<'_>| {
             let array: &DenseArray = call.arguments::<Arc<DenseArray>>()?;
-            with_element!(element, T => write_typed::<T>(call, field, array))?;
+            with_element!(element, T => write_typed::<T>(call, field, (array, &modes)))?;
             Ok(Box::new(()) as maniple::task::Value)
         };
         let task = Arc::new(TaskDefinition::new("write tensor").leaf(TaskOptions::default(), copy));
@@ -162,16 +165,20 @@ impl Tensor {
         cx: &Context,
     ) -> Result<DenseArray, DistributedError> {
         let values = cx.map_read(&self.typed::<D>()?, Field::<(), T>::new(self.field)).await?;
-        let value = |coordinates: &[i64]| {
-            let mut point = [0; D];
-            // A scalar has one row, and no coordinates.
-            point[..coordinates.len()].copy_from_slice(coordinates);
-            values[maniple::space::Point(point)].to_scalar()
-        };
+        let value = |coordinates: &[i64]| values[self.modes.point::<D>(coordinates)].to_scalar();
         Ok(DenseArray::from_fn(T::TYPE, self.variable.dimensions(), value))
     }
 
-    fn typed<const D: usize>(&self) -> Result<Region<(), D>, DistributedError> {
+    /// An error unless elements have this type.
+    pub(super) fn check_type(&self, found: ElementType) -> Result<(), DistributedError> {
+        if found == self.variable.element() { Ok(()) } else { Err(self.other_type(found)) }
+    }
+
+    pub(super) fn too_many_dimensions(&self) -> DistributedError {
+        DistributedError::Order { tensor: self.variable.name().to_owned(), found: self.variable.order() }
+    }
+
+    pub(super) fn typed<const D: usize>(&self) -> Result<Region<(), D>, DistributedError> {
         Ok(Region::try_from_logical(self.region.clone())?)
     }
 
@@ -184,30 +191,7 @@ impl Tensor {
     }
 }
 
-/// The points of a tensor's region.
-fn rectangle(variable: &TensorVariable) -> Result<AnyRect, DistributedError> {
-    bounds(&variable.dimensions().iter().map(|&extent| (0, extent)).collect::<Vec<_>>())
-        .ok_or_else(|| DistributedError::Order { tensor: variable.name().to_owned(), found: variable.order() })
-}
-
-/// A rectangle for a region, from the first to before the second of each pair; none in too many dimensions.
-pub(super) fn bounds(bounds: &[(i64, i64)]) -> Option<AnyRect> {
-    fn rect<const D: usize>(bounds: &[(i64, i64)]) -> AnyRect {
-        let rect =
-            Rect::new(std::array::from_fn(|d| bounds[d].0), std::array::from_fn::<i64, D, _>(|d| bounds[d].1 - 1));
-        AnyRect::from(rect)
-    }
-    Some(match bounds.len() {
-        0 => rect::<1>(&[(0, 1)]),
-        1 => rect::<1>(bounds),
-        2 => rect::<2>(bounds),
-        3 => rect::<3>(bounds),
-        4 => rect::<4>(bounds),
-        _ => return None,
-    })
-}
-
-/// A view of what a task has of a tensor of `order` dimensions.
+/// A view of what a task has of a tensor with these dimensions.
 ///
 /// # Safety
 ///
@@ -215,7 +199,7 @@ pub(super) fn bounds(bounds: &[(i64, i64)]) -> Option<AnyRect> {
 pub(super) unsafe fn view<'a>(
     call: &LeafCall<'a>,
     (requirement, field): (usize, FieldId),
-    (element, order): (ElementType, usize),
+    (element, modes): (ElementType, &Modes),
 ) -> maniple::Result<View<'a>> {
     let strided = with_element!(element, T => call.strided::<T>(requirement, field))?;
     let (bounds, size) = (strided.bounds(), element.size() as isize);
@@ -224,7 +208,7 @@ pub(super) unsafe fn view<'a>(
         high: bounds.hi().coords()[d] + 1,
         stride: (strided.strides()[d] / size) as i64,
     };
-    let dimensions = (0..order).map(dimension).collect();
+    let dimensions = modes.levels().map(dimension).collect();
     // SAFETY: the task has the field at all points of the rectangle, as values of that type; privileges say that nobody changes them, or, if they
     // may be changed, that nobody else looks.
     Ok(unsafe { View::from_raw(strided.address(), element, dimensions, strided.is_writable()) })
@@ -233,26 +217,17 @@ pub(super) unsafe fn view<'a>(
 fn write_typed<T: Element + FieldValue>(
     call: &LeafCall<'_>,
     field: FieldId,
-    array: &DenseArray,
+    (array, modes): (&DenseArray, &Modes),
 ) -> maniple::Result<()> {
-    fn write<T: Element + FieldValue, const D: usize>(
-        call: &LeafCall<'_>,
-        field: FieldId,
-        array: &DenseArray,
-    ) -> maniple::Result<()> {
-        let mut into = call.write::<T, D>(0, field)?;
-        let points: Vec<_> = into.space().points().collect();
-        for (point, value) in points.into_iter().zip(array.values()) {
-            if let Some(value) = T::from_scalar(*value) {
-                into[point] = value;
+    set_rows(call, field, |first: &[i64], into: &mut [T]| {
+        let mut coordinates = modes.coordinates(first);
+        for element in into {
+            if let Some(value) = array.get(coordinates.as_slice()).and_then(T::from_scalar) {
+                *element = value;
+            }
+            if let Some(last) = modes.last() {
+                coordinates.as_mut_slice()[last] += 1;
             }
         }
-        Ok(())
-    }
-    match array.dimensions().len() {
-        0 | 1 => write::<T, 1>(call, field, array),
-        2 => write::<T, 2>(call, field, array),
-        3 => write::<T, 3>(call, field, array),
-        _ => write::<T, 4>(call, field, array),
-    }
+    })
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::cache::{Cache, key};
@@ -24,7 +25,7 @@ pub struct Executable {
 struct Versions {
     workshop: Arc<Workshop>,
     expected: Compiled,
-    any: OnceLock<Result<Compiled, KernelError>>,
+    any: OnceLock<Option<Compiled>>,
 }
 
 impl Executable {
@@ -63,8 +64,10 @@ impl Executable {
         let version = if are_as_expected(self.kernel(), arguments) {
             &compiled.expected
         } else {
-            let make = || compiled.workshop.make(&self.kernel, Strides::Any);
-            compiled.any.get_or_init(make).as_ref().map_err(Clone::clone)?
+            match compiled.any.get_or_init(|| compiled.workshop.make(&self.kernel, Strides::Any)) {
+                Some(any) => any,
+                None => return interpret(&self.kernel, arguments, false),
+            }
         };
         // SAFETY: the arguments fit, with their strides; the rest is the caller's.
         unsafe { version.call(&self.kernel().name, arguments, team) }
@@ -75,7 +78,7 @@ type Entry = Arc<OnceLock<Result<Arc<Executable>, KernelError>>>;
 
 /// The kernels of a process: each is compiled at most once, and what was compiled is kept on disk.
 ///
-/// Where there is no C compiler, one warning is logged, and kernels are interpreted.
+/// Where there is no C compiler, or one that fails, one warning is logged, and kernels are interpreted.
 #[derive(Debug)]
 pub struct Kernels {
     /// `None` if kernels are interpreted.
@@ -101,7 +104,12 @@ impl Kernels {
                 None
             }
             Some(compiler) => match Cache::open(folder) {
-                Ok(cache) => Some(Arc::new(Workshop { identity: compiler.identity(), compiler, cache })),
+                Ok(cache) => Some(Arc::new(Workshop {
+                    identity: compiler.identity(),
+                    compiler,
+                    cache,
+                    has_failed: AtomicBool::new(false),
+                })),
                 Err(error) => {
                     tracing::warn!(
                         "kernels are interpreted, which is slow: there is no folder to compile them in: {error}"
@@ -113,39 +121,28 @@ impl Kernels {
         Self { workshop, known: Mutex::default() }
     }
 
-    /// What runs `kernel`. The first request in a process finds it on disk or compiles it; others find it in memory.
+    /// What runs `kernel`. The first request in a process finds it on disk or compiles it; others find it in memory. A kernel that can't be compiled is
+    /// interpreted.
     ///
     /// # Errors
     ///
-    /// [`KernelError::IllFormed`], [`Compile`](KernelError::Compile) and [`Load`](KernelError::Load).
+    /// [`KernelError::IllFormed`].
     pub fn get(&self, kernel: &Kernel) -> Result<Arc<Executable>, KernelError> {
         let text = kernel.to_string();
         let entry = {
             let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            known.entry(text.clone()).or_default().clone()
+            known.entry(text).or_default().clone()
         };
         // Others who ask for the same kernel wait for this one; other kernels go on.
-        let made = entry.get_or_init(|| self.make(kernel).map(Arc::new)).clone();
-        if made.is_err() {
-            // Whoever asks later may have more luck: a disk that was full may have room again.
-            let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if known.get(&text).is_some_and(|now| Arc::ptr_eq(now, &entry)) {
-                known.remove(&text);
-            }
-        }
-        made
+        entry.get_or_init(|| self.make(kernel).map(Arc::new)).clone()
     }
 
     fn make(&self, kernel: &Kernel) -> Result<Executable, KernelError> {
         let kernel = check(kernel)?;
-        let compiled = match &self.workshop {
-            None => None,
-            Some(workshop) => Some(Versions {
-                workshop: workshop.clone(),
-                expected: workshop.make(&kernel, Strides::AsExpected)?,
-                any: OnceLock::new(),
-            }),
-        };
+        let compiled = self.workshop.as_ref().and_then(|workshop| {
+            let expected = workshop.make(&kernel, Strides::AsExpected)?;
+            Some(Versions { workshop: workshop.clone(), expected, any: OnceLock::new() })
+        });
         Ok(Executable { kernel, compiled })
     }
 }
@@ -156,11 +153,23 @@ struct Workshop {
     compiler: Compiler,
     identity: String,
     cache: Cache,
+    /// Whether a kernel could not be made, and that was said.
+    has_failed: AtomicBool,
 }
 
 impl Workshop {
-    /// Finds the library for `kernel` on disk, or makes it.
-    fn make(&self, kernel: &Checked, strides: Strides) -> Result<Compiled, KernelError> {
+    /// Finds the library for `kernel` on disk, or makes it. None if that can't be done, of which the first is warned of.
+    fn make(&self, kernel: &Checked, strides: Strides) -> Option<Compiled> {
+        let made = self.try_to_make(kernel, strides);
+        if let Err(error) = &made
+            && !self.has_failed.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!("kernels that cannot be compiled are interpreted, which is slow: {error}");
+        }
+        made.ok()
+    }
+
+    fn try_to_make(&self, kernel: &Checked, strides: Strides) -> Result<Compiled, KernelError> {
         let source = print_c(kernel, strides);
         let name = &kernel.kernel().name;
         let key = key(&[&source, &self.identity]);

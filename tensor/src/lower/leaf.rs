@@ -125,23 +125,42 @@ impl<'a> Lowering<'a> {
     }
 
     fn forall(&mut self, outer: &Loop, body: &Node) -> Step {
-        let variable = Variable::index(self.names.fresh(outer.variable.name()));
+        if let Some(jammed) = self.jammed(outer, body) {
+            return jammed;
+        }
         let high = self.high(&outer.variable);
+        self.iterations(outer, body, 0.into(), high)
+    }
+
+    /// What `inside` makes of an iteration of the loop `outer` with this value.
+    pub(super) fn inside_of<R>(&mut self, outer: &Loop, value: Expression, inside: impl FnOnce(&mut Self) -> R) -> R {
         let before = self.known.clone();
-        self.known.insert(outer.variable.clone(), variable.value());
-        let parallel = matches!(outer.execution, Execution::Parallel(_)) && self.may_run_in_parallel(outer, body);
-        self.around.push(Around { variable: outer.variable.clone(), parallel });
-        let entry = self.enter(Some(&outer.variable));
-        let body = self.node(body);
-        let body = entry.wrap(body);
+        self.known.insert(outer.variable.clone(), value);
+        self.around.push(Around { variable: outer.variable.clone(), parallel: false });
+        let made = inside(self);
         self.around.pop();
         self.known = before;
+        made
+    }
+
+    /// Iterations of a loop, from `low` to before `high`.
+    pub(super) fn iterations(&mut self, outer: &Loop, body: &Node, low: Expression, high: Expression) -> Step {
+        let variable = Variable::index(self.names.fresh(outer.variable.name()));
+        let parallel = matches!(outer.execution, Execution::Parallel(_)) && self.may_run_in_parallel(outer, body);
+        let body = self.inside_of(outer, variable.value(), |lowering| {
+            if let Some(around) = lowering.around.last_mut() {
+                around.parallel = parallel;
+            }
+            let entry = lowering.enter(Some(&outer.variable));
+            let body = lowering.node(body);
+            entry.wrap(body)
+        });
         let kind = match outer.execution {
             Execution::Parallel(Unit::Threads) if parallel => LoopKind::Threads,
             Execution::Parallel(Unit::Vector) if parallel => LoopKind::Vector,
             _ => LoopKind::Serial,
         };
-        Step::for_each(&variable, 0, high, body).with_kind(kind).with_unroll(outer.unroll)
+        Step::for_each(&variable, low, high, body).with_kind(kind).with_unroll(outer.unroll)
     }
 
     /// Products, least and greatest of complex numbers can't be combined by several threads at once; such loops are serial.
@@ -157,7 +176,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// If the loop and all inside of it combine values into one element: a scalar does so, and is combined with the element at the end.
-    fn promoted(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
+    pub(super) fn promoted(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
         let mut loops = vec![&outer.variable];
         let mut node = body;
         while let Node::Forall(inner, body) = node {

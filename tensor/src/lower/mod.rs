@@ -31,12 +31,15 @@
 //! | --- | --- |
 //! | `leaf` | kernels, and nodes to statements of the loop IR |
 //! | `ranges` | where loops end, so that no block reaches beyond the end of what was split; what is recovered on entering a loop |
+//! | `jam` | several iterations at once |
 //! | `values` | expressions |
-//! | [`product`] | loops that libraries compute |
+//! | [`product`], [`khatri_rao`] | loops that libraries compute |
 //!
 //! All levels of all tensors are dense so far: a loop iterates over its dimension and locates in every tensor. With sparse levels `ranges` will
 //! ask the levels that the variable indexes what to iterate over.
 
+mod jam;
+pub mod khatri_rao;
 mod leaf;
 pub mod product;
 mod ranges;

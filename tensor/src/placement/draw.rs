@@ -58,11 +58,12 @@ pub fn draw(placed: &Placed, title: &str) -> String {
     svg
 }
 
-fn escape(text: &str) -> String {
+/// Text as it has to be within SVG.
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A color for each piece: neighbours in number are far apart in hue.
+/// A color for each piece.
 fn color(placed: &Placed, point: &[usize]) -> String {
     let number = placed
         .color(point)
@@ -70,6 +71,11 @@ fn color(placed: &Placed, point: &[usize]) -> String {
         .iter()
         .zip(placed.colors())
         .fold(0, |number, (index, extent)| number * extent + index);
+    hue(number)
+}
+
+/// One of many colors: those of neighbours in number are far apart.
+pub(crate) fn hue(number: usize) -> String {
     format!("hsl({:.0} 65% 58%)", (number as f64 * 137.508) % 360.0)
 }
 

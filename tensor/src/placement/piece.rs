@@ -66,6 +66,15 @@ impl Piece {
         })
     }
 
+    /// The points of it that are in `rectangle`.
+    pub fn within(&self, rectangle: &Rectangle) -> Self {
+        let clip = |(intervals, (low, high)): (&Vec<(i64, i64)>, (i64, i64))| {
+            let clipped = intervals.iter().map(|&(from, to)| (from.max(low), to.min(high)));
+            clipped.filter(|(from, to)| from < to).collect()
+        };
+        Self { dimensions: self.dimensions.iter().zip(rectangle.bounds()).map(clip).collect(), nothing: self.nothing }
+    }
+
     /// Keeps in `dimension` what processor `index` of `extent` gets.
     pub(super) fn cut(&mut self, dimension: usize, cut: Cut, index: usize, extent: usize) {
         let intervals = &self.dimensions[dimension];

@@ -3,7 +3,7 @@
 use super::privilege;
 use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};
 use crate::concrete::{Loop, Node, Statement};
-use crate::lower::{self, product};
+use crate::lower::{self, khatri_rao, product};
 use crate::notation::{IndexVariable, TensorVariable};
 
 /// A statement can't run on several processors as it is scheduled.
@@ -103,11 +103,13 @@ impl Builder<'_> {
         let node = inside(self.statement, &fixed);
         let substituted = matches!(node, Node::Forall(outer, _) if outer.substitution.is_some());
         let product = if substituted { product::find(self.statement, node, &fixed).ok() } else { None };
+        let khatri_rao = if substituted { khatri_rao::find(self.statement, node, &fixed) } else { None };
         Leaf {
             kernel: lower::leaf(self.statement, &fixed),
             tensors: self.statement.tensors().into_iter().cloned().collect(),
             fixed,
             product,
+            khatri_rao,
         }
     }
 }

@@ -63,12 +63,14 @@
 //! | `step` | what a plan consists of |
 //! | `build` | statements to plans |
 //! | `privilege` | who may do what with a tensor |
+//! | `order` | when leaves run |
 //! | `multiply` | leaves by a library of matrix products |
 //! | `print` | plans as text |
 //! | `piece`, `sequential` | a plan run on one processor, each leaf on copies of what was fetched |
 
 mod build;
 mod multiply;
+mod order;
 mod piece;
 mod print;
 mod privilege;
@@ -76,6 +78,7 @@ mod sequential;
 mod step;
 
 pub use build::PlanError;
+pub use order::Order;
 pub use piece::Piece;
 pub use sequential::{Fetched, RunError, RunLeaf};
 pub use step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};

@@ -60,7 +60,8 @@ fn is_apart(statement: &Statement, variable: &IndexVariable, among: &[IndexVaria
                     outer == variable || inner == variable && known(outer)
                 }
                 Relation::Bound { bounded, .. } => bounded == variable,
-                Relation::Rotate { result, by, .. } => result == variable && by.iter().all(known),
+                // A block that is rotated may wrap around, and is then a part of a rectangle that has more.
+                Relation::Rotate { result, by, .. } => result == variable && known(result) && by.iter().all(known),
                 Relation::Fuse { .. } => false,
             };
             keeps && relation.parents().into_iter().all(|parent| is_apart(statement, parent, among, fixed))

@@ -1,9 +1,10 @@
 //! What a plan consists of.
 
-use crate::bounds::{Bounds, Interval};
+use crate::bounds::{Bounds, Interval, RectangleOf};
 use crate::concrete::Statement;
 use crate::element::Scalar;
 use crate::loops::{Kernel, Reduction};
+use crate::lower::khatri_rao::KhatriRao;
 use crate::lower::product::Product;
 use crate::notation::{IndexVariable, TensorVariable};
 use crate::rectangle::Rectangle;
@@ -74,6 +75,8 @@ pub struct Leaf {
     /// If the schedule says that a library is to compute the leaf, and it is a product: the kernel computes the same, but the library may do it faster. The
     /// product is over the [intervals](Plan::interval) of its variables.
     pub product: Option<Product>,
+    /// The same for the product of a tensor with a Khatri-Rao product, in place of [`product`](Self::product).
+    pub khatri_rao: Option<KhatriRao>,
 }
 
 /// A tensor that a point or an iteration uses.
@@ -104,11 +107,12 @@ impl Plan {
     /// The part of `tensor` that is used where the variables `fixed`, those of some step, have these values: the smallest
     /// rectangle with all its elements. It is empty for a tensor that is not used, or if nothing happens there.
     pub fn rectangle(&self, tensor: &str, fixed: &[IndexVariable], values: &[i64]) -> Rectangle {
-        let bounds = Bounds::new(&self.statement, fixed.iter().cloned().zip(values.iter().copied()));
-        let node = super::build::inside(&self.statement, fixed);
-        let order =
-            self.statement.tensors().iter().find(|known| known.name() == tensor).map_or(0, |known| known.order());
-        bounds.tensor(node, tensor).unwrap_or_else(|| Rectangle::empty(order))
+        self.rectangles(tensor, fixed).at(values)
+    }
+
+    /// [`rectangle`](Self::rectangle) as a function of the values: for more than a few of them this is quicker.
+    pub fn rectangles(&self, tensor: &str, fixed: &[IndexVariable]) -> RectangleOf {
+        RectangleOf::new(&self.statement, super::build::inside(&self.statement, fixed), tensor, fixed)
     }
 
     /// The values that `variable` can have where the variables `fixed`, those of some step, have these values.

@@ -9,6 +9,8 @@ use crate::notation::IndexVariable;
 impl Statement {
     /// Writes `factor` iterations of the loop over `variable` one after the other in machine code. What remains runs one by one.
     ///
+    /// If all that the loop does is a loop that reduces into an element of its own, the iterations run at once, in one such loop.
+    ///
     /// # Errors
     ///
     /// If there is no such loop, it is distributed or communicates, or `factor` is less than 1.

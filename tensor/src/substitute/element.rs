@@ -31,6 +31,7 @@ impl<T> Matrix<T> {
 /// An element whose matrices can be multiplied.
 pub(super) trait Multiply: Element {
     const ZERO: Self;
+    const ONE: Self;
 
     /// `self + left * right`; integers wrap.
     fn add_product(self, left: Self, right: Self) -> Self;
@@ -54,6 +55,7 @@ macro_rules! by_library {
     ($($type:ty, $zero:expr, $one:expr;)*) => {$(
         impl Multiply for $type {
             const ZERO: Self = $zero;
+            const ONE: Self = $one;
 
             fn add_product(self, left: Self, right: Self) -> Self {
                 self + left * right
@@ -93,6 +95,7 @@ macro_rules! by_loops {
     ($($type:ty),*) => {$(
         impl Multiply for $type {
             const ZERO: Self = 0;
+            const ONE: Self = 1;
 
             fn add_product(self, left: Self, right: Self) -> Self {
                 self.wrapping_add(left.wrapping_mul(right))

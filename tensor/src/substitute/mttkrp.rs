@@ -176,23 +176,33 @@ impl<T: Multiply> Plan<T> {
         let along_x = x_stride.abs() < z_stride.abs();
         let strides = if along_x { (1, rows as isize) } else { (l as isize, 1) };
         let mut temporary = vec![T::ZERO; rows * l];
-        let mut line = vec![T::ZERO; l];
+        // The sums, if they are laid out in another way than the result.
+        let mut sums = vec![T::ZERO; if along_x { rows * l } else { 0 }];
         for each in 0..y {
             let offset = from as isize * x_stride + each as isize * y_stride;
             let tensor = Matrix { first: self.tensor.wrapping_offset(offset), row: x_stride, column: z_stride };
             let product = Matrix { first: temporary.as_mut_ptr(), row: strides.0, column: strides.1 };
             // SAFETY: as in `by_x`.
             unsafe { T::multiply([rows, l, z], product, tensor, self.matrix, false) };
-            for number in 0..rows {
-                if along_x {
-                    for (place, value) in line.iter_mut().zip(temporary[number..].iter().step_by(rows)) {
-                        *place = *value;
+            if along_x {
+                let columns = sums.chunks_exact_mut(rows).zip(temporary.chunks_exact(rows));
+                for (column, (sums, values)) in columns.enumerate() {
+                    // SAFETY: the row and the column are the view's.
+                    let factor = unsafe { *self.elementwise.shifted(each, column).first };
+                    for (sum, value) in sums.iter_mut().zip(values) {
+                        *sum = sum.add_product(*value, factor);
                     }
-                    self.add(from + number, each, &line);
-                } else {
-                    self.add(from + number, each, &temporary[number * l..(number + 1) * l]);
+                }
+            } else {
+                for (number, row) in temporary.chunks_exact(l).enumerate() {
+                    self.add(from + number, each, row);
                 }
             }
+        }
+        for (number, sum) in sums.into_iter().enumerate() {
+            let place = self.result.shifted(from + number % rows, number / rows).first;
+            // SAFETY: rows of the result from `from` on are this chunk's only.
+            unsafe { *place = (*place).add_product(sum, T::ONE) };
         }
     }
 

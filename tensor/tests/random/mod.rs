@@ -11,6 +11,7 @@ use maniple_tensor::notation::{
     Access, Assignment, BinaryOperator, DenseArray, Expression, IndexVariable, Intrinsic, Reduction, TensorVariable,
 };
 use maniple_tensor::schedule::{Command, Races};
+use num_complex::Complex;
 
 /// An assignment, and elements for all its tensors.
 pub struct Problem {
@@ -20,8 +21,13 @@ pub struct Problem {
 
 impl Problem {
     pub fn new(random: &mut Rng) -> Self {
+        Self::of(ElementType::I64, random)
+    }
+
+    /// One whose elements are whole numbers, and whose results are exact in any order: what is divided is divided by powers of two, unless integers are.
+    pub fn of(element: ElementType, random: &mut Rng) -> Self {
         loop {
-            let mut maker = Maker { random, extents: Vec::new(), tensors: 0 };
+            let mut maker = Maker { random, element, extents: Vec::new(), tensors: 0 };
             for name in ["i", "j", "k", "l"] {
                 let extent = if maker.random.u8(..) < 8 { 0 } else { maker.random.i64(1..8) };
                 maker.extents.push((IndexVariable::new(name), extent));
@@ -30,29 +36,41 @@ impl Problem {
             let left = maker.access("R", order, true);
             let right = maker.expression(3);
             let accumulate = maker.random.u8(..4) == 0;
-            // Some have variables without extent, or use a reduction's variable outside of it.
+            // Some have variables without extent, use a reduction's variable outside of it, or compare complex numbers.
             let assignment = if accumulate { left.accumulate(right) } else { left.assign(right) };
             let Ok(assignment) = assignment else { continue };
             if assignment.extents().values().product::<i64>() > 3000 {
                 continue;
             }
-            let operands = assignment
-                .tensors()
-                .iter()
-                .map(|tensor| {
-                    let random = &mut *random;
-                    let array =
-                        DenseArray::from_fn(ElementType::I64, tensor.dimensions(), |_| Scalar::I64(random.i64(-9..10)));
-                    (tensor.name().to_owned(), array)
-                })
-                .collect();
+            let operands = operands(&assignment, random);
             return Self { assignment, operands };
         }
     }
 }
 
+/// Small whole numbers for all tensors of `assignment`.
+pub fn operands(assignment: &Assignment, random: &mut Rng) -> BTreeMap<String, DenseArray> {
+    let mut array = |tensor: &TensorVariable| {
+        DenseArray::from_fn(tensor.element(), tensor.dimensions(), |_| whole(tensor.element(), random))
+    };
+    assignment.tensors().iter().map(|tensor| (tensor.name().to_owned(), array(tensor))).collect()
+}
+
+fn whole(element: ElementType, random: &mut Rng) -> Scalar {
+    let value = random.i32(-9..10);
+    match element {
+        ElementType::I32 => Scalar::I32(value),
+        ElementType::I64 => Scalar::I64(value.into()),
+        ElementType::F32 => Scalar::F32(value as f32),
+        ElementType::F64 => Scalar::F64(value.into()),
+        ElementType::C32 => Scalar::C32(Complex::new(value as f32, random.i32(-3..4) as f32)),
+        ElementType::C64 => Scalar::C64(Complex::new(value.into(), random.i32(-3..4).into())),
+    }
+}
+
 struct Maker<'a> {
     random: &'a mut Rng,
+    element: ElementType,
     extents: Vec<(IndexVariable, i64)>,
     tensors: usize,
 }
@@ -67,7 +85,7 @@ impl Maker<'_> {
             }
         }
         let (variables, dimensions): (Vec<_>, Vec<_>) = chosen.into_iter().unzip();
-        TensorVariable::new(name, ElementType::I64, dimensions).at(variables)
+        TensorVariable::new(name, self.element, dimensions).at(variables)
     }
 
     fn expression(&mut self, depth: usize) -> Expression {
@@ -85,7 +103,8 @@ impl Maker<'_> {
                 }
             },
             3 => Expression::Negate(operand(self)),
-            4 => {
+            // Absolute values of complex numbers are roots, and complex numbers have no order.
+            4 if !matches!(self.element, ElementType::C32 | ElementType::C64) => {
                 let intrinsic = [Intrinsic::Min, Intrinsic::Max, Intrinsic::Abs][self.random.usize(..3)];
                 let arguments: Vec<_> = (0..intrinsic.arity()).map(|_| *operand(self)).collect();
                 Expression::call(intrinsic, arguments)
@@ -95,7 +114,12 @@ impl Maker<'_> {
                 let variable = self.extents[self.random.usize(..self.extents.len())].0.clone();
                 Expression::reduce(reduction, variable, *operand(self))
             }
-            6 => Expression::Binary(BinaryOperator::Divide, operand(self), Box::new(self.random.i64(2..5).into())),
+            6 => {
+                let divisor = self.random.i64(2..5);
+                let exact = matches!(self.element, ElementType::I32 | ElementType::I64) || divisor != 3;
+                let divisor = if exact { divisor } else { 8 };
+                Expression::Binary(BinaryOperator::Divide, operand(self), Box::new(divisor.into()))
+            }
             7 => Expression::Binary(BinaryOperator::Subtract, operand(self), operand(self)),
             8 => Expression::Binary(BinaryOperator::Add, operand(self), operand(self)),
             _ => Expression::Binary(BinaryOperator::Multiply, operand(self), operand(self)),

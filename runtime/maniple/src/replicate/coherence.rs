@@ -10,10 +10,11 @@
 
 use std::sync::Arc;
 
-use maniple_region::{FieldMask, OperatorId, Shape, ShapeTable};
+use maniple_region::{FieldId, FieldMask, OperatorId, Shape, ShapeTable};
 use rustc_hash::FxHashMap;
 
 use super::layout::{Layout, Layouts, Rank};
+use super::missing::missing;
 
 /// Values that one node sends another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +32,10 @@ pub(crate) struct Exchange {
     pub(crate) sends: Vec<Parcel>,
     /// In the order of nodes.
     pub(crate) receives: Vec<Parcel>,
+    /// What it passes on of what it has received.
+    pub(crate) forwards: Vec<Parcel>,
     /// Some node sends something.
-    is_needed: bool,
+    pub(super) is_needed: bool,
 }
 
 /// What a node does before its points of a launch, in this order.
@@ -46,7 +49,7 @@ pub(crate) enum Step {
 
 /// One thing that happened to a field.
 #[derive(Clone)]
-enum Entry {
+pub(super) enum Entry {
     /// Every node has the values of these points.
     Everywhere(Shape),
     /// Each node has the values of its area, and no other has.
@@ -291,6 +294,13 @@ impl Coherence {
         (Arc::new(exchange), self.layouts.get(settled, shapes))
     }
 
+    /// For each point a node that has the value of a field, apart from what is still to be contributed to it.
+    pub(crate) fn homes_of(&mut self, field: FieldId, shapes: &ShapeTable) -> Arc<Layout> {
+        let known = self.stories.iter().find(|(fields, _)| fields.contains(field));
+        let story = known.map_or_else(|| vec![Entry::Everywhere(self.root.clone())], |(_, story)| story.clone());
+        self.homes(&story, shapes)
+    }
+
     /// The node to which contributions to each point go: one that has its value.
     fn homes(&mut self, story: &[Entry], shapes: &ShapeTable) -> Arc<Layout> {
         let key: Key = story.iter().filter(|entry| entry.hides()).map(Entry::key).collect();
@@ -362,50 +372,6 @@ fn push(story: &mut Story, entry: Entry, shapes: &ShapeTable) {
         Entry::Reduced(..) => {}
     }
     story.push(entry);
-}
-
-/// What a node sends and receives so that each node has the values of its area; no contributions to them are pending.
-fn missing(rank: Rank, story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchange {
-    let mut exchange = Exchange::default();
-    if let Some(Entry::At(last) | Entry::Copied(last)) = story.last()
-        && last.id() == layout.id()
-    {
-        return exchange;
-    }
-    for (to, area) in layout.areas().iter().enumerate() {
-        let (mut missing, mut sent) = (area.clone(), 0);
-        for entry in story.iter().rev() {
-            if missing.is_empty() {
-                break;
-            }
-            match entry {
-                Entry::Everywhere(points) => missing = shapes.difference(&missing, points),
-                Entry::Copied(copied) => missing = shapes.difference(&missing, copied.area(to)),
-                Entry::At(owners) => {
-                    missing = shapes.difference(&missing, owners.area(to));
-                    if !shapes.overlaps(&missing, owners.union()) {
-                        continue;
-                    }
-                    exchange.is_needed = true;
-                    if to == rank {
-                        exchange.receives.extend(parts(rank, &missing, owners, shapes));
-                    } else if shapes.overlaps(&missing, owners.area(rank)) {
-                        let points = shapes.intersection(&missing, owners.area(rank));
-                        exchange.sends.push(Parcel { with: to, number: sent, points });
-                        sent += 1;
-                    }
-                    missing = shapes.difference(&missing, owners.union());
-                }
-                Entry::Reduced(..) => {}
-            }
-        }
-    }
-    // Of one node, in the order in which it counts them.
-    exchange.receives.sort_by_key(|parcel| parcel.with);
-    for same in exchange.receives.chunk_by_mut(|one, other| one.with == other.with) {
-        same.iter_mut().zip(0..).for_each(|(parcel, number)| parcel.number = number);
-    }
-    exchange
 }
 
 /// The parts of a node's points that lie in other nodes' areas.

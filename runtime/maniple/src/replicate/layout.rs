@@ -1,6 +1,6 @@
 //! Which node uses what: the areas of the points of a launch, by the node that runs them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use maniple_region::{Shape, ShapeTable};
 use maniple_space::AnySpace;
@@ -16,6 +16,15 @@ pub(crate) struct Layout {
     id: u64,
     areas: Box<[Shape]>,
     union: Shape,
+    tiles: OnceLock<Option<Box<[Tile]>>>,
+}
+
+/// An area of one node or several.
+#[derive(Debug)]
+pub(crate) struct Tile {
+    pub(crate) points: Shape,
+    /// The nodes whose area it is, in their order.
+    pub(crate) holders: Vec<Rank>,
 }
 
 impl Layout {
@@ -37,6 +46,11 @@ impl Layout {
     pub(crate) fn union(&self) -> &Shape {
         &self.union
     }
+
+    /// The different areas, none of them empty, in the order of their first nodes; if they do not overlap.
+    pub(crate) fn tiles(&self) -> Option<&[Tile]> {
+        self.tiles.get_or_init(|| tiles(&self.areas)).as_deref()
+    }
 }
 
 /// The layouts that a program uses.
@@ -53,7 +67,7 @@ impl Layouts {
             let dim = areas.first().expect("there is at least one node").space().dim();
             // At once: what is united one after the other costs, and leaves behind in the table, the square of the number of nodes.
             let union = AnySpace::union_all(dim, areas.iter().map(Shape::space)).expect("areas have one dimension");
-            Arc::new(Layout { id, areas: areas.into(), union: shapes.intern(&union) })
+            Arc::new(Layout { id, areas: areas.into(), union: shapes.intern(&union), tiles: OnceLock::new() })
         };
         let areas = areas.into_boxed_slice();
         match self.known.get(&areas) {
@@ -65,4 +79,20 @@ impl Layouts {
             }
         }
     }
+}
+
+fn tiles(areas: &[Shape]) -> Option<Box<[Tile]>> {
+    let mut numbers = rustc_hash::FxHashMap::default();
+    let mut tiles: Vec<Tile> = Vec::new();
+    for (node, area) in areas.iter().enumerate().filter(|(_, area)| !area.is_empty()) {
+        let number = *numbers.entry(area.id()).or_insert(tiles.len());
+        match tiles.get_mut(number) {
+            Some(tile) => tile.holders.push(node),
+            None => tiles.push(Tile { points: area.clone(), holders: vec![node] }),
+        }
+    }
+    let Some(first) = tiles.first() else { return Some(Box::default()) };
+    let dim = first.points.space().dim();
+    let are_apart = AnySpace::are_disjoint(dim, tiles.iter().map(|tile| tile.points.space()));
+    are_apart.expect("areas have one dimension").then(|| tiles.into())
 }

@@ -13,6 +13,7 @@ mod guests;
 mod latest;
 pub(crate) mod layout;
 mod mailbox;
+mod missing;
 pub(crate) mod node;
 mod reduction;
 pub(crate) mod replica;

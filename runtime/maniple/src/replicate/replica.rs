@@ -10,8 +10,8 @@ use bytes::Bytes;
 use maniple_mapper::{Sharding, TaskInfo};
 use maniple_realm::{After, Realm};
 use maniple_region::{
-    FieldMask, IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape, ShapeTable,
-    TreeId,
+    FieldId, FieldMask, IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape,
+    ShapeTable, TreeId,
 };
 use maniple_space::{AnyPoint, AnyRect, AnySpace, Rect, for_dimension, partition};
 use parking_lot::Mutex;
@@ -129,17 +129,14 @@ impl Replica {
         Ok(Spread::results((&self.node, &self.agreement, name, state.core.realm()), (origin, domain, codec), local))
     }
 
-    /// Launches a task of which every node runs all points, and keeps the results: its data is brought to all nodes. It changes nothing.
-    pub(crate) fn launch_everywhere(
-        &self,
-        context: &Context,
-        launcher: TaskLauncher,
-        (domain, index_launch): (AnyRect, bool),
-    ) -> Arc<Results> {
-        for requirement in launcher.requirements().iter() {
-            self.bring(context, &requirement.target.bound(), &requirement.fields, Privilege::Read);
-        }
-        context.submit_local(launcher, (domain, None, index_launch))
+    /// A field's values in a region, cut into parts, one a node, that are there.
+    pub(crate) fn where_it_is(&self, region: &LogicalRegion, field: FieldId) -> LogicalPartition {
+        let (root, shapes) = (region.root_region(), shapes(region));
+        let mut program = self.program.lock();
+        let homes = self.coherence(&mut program, &root).homes_of(field, shapes);
+        let parts: Vec<Shape> =
+            homes.areas().iter().map(|home| shapes.intersection(home, region.space().shape())).collect();
+        pieces(&mut program, &root, parts.iter())
     }
 
     /// Every node is about to use a whole region itself. If it changes something, all do the same.
@@ -366,6 +363,7 @@ impl Replica {
                     let parcels = Parcels { root, fields: &fields, operation, exchange: number };
                     self.send(context, program, &parcels, &exchange.sends);
                     self.receive(context, program, &parcels, (&exchange.receives, fold));
+                    self.send(context, program, &parcels, &exchange.forwards);
                 }
             }
         }
@@ -377,6 +375,7 @@ impl Replica {
         }
         let core = &context.state.core;
         core.counters.parcels_sent.add(sends.len() as u64);
+        core.counters.parcel_bytes_sent.add(parcels.bytes(sends));
         let pieces = pieces(program, parcels.root, sends.iter().map(|parcel| &parcel.points));
         let sending = Arc::new(Sending { node: Arc::clone(&self.node), parcels: parcels.named(sends) });
         let launcher = TaskLauncher::new(&SEND).arguments(Arc::clone(&sending));
@@ -406,6 +405,7 @@ impl Replica {
         }
         let core = &context.state.core;
         core.counters.parcels_received.add(receives.len() as u64);
+        core.counters.parcel_bytes_received.add(parcels.bytes(receives));
         let (awaited, complete) = self.node.expect(&parcels.named(receives));
         let one = AnyRect::from(Rect::<1>::from(0..1));
         let origin = (Origin::BuiltIn("parcel"), one);
@@ -439,6 +439,13 @@ impl Parcels<'_> {
     fn named(&self, parcels: &[Parcel]) -> Vec<(Rank, ParcelName)> {
         let (operation, exchange) = (self.operation, self.exchange);
         parcels.iter().map(|parcel| (parcel.with, ParcelName { operation, exchange, number: parcel.number })).collect()
+    }
+
+    /// The bytes of elements in parcels.
+    fn bytes(&self, parcels: &[Parcel]) -> u64 {
+        let sizes = self.fields.iter().filter_map(|field| self.root.fields().type_of(field).ok()).map(|ty| ty.size);
+        let size = sizes.sum::<usize>() as u64;
+        parcels.iter().map(|parcel| parcel.points.space().volume() * size).sum()
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use maniple_region::{FieldId, FieldMask, OperatorId, Shape, ShapeTable};
-use maniple_space::{AnyPoint, AnySpace, IndexSpace, Point};
+use maniple_space::{AnyPoint, AnySpace, IndexSpace, Point, Rect};
 use proptest::prelude::*;
 
-use super::coherence::{Coherence, Parcel, Step};
+use super::coherence::{Coherence, Exchange, Parcel, Step};
 use super::layout::{Layout, Rank};
 
 const POINTS: i64 = 24;
@@ -31,7 +31,14 @@ enum Launch {
 fn areas(nodes: usize) -> impl Strategy<Value = Vec<u32>> {
     let span = (0..POINTS as u32, 0..10_u32).prop_map(|(from, length)| bits(from, from + length));
     let sparse = any::<u32>().prop_map(|bits| bits & all());
-    prop::collection::vec(prop_oneof![4 => span, 1 => sparse], nodes)
+    let each = prop::collection::vec(prop_oneof![4 => span.clone(), 1 => sparse], nodes);
+    // All want the same, but for a few; or they are dealt tiles.
+    let alike = (span, prop::collection::vec(0..5_u8, nodes));
+    let alike =
+        alike.prop_map(|(span, chance)| chance.iter().map(|chance| if *chance > 0 { span } else { 0 }).collect());
+    let tiles = prop::collection::vec(0..4_u32, nodes);
+    let tiles = tiles.prop_map(|tiles| tiles.iter().map(|tile| bits(tile * 6, tile * 6 + 6)).collect());
+    prop_oneof![4 => each, 1 => alike, 1 => tiles]
 }
 
 /// The same, but each point is in one area at most.
@@ -73,7 +80,7 @@ fn launch(nodes: usize) -> impl Strategy<Value = (u8, Launch)> {
 }
 
 fn programs() -> impl Strategy<Value = (usize, Vec<(u8, Launch)>, Vec<usize>)> {
-    (1..5_usize).prop_flat_map(|nodes| {
+    (1..10_usize).prop_flat_map(|nodes| {
         // Few different launches, each many times: what was remembered is used.
         let launches = prop::collection::vec(launch(nodes), 1..8);
         (Just(nodes), launches, prop::collection::vec(0..8_usize, 1..40))
@@ -84,6 +91,8 @@ fn programs() -> impl Strategy<Value = (usize, Vec<(u8, Launch)>, Vec<usize>)> {
 struct Model {
     nodes: Vec<Vec<[i64; POINTS as usize]>>,
     whole: Vec<[i64; POINTS as usize]>,
+    /// Whether each node is known to have the current value.
+    has: Vec<Vec<[bool; POINTS as usize]>>,
 }
 
 fn identity(operator: OperatorId) -> i64 {
@@ -133,25 +142,40 @@ impl Model {
             }
             // All are sent before any arrives.
             for (node, fields, _, exchange) in &now {
-                for Parcel { with, number, points } in &exchange.sends {
-                    let places = product(fields, points);
-                    let values = places.iter().map(|&(field, point)| self.nodes[*node][field][point]).collect();
-                    let before = sent.insert((round, *node, *with, *number), (places, values));
-                    assert!(before.is_none() && node != with && !points.is_empty());
-                }
+                self.send((round, *node), fields, &exchange.sends, &mut sent);
             }
-            for (node, fields, operator, exchange) in now {
+            // Whoever has got all passes on some.
+            while !now.is_empty() {
+                let has_all = |(node, _, _, exchange): &(Rank, &FieldMask, _, &Arc<Exchange>)| {
+                    exchange
+                        .receives
+                        .iter()
+                        .all(|parcel| sent.contains_key(&(round, parcel.with, *node, parcel.number)))
+                };
+                let next = now.iter().position(has_all).expect("what is awaited is sent");
+                let (node, fields, operator, exchange) = now.swap_remove(next);
                 for Parcel { with, number, points } in &exchange.receives {
-                    let (places, values) =
-                        sent.remove(&(round, *with, node, *number)).expect("what is awaited is sent");
+                    let (places, values) = sent.remove(&(round, *with, node, *number)).expect("it is there");
                     assert_eq!(places, product(fields, points));
                     for ((field, point), value) in places.into_iter().zip(values) {
+                        let has = std::mem::replace(&mut self.has[node][field][point], true);
+                        assert!(!has || operator.is_some(), "node {node} is sent what it has: {field}, {point}");
                         let place = &mut self.nodes[node][field][point];
                         *place = operator.map_or(value, |operator| fold(operator, *place, value));
                     }
                 }
+                self.send((round, node), fields, &exchange.forwards, &mut sent);
             }
             assert!(sent.is_empty(), "what is sent is awaited: {sent:?}");
+        }
+    }
+
+    fn send(&self, (round, node): (usize, Rank), fields: &FieldMask, parcels: &[Parcel], sent: &mut Sent) {
+        for Parcel { with, number, points } in parcels {
+            let places = product(fields, points);
+            let values = places.iter().map(|&(field, point)| self.nodes[node][field][point]).collect();
+            let before = sent.insert((round, node, *with, *number), (places, values));
+            assert!(before.is_none() && node != *with && !points.is_empty());
         }
     }
 }
@@ -176,7 +200,7 @@ fn each<R>(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn every_node_reads_what_it_would_read_if_it_were_the_only_one((nodes, launches, order) in programs()) {
@@ -191,7 +215,8 @@ proptest! {
         let new = |rank| Coherence::new(rank, shape(all()), home.clone(), &shapes);
         let mut coherences: Vec<Coherence> = (0..nodes).map(new).collect();
         let nothing = vec![[0; POINTS as usize]; FIELDS as usize];
-        let mut model = Model { nodes: vec![nothing.clone(); nodes], whole: nothing };
+        let has = vec![vec![[true; POINTS as usize]; FIELDS as usize]; nodes];
+        let mut model = Model { nodes: vec![nothing.clone(); nodes], whole: nothing, has };
         for (time, &number) in order.iter().enumerate() {
             let (fields, launch) = &launches[number % launches.len()];
             let mut mask = FieldMask::new();
@@ -212,6 +237,7 @@ proptest! {
                     coherences.iter_mut().for_each(|coherence| coherence.fill(&mask, &shape(*bits), &shapes));
                     for (field, point) in product(&mask, &shape(*bits)) {
                         model.nodes.iter_mut().for_each(|node| node[field][point] = time as i64);
+                        model.has.iter_mut().for_each(|node| node[field][point] = true);
                         model.whole[field][point] = time as i64;
                     }
                 }
@@ -235,6 +261,8 @@ proptest! {
                         for (field, point) in product(&mask, area) {
                             model.nodes[node][field][point] = value(node, point);
                             model.whole[field][point] = value(node, point);
+                            model.has.iter_mut().for_each(|node| node[field][point] = false);
+                            model.has[node][field][point] = true;
                         }
                     }
                 }
@@ -245,6 +273,7 @@ proptest! {
                     model.carry_out(&each(&mut coherences, &areas, &shapes, reduce));
                     for (node, area) in areas.iter().enumerate() {
                         for (field, point) in product(&mask, area) {
+                            model.has.iter_mut().for_each(|node| node[field][point] = false);
                             for place in [&mut model.nodes[node][field][point], &mut model.whole[field][point]] {
                                 *place = fold(operator, *place, value(node, point));
                             }
@@ -252,6 +281,70 @@ proptest! {
                     }
                 }
             }
+        }
+    }
+}
+
+/// So many nodes of one region.
+fn job(nodes: usize, points: i64, shapes: &ShapeTable) -> Vec<Coherence> {
+    let home: Vec<Shape> =
+        (0..nodes as i64).map(|node| block(shapes, node.min(points), (node + 1).min(points))).collect();
+    (0..nodes).map(|rank| Coherence::new(rank, block(shapes, 0, points), home.clone(), shapes)).collect()
+}
+
+fn block(shapes: &ShapeTable, from: i64, to: i64) -> Shape {
+    shapes.intern(&AnySpace::from(IndexSpace::<1>::from(Rect::<1>::from(from..to))))
+}
+
+/// The exchange of each node when all read their areas.
+fn exchanges(nodes: &mut [Coherence], areas: &[Shape], shapes: &ShapeTable) -> Vec<Arc<Exchange>> {
+    let fields = FieldMask::of(FieldId(0));
+    let read = each(nodes, areas, shapes, |one, layout| one.read(&fields, layout, shapes));
+    let exchange = |steps: Vec<Step>| match &steps[..] {
+        [Step::Exchange { exchange, .. }] => Arc::clone(exchange),
+        other => panic!("one exchange, not {other:?}"),
+    };
+    read.into_iter().map(exchange).collect()
+}
+
+#[test]
+fn what_all_read_is_passed_on_along_a_tree() {
+    const NODES: usize = 1000;
+    let shapes = ShapeTable::new();
+    let mut nodes = job(NODES, 10, &shapes);
+    let fields = FieldMask::of(FieldId(0));
+    let mut areas = vec![block(&shapes, 0, 0); NODES];
+    areas[77] = block(&shapes, 0, 10);
+    each(&mut nodes, &areas, &shapes, |one, layout| one.discard(&fields, layout, &shapes));
+    let exchanges = exchanges(&mut nodes, &vec![block(&shapes, 0, 10); NODES], &shapes);
+    let mut above = vec![None; NODES];
+    for (node, exchange) in exchanges.iter().enumerate() {
+        assert!(exchange.sends.len() + exchange.forwards.len() <= 10);
+        assert_eq!(exchange.receives.len(), usize::from(node != 77));
+        above[node] = exchange.receives.first().map(|parcel| parcel.with);
+    }
+    let rounds = |node: usize| std::iter::successors(Some(node), |&node| above[node]).count() - 1;
+    assert_eq!((0..NODES).map(rounds).max(), Some(9), "the logarithm of 1000, rounded down");
+}
+
+#[test]
+fn what_was_brought_last_is_brought_from_there() {
+    const NODES: usize = 6;
+    let shapes = ShapeTable::new();
+    let mut nodes = job(NODES, NODES as i64, &shapes);
+    let fields = FieldMask::of(FieldId(0));
+    let turned = |by: usize| {
+        (0..NODES)
+            .map(|node| ((node + by) % NODES) as i64)
+            .map(|tile| block(&shapes, tile, tile + 1))
+            .collect::<Vec<_>>()
+    };
+    each(&mut nodes, &turned(0), &shapes, |one, layout| one.discard(&fields, layout, &shapes));
+    for by in 1..NODES {
+        for (node, exchange) in exchanges(&mut nodes, &turned(by), &shapes).iter().enumerate() {
+            let with = |parcels: &[Parcel]| parcels.iter().map(|parcel| parcel.with).collect::<Vec<_>>();
+            assert_eq!(with(&exchange.receives), [(node + 1) % NODES], "step {by}");
+            assert_eq!(with(&exchange.sends), [(node + NODES - 1) % NODES], "step {by}");
         }
     }
 }

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use super::matrix_market::MatrixError;
+use super::MatrixError;
 
 /// The longest line that is read, in bytes. The format's own limit is 1024; what has no line ends at all must not fill the memory.
 const LONGEST: usize = 64 << 10;
 
 /// The lines of a file, one at a time.
-pub(super) struct Lines<'a, R> {
+pub(crate) struct Lines<'a, R> {
     file: &'a Path,
     text: BufReader<R>,
     /// The number of the last line read.
@@ -19,17 +19,17 @@ pub(super) struct Lines<'a, R> {
 }
 
 impl<'a, R: Read> Lines<'a, R> {
-    pub(super) fn new(file: &'a Path, text: R) -> Self {
+    pub(crate) fn new(file: &'a Path, text: R) -> Self {
         Self { file, text: BufReader::new(text), line: 0, buffer: Vec::new() }
     }
 
     /// The number of the last line read, from 1; 0 before.
-    pub(super) fn number(&self) -> usize {
+    pub(crate) fn number(&self) -> usize {
         self.line
     }
 
     /// The start of the next line whatever it is, at most [`LONGEST`] and one bytes; [`Lines::text`] is for looking at it once more.
-    pub(super) fn raw(&mut self) -> Result<Option<&[u8]>, MatrixError> {
+    pub(crate) fn raw(&mut self) -> Result<Option<&[u8]>, MatrixError> {
         self.buffer.clear();
         let unreadable = |source| MatrixError::Unreadable { file: self.file.to_owned(), source };
         let mut limited = (&mut self.text).take(LONGEST as u64 + 1);
@@ -41,7 +41,7 @@ impl<'a, R: Read> Lines<'a, R> {
     }
 
     /// The line that was read last.
-    pub(super) fn text(&self) -> Result<&str, MatrixError> {
+    pub(crate) fn text(&self) -> Result<&str, MatrixError> {
         if self.buffer.len() > LONGEST {
             let start = shown(&self.buffer);
             return Err(self.wrong(format!("the line that starts with '{start}' is longer than {LONGEST} bytes")));
@@ -53,7 +53,7 @@ impl<'a, R: Read> Lines<'a, R> {
     }
 
     /// The next line that is neither empty nor a comment.
-    pub(super) fn next(&mut self) -> Result<Option<&str>, MatrixError> {
+    pub(crate) fn next(&mut self) -> Result<Option<&str>, MatrixError> {
         while self.raw()?.is_some() {
             let line = self.text()?;
             if !line.is_empty() && !line.starts_with('%') {
@@ -65,17 +65,17 @@ impl<'a, R: Read> Lines<'a, R> {
     }
 
     /// Something is wrong with the line that was read last.
-    pub(super) fn wrong(&self, reason: String) -> MatrixError {
+    pub(crate) fn wrong(&self, reason: String) -> MatrixError {
         self.wrong_at(self.line.max(1), reason)
     }
 
     /// Something is wrong with a line.
-    pub(super) fn wrong_at(&self, line: usize, reason: String) -> MatrixError {
+    pub(crate) fn wrong_at(&self, line: usize, reason: String) -> MatrixError {
         MatrixError::Line { file: self.file.to_owned(), line, reason }
     }
 
     /// Something is wrong with all of it.
-    pub(super) fn unsuitable(&self, reason: String) -> MatrixError {
+    pub(crate) fn unsuitable(&self, reason: String) -> MatrixError {
         MatrixError::Unsuitable { name: self.file.display().to_string(), reason }
     }
 }
@@ -90,7 +90,7 @@ const PACKED: [(&[u8], &str); 5] = [
 ];
 
 /// What a file is that starts like this, if it is a known thing other than lines of plain text, and what to do about it.
-pub(super) fn foreign(start: &[u8]) -> Option<String> {
+pub(crate) fn foreign(start: &[u8]) -> Option<String> {
     if let Some((_, packer)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Some(format!("the file is packed with {packer}; unpack it first"));
     }
@@ -110,7 +110,7 @@ pub(super) fn foreign(start: &[u8]) -> Option<String> {
 const SHOWN: usize = 40;
 
 /// The start of a line; what can't be printed is escaped.
-pub(super) fn shown(line: impl AsRef<[u8]>) -> String {
+pub(crate) fn shown(line: impl AsRef<[u8]>) -> String {
     let line = line.as_ref().trim_ascii_end();
     let mut text = String::new();
     for (count, piece) in line.utf8_chunks().flat_map(pieces).enumerate() {

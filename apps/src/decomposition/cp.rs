@@ -1,0 +1,147 @@
+//! Canonical polyadic decomposition by alternating least squares (Kolda and Bader, *Tensor decompositions and applications*, 2009, figure 3.3).
+//!
+//! The tensor is to be the sum over l of A(i,l) B(j,l) C(k,l). In turn each factor is computed from the others: A is X(i,j,k) B(j,l) C(k,l), the matricized tensor times a Khatri-Rao
+//! product, times the inverse of the elementwise product of the other factors' Gram matrices.
+
+use std::time::Instant;
+
+use clap::Args;
+use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
+use nalgebra::DMatrix;
+
+use super::{Algebra, CommonOptions, FACTORS, INDICES, Report, factors, run as run_on_runtime};
+use crate::error::Result as AppResult;
+use crate::options::{at_most, default_from_command_line};
+use crate::progress::Progress;
+
+/// What `maniple run cp` teaches.
+pub const ABOUT: &str = "\
+Find the tensor of low rank that is nearest to a given one: a sum of RANK outer products of three vectors each (CP, PARAFAC), by alternating least squares.
+
+The tensor is made so that it has exactly this rank, and so the relative error must come down to what rounding leaves. Each round computes three matricized tensors times \
+Khatri-Rao products, M(i,l) = X(i,j,k) * B(j,l) * C(k,l) and the like: statements in index notation that are compiled for this machine and run on all nodes. The small systems that are left are solved on each node.";
+
+/// What `maniple run cp` gives as examples.
+pub const EXAMPLES: &str = "\
+Examples:
+  maniple run cp --size 100,100,100 --rank 8
+  maniple launch -n 2 -- maniple run cp --size 200,100,50";
+
+/// What to decompose.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// How many outer products
+    #[arg(long, value_name = "R", default_value_t = 8, value_parser = rank, allow_hyphen_values = true)]
+    pub rank: usize,
+
+    /// Size and rounds.
+    #[command(flatten)]
+    pub common: CommonOptions,
+}
+
+default_from_command_line!(Options);
+
+fn rank(text: &str) -> Result<usize, String> {
+    at_most(1024, text)
+}
+
+/// Decomposes a tensor of this rank.
+///
+/// # Errors
+/// [`NoConvergence`](crate::error::Error::NoConvergence) if the tensor was not found again, [`Runtime`](crate::error::Error::Runtime) if a task fails, for instance for want of memory.
+pub fn run(options: &Options) -> AppResult<Report> {
+    run_on_runtime(&options.common.runtime, async |algebra| decompose(algebra, options).await)?.checked()
+}
+
+/// One of the three factors.
+struct Mode {
+    factor: Tensor,
+    gram: DMatrix<f64>,
+    product: Tensor,
+    update: Computation,
+}
+
+async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, DistributedError> {
+    let (rank, size, seed) = (options.rank, options.common.size, options.common.runtime.seed);
+    let x = algebra.tensor("X", &size)?;
+    let [a, b, c] = factors(size, [rank; 3], seed);
+    x.generate(algebra.cx, &x.slabs(algebra.cx), move |point| {
+        let row = |factor: &[f64], mode: usize, l: usize| factor[point[mode] as usize * rank + l];
+        (0..rank).map(|l| row(&a, 0, l) * row(&b, 1, l) * row(&c, 2, l)).sum::<f64>()
+    })?;
+    let square = algebra.tensor("n", &[])?;
+    let square = algebra.matrix(&algebra.statement("n = X(i,j,k) * X(i,j,k)", &[&square, &x])?, &square).await?[0];
+
+    let mut modes = modes(algebra, &x, size, rank).await?;
+    let progress = Progress::iterations(&options.common.runtime);
+    let (started, mut error, mut iterations) = (Instant::now(), 1.0_f64, 0);
+    while iterations < options.common.iterations {
+        let mut inner = 0.0;
+        for mode in 0..3 {
+            let system = others(&modes, mode);
+            let product = algebra.matrix(&modes[mode].update, &modes[mode].product).await?;
+            let factor = solve(&system, &product);
+            inner = product.dot(&factor);
+            modes[mode].gram = factor.tr_mul(&factor);
+            algebra.set(&modes[mode].factor, &factor)?;
+        }
+        // |X - Y|^2 = |X|^2 - 2 <X, Y> + |Y|^2, of which the last two come with the last factor.
+        let norm = modes[0].gram.component_mul(&modes[1].gram).component_mul(&modes[2].gram).sum();
+        let before = std::mem::replace(&mut error, ((square - 2.0 * inner + norm).max(0.0) / square).sqrt());
+        iterations += 1;
+        progress.set(iterations, || format!("relative error {error:.1e}"));
+        if (before - error).abs() <= options.common.tolerance {
+            break;
+        }
+    }
+    let time = started.elapsed();
+    Ok(Report { name: "cp", size, rank: rank.to_string(), iterations, error, time })
+}
+
+/// The factors at the beginning: the leading left singular vectors of the tensor in each dimension.
+async fn modes(algebra: &Algebra<'_>, x: &Tensor, size: [i64; 3], rank: usize) -> Result<Vec<Mode>, DistributedError> {
+    let mut tensors = Vec::new();
+    for mode in 0..3 {
+        let (factor, product) = (
+            algebra.tensor(FACTORS[mode], &[size[mode], rank as i64])?,
+            algebra.tensor("M", &[size[mode], rank as i64])?,
+        );
+        let gram = algebra.tensor("G", &[size[mode], size[mode]])?;
+        let mut other = INDICES;
+        other[mode] = "p";
+        let index = INDICES[mode];
+        let text = format!("G({index},p) = X(i,j,k) * X({})", other.join(","));
+        let gram = algebra.matrix(&algebra.statement(&text, &[&gram, x])?, &gram).await?;
+        let start = Algebra::leading(gram, rank);
+        algebra.set(&factor, &start)?;
+        tensors.push((factor, product, start.tr_mul(&start)));
+    }
+    let updates: Vec<Computation> = (0..3)
+        .map(|mode| {
+            let others: Vec<usize> = (0..3).filter(|other| *other != mode).collect();
+            let factors = others.iter().map(|&other| format!(" * {}({},l)", FACTORS[other], INDICES[other]));
+            let text = format!("M({},l) = X(i,j,k){}", INDICES[mode], factors.collect::<String>());
+            algebra.statement(&text, &[&tensors[mode].1, x, &tensors[others[0]].0, &tensors[others[1]].0])
+        })
+        .collect::<Result<_, _>>()?;
+    let modes = tensors.into_iter().zip(updates);
+    Ok(modes.map(|((factor, product, gram), update)| Mode { factor, gram, product, update }).collect())
+}
+
+/// The elementwise product of the Gram matrices of the other factors.
+fn others(modes: &[Mode], mode: usize) -> DMatrix<f64> {
+    modes[(mode + 1) % 3].gram.component_mul(&modes[(mode + 2) % 3].gram)
+}
+
+/// The factor whose product with a symmetric matrix is nearest to `product`.
+fn solve(system: &DMatrix<f64>, product: &DMatrix<f64>) -> DMatrix<f64> {
+    match system.clone().cholesky() {
+        Some(system) => system.solve(&product.transpose()).transpose(),
+        // Columns that depend on each other, as where the rank is larger than the tensor's.
+        None => {
+            let largest = system.amax();
+            let inverse = system.clone().pseudo_inverse(largest * 1e-12).unwrap_or_else(|_| system.clone());
+            product * inverse
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Tensors of low rank that are near to a given one, by alternating least squares: two applications of compiled tensor algebra.
+//!
+//! All that touches the large tensor is a statement in index notation, whose schedule is chosen by estimated costs, and which runs on all nodes. What is left is small and dense, and every node computes it for
+//! itself. [`cp`]: sums of outer products; [`tucker`]: a small core times a basis for each dimension; here: what the two share.
+
+pub mod cp;
+pub mod tucker;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use maniple::prelude::*;
+use maniple::{Context, ProcessorKind};
+use maniple_tensor::choose::choose;
+use maniple_tensor::cost::Rates;
+use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper};
+use maniple_tensor::element::ElementType;
+use maniple_tensor::notation::{TensorVariable, parse};
+use nalgebra::{DMatrix, SymmetricEigen};
+
+use crate::error::{Error as AppError, Result as AppResult};
+use crate::options::{RuntimeOptions, at_most, positive};
+use crate::report::{Table, scientific, seconds};
+use crate::tensor::values::Random;
+
+/// What both decompositions can be told.
+#[derive(Args, Clone, Debug)]
+pub struct CommonOptions {
+    /// The extents of the tensor
+    #[arg(long, value_name = "I,J,K", default_value = "100,100,100", value_parser = three)]
+    pub size: [i64; 3],
+
+    /// The most rounds, in each of which every factor is computed anew
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = positive, allow_hyphen_values = true)]
+    pub iterations: usize,
+
+    /// Stop when a round changes the relative error by no more than this
+    #[arg(long, value_name = "T", default_value_t = 1e-7, value_parser = tolerance, allow_hyphen_values = true)]
+    pub tolerance: f64,
+
+    /// The runtime.
+    #[command(flatten)]
+    pub runtime: RuntimeOptions,
+}
+
+/// Reads three whole numbers.
+fn three(text: &str) -> Result<[i64; 3], String> {
+    let numbers: Vec<&str> = text.split(',').collect();
+    let [first, second, third] = numbers[..] else {
+        return Err("it must be three numbers such as 100,100,100".to_owned());
+    };
+    let number = |text: &str| at_most(1 << 20, text.trim()).map(|number| number as i64);
+    Ok([number(first)?, number(second)?, number(third)?])
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && *number < 1.0);
+    number.ok_or_else(|| "it must be a number between 0 and 1".to_owned())
+}
+
+/// A tensor that has exactly the rank that is looked for differs by no more than this: the error is the root of a difference of squares, each of which is right to some 1e-15.
+pub const LARGEST_ERROR: f64 = 1e-5;
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What it is called.
+    pub name: &'static str,
+    /// The extents of the tensor.
+    pub size: [i64; 3],
+    /// The rank, or ranks.
+    pub rank: String,
+    /// Rounds.
+    pub iterations: usize,
+    /// How far what was found is from the tensor, relative to it.
+    pub error: f64,
+    /// How long the rounds took.
+    pub time: Duration,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [i, j, k] = self.size;
+        let each = self.time / self.iterations.max(1) as u32;
+        let table = Table::new()
+            .line("tensor", format_args!("{i} x {j} x {k}"))
+            .line("rank", &self.rank)
+            .line("iterations", self.iterations)
+            .line("time", format_args!("{} ({} each)", seconds(self.time), seconds(each)))
+            .line("fit", format_args!("{:.6}", 1.0 - self.error))
+            .line("relative error", format_args!("{} (at most {LARGEST_ERROR:.0e} is right)", scientific(self.error)));
+        write!(f, "{}\n{table}", self.name)
+    }
+}
+
+impl Report {
+    /// Itself, unless the tensor's own rank was not found.
+    fn checked(self) -> AppResult<Self> {
+        if self.error <= LARGEST_ERROR {
+            return Ok(self);
+        }
+        Err(AppError::NoConvergence(format!(
+            "after {} iterations the relative error is {}, more than {LARGEST_ERROR:.0e}; try another --seed, more --iterations or a smaller --tolerance",
+            self.iterations,
+            scientific(self.error)
+        )))
+    }
+}
+
+/// Runs a decomposition on a runtime of its own.
+fn run<T>(
+    options: &RuntimeOptions,
+    program: impl AsyncFnOnce(&Algebra<'_>) -> Result<T, DistributedError>,
+) -> AppResult<T> {
+    options.run_by(
+        || Box::new(TensorMapper::new()),
+        |runtime| {
+            let processors = runtime.machine().processors_of(ProcessorKind::Cpu).count() * runtime.nodes();
+            Ok(runtime.run(async |cx| Ok(program(&Algebra { cx, processors }).await?))?)
+        },
+    )
+}
+
+/// Tensors and statements on the runtime.
+struct Algebra<'a> {
+    cx: &'a Context,
+    processors: usize,
+}
+
+impl Algebra<'_> {
+    fn tensor(&self, name: &str, extents: &[i64]) -> Result<Tensor, DistributedError> {
+        Tensor::new(self.cx, &TensorVariable::new(name, ElementType::F64, extents))
+    }
+
+    /// A statement on these tensors, scheduled and compiled.
+    fn statement(&self, text: &str, tensors: &[&Tensor]) -> Result<Computation, DistributedError> {
+        let variables: Vec<TensorVariable> = tensors.iter().map(|tensor| tensor.variable().clone()).collect();
+        let assignment = parse(text, &variables).map_err(Error::from_task)?;
+        let choice = choose(&assignment, self.processors, &Rates::default());
+        Computation::new(self.cx, &Arc::new(choice.best().plan.clone()), tensors)
+    }
+
+    /// Runs a statement and gives its result.
+    async fn matrix(&self, computation: &Computation, result: &Tensor) -> Result<DMatrix<f64>, DistributedError> {
+        computation.launch(self.cx)?.await?;
+        let dimensions = result.variable().dimensions();
+        let rows = dimensions.first().map_or(1, |&extent| extent as usize);
+        let elements: Vec<f64> = result.read_elements(self.cx).await?;
+        Ok(DMatrix::from_row_slice(rows, elements.len() / rows.max(1), &elements))
+    }
+
+    fn set(&self, tensor: &Tensor, matrix: &DMatrix<f64>) -> Result<(), DistributedError> {
+        tensor.write_elements(self.cx, matrix.transpose().as_slice().to_vec())
+    }
+
+    /// The leading eigenvectors of a symmetric matrix, as columns. If there are too few, the rest is zero.
+    fn leading(symmetric: DMatrix<f64>, count: usize) -> DMatrix<f64> {
+        let rows = symmetric.nrows();
+        let eigen = SymmetricEigen::new(symmetric);
+        let mut order: Vec<usize> = (0..rows).collect();
+        order.sort_by(|&a, &b| eigen.eigenvalues[b].total_cmp(&eigen.eigenvalues[a]));
+        DMatrix::from_fn(rows, count, |row, column| order.get(column).map_or(0.0, |&at| eigen.eigenvectors[(row, at)]))
+    }
+}
+
+/// Random factors, between -1 and 1: of each dimension `ranks` columns.
+fn factors(size: [i64; 3], ranks: [usize; 3], seed: u64) -> [Arc<Vec<f64>>; 3] {
+    [0, 1, 2].map(|mode| {
+        let count = size[mode] as usize * ranks[mode];
+        let key = seed.wrapping_mul(3).wrapping_add(mode as u64);
+        Arc::new((0..count as u64).map(|number| f64::random(key, number)).collect())
+    })
+}
+
+/// The names of the factors, and of the index variables of the dimensions and of the ranks.
+const FACTORS: [&str; 3] = ["A", "B", "C"];
+const INDICES: [&str; 3] = ["i", "j", "k"];

@@ -1,0 +1,184 @@
+//! Tucker decomposition by higher-order orthogonal iteration (De Lathauwer, De Moor, Vandewalle, *On the best rank-1 and rank-(R1, R2, ..., RN) approximation of higher-order tensors*, 2000).
+//!
+//! The tensor is to be S(p,q,r) A(i,p) B(j,q) C(k,r) with orthonormal factors. In turn each factor becomes the leading left singular vectors of the tensor times the transposes of the others: two
+//! products of a tensor with a matrix, and a product of the result with itself.
+
+use std::time::Instant;
+
+use clap::Args;
+use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
+
+use super::{Algebra, CommonOptions, FACTORS, INDICES, Report, factors, run as run_on_runtime, three};
+use crate::error::{Error as AppError, Result as AppResult};
+use crate::options::default_from_command_line;
+use crate::progress::Progress;
+
+/// What `maniple run tucker` teaches.
+pub const ABOUT: &str = "\
+Find the tensor of low multilinear rank that is nearest to a given one: a small core times an orthonormal basis for each of its three dimensions, by higher-order orthogonal iteration.
+
+The tensor is made so that it has exactly these ranks, and so the relative error must come down to what rounding leaves. Each round computes products of a tensor with a matrix, \
+T(i,j,r) = X(i,j,k) * C(k,r) and the like: statements in index notation that are compiled for this machine and run on all nodes. Eigenvectors of the small matrices that are left are computed on each node.";
+
+/// What `maniple run tucker` gives as examples.
+pub const EXAMPLES: &str = "\
+Examples:
+  maniple run tucker --size 100,100,100 --ranks 8,8,8
+  maniple launch -n 2 -- maniple run tucker --ranks 4,6,8";
+
+/// What to decompose.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// The extents of the core
+    #[arg(long, value_name = "P,Q,R", default_value = "8,8,8", value_parser = three)]
+    pub ranks: [i64; 3],
+
+    /// Size and rounds.
+    #[command(flatten)]
+    pub common: CommonOptions,
+}
+
+default_from_command_line!(Options);
+
+/// Decomposes a tensor of these ranks.
+///
+/// # Errors
+/// [`Usage`](AppError::Usage) if the core is larger than the tensor, [`NoConvergence`](AppError::NoConvergence) if the tensor was not found again, [`Runtime`](AppError::Runtime) if a
+/// task fails, for instance for want of memory.
+pub fn run(options: &Options) -> AppResult<Report> {
+    let (ranks, size) = (options.ranks, options.common.size);
+    for mode in 0..3 {
+        let others = ranks[(mode + 1) % 3] * ranks[(mode + 2) % 3];
+        if ranks[mode] > size[mode].min(others) {
+            return Err(AppError::Usage(format!(
+                "--ranks: rank {} is {}, but can be {} at most: neither more than the tensor's extent, {}, nor than the product of the others, {others}",
+                mode + 1,
+                ranks[mode],
+                size[mode].min(others),
+                size[mode]
+            )));
+        }
+    }
+    run_on_runtime(&options.common.runtime, async |algebra| decompose(algebra, options).await)?.checked()
+}
+
+/// How one of the three factors is computed.
+struct Mode {
+    factor: Tensor,
+    rank: usize,
+    /// Two products, and one of the result with itself.
+    steps: [Computation; 3],
+    gram: Tensor,
+}
+
+async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, DistributedError> {
+    let (ranks, size, seed) = (options.ranks, options.common.size, options.common.runtime.seed);
+    let [p, q, r] = ranks.map(|rank| rank as usize);
+    let x = algebra.tensor("X", &size)?;
+    make(algebra, &x, size, [p, q, r], seed).await?;
+    let square = algebra.tensor("n", &[])?;
+    let square = algebra.matrix(&algebra.statement("n = X(i,j,k) * X(i,j,k)", &[&square, &x])?, &square).await?[0];
+
+    let bases: Vec<Tensor> =
+        (0..3).map(|mode| algebra.tensor(FACTORS[mode], &[size[mode], ranks[mode]])).collect::<Result<_, _>>()?;
+    for (mode, basis) in bases.iter().enumerate() {
+        let gram = algebra.tensor("G", &[size[mode], size[mode]])?;
+        let statement = algebra.statement(&with_itself("X", INDICES, mode), &[&gram, &x])?;
+        let gram = algebra.matrix(&statement, &gram).await?;
+        algebra.set(basis, &Algebra::leading(gram, ranks[mode] as usize))?;
+    }
+    let modes: Vec<Mode> =
+        (0..3).map(|mode| step(algebra, &x, &bases, (size, ranks), mode)).collect::<Result<_, _>>()?;
+
+    let progress = Progress::iterations(&options.common.runtime);
+    let (started, mut error, mut iterations) = (Instant::now(), 1.0_f64, 0);
+    while iterations < options.common.iterations {
+        let mut core = 0.0;
+        for Mode { factor, rank, steps: [first, second, third], gram } in &modes {
+            // Launches that depend on each other: nothing has to be waited for in between.
+            let (first, second) = (first.launch(algebra.cx)?, second.launch(algebra.cx)?);
+            let gram = algebra.matrix(third, gram).await?;
+            first.await?;
+            second.await?;
+            let basis = Algebra::leading(gram.clone(), *rank);
+            // The squares of the singular values that are kept: those of the core.
+            core = (basis.tr_mul(&gram) * &basis).trace();
+            algebra.set(factor, &basis)?;
+        }
+        let before = std::mem::replace(&mut error, ((square - core).max(0.0) / square).sqrt());
+        iterations += 1;
+        progress.set(iterations, || format!("relative error {error:.1e}"));
+        if (before - error).abs() <= options.common.tolerance {
+            break;
+        }
+    }
+    let time = started.elapsed();
+    let rank = format!("{p} x {q} x {r}");
+    Ok(Report { name: "tucker", size, rank, iterations, error, time })
+}
+
+/// Makes a tensor of these ranks: a random core times random factors.
+async fn make(
+    algebra: &Algebra<'_>,
+    x: &Tensor,
+    size: [i64; 3],
+    [p, q, r]: [usize; 3],
+    seed: u64,
+) -> Result<(), DistributedError> {
+    let [core, _, _] = factors([p as i64, 1, 1], [q * r, 1, 1], seed.wrapping_add(1));
+    let s = algebra.tensor("S", &[p as i64, q as i64, r as i64])?;
+    s.write_elements(algebra.cx, core)?;
+    let mut parts = Vec::new();
+    for (mode, factor) in factors(size, [p, q, r], seed).into_iter().enumerate() {
+        let tensor = algebra.tensor(FACTORS[mode], &[size[mode], [p, q, r][mode] as i64])?;
+        tensor.write_elements(algebra.cx, factor)?;
+        parts.push(tensor);
+    }
+    let (t, u) =
+        (algebra.tensor("T", &[size[0], q as i64, r as i64])?, algebra.tensor("U", &[size[0], size[1], r as i64])?);
+    let products = [
+        ("T(i,q,r) = S(p,q,r) * A(i,p)", [&t, &s, &parts[0]]),
+        ("U(i,j,r) = T(i,q,r) * B(j,q)", [&u, &t, &parts[1]]),
+        ("X(i,j,k) = U(i,j,r) * C(k,r)", [x, &u, &parts[2]]),
+    ];
+    for (text, tensors) in products {
+        algebra.statement(text, &tensors)?.launch(algebra.cx)?.await?;
+    }
+    Ok(())
+}
+
+/// `G(i,m) = T(i,j,k) * T(m,j,k)` for a tensor with these indices.
+fn with_itself(tensor: &str, indices: [&str; 3], mode: usize) -> String {
+    let mut other = indices;
+    other[mode] = "m";
+    format!("G({},m) = {tensor}({}) * {tensor}({})", indices[mode], indices.join(","), other.join(","))
+}
+
+/// The index variables of the core.
+const CORE: [&str; 3] = ["p", "q", "r"];
+
+fn step(
+    algebra: &Algebra<'_>,
+    x: &Tensor,
+    bases: &[Tensor],
+    (size, ranks): ([i64; 3], [i64; 3]),
+    mode: usize,
+) -> Result<Mode, DistributedError> {
+    // The last other dimension first: then the sum of the first product is along rows, unless it is the last that stays.
+    let (early, late) = [(2, 1), (2, 0), (1, 0)][mode];
+    let (mut extents, mut indices) = (size, INDICES);
+    (extents[early], indices[early]) = (ranks[early], CORE[early]);
+    let partly = algebra.tensor("T", &extents)?;
+    let product = |result: &str, of: &str, from: [&str; 3], to: [&str; 3], with: usize| {
+        let (from, to) = (from.join(","), to.join(","));
+        format!("{result}({to}) = {of}({from}) * {}({},{})", FACTORS[with], INDICES[with], CORE[with])
+    };
+    let first = algebra.statement(&product("T", "X", INDICES, indices, early), &[&partly, x, &bases[early]])?;
+    let before = indices;
+    (extents[late], indices[late]) = (ranks[late], CORE[late]);
+    let small = algebra.tensor("U", &extents)?;
+    let second = algebra.statement(&product("U", "T", before, indices, late), &[&small, &partly, &bases[late]])?;
+    let gram = algebra.tensor("G", &[size[mode], size[mode]])?;
+    let third = algebra.statement(&with_itself("U", indices, mode), &[&gram, &small])?;
+    Ok(Mode { factor: bases[mode].clone(), rank: ranks[mode] as usize, steps: [first, second, third], gram })
+}

@@ -1,0 +1,187 @@
+//! Whether the result is right: elements of it against the definition.
+//!
+//! [`reference`](mod@reference): one element by the definition, without any cleverness; [`bounded`]: the same for real and complex numbers, with what rounding may change, in
+//! whatever order sums are taken. Integers must be equal.
+
+pub mod bounded;
+pub mod reference;
+
+use maniple_tensor::element::{Complex, Scalar};
+use maniple_tensor::notation::{Assignment, TensorVariable};
+
+use self::bounded::Bounds;
+use crate::verify::worse;
+
+/// An element of any tensor of the statement, before it was computed.
+pub type Load<'a> = dyn Fn(&TensorVariable, &[i64]) -> Scalar + 'a;
+
+/// How many values may be looked at, for all elements together: some seconds' worth.
+const VALUES: f64 = 4e6;
+/// At least so many elements are compared.
+const LEAST: i64 = 100;
+
+/// The elements that are compared, by number: all, or random ones and the first and the last.
+#[must_use]
+pub fn chosen(assignment: &Assignment, seed: u64) -> Vec<i64> {
+    let extents = assignment.extents();
+    let left = assignment.left();
+    let all: i64 = left.tensor.dimensions().iter().product();
+    let in_sums = extents.iter().filter(|(variable, _)| !left.variables.contains(variable));
+    let for_one = in_sums.map(|(_, &extent)| extent as f64).product::<f64>().max(1.0)
+        * assignment.right().accesses().len().max(1) as f64;
+    let some = ((VALUES / for_one) as i64).max(LEAST);
+    if all <= some {
+        return (0..all).collect();
+    }
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut numbers: Vec<i64> = [0, all - 1].into_iter().chain((2..some).map(|_| random.i64(0..all))).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// How far an element is from its definition: 0 if it is equal, up to 1 if rounding explains the difference, infinite for integers that differ.
+///
+/// # Errors
+/// What makes the definition senseless: an integer is divided by zero.
+pub fn deviation(assignment: &Assignment, number: i64, found: Scalar, load: &Load<'_>) -> Result<f64, String> {
+    let mut coordinates = assignment.left().tensor.dimensions().to_vec();
+    let mut rest = number;
+    for coordinate in coordinates.iter_mut().rev() {
+        let extent = *coordinate;
+        (*coordinate, rest) = (rest % extent, rest / extent);
+    }
+    if assignment.element().is_integer() {
+        let expected = reference::element(assignment, &coordinates, load)?;
+        return Ok(if expected == found { 0.0 } else { f64::INFINITY });
+    }
+    let expected = Bounds::new(assignment).element(assignment, &coordinates, load)?;
+    let found = complex(found);
+    let same = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
+    if same(found.re, expected.value.re) && same(found.im, expected.value.im) {
+        return Ok(0.0);
+    }
+    // The definition was evaluated with rounding too.
+    Ok((found - expected.value).norm() / (2.0 * expected.error))
+}
+
+/// The largest deviation of some elements.
+///
+/// # Errors
+/// As [`deviation`].
+pub fn largest_deviation(
+    assignment: &Assignment,
+    numbers: impl IntoIterator<Item = i64>,
+    found: impl Fn(i64) -> Scalar,
+    load: &Load<'_>,
+) -> Result<f64, String> {
+    numbers
+        .into_iter()
+        .try_fold(0.0, |largest, number| Ok(worse(largest, deviation(assignment, number, found(number), load)?)))
+}
+
+/// A number of any type.
+pub(crate) fn complex(scalar: Scalar) -> Complex<f64> {
+    match scalar {
+        Scalar::I32(value) => f64::from(value).into(),
+        Scalar::I64(value) => (value as f64).into(),
+        Scalar::F32(value) => f64::from(value).into(),
+        Scalar::F64(value) => value.into(),
+        Scalar::C32(value) => Complex::new(value.re.into(), value.im.into()),
+        Scalar::C64(value) => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use maniple_tensor::element::ElementType;
+    use maniple_tensor::notation::{IndexVariable, cast, parse_with_extents};
+
+    fn assignment(text: &str, element: ElementType) -> Assignment {
+        let extents: Vec<_> = [("i", 4), ("k", 100)].map(|(name, extent)| (IndexVariable::new(name), extent)).into();
+        parse_with_extents(text, element, &extents).unwrap()
+    }
+
+    /// Elements of all tensors: some fraction of their place.
+    fn load(tensor: &TensorVariable, coordinates: &[i64]) -> Scalar {
+        let place = coordinates.iter().fold(1, |place, index| place * 7 + index);
+        cast(cast(Scalar::F64((place % 11) as f64 / 3.0 - 1.0), ElementType::F64), tensor.element())
+    }
+
+    fn integers(_: &TensorVariable, coordinates: &[i64]) -> Scalar {
+        Scalar::I64(coordinates.iter().sum())
+    }
+
+    #[test]
+    fn integers_have_to_be_equal() {
+        let sum = assignment("a(i) = B(i,k)", ElementType::I64);
+        let expected = 100 * 2 + 99 * 50;
+        assert_eq!(deviation(&sum, 2, Scalar::I64(expected), &integers), Ok(0.0));
+        assert_eq!(deviation(&sum, 2, Scalar::I64(expected + 1), &integers), Ok(f64::INFINITY));
+    }
+
+    #[test]
+    fn what_rounding_does_is_right_and_what_it_does_not_is_wrong() {
+        let statements = [
+            "a(i) = B(i,k) * c(k)",
+            "a(i) += B(i,k) * c(k) - d(i)",
+            "a(i) = sqrt(abs(B(i,k))) / (abs(c(k)) + 5)",
+            "a(i) = reduce(max, k, B(i,k) * c(k)) + exp(d(i))",
+        ];
+        for element in [ElementType::F32, ElementType::F64] {
+            for text in statements {
+                let statement = assignment(text, element);
+                let exact = Bounds::new(&statement).element(&statement, &[1], &load).unwrap();
+                let at = |value: f64| deviation(&statement, 1, cast(Scalar::F64(value), element), &load).unwrap();
+                assert!(at(exact.value.re) <= 1.0, "{text}");
+                // A unit in the last place, and a term too few.
+                let unit = if element == ElementType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+                assert!(at(exact.value.re * (1.0 + unit)) <= 1.0, "{text}");
+                assert!(at(exact.value.re * 1.01 + 0.01) > 1.0, "{text}: {exact:?}");
+                assert!(is_nan_or_more(at(f64::NAN)), "{text}");
+            }
+        }
+    }
+
+    fn is_nan_or_more(deviation: f64) -> bool {
+        !crate::verify::is_within(deviation, 1.0)
+    }
+
+    #[test]
+    fn a_sum_in_another_order_is_within_its_bound() {
+        let sum = assignment("a(i) = B(i,k) * c(k)", ElementType::F32);
+        let term = |k: i64| {
+            let of =
+                |name: &str, at: &[i64]| complex(load(&TensorVariable::new(name, ElementType::F32, []), at)).re as f32;
+            of("B", &[3, k]) * of("c", &[k])
+        };
+        let backwards = (0..100).rev().map(term).sum::<f32>();
+        assert!(deviation(&sum, 3, Scalar::F32(backwards), &load).unwrap() <= 1.0);
+        let short = (1..100).map(term).sum::<f32>();
+        assert!(deviation(&sum, 3, Scalar::F32(short), &load).unwrap() > 1.0);
+    }
+
+    #[test]
+    fn complex_numbers_have_bounds_too() {
+        let product = assignment("a(i) = B(i,k) * conj(c(k))", ElementType::C64);
+        let exact = Bounds::new(&product).element(&product, &[0], &load).unwrap();
+        assert!(exact.error > 0.0 && exact.error < 1e-10);
+        assert_eq!(deviation(&product, 0, Scalar::C64(exact.value), &load), Ok(0.0));
+        let off = exact.value + Complex::new(0.0, 1e-6);
+        assert!(deviation(&product, 0, Scalar::C64(off), &load).unwrap() > 1.0);
+    }
+
+    #[test]
+    fn all_elements_are_chosen_if_there_are_few_and_else_the_ends_and_some() {
+        let few = assignment("a(i) = B(i,k)", ElementType::F64);
+        assert_eq!(chosen(&few, 1), [0, 1, 2, 3]);
+        let extents: Vec<_> =
+            [("i", 10_000_000), ("k", 1000)].map(|(name, extent)| (IndexVariable::new(name), extent)).into();
+        let many = parse_with_extents("a(i) = b(k) * i", ElementType::F64, &extents).unwrap();
+        let numbers = chosen(&many, 1);
+        assert!(numbers.len() > 1000 && numbers.len() < 10_000, "{}", numbers.len());
+        assert_eq!((numbers.first(), numbers.last()), (Some(&0), Some(&9_999_999)));
+        assert_ne!(numbers, chosen(&many, 2));
+    }
+}

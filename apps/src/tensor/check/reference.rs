@@ -1,0 +1,75 @@
+//! One element by the definition.
+
+use maniple_tensor::element::Scalar;
+use maniple_tensor::notation::{
+    Assignment, BinaryOperator, Expression, IndexVariable, Literal, binary, call, cast, negate, reduce,
+};
+
+use super::Load;
+
+/// The element of the result at these coordinates.
+///
+/// # Errors
+/// If an integer is divided by zero.
+pub fn element(assignment: &Assignment, coordinates: &[i64], load: &Load<'_>) -> Result<Scalar, String> {
+    let left = assignment.left();
+    let mut values = left.variables.iter().cloned().zip(coordinates.iter().copied()).collect();
+    let value = evaluate(assignment.right(), assignment, &mut values, load)?;
+    if !assignment.accumulates() {
+        return Ok(value);
+    }
+    binary(BinaryOperator::Add, load(&left.tensor, coordinates), value).map_err(|error| error.to_string())
+}
+
+/// The values of index variables.
+pub(super) type Point = Vec<(IndexVariable, i64)>;
+
+pub(super) fn index(variable: &IndexVariable, point: &Point) -> i64 {
+    point.iter().rev().find(|(known, _)| known == variable).map_or(0, |(_, value)| *value)
+}
+
+fn evaluate(
+    expression: &Expression,
+    assignment: &Assignment,
+    point: &mut Point,
+    load: &Load<'_>,
+) -> Result<Scalar, String> {
+    let mut value = |operand: &Expression| evaluate(operand, assignment, point, load);
+    Ok(match expression {
+        Expression::Literal(Literal::Typed(scalar), _) => *scalar,
+        Expression::Literal(Literal::Integer(value), _) => Scalar::I64(*value),
+        Expression::Literal(Literal::Real(value), _) => Scalar::F64(*value),
+        Expression::Index(variable) => Scalar::I64(index(variable, point)),
+        Expression::Access(access) => {
+            let mut coordinates = [0; 4];
+            for (coordinate, variable) in coordinates.iter_mut().zip(&access.variables) {
+                *coordinate = index(variable, point);
+            }
+            load(&access.tensor, &coordinates[..access.variables.len()])
+        }
+        Expression::Negate(operand) => negate(value(operand)?),
+        Expression::Binary(operator, left, right) => {
+            let left = value(left)?;
+            binary(*operator, left, value(right)?).map_err(|error| error.to_string())?
+        }
+        Expression::Call(function, arguments, _) => {
+            let arguments: Vec<Scalar> = arguments.iter().map(value).collect::<Result<_, _>>()?;
+            call(*function, &arguments).map_err(|error| error.to_string())?
+        }
+        Expression::Cast(element, operand, _) => cast(value(operand)?, *element),
+        Expression::Reduce(reduction, variable, operand) => {
+            let mut total = None;
+            point.push((variable.clone(), 0));
+            for number in 0..assignment.extents()[variable] {
+                if let Some(last) = point.last_mut() {
+                    last.1 = number;
+                }
+                let next = evaluate(operand, assignment, point, load)?;
+                total = Some(total.map_or(next, |total| reduce(*reduction, total, next)));
+            }
+            point.pop();
+            let identity = reduction.identity(assignment.element());
+            total.or(identity).ok_or_else(|| "a reduction over nothing has no value".to_owned())?
+        }
+    })
+}

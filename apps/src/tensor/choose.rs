@@ -1,0 +1,262 @@
+//! Which algorithm, and on which grid of processors.
+
+use std::fmt;
+use std::sync::Arc;
+
+use maniple_tensor::algorithms::{self, Algorithm, CosmaGrid, cosma_grid};
+use maniple_tensor::choose::choose as choose_schedule;
+use maniple_tensor::concrete::Statement;
+use maniple_tensor::cost::{Estimate, Rates, explain};
+use maniple_tensor::machine::{Grid, Machine};
+use maniple_tensor::plan::Plan;
+use maniple_tensor::traffic::Traffic;
+
+use super::options::AlgorithmName;
+use super::problem::Problem;
+use crate::error::{Error, Result};
+
+/// How the statement runs.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// What it is called.
+    pub name: String,
+    /// The schedule, and where tensors lie.
+    pub algorithm: Algorithm,
+    /// The grid of processors.
+    pub machine: Machine,
+    /// What is launched where.
+    pub plan: Arc<Plan>,
+    /// What moves.
+    pub traffic: Traffic,
+    /// How it runs and why so, in words.
+    pub explanation: String,
+}
+
+impl Choice {
+    fn new(name: String, algorithm: Algorithm, problem: &Problem) -> Result<Self> {
+        fn usage(error: impl fmt::Display) -> Error {
+            Error::Usage(error.to_string())
+        }
+        let plan = Plan::new(&algorithm.statement).map_err(usage)?;
+        let extents: Vec<usize> = algorithm.grid.iter().map(|&extent| extent as usize).collect();
+        let machine = Machine::from(Grid::new(extents).map_err(usage)?);
+        let traffic = Traffic::new(&plan, &machine, &algorithm.placements).map_err(usage)?;
+        let estimate = Estimate::new(&plan, &traffic, &algorithm.placements, &Rates::default());
+        let explained = explain(&plan, &algorithm.placements, &traffic, &estimate);
+        let explanation = format!("{}\n{name}\n{explained}", problem.assignment);
+        Ok(Self { name, algorithm, machine, plan: Arc::new(plan), traffic, explanation })
+    }
+
+    /// The cheapest one of at most so many processors, on this grid if one is given.
+    fn cheapest(problem: &Problem, processors: i64, grid: Option<&[i64]>) -> Result<Self> {
+        let choice = choose_schedule(&problem.assignment, processors.max(1) as usize, &Rates::default());
+        let best = match grid {
+            None => choice.best(),
+            Some(grid) => {
+                let mut candidates = choice.candidates().iter();
+                candidates.find(|candidate| candidate.algorithm.grid == grid).ok_or_else(|| {
+                    let mut known: Vec<String> =
+                        choice.candidates().iter().map(|candidate| grid_text(&candidate.algorithm.grid)).collect();
+                    known.sort_unstable();
+                    known.dedup();
+                    Error::Usage(format!(
+                        "--grid {}: of the grids for this statement, worth a look are {}; others need an --algorithm",
+                        grid_text(grid),
+                        known.join(", ")
+                    ))
+                })?
+            }
+        };
+        let (title, others) = (choice.explain(), best.explain());
+        Ok(Self {
+            name: best.name.clone(),
+            algorithm: best.algorithm.clone(),
+            machine: best.machine.clone(),
+            plan: Arc::new(best.plan.clone()),
+            traffic: best.traffic.clone(),
+            explanation: if grid.is_none() {
+                title
+            } else {
+                format!("{}\n{}\n{others}", problem.assignment, best.name)
+            },
+        })
+    }
+}
+
+/// What of the command line decides.
+#[derive(Clone, Copy, Debug)]
+pub struct Wishes<'a> {
+    /// The algorithm.
+    pub algorithm: Option<AlgorithmName>,
+    /// The grid.
+    pub grid: Option<&'a Grid>,
+    /// SUMMA's chunk.
+    pub chunk: Option<i64>,
+    /// How many processors the job has.
+    pub processors: i64,
+}
+
+/// Schedules are not compared for more processors: for all that there are then, it takes long to say what they move.
+const MOST_ON_PAPER: usize = 64;
+
+/// The algorithm asked for, or else the one that is expected to take the least time.
+///
+/// # Errors
+/// [`Error::Usage`] if the algorithm does not fit the statement or the grid.
+pub fn choose(problem: &Problem, wishes: Wishes<'_>) -> Result<Choice> {
+    if wishes.chunk.is_some() && wishes.algorithm != Some(AlgorithmName::Summa) {
+        return Err(Error::Usage("--chunk is for --algorithm summa alone".to_owned()));
+    }
+    match (wishes.algorithm, wishes.grid) {
+        (Some(AlgorithmName::None), Some(_)) => {
+            Err(Error::Usage("--grid is for several processors: --algorithm none uses one".to_owned()))
+        }
+        (Some(AlgorithmName::None), None) => Choice::cheapest(problem, 1, None),
+        (Some(name), _) => {
+            let (name, algorithm) = named(name, &Statement::new(&problem.assignment), wishes)?;
+            Choice::new(name, algorithm, problem)
+        }
+        (None, Some(grid)) if grid.size() > MOST_ON_PAPER => Err(Error::Usage(format!(
+            "--grid {grid}: for more than {MOST_ON_PAPER} processors, say how to use them with --algorithm"
+        ))),
+        (None, Some(grid)) => Choice::cheapest(problem, grid.size() as i64, Some(&extents_of(grid))),
+        (None, None) => Choice::cheapest(problem, wishes.processors.min(MOST_ON_PAPER as i64), None),
+    }
+}
+
+fn named(name: AlgorithmName, statement: &Statement, wishes: Wishes<'_>) -> Result<(String, Algorithm)> {
+    use AlgorithmName::{Cannon, Cosma, Innerprod, Johnson, Mttkrp, Pumma, Solomonik, Summa, Ttm, Ttv};
+    let processors = wishes.processors;
+    // Extents of the loops, in the order of the statement: those of the result, then those of the sum.
+    let extents: Vec<i64> =
+        statement.spine().iter().map(|outer| statement.extent(&outer.variable).unwrap_or(1)).collect();
+    let (text, algorithm) = match name {
+        Cannon => ("Cannon's algorithm".to_owned(), algorithms::cannon(statement, plane(&extents, wishes)?)),
+        Pumma => ("PUMMA".to_owned(), algorithms::pumma(statement, plane(&extents, wishes)?)),
+        Summa => {
+            let grid = plane(&extents, wishes)?;
+            let sum = extents.get(2).copied().unwrap_or(1);
+            let chunk = wishes.chunk.unwrap_or_else(|| tile(sum, grid[0].max(grid[1])));
+            (format!("SUMMA in chunks of {chunk}"), algorithms::summa(statement, grid, chunk))
+        }
+        Johnson => ("Johnson's algorithm".to_owned(), algorithms::johnson(statement, cuboid(&extents, wishes)?)),
+        Solomonik => {
+            let (processors, copies) = match wishes.grid {
+                Some(_) => {
+                    let [rows, columns, layers] = cuboid(&extents, wishes)?;
+                    if rows != columns {
+                        let grid = grid_text(&[rows, columns, layers]);
+                        return Err(Error::Usage(format!(
+                            "--grid {grid}: the 2.5D algorithm takes square layers, such as 2x2x1 or 2x2x2"
+                        )));
+                    }
+                    (rows * columns * layers, layers)
+                }
+                None => layers(processors),
+            };
+            ("the 2.5D algorithm".to_owned(), algorithms::solomonik(statement, processors, copies))
+        }
+        Cosma => {
+            let cut = match wishes.grid {
+                Some(_) => CosmaGrid { grid: cuboid(&extents, wishes)?, steps: [1; 3] },
+                None => match extents[..] {
+                    [m, n, k] => cosma_grid([m, n, k], processors, 1, None),
+                    _ => CosmaGrid { grid: [1; 3], steps: [1; 3] },
+                },
+            };
+            ("COSMA".to_owned(), algorithms::cosma(statement, cut))
+        }
+        Ttv => ("TTV: nothing moves".to_owned(), algorithms::ttv(statement, plane(&extents, wishes)?)),
+        Innerprod => {
+            let grid = wishes.grid.map_or_else(|| vec![processors], extents_of);
+            ("inner product: one number for each processor moves".to_owned(), algorithms::innerprod(statement, &grid))
+        }
+        Ttm => ("TTM: nothing moves".to_owned(), algorithms::ttm(statement, line(wishes)?)),
+        Mttkrp => {
+            // The sum is over the second and third dimension of the first operand.
+            let of_tensor = match extents[..] {
+                [i, _, j, k] => vec![i, j, k],
+                _ => extents,
+            };
+            let grid = cuboid(&of_tensor, wishes)?;
+            ("MTTKRP: the largest tensor stays where it is".to_owned(), algorithms::mttkrp(statement, grid))
+        }
+        AlgorithmName::None => return Err(Error::Usage("no algorithm is named".to_owned())),
+    };
+    let algorithm = algorithm.map_err(|error| Error::Usage(error.to_string()))?;
+    Ok((text, algorithm))
+}
+
+/// A grid in text.
+#[must_use]
+pub fn grid_text(grid: &[i64]) -> String {
+    let extents: Vec<String> = grid.iter().map(ToString::to_string).collect();
+    if extents.is_empty() { "1".to_owned() } else { extents.join("x") }
+}
+
+fn extents_of(grid: &Grid) -> Vec<i64> {
+    grid.extents().iter().map(|&extent| extent as i64).collect()
+}
+
+/// A block of so many pieces.
+fn tile(extent: i64, pieces: i64) -> i64 {
+    ((extent as u64).div_ceil(pieces.max(1) as u64) as i64).max(1)
+}
+
+fn given<const D: usize>(wishes: Wishes<'_>) -> Result<Option<[i64; D]>> {
+    let Some(grid) = wishes.grid else { return Ok(None) };
+    let extents: Result<[i64; D], _> = extents_of(grid).try_into();
+    extents.map(Some).map_err(|_| {
+        Error::Usage(format!(
+            "--grid {grid} has {}: this algorithm takes a grid of {D}, such as {}",
+            crate::report::counted(grid.rank(), "dimension", "dimensions"),
+            ["4", "2x2", "2x2x2"][D - 1],
+        ))
+    })
+}
+
+fn line(wishes: Wishes<'_>) -> Result<i64> {
+    Ok(given::<1>(wishes)?.map_or(wishes.processors, |[extent]| extent))
+}
+
+fn plane(extents: &[i64], wishes: Wishes<'_>) -> Result<[i64; 2]> {
+    let processors = wishes.processors;
+    let (rows, columns) = (extents.first().copied().unwrap_or(1), extents.get(1).copied().unwrap_or(1));
+    let best = || {
+        let grids = divisors(processors).map(|height| [height, processors / height]);
+        let around = |grid: &[i64; 2]| tile(rows, grid[0]) + tile(columns, grid[1]);
+        grids.min_by_key(around).unwrap_or([processors, 1])
+    };
+    Ok(given(wishes)?.unwrap_or_else(best))
+}
+
+fn cuboid(extents: &[i64], wishes: Wishes<'_>) -> Result<[i64; 3]> {
+    let processors = wishes.processors;
+    let extent = |dimension: usize| extents.get(dimension).copied().unwrap_or(1);
+    let best = || {
+        let grids = divisors(processors).flat_map(|height| {
+            let rest = processors / height;
+            divisors(rest).map(move |width| [height, width, rest / width])
+        });
+        let surface = |grid: &[i64; 3]| {
+            let [a, b, c] = [0, 1, 2].map(|dimension| i128::from(tile(extent(dimension), grid[dimension])));
+            a * b + b * c + a * c
+        };
+        grids.min_by_key(surface).unwrap_or([processors, 1, 1])
+    };
+    Ok(given(wishes)?.unwrap_or_else(best))
+}
+
+fn divisors(number: i64) -> impl Iterator<Item = i64> {
+    (1..=number).filter(move |divisor| number % divisor == 0)
+}
+
+/// As many processors as the 2.5D algorithm can use, and how many layers then: as many as there can be.
+fn layers(processors: i64) -> (i64, i64) {
+    let fits = |used: i64, copies: i64| {
+        let side = (used / copies).isqrt();
+        used % copies == 0 && side * side == used / copies && side % copies == 0
+    };
+    let pairs = (1..=processors).flat_map(|used| (1..=used).map(move |copies| (used, copies)));
+    pairs.filter(|&(used, copies)| fits(used, copies)).max().unwrap_or((1, 1))
+}

@@ -1,0 +1,128 @@
+//! A tensor that was read from a file, or is to be written to one.
+
+use std::sync::Arc;
+
+use maniple_tensor::element::{Complex, Element, ElementType, Scalar};
+use maniple_tensor::notation::cast;
+use maniple_tensor::with_element;
+
+use crate::tensor::values::Random;
+
+/// The elements of a tensor, in the order of their coordinates, the last dimension fastest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    dimensions: Vec<i64>,
+    elements: Elements,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[doc(hidden)]
+pub enum Elements {
+    I32(Arc<Vec<i32>>),
+    I64(Arc<Vec<i64>>),
+    F32(Arc<Vec<f32>>),
+    F64(Arc<Vec<f64>>),
+    C32(Arc<Vec<Complex<f32>>>),
+    C64(Arc<Vec<Complex<f64>>>),
+}
+
+/// An element type whose values can be in files.
+pub trait Stored: Random + npyz::Serialize + npyz::Deserialize + npyz::AutoSerialize {
+    #[doc(hidden)]
+    fn wrap(elements: Arc<Vec<Self>>) -> Elements;
+    #[doc(hidden)]
+    fn unwrap(elements: &Elements) -> Option<&Arc<Vec<Self>>>;
+}
+
+macro_rules! stored {
+    ($($type:ty => $variant:ident),*) => {$(
+        impl Stored for $type {
+            fn wrap(elements: Arc<Vec<Self>>) -> Elements {
+                Elements::$variant(elements)
+            }
+
+            fn unwrap(elements: &Elements) -> Option<&Arc<Vec<Self>>> {
+                match elements {
+                    Elements::$variant(elements) => Some(elements),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+stored!(i32 => I32, i64 => I64, f32 => F32, f64 => F64, Complex<f32> => C32, Complex<f64> => C64);
+
+impl Array {
+    /// A tensor with these extents, and as many elements as it has then.
+    #[must_use]
+    pub fn new<T: Stored>(dimensions: Vec<i64>, elements: Vec<T>) -> Self {
+        debug_assert_eq!(dimensions.iter().product::<i64>(), elements.len() as i64);
+        Self { dimensions, elements: T::wrap(Arc::new(elements)) }
+    }
+
+    /// The extent of each dimension.
+    #[must_use]
+    pub fn dimensions(&self) -> &[i64] {
+        &self.dimensions
+    }
+
+    /// The same elements with other extents, if they are as many.
+    #[must_use]
+    pub fn reshaped(self, dimensions: Vec<i64>) -> Option<Self> {
+        let same = dimensions.iter().product::<i64>() == self.dimensions.iter().product::<i64>();
+        same.then_some(Self { dimensions, ..self })
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub fn element(&self) -> ElementType {
+        match &self.elements {
+            Elements::I32(_) => ElementType::I32,
+            Elements::I64(_) => ElementType::I64,
+            Elements::F32(_) => ElementType::F32,
+            Elements::F64(_) => ElementType::F64,
+            Elements::C32(_) => ElementType::C32,
+            Elements::C64(_) => ElementType::C64,
+        }
+    }
+
+    /// The elements, if they have this type.
+    #[must_use]
+    pub fn elements<T: Stored>(&self) -> Option<&Arc<Vec<T>>> {
+        T::unwrap(&self.elements)
+    }
+
+    /// The element with this number.
+    #[must_use]
+    pub fn get(&self, number: usize) -> Option<Scalar> {
+        with_element!(self.element(), T => {
+            Some(self.elements::<T>()?.get(number)?.to_scalar())
+        })
+    }
+
+    /// The same elements in another type, if all of them have a value there; fractions may be rounded.
+    #[must_use]
+    pub fn converted(&self, element: ElementType) -> Option<Self> {
+        if element == self.element() {
+            return Some(self.clone());
+        }
+        let loses_imaginary = self.element().is_complex() && !element.is_complex();
+        let loses_fraction = !self.element().is_integer() && element.is_integer();
+        if loses_imaginary || loses_fraction {
+            return None;
+        }
+        let count = self.dimensions.iter().product::<i64>() as usize;
+        with_element!(element, T => {
+            let one = |number: usize| {
+                let found = self.get(number)?;
+                let converted = cast(found, element);
+                // Integers wrap, which would make them others.
+                let fits = !element.is_integer() || cast(converted, self.element()) == found;
+                T::from_scalar(converted).filter(|_| fits)
+            };
+            let elements: Option<Vec<T>> = (0..count).map(one).collect();
+            Some(Self::new(self.dimensions.clone(), elements?))
+        })
+    }
+}

@@ -1,0 +1,239 @@
+//! Tensor algebra from the command line: a statement in index notation, on all processors of all nodes.
+//!
+//! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; [`mod@choose`]: the algorithm and the
+//! grid; [`values`]: the operands' elements; [`files`]: those in files; here: what runs; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
+
+pub mod check;
+pub mod choose;
+pub mod files;
+pub mod options;
+pub mod picture;
+pub mod problem;
+pub mod report;
+pub mod values;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use maniple::ProcessorKind;
+use maniple::prelude::*;
+use maniple_tensor::distributed::{Computation, DistributedError, Launched, Tensor, TensorMapper};
+use maniple_tensor::element::Scalar;
+use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::placement::{Placed, Placement};
+use maniple_tensor::rectangle::Rectangle;
+use maniple_tensor::with_element;
+
+use self::choose::{Choice, Wishes, choose};
+use self::files::Array;
+pub use self::options::{ABOUT, EXAMPLES, Options};
+use self::problem::Problem;
+pub use self::report::{Checked, Report};
+use self::values::Values;
+use crate::error::{Error as AppError, Result as AppResult};
+use crate::options::place;
+use crate::progress::Progress;
+use crate::verify::{is_within, worse};
+
+/// What helps where memory is too small.
+pub(crate) const ON_MEMORY: &str =
+    "give data more memory with --memory, or take smaller tensors with --size; a grid of more nodes has more memory";
+
+/// What `maniple tensor` answers.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// What was computed.
+    Report(Box<Report>),
+    /// How it would be computed.
+    Explanation(String),
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Report(report) => report.fmt(f),
+            Self::Explanation(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Computes a statement and, if asked to, compares the result with the definition; or tells how it would do so.
+///
+/// # Errors
+/// [`AppError::Usage`] if the statement, the algorithm and the grid do not fit each other, [`AppError::Verification`] if the result is wrong,
+/// [`AppError::Matrix`] and [`AppError::Write`] for files, [`AppError::Runtime`] if a task fails, for instance for want of memory.
+pub fn run(options: &Options) -> AppResult<Answer> {
+    let problem = Problem::new(options)?;
+    let place = place();
+    let workers = options.runtime.machine().processors_of(ProcessorKind::Cpu).count();
+    let wishes = Wishes {
+        algorithm: options.algorithm,
+        grid: options.grid.as_ref(),
+        chunk: options.chunk,
+        processors: (workers * place.nodes) as i64,
+    };
+    let choice = choose(&problem, wishes)?;
+    if let (Some(file), 0) = (&options.draw, place.rank.0) {
+        let written = std::fs::write(file, picture::draw(&problem, &choice));
+        written.map_err(|source| AppError::Write { path: file.clone(), source })?;
+    }
+    if options.explain {
+        return Ok(Answer::Explanation(choice.explanation));
+    }
+    let report = options
+        .runtime
+        .run_by(|| Box::new(TensorMapper::new()), |runtime| run_on(runtime, options, &problem, &choice))?;
+    Ok(Answer::Report(Box::new(report)))
+}
+
+fn run_on(runtime: &Runtime, options: &Options, problem: &Problem, choice: &Choice) -> AppResult<Report> {
+    let task = Task { options, problem, choice };
+    let (report, result) = runtime.run(async |cx| Ok(task.run(cx, runtime).await?))?;
+    if let Some(checked) = &report.checked
+        && !is_within(checked.deviation, 1.0)
+    {
+        return Err(AppError::Verification(checked.wrong()));
+    }
+    if let (Some(file), Some(result), 0) = (&options.output, result, runtime.node()) {
+        file.write(&result)?;
+    }
+    Ok(report)
+}
+
+/// What runs.
+struct Task<'a> {
+    options: &'a Options,
+    problem: &'a Problem,
+    choice: &'a Choice,
+}
+
+/// A tensor, its elements before anything was computed, the pieces in which they are made, and where they are.
+struct Operand {
+    tensor: Tensor,
+    values: Option<Values>,
+    pieces: Vec<Rectangle>,
+    placement: Option<Placement>,
+}
+
+impl Task<'_> {
+    async fn run(&self, cx: &Context, runtime: &Runtime) -> Result<(Report, Option<Array>), DistributedError> {
+        let operands: Vec<Operand> = self
+            .choice
+            .plan
+            .statement
+            .tensors()
+            .into_iter()
+            .map(|variable| self.operand(cx, variable))
+            .collect::<Result<_, _>>()?;
+        let tensors: Vec<&Tensor> = operands.iter().map(|operand| &operand.tensor).collect();
+        let computation = Computation::new(cx, &self.choice.plan, &tensors)?;
+        let progress = Progress::steps(self.options.repeat + 1, &self.options.runtime);
+        let (mut times, mut moved) = (Vec::new(), 0);
+        for repeat in 0..=self.options.repeat {
+            for operand in &operands {
+                self.prepare(cx, operand)?.await?;
+            }
+            cx.execution_fence().await?;
+            let (started, before) = (Instant::now(), runtime.statistics().parcel_bytes_sent);
+            computation.launch(cx)?.await?;
+            times.push(started.elapsed());
+            moved = runtime.statistics().parcel_bytes_sent - before;
+            progress.set(repeat + 1, String::new);
+        }
+        drop(progress);
+        // The slowest node says how long it took.
+        let times = cx.per_node(times).fold(Vec::new(), slowest).await?;
+        let moved = cx.per_node(moved).reduce(Sum).await?;
+        let result = match self.options.verify || self.options.output.is_some() {
+            true => Some(self.result(cx, &operands).await?),
+            false => None,
+        };
+        let checked = match &result {
+            Some(result) if self.options.verify => Some(self.check(cx, runtime, &operands, result).await?),
+            _ => None,
+        };
+        let moved = (runtime.nodes() > 1).then_some(moved);
+        Ok((Report::new(self.problem, self.choice, &times, moved, checked), result))
+    }
+
+    /// The result, whole.
+    async fn result(&self, cx: &Context, operands: &[Operand]) -> Result<Array, DistributedError> {
+        let result = self.problem.result();
+        let Some(Operand { tensor, .. }) = operands.iter().find(|operand| *operand.tensor.variable() == result) else {
+            return Err(DistributedError::Missing { tensor: result.name().to_owned(), given: String::new() });
+        };
+        let dimensions = result.dimensions().to_vec();
+        with_element!(result.element(), T => Ok(Array::new::<T>(dimensions, tensor.read_elements(cx).await?)))
+    }
+
+    fn operand(&self, cx: &Context, variable: &TensorVariable) -> Result<Operand, DistributedError> {
+        let tensor = match self.problem.formats.get(variable.name()) {
+            Some(format) => Tensor::stored(cx, variable, format)?,
+            None => Tensor::new(cx, variable)?,
+        };
+        let placement = self.choice.algorithm.placements.iter().find(|(known, _)| known == variable);
+        let placement = placement.map(|(_, placement)| placement.clone());
+        let is_read = *variable != self.problem.result() || self.problem.reads_result();
+        let values = is_read.then(|| match self.problem.inputs.get(variable.name()) {
+            Some(array) => Values::Given(array.clone()),
+            None => Values::random(self.options.runtime.seed, variable),
+        });
+        let pieces = placement.as_ref().and_then(|placement| self.pieces(variable, placement));
+        let pieces = pieces.unwrap_or_else(|| tensor.slabs(cx));
+        Ok(Operand { tensor, values, pieces, placement })
+    }
+
+    /// The pieces of a tensor where it is placed.
+    fn pieces(&self, variable: &TensorVariable, placement: &Placement) -> Option<Vec<Rectangle>> {
+        let placed = Placed::new(placement, &Rectangle::whole(variable.dimensions()), &self.choice.machine).ok()?;
+        let piece = |point: Vec<usize>| placed.piece(&point).rectangles().collect::<Vec<_>>();
+        Some(placed.machine().points().flat_map(piece).collect())
+    }
+
+    /// Makes a tensor's elements anew, where they are placed.
+    fn prepare(&self, cx: &Context, operand: &Operand) -> Result<Launched, DistributedError> {
+        if let Some(values) = &operand.values {
+            values.put(cx, &operand.tensor, &operand.pieces)?;
+        }
+        match &operand.placement {
+            Some(placement) => operand.tensor.place(cx, placement, &self.choice.machine),
+            None => Ok(Launched::default()),
+        }
+    }
+
+    async fn check(
+        &self,
+        cx: &Context,
+        runtime: &Runtime,
+        operands: &[Operand],
+        result: &Array,
+    ) -> Result<Checked, DistributedError> {
+        let started = Instant::now();
+        let chosen = check::chosen(&self.problem.assignment, self.options.runtime.seed);
+        let count = chosen.len();
+        // Each node looks at some of them.
+        let own = chosen.into_iter().skip(runtime.node()).step_by(runtime.nodes());
+        let load = |variable: &TensorVariable, coordinates: &[i64]| {
+            let operand = operands.iter().find(|operand| operand.tensor.variable() == variable);
+            let values = operand.and_then(|operand| operand.values.as_ref());
+            values.map_or(Scalar::I32(0), |values| values.get(variable, coordinates))
+        };
+        let found = |number: i64| result.get(number as usize).unwrap_or(Scalar::I32(0));
+        let deviation = check::largest_deviation(&self.problem.assignment, own, found, &load);
+        let deviation = deviation.map_err(|error| Error::from_task(Senseless(error)))?;
+        let deviation = cx.per_node(deviation).fold(0.0, worse).await?;
+        Ok(Checked { count, deviation, time: started.elapsed(), is_exact: result.element().is_integer() })
+    }
+}
+
+/// The definition has no value.
+#[derive(Debug, thiserror::Error)]
+#[error("the result cannot be compared with the definition: {0}")]
+struct Senseless(String);
+
+fn slowest(so_far: Vec<Duration>, times: Vec<Duration>) -> Vec<Duration> {
+    match so_far.is_empty() {
+        true => times,
+        false => so_far.into_iter().zip(times).map(|(a, b)| a.max(b)).collect(),
+    }
+}

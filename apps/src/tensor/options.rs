@@ -1,0 +1,179 @@
+//! What `maniple tensor` is told.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use maniple_tensor::element::ElementType;
+use maniple_tensor::format::Format;
+use maniple_tensor::machine::Grid;
+
+use super::files::TensorFile;
+use crate::options::{RuntimeOptions, at_most, positive};
+
+/// What `maniple tensor` teaches.
+pub const ABOUT: &str = "\
+Compute with tensors: say what in index notation, and the program finds out how to run it on all processors of all nodes.
+
+A statement names tensors and index variables: in `A(i,j) = B(i,k) * C(k,j)`, i and j are those of the result, and the product is summed over k, which is on the \
+right alone. There are + - * /, numbers, min, max, sqrt and the like, and `+=`, which adds to what the result holds. A name without variables, \
+such as `a` in `a = B(i,j) * C(i,j)`, is a single number.
+
+How long an index variable is, is said with --size or follows from the files given with --input. Tensors without a file have random elements, the same for the same \
+--seed, on however many nodes. An algorithm says who computes which part of the result and what is fetched when; without --algorithm, costs of many schedules are estimated and the cheapest is taken. \
+None of this changes the result, which --verify compares with the definition.
+
+The program runs the statement once to compile it and to make room, and then --repeat times, with operands that were made anew where the algorithm wants them. It prints the median time \
+and what that is in arithmetic, or in bytes where memory is what limits it, and how many bytes moved between nodes.";
+
+/// What `maniple tensor` gives as examples.
+pub const EXAMPLES: &str = "\
+Examples:
+  maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --size i=2048,j=2048,k=2048
+  maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --algorithm cannon --grid 2x2 --verify
+  maniple launch -n 4 -- maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --algorithm summa
+  maniple tensor 'a = B(i,j,k) * C(i,j,k)' --type f32    an inner product
+  maniple tensor 'y(i) = A(i,j) * x(j) + b(i)' --verify  what has no name of its own
+  maniple tensor 'A(i,j) = B(i,j) + C(j,i)' --input B=b.npy --input C=c.mtx --output a.npy
+  maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'    A is stored by columns
+  maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --explain    how it would be computed, and what that costs
+  maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --algorithm cannon --grid 4x4 --draw cannon.svg --explain";
+
+/// What to compute, on what, and how.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// What to compute, in index notation
+    #[arg(value_name = "STATEMENT")]
+    pub statement: String,
+
+    /// How many values index variables have, such as `i=2048,j=100` [default: from the files; else 1000 where the largest tensor is a matrix, a million
+    /// where it is a vector, 100 and 31 where it has three and four dimensions]
+    #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', value_parser = extent)]
+    pub size: Vec<(String, i64)>,
+
+    /// The type of all elements [default: that of the first file; else f64]
+    #[arg(long = "type", value_name = "TYPE", value_enum)]
+    pub element: Option<TypeName>,
+
+    /// How to run it; `none` is in one piece, on one processor [default: what is expected to take the least time]
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub algorithm: Option<AlgorithmName>,
+
+    /// The grid of processors: extents such as 4, 2x2 or 2x2x2 [default: as many as the job has workers, in a shape that moves little]
+    #[arg(long, value_name = "PxQ...")]
+    pub grid: Option<Grid>,
+
+    /// SUMMA: how many columns and rows are broadcast in each step [default: as wide as a tile]
+    #[arg(long, value_name = "N", value_parser = chunk, allow_hyphen_values = true)]
+    pub chunk: Option<i64>,
+
+    /// How often it is computed, after the first time
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive, allow_hyphen_values = true)]
+    pub repeat: usize,
+
+    /// Compare the result with the definition: all elements, or as many random ones as take a few seconds
+    #[arg(long)]
+    pub verify: bool,
+
+    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; once for each tensor
+    #[arg(long, value_name = "NAME=FILE", value_parser = input)]
+    pub input: Vec<(String, TensorFile)>,
+
+    /// How a tensor is stored: levels, and the dimension that each stores, such as `B={D,D}(1,0)` for columns; once for each tensor [default: rows]
+    #[arg(long, value_name = "NAME=FORMAT", value_parser = format)]
+    pub format: Vec<(String, Format)>,
+
+    /// Write the result to a file, .npy or .mtx
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<TensorFile>,
+
+    /// Tell how it would be computed, and what that would cost: loops, partitions, launches, bytes. Nothing is computed
+    #[arg(long)]
+    pub explain: bool,
+
+    /// Draw which processor holds what of each tensor, and who sends what to whom in each step, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub draw: Option<PathBuf>,
+
+    /// The runtime.
+    #[command(flatten)]
+    pub runtime: RuntimeOptions,
+}
+
+/// An element type by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)] // They are called what they are.
+pub enum TypeName {
+    F32,
+    F64,
+    I32,
+    I64,
+    C32,
+    C64,
+}
+
+impl From<TypeName> for ElementType {
+    fn from(name: TypeName) -> Self {
+        match name {
+            TypeName::F32 => Self::F32,
+            TypeName::F64 => Self::F64,
+            TypeName::I32 => Self::I32,
+            TypeName::I64 => Self::I64,
+            TypeName::C32 => Self::C32,
+            TypeName::C64 => Self::C64,
+        }
+    }
+}
+
+/// A way to run a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AlgorithmName {
+    /// A product of matrices: panels are broadcast along rows and columns of a grid
+    Summa,
+    /// A product of matrices: tiles go round in rows and columns of a grid
+    Cannon,
+    /// A product of matrices: one operand goes round, the other is broadcast
+    Pumma,
+    /// A product of matrices on a box: one tile each, and a sum at the end
+    Johnson,
+    /// A product of matrices: Cannon's algorithm in layers, the last extent of the grid, with a sum at the end
+    Solomonik,
+    /// A product of matrices on a box as near to cubes as the sizes allow
+    Cosma,
+    /// A tensor times a vector, `A(i,j) = B(i,j,k) * c(k)`, on a grid
+    Ttv,
+    /// The inner product of two tensors, `a = B(i,j,k) * C(i,j,k)`, on a line, a grid or a box
+    Innerprod,
+    /// A tensor times a matrix, `A(i,j,l) = B(i,j,k) * C(k,l)`, on a line
+    Ttm,
+    /// `A(i,l) = B(i,j,k) * C(j,l) * D(k,l)`, on a box
+    Mttkrp,
+    /// In one piece, on one processor
+    None,
+}
+
+/// Longer dimensions are surely a mistake.
+const LONGEST: usize = 1 << 48;
+
+fn extent(text: &str) -> Result<(String, i64), String> {
+    let expected = || "it must be NAME=N, such as i=2048".to_owned();
+    let (name, number) = text.split_once('=').ok_or_else(expected)?;
+    if name.trim().is_empty() {
+        return Err(expected());
+    }
+    at_most(LONGEST, number.trim()).map(|number| (name.trim().to_owned(), number as i64))
+}
+
+fn input(text: &str) -> Result<(String, TensorFile), String> {
+    let (name, file) = text.split_once('=').ok_or_else(|| "it must be NAME=FILE, such as B=b.npy".to_owned())?;
+    Ok((name.to_owned(), file.parse()?))
+}
+
+fn format(text: &str) -> Result<(String, Format), String> {
+    let (name, format) =
+        text.split_once('=').ok_or_else(|| "it must be NAME=FORMAT, such as B={D,D}(1,0)".to_owned())?;
+    Ok((name.to_owned(), format.parse::<Format>().map_err(|error| error.to_string())?))
+}
+
+fn chunk(text: &str) -> Result<i64, String> {
+    at_most(LONGEST, text).map(|number| number as i64)
+}

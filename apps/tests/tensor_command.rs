@@ -1,0 +1,287 @@
+//! `maniple tensor` as its users run it.
+
+use std::process::{Command, Stdio};
+
+/// What a run of the program gave.
+struct Run {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn run(arguments: &[&str]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+    command.args(arguments).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+    let output = command.output().expect("the program can be started");
+    let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
+    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// Runs a statement with options, which must succeed, and gives what is printed: nothing on standard error.
+#[track_caller]
+fn computes(statement: &str, options: &str) -> String {
+    computes_on(1, statement, options)
+}
+
+/// The same on so many nodes of two workers each.
+#[track_caller]
+fn computes_on(nodes: usize, statement: &str, options: &str) -> String {
+    let program = ["tensor", statement, "--workers", "2"];
+    let number = nodes.to_string();
+    let launched = ["launch", "-n", &number, "--no-prefix", "--", env!("CARGO_BIN_EXE_maniple")];
+    let launch: &[&str] = if nodes == 1 { &[] } else { &launched };
+    let arguments: Vec<&str> = launch.iter().chain(&program).copied().chain(options.split_whitespace()).collect();
+    let run = run(&arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{arguments:?}\n{}", run.stdout);
+    run.stdout
+}
+
+/// Runs a statement with options, which is refused: with this exit code, and exactly this message.
+#[track_caller]
+fn refuses(statement: &str, options: &str, code: i32, message: &str) {
+    let arguments: Vec<&str> = ["tensor", statement].into_iter().chain(options.split_whitespace()).collect();
+    let run = run(&arguments);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(code), ""), "{arguments:?}\n{}", run.stderr);
+    assert_eq!(run.stderr, format!("error: {message}\n"), "{arguments:?}");
+}
+
+/// The value of a line of a report.
+#[track_caller]
+fn value<'a>(report: &'a str, name: &str) -> &'a str {
+    let line = report.lines().find_map(|line| line.trim_start().strip_prefix(name));
+    line.unwrap_or_else(|| panic!("no line '{name}' in\n{report}")).trim()
+}
+
+const PRODUCT: &str = "A(i,j) = B(i,k) * C(k,j)";
+/// A tensor times a matrix, and so on.
+const TTV: &str = "A(i,j) = B(i,j,k) * c(k)";
+const INNER_PRODUCT: &str = "a = B(i,j,k) * C(i,j,k)";
+const TTM: &str = "A(i,j,l) = B(i,j,k) * C(k,l)";
+const MTTKRP: &str = "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)";
+
+#[test]
+fn the_report_says_what_was_computed_and_how() {
+    let report = computes(PRODUCT, "--size i=20,j=30,k=40 --verify --repeat 2");
+    assert!(report.starts_with("tensor\n"), "{report}");
+    assert_eq!(value(&report, "statement"), "A(i,j) = reduce(+, k, B(i,k) * C(k,j))");
+    assert_eq!((value(&report, "sizes"), value(&report, "elements")), ("i=20, j=30, k=40", "f64"));
+    assert!(!value(&report, "algorithm").is_empty() && !value(&report, "grid").is_empty(), "{report}");
+    assert!(value(&report, "time").ends_with("s (median of 2)"), "{report}");
+    assert!(value(&report, "GFLOP/s").parse::<f64>().is_ok_and(|rate| rate > 0.0), "{report}");
+    assert!(value(&report, "verified").starts_with("600 elements in "), "{report}");
+    assert!(!report.contains("moved"), "nothing moves where there is one node: {report}");
+}
+
+#[test]
+fn every_algorithm_computes_what_the_statement_says_in_one_process_and_in_several() {
+    let products = [
+        "summa --grid 2x3 --chunk 4",
+        "summa --grid 1x2",
+        "cannon --grid 2x2",
+        "cannon --grid 3x2",
+        "pumma --grid 2x2",
+        "johnson --grid 2x2x2",
+        "johnson --grid 1x3x2",
+        "solomonik --grid 2x2x2",
+        "solomonik",
+        "cosma",
+        "cosma --grid 2x1x3",
+        "none",
+    ];
+    let others = [
+        (TTV, "ttv --grid 2x2"),
+        (INNER_PRODUCT, "innerprod --grid 3"),
+        (INNER_PRODUCT, "innerprod --grid 2x2"),
+        (TTM, "ttm --grid 4"),
+        (MTTKRP, "mttkrp --grid 2x1x2"),
+    ];
+    for (statement, algorithm) in products.map(|algorithm| (PRODUCT, algorithm)).into_iter().chain(others) {
+        let sizes = if statement.contains('l') { "i=7,j=5,k=3,l=4" } else { "i=11,j=13,k=7" };
+        for nodes in [1, 2, 4] {
+            let options = format!("--type i64 --size {sizes} --verify --repeat 1 --algorithm {algorithm}");
+            let report = computes_on(nodes, statement, &options);
+            assert!(value(&report, "verified").ends_with(": all equal"), "{nodes} nodes, {algorithm}: {report}");
+        }
+    }
+}
+
+#[test]
+fn without_an_algorithm_the_cheapest_schedule_is_run() {
+    let statements = [
+        (PRODUCT, "i=9,j=9,k=9"),
+        (TTV, "i=9,j=9,k=9"),
+        (INNER_PRODUCT, "i=9,j=9,k=9"),
+        (TTM, "i=9,j=9,k=9,l=9"),
+        (MTTKRP, "i=9,j=9,k=9,l=9"),
+        ("A(i,j) = B(i,j) + C(j,i)", "i=9,j=9"),
+        ("y(i) = A(i,j) * x(j) + b(i)", "i=9,j=9"),
+        ("a(i) = reduce(max, j, B(i,j)) * i", "i=9,j=9"),
+    ];
+    for (statement, sizes) in statements {
+        let report = computes(statement, &format!("--size {sizes} --type i32 --verify"));
+        assert!(value(&report, "verified").ends_with(": all equal"), "{statement}: {report}");
+    }
+    computes("a = 3", "--verify");
+    // Much work is for all processors, little for one.
+    let grid = |extent: &str| {
+        let explained = computes(PRODUCT, &format!("--size i={extent},j={extent},k={extent} --explain"));
+        explained.lines().find_map(|line| line.strip_prefix("placements on ")).map(str::to_owned)
+    };
+    assert_eq!(grid("2").as_deref(), Some("1"));
+    assert!(grid("3000").is_some_and(|grid| grid != "1"));
+}
+
+#[test]
+fn a_grid_alone_says_how_the_loops_are_distributed() {
+    let report = computes(PRODUCT, "--size i=12,j=12,k=12 --type i64 --verify --grid 3x2");
+    assert_eq!(value(&report, "grid"), "3x2");
+    assert!(value(&report, "verified").ends_with(": all equal"), "{report}");
+}
+
+#[test]
+fn an_explanation_computes_nothing_and_tells_what_would_move() {
+    let explained = computes(PRODUCT, "--size i=90000,j=90000,k=90000 --algorithm cannon --grid 3x3 --explain");
+    for part in ["Cannon's algorithm\nstatement\n", "placements on 3x3\n  A: xy -> xy\n", "partitions\n", "launches\n"]
+    {
+        assert!(explained.contains(part), "{explained}");
+    }
+    // Of each operand each of nine processors fetches the two tiles of its row or column that it has not.
+    let tile = 30_000_u64 * 30_000 * 8;
+    let moved = format!("  B: {:.1} GB\n", (9 * 2 * tile) as f64 / 1e9);
+    assert!(explained.contains(&moved), "{moved} {explained}");
+}
+
+#[test]
+fn a_picture_has_all_tensors_and_steps() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("picture.svg");
+    let options = format!("--size i=8,j=8,k=8 --algorithm cannon --grid 2x2 --draw {}", file.display());
+    computes(PRODUCT, &options);
+    let picture = std::fs::read_to_string(file).expect("it was drawn");
+    assert!(picture.starts_with("<svg xmlns=") && picture.ends_with("</svg>\n"), "{picture}");
+    for text in ["A: who holds what at the beginning", "B: who", "C: who", "Messages", ">step 0: ", ">step 1: "] {
+        assert!(picture.contains(text), "{text}: {picture}");
+    }
+    assert_eq!(picture.matches("<svg").count(), picture.matches("</svg>").count());
+    refuses(
+        PRODUCT,
+        "--draw no/such/folder.svg",
+        1,
+        "cannot write `no/such/folder.svg`: No such file or directory (os error 2)",
+    );
+}
+
+#[test]
+fn all_types_of_elements_are_computed_with() {
+    for (name, element) in [
+        ("f32", "f32"),
+        ("f64", "f64"),
+        ("i32", "i32"),
+        ("i64", "i64"),
+        ("c32", "Complex<f32>"),
+        ("c64", "Complex<f64>"),
+    ] {
+        let statement = "A(i,j) = 2 * B(i,k) * C(k,j) - D(j,i)";
+        let report = computes(statement, &format!("--size i=20,j=20,k=20 --verify --type {name}"));
+        assert_eq!(value(&report, "elements"), element);
+        assert!(report.contains("verified"), "{report}");
+    }
+}
+
+#[test]
+fn what_a_statement_adds_to_is_made_anew_before_each_time() {
+    computes("A(i,j) += B(i,k) * C(k,j)", "--size i=9,j=9,k=9 --type i64 --verify --repeat 3");
+    computes("A(i,j) = A(i,j) * B(i,j)", "--size i=9,j=9 --type i64 --verify --repeat 3");
+}
+
+#[test]
+fn many_elements_are_compared_in_samples() {
+    let report = computes("A(i,j) = B(j,i)", "--size i=2500,j=2500 --type i32 --repeat 1 --verify --algorithm none");
+    let compared: u64 = value(&report, "verified").split(' ').next().unwrap().parse().unwrap();
+    assert!((1_000_000..5_000_000).contains(&compared), "{report}");
+}
+
+#[test]
+fn one_node_and_several_compute_the_same_and_the_first_prints() {
+    for nodes in [1, 2, 4] {
+        for algorithm in ["cannon --grid 2x2", "summa --chunk 5", "johnson", "none"] {
+            let options = format!("--size i=20,j=30,k=25 --type i64 --verify --repeat 1 --algorithm {algorithm}");
+            let report = computes_on(nodes, PRODUCT, &options);
+            assert_eq!(report.matches("tensor\n").count(), 1, "{report}");
+            assert!(value(&report, "verified").ends_with(": all equal"), "{nodes} nodes, {algorithm}: {report}");
+            assert_eq!(report.contains("moved between nodes"), nodes > 1, "{report}");
+        }
+    }
+}
+
+#[test]
+fn how_tensors_are_stored_changes_nothing() {
+    let formats = "--format A={D,D}(1,0) --format B={D,D,D}(2,0,1) --format C={D,D}(1,0)";
+    for nodes in [1, 2] {
+        let options = format!("--size i=9,j=10,k=11,l=7 --type i64 --verify --repeat 1 {formats}");
+        let report = computes_on(nodes, "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)", &options);
+        assert!(value(&report, "verified").ends_with(": all equal"), "{nodes} nodes: {report}");
+    }
+    refuses(PRODUCT, "--format D={D,D}", 2, "--format D: the statement has A, B, C");
+    refuses(
+        PRODUCT,
+        "--format B={D}",
+        2,
+        "--format B={D}(0): a format of 1 levels does not store a tensor of 2 dimensions",
+    );
+    refuses(
+        PRODUCT,
+        "--format B={D,C}",
+        2,
+        "--format B={D,C}(0,1): level 1 of {D,C}(0,1) is Compressed, and only dense levels can be used so far: make all levels D",
+    );
+    let wrong = "invalid value 'B={D,E}' for '--format <NAME=FORMAT>': `{D,E}` is no format: expected levels D (dense), C (compressed) or S (singleton), and the order of modes, such as \
+                 `{D,C}(0,1)`\n\nFor more information, try '--help'.";
+    refuses(PRODUCT, "--format B={D,E}", 2, wrong);
+    refuses(PRODUCT, "--format B={D,D} --format B={D,D}(1,0)", 2, "--format says twice how B is stored");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_the_reason() {
+    refuses(
+        "A(i,j) = B(i,k) * C(k,j",
+        "",
+        2,
+        "expected ',' or ')', found the end\n  A(i,j) = B(i,k) * C(k,j\n                         ^",
+    );
+    refuses(PRODUCT, "--size z=4", 2, "--size z=4: the statement has the index variables i, j, k");
+    refuses(PRODUCT, "--size i=4,i=5", 2, "index variable i has 4 values by --size, and 5 by --size");
+    refuses(PRODUCT, "--size i=999999999,j=2,k=99999999", 2, "B of 999999999 x 99999999 elements is too large");
+    refuses("A(i,j,k,l,m) = 3", "--size i=2,j=2,k=2,l=2,m=2", 2, "A has 5 dimensions; tensors have at most 4");
+    refuses(
+        PRODUCT,
+        "--algorithm ttv",
+        2,
+        "TTV computes A(i,j) = B(i,j,k) * c(k), unscheduled, not\nA(i,j) = 0\nfor i in 0..1000\n  for j in 0..1000\n    for k in 0..1000\n      A(i,j) += B(i,k) * C(k,j)\n",
+    );
+    refuses(
+        PRODUCT,
+        "--algorithm cannon --grid 4",
+        2,
+        "--grid 4 has 1 dimension: this algorithm takes a grid of 2, such as 2x2",
+    );
+    refuses(
+        PRODUCT,
+        "--algorithm solomonik --grid 1x2x2",
+        2,
+        "--grid 1x2x2: the 2.5D algorithm takes square layers, such as 2x2x1 or 2x2x2",
+    );
+    refuses(PRODUCT, "--algorithm none --grid 2x2", 2, "--grid is for several processors: --algorithm none uses one");
+    refuses(PRODUCT, "--algorithm cannon --chunk 3", 2, "--chunk is for --algorithm summa alone");
+    refuses(
+        PRODUCT,
+        "--grid 9x9x9",
+        2,
+        "--grid 9x9x9: for more than 64 processors, say how to use them with --algorithm",
+    );
+    refuses(
+        "a(i) = B(i,j) + 3",
+        "--grid 2x2x1",
+        2,
+        "--grid 2x2x1: of the grids for this statement, worth a look are 1, 3, 4; others need an --algorithm",
+    );
+}

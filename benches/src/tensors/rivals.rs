@@ -1,0 +1,88 @@
+//! Contestants: this project's program, and those of rivals.
+
+use std::process::Command;
+
+use super::contest::{Contestant, Stage};
+use super::turns::Player;
+use super::works::Work;
+use crate::error::Error;
+use crate::toolbox::Rival;
+
+/// This project on so many processes, with all cores between them.
+pub fn ours(stage: &Stage, name: &str, work: &Work, amount: f64, processes: usize) -> Contestant {
+    let program = stage.ours.clone();
+    let workers = (stage.toolbox.cores() / processes).max(1);
+    let told = work.to_string();
+    Contestant::new(name, (amount, work.answer()), move || {
+        let mut command = Command::new(&program);
+        if processes > 1 {
+            command.args(["launch", "--no-prefix", "-n", &processes.to_string(), "--"]).arg(&program);
+        }
+        command.args(["work", &told, "--workers", &workers.to_string()]);
+        Player::start(command)
+    })
+}
+
+/// A rival's program that takes part, and how.
+#[derive(Clone, Debug)]
+pub struct Entry<'a> {
+    /// Who.
+    pub rival: Rival,
+    /// How it appears in tables.
+    pub name: &'a str,
+    /// The file in `benches/rivals`.
+    pub source: &'a str,
+    /// What it is told after the number of cores.
+    pub arguments: Vec<String>,
+    /// How many processes, if it is for several, of which each has one thread.
+    pub processes: Option<usize>,
+}
+
+/// A rival's program, if this machine has the rival. Those that multiply matrices by OpenBLAS take part a second time with the kernels that are right for this processor:
+/// old versions do not know new processors, and take the slowest that they have.
+pub fn rival(stage: &Stage, entry: &Entry<'_>, does: (f64, u64)) -> Vec<Contestant> {
+    let Some(program) = stage.toolbox.program(entry.rival, entry.source) else { return Vec::new() };
+    let program = program.map_err(|error| error.to_string());
+    let multiplies = entry.rival != Rival::OpenMp && std::env::var_os(KERNELS).is_none();
+    let kernels = [None, best_kernels().filter(|_| multiplies)];
+    let known = kernels.into_iter().enumerate().filter(|(number, kernels)| *number == 0 || kernels.is_some());
+    let contestant = |kernels: Option<&'static str>| {
+        let (entry_processes, arguments, program) = (entry.processes, entry.arguments.clone(), program.clone());
+        let cores = stage.toolbox.cores();
+        let threads = if entry_processes.is_some() { 1 } else { cores };
+        let name = kernels.map_or_else(|| entry.name.to_owned(), |kernels| format!("{}, {kernels}", entry.name));
+        Contestant::new(name, does, move || {
+            let program = program.clone().map_err(Error::NotBuilt)?;
+            let program = match entry_processes {
+                Some(processes) => program.on_processes(processes, cores),
+                None => program,
+            };
+            let mut command = program.command([threads.to_string()].into_iter().chain(arguments.clone()));
+            command.env("OMP_NUM_THREADS", threads.to_string()).env("OPENBLAS_NUM_THREADS", threads.to_string());
+            command.envs(kernels.map(|kernels| (KERNELS, kernels)));
+            Player::start(command)
+        })
+    };
+    known.map(|(_, kernels)| contestant(kernels)).collect()
+}
+
+/// The variable that tells OpenBLAS which kernels to take.
+const KERNELS: &str = "OPENBLAS_CORETYPE";
+
+/// The fastest kernels of OpenBLAS that this processor can run, where that is known.
+fn best_kernels() -> Option<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl")
+        {
+            return Some("SkylakeX");
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return Some("Haswell");
+        }
+    }
+    None
+}

@@ -1,0 +1,168 @@
+//! Who sends what to whom so that each node has the values of its area.
+//!
+//! Values come from those who have got them last: from the nodes that have written them, or that have got copies since. So tiles that go around a grid of
+//! processors, a step at a time, come from a neighbour and not from where they were at the beginning.
+//!
+//! What several nodes want alike, such as a region that all read, is passed on along binomial trees, in `O(log n)` rounds, so that nobody sends it to all.
+
+use maniple_region::{Shape, ShapeTable};
+use rustc_hash::FxHashMap;
+
+use super::coherence::{Entry, Exchange, Parcel};
+use super::layout::{Layout, Rank, Tile};
+use super::tree;
+
+/// So many nodes that want the same pass it on. Fewer are served one after the other: that is no slower.
+const MANY: usize = 4;
+
+/// What node `rank` sends and receives so that each node has the values of its area; no contributions to them are pending.
+pub(super) fn missing(rank: Rank, story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchange {
+    if let Some(Entry::At(last) | Entry::Copied(last)) = story.last()
+        && last.id() == layout.id()
+    {
+        return Exchange::default();
+    }
+    let mut missing = not_there(story, layout, shapes);
+    let mut routes = Routes { rank, shapes, sent: vec![0; missing.len()], exchange: Exchange::default() };
+    for entry in story.iter().rev() {
+        // Copies that overlap in parts say nothing of who is to send what: whoever has written the values does.
+        if let Entry::At(last) | Entry::Copied(last) = entry
+            && let Some(tiles) = last.tiles()
+        {
+            routes.add(&missing, last, tiles);
+            missing.iter_mut().for_each(|missing| subtract(missing, last.union(), shapes));
+        }
+    }
+    routes.finish()
+}
+
+/// What of its area each node has no values of.
+fn not_there(story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Shape> {
+    let of_node = |(node, area): (Rank, &Shape)| {
+        // What nothing newer than the entry tells of; and what was written elsewhere. The first entry tells of all the rest.
+        let (mut rest, mut missing) = (area.clone(), None);
+        for entry in story.iter().rev() {
+            match entry {
+                Entry::Everywhere(points) => subtract(&mut rest, points, shapes),
+                Entry::Copied(copied) => subtract(&mut rest, copied.area(node), shapes),
+                Entry::At(owners) => {
+                    subtract(&mut rest, owners.area(node), shapes);
+                    if shapes.overlaps(&rest, owners.union()) {
+                        let more = shapes.intersection(&rest, owners.union());
+                        missing = Some(missing.map_or(more.clone(), |missing| shapes.union(&missing, &more)));
+                        subtract(&mut rest, owners.union(), shapes);
+                    }
+                }
+                Entry::Reduced(..) => {}
+            }
+        }
+        debug_assert!(rest.is_empty(), "somebody has each value");
+        missing.unwrap_or(rest)
+    };
+    layout.areas().iter().enumerate().map(of_node).collect()
+}
+
+fn subtract(points: &mut Shape, gone: &Shape, shapes: &ShapeTable) {
+    if !points.is_empty() {
+        *points = shapes.difference(points, gone);
+    }
+}
+
+/// What a node does in an exchange, as it is found out.
+struct Routes<'a> {
+    rank: Rank,
+    shapes: &'a ShapeTable,
+    /// The parcels to each other node so far.
+    sent: Vec<u32>,
+    exchange: Exchange,
+}
+
+impl Routes<'_> {
+    /// Nodes that have tiles send others what these miss of them.
+    fn add(&mut self, missing: &[Shape], has: &Layout, tiles: &[Tile]) {
+        let own = tiles.iter().position(|tile| tile.holders.contains(&self.rank));
+        for (points, nodes) in alike(missing) {
+            if !self.shapes.overlaps(points, has.union()) {
+                continue;
+            }
+            self.exchange.is_needed = true;
+            let tiles = match own {
+                _ if nodes.contains(&self.rank) => tiles,
+                Some(own) => &tiles[own..=own],
+                None => continue,
+            };
+            for tile in tiles {
+                if self.shapes.overlaps(points, &tile.points) {
+                    let parcel = self.shapes.intersection(points, &tile.points);
+                    self.hand_out(&parcel, &nodes, &tile.holders);
+                }
+            }
+        }
+    }
+
+    /// Nodes want the same of those that hold it.
+    fn hand_out(&mut self, points: &Shape, nodes: &[Rank], holders: &[Rank]) {
+        let all = self.sent.len();
+        if nodes.len() < MANY {
+            for &to in nodes {
+                // The next one, as if they sat around a table.
+                let distance = |holder: &&Rank| away(to, **holder, all).min(away(**holder, to, all));
+                let Some(&from) = holders.iter().min_by_key(distance) else { continue };
+                self.pass((from, to), points, false);
+            }
+            return;
+        }
+        for (number, &root) in holders.iter().enumerate() {
+            let share = |number: usize| number * nodes.len() / holders.len();
+            let members = &nodes[share(number)..share(number + 1)];
+            for (position, &to) in members.iter().enumerate() {
+                // A node waits for all that it receives before it passes anything on. That ends, because in every tree, whatever its root, it waits for
+                // nodes with smaller numbers.
+                let above = tree::parent(position + 1).filter(|&above| above > 0);
+                let from = above.map_or(root, |above| members[above - 1]);
+                self.pass((from, to), points, above.is_some());
+            }
+        }
+    }
+
+    /// A node sends points to another one; some that it has received.
+    fn pass(&mut self, (from, to): (Rank, Rank), points: &Shape, received: bool) {
+        if from == self.rank {
+            let parcel = Parcel { with: to, number: self.sent[to], points: points.clone() };
+            self.sent[to] += 1;
+            let Exchange { sends, forwards, .. } = &mut self.exchange;
+            if received { forwards } else { sends }.push(parcel);
+        } else if to == self.rank {
+            self.exchange.receives.push(Parcel { with: from, number: 0, points: points.clone() });
+        }
+    }
+
+    fn finish(self) -> Exchange {
+        let mut exchange = self.exchange;
+        // Of one node, in the order in which it counts them.
+        exchange.receives.sort_by_key(|parcel| parcel.with);
+        for same in exchange.receives.chunk_by_mut(|one, other| one.with == other.with) {
+            same.iter_mut().zip(0..).for_each(|(parcel, number)| parcel.number = number);
+        }
+        exchange
+    }
+}
+
+/// How many places `to` is after `from`, of so many around a table.
+fn away(from: Rank, to: Rank, all: usize) -> usize {
+    (to + all - from) % all
+}
+
+/// The nodes that miss something, those together that miss the same.
+fn alike(missing: &[Shape]) -> Vec<(&Shape, Vec<Rank>)> {
+    let mut numbers = FxHashMap::default();
+    let mut alike: Vec<(&Shape, Vec<Rank>)> = Vec::new();
+    for (node, points) in missing.iter().enumerate().filter(|(_, points)| !points.is_empty()) {
+        let number = *numbers.entry(points.id()).or_insert(alike.len());
+        match alike.get_mut(number) {
+            Some((_, nodes)) => nodes.push(node),
+            None => alike.push((points, vec![node])),
+        }
+    }
+    alike
+}

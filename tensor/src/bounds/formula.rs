@@ -1,0 +1,286 @@
+//! Intervals as functions of the values of some loops: what there is to know of a statement is found once, and then evaluated for any values.
+
+use std::collections::BTreeMap;
+
+use super::Interval;
+use crate::concrete::{Loop, Node, Relation, Statement};
+use crate::notation::{Access, Expression, IndexVariable};
+use crate::rectangle::Rectangle;
+
+/// How an interval follows from values, and from intervals before it, which are told by their positions.
+#[derive(Clone, Debug)]
+enum Formula {
+    /// The value of a loop, told by its position.
+    Value(usize),
+    /// All values from zero to before this one.
+    All(i64),
+    /// `outer * length + inner`, cut at the extent.
+    Blocks { outer: usize, inner: usize, length: i64, extent: i64 },
+    /// The sum of the only values of these, modulo the extent.
+    Rotated { sources: Vec<usize>, extent: i64 },
+    /// `fused / length`.
+    Quotient { fused: usize, length: i64 },
+    /// `fused % length`.
+    Remainder { fused: usize, length: i64 },
+}
+
+const NONE: Interval = Interval { low: 0, high: 0 };
+
+impl Formula {
+    fn evaluate(&self, values: &[i64], before: &[Interval]) -> Interval {
+        match self {
+            Self::Value(position) => Interval { low: values[*position], high: values[*position] + 1 },
+            Self::All(extent) => Interval { low: 0, high: *extent },
+            Self::Blocks { outer, inner, length, extent } => {
+                let (outer, inner) = (before[*outer], before[*inner]);
+                if outer.is_empty() || inner.is_empty() {
+                    return NONE;
+                }
+                let (low, high) = (outer.low * length + inner.low, outer.last() * length + inner.high);
+                Interval { low: low.min(*extent), high: high.min(*extent) }
+            }
+            Self::Rotated { sources, extent } => {
+                if sources.iter().any(|source| !before[*source].is_single()) {
+                    return Interval { low: 0, high: *extent };
+                }
+                let sum: i64 = sources.iter().map(|source| before[*source].low).sum();
+                let value = sum % (*extent).max(1);
+                Interval { low: value, high: value + 1 }
+            }
+            Self::Quotient { fused, .. } | Self::Remainder { fused, .. } if before[*fused].is_empty() => NONE,
+            // There are values, so the length is not zero.
+            Self::Quotient { fused, length } => {
+                let fused = before[*fused];
+                Interval { low: fused.low / length, high: fused.last() / length + 1 }
+            }
+            Self::Remainder { fused, length } => {
+                let fused = before[*fused];
+                if fused.low / length == fused.last() / length {
+                    Interval { low: fused.low % length, high: fused.last() % length + 1 }
+                } else {
+                    Interval { low: 0, high: *length }
+                }
+            }
+        }
+    }
+}
+
+/// Formulas, each after those that it depends on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Formulas {
+    all: Vec<Formula>,
+}
+
+impl Formulas {
+    pub(super) fn evaluate(&self, values: &[i64]) -> Vec<Interval> {
+        let mut intervals = Vec::with_capacity(self.all.len());
+        for formula in &self.all {
+            let interval = formula.evaluate(values, &intervals);
+            intervals.push(interval);
+        }
+        intervals
+    }
+}
+
+/// An access, and what its rectangle depends on.
+pub(super) struct AccessFormula<'n> {
+    pub(super) access: &'n Access,
+    /// The variables that need values, or nothing is accessed.
+    needed: Vec<usize>,
+    dimensions: Vec<usize>,
+}
+
+impl AccessFormula<'_> {
+    pub(super) fn rectangle(&self, intervals: &[Interval]) -> Rectangle {
+        rectangle(&self.needed, &self.dimensions, intervals)
+    }
+}
+
+fn rectangle(needed: &[usize], dimensions: &[usize], intervals: &[Interval]) -> Rectangle {
+    let happens = needed.iter().all(|variable| !intervals[*variable].is_empty());
+    Rectangle::new(dimensions.iter().map(|variable| match intervals[*variable] {
+        Interval { low, high } if happens => (low, high),
+        _ => (0, 0),
+    }))
+}
+
+/// Finds the formulas of a statement, given which loops will have values.
+pub(super) struct Finder<'a> {
+    statement: &'a Statement,
+    fixed: &'a [IndexVariable],
+    formulas: Formulas,
+    known: BTreeMap<IndexVariable, usize>,
+}
+
+impl<'a> Finder<'a> {
+    pub(super) fn new(statement: &'a Statement, fixed: &'a [IndexVariable]) -> Self {
+        Self { statement, fixed, formulas: Formulas::default(), known: BTreeMap::new() }
+    }
+
+    pub(super) fn formulas(self) -> Formulas {
+        self.formulas
+    }
+
+    /// The position of the formula for `variable`. One that the statement does not have has no values.
+    pub(super) fn variable(&mut self, variable: &IndexVariable) -> usize {
+        if let Some(&position) = self.known.get(variable) {
+            return position;
+        }
+        let formula = match self.statement.extent(variable) {
+            None => Formula::All(0),
+            Some(extent) => match self.fixed.iter().position(|fixed| fixed == variable) {
+                Some(position) => Formula::Value(position),
+                None => match self.statement.recovery(variable) {
+                    None => Formula::All(extent),
+                    Some(Relation::Bound { bounded, .. }) => {
+                        let position = self.variable(bounded);
+                        self.known.insert(variable.clone(), position);
+                        return position;
+                    }
+                    Some(relation) => self.recovered(variable, relation, extent),
+                },
+            },
+        };
+        self.formulas.all.push(formula);
+        let position = self.formulas.all.len() - 1;
+        self.known.insert(variable.clone(), position);
+        position
+    }
+
+    fn recovered(&mut self, variable: &IndexVariable, relation: &Relation, extent: i64) -> Formula {
+        match relation {
+            Relation::Split { outer, inner, factor: length, .. } | Relation::Divide { outer, inner, length, .. } => {
+                let (outer, inner) = (self.variable(outer), self.variable(inner));
+                Formula::Blocks { outer, inner, length: *length, extent }
+            }
+            Relation::Rotate { .. } => {
+                let sources = relation.sources().into_iter().map(|source| self.variable(source)).collect();
+                Formula::Rotated { sources, extent }
+            }
+            Relation::Fuse { outer, fused, extent: length, .. } => {
+                let (fused, length) = (self.variable(fused), *length);
+                if variable == outer {
+                    Formula::Quotient { fused, length }
+                } else {
+                    Formula::Remainder { fused, length }
+                }
+            }
+            Relation::Bound { .. } => Formula::All(extent),
+        }
+    }
+
+    /// All accesses in `node`, which is what is inside of the loops whose values will be known.
+    pub(super) fn accesses<'n>(&mut self, node: &'n Node) -> Vec<AccessFormula<'n>> {
+        let mut found = Vec::new();
+        for site in node.sites() {
+            let needed = self.needed(&site.loops);
+            for access in std::iter::once(site.target).chain(site.value.accesses()) {
+                let dimensions = access.variables.iter().map(|variable| self.variable(variable)).collect();
+                found.push(AccessFormula { access, needed: needed.clone(), dimensions });
+            }
+        }
+        found
+    }
+
+    /// The variables that must have values, or an assignment inside of `loops`, and of those with known values, never happens.
+    fn needed(&mut self, loops: &[&Loop]) -> Vec<usize> {
+        let statement = self.statement;
+        let around = |variable: &IndexVariable| {
+            self.fixed.contains(variable) || loops.iter().any(|outer| outer.variable == *variable)
+        };
+        // Nothing happens where a block reaches beyond the end of what was split.
+        let guarded = statement.relations.iter().filter(|relation| relation.blocks().is_some());
+        let guarded = guarded.flat_map(Relation::parents);
+        let guarded: Vec<_> = guarded.filter(|parent| statement.dependencies(parent).iter().all(around)).collect();
+        let all = loops.iter().map(|outer| &outer.variable).chain(guarded);
+        let mut needed: Vec<usize> = all.map(|variable| self.variable(variable)).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        needed
+    }
+}
+
+/// The part of a tensor that a part of a statement uses, as a function of the values of the loops around it.
+///
+/// [`Bounds::tensor`](super::Bounds::tensor) says the same for values that are known already. Where many values are to come, this is far quicker.
+#[derive(Clone, Debug)]
+pub struct RectangleOf {
+    formulas: Formulas,
+    /// Of each access: what it needs, and its dimensions.
+    accesses: Vec<(Vec<usize>, Vec<usize>)>,
+    order: usize,
+}
+
+impl RectangleOf {
+    /// The rectangle of `tensor` in `node`, which is what is inside of the loops over `fixed`.
+    pub fn new(statement: &Statement, node: &Node, tensor: &str, fixed: &[IndexVariable]) -> Self {
+        let mut finder = Finder::new(statement, fixed);
+        let accesses: Vec<_> =
+            finder.accesses(node).into_iter().filter(|access| access.access.tensor.name() == tensor).collect();
+        let order = statement.tensors().iter().find(|known| known.name() == tensor).map_or(0, |known| known.order());
+        let accesses = accesses.into_iter().map(|access| (access.needed, access.dimensions)).collect();
+        Self { formulas: finder.formulas(), accesses, order }
+    }
+
+    /// The rectangle where the loops have these values, in their order: the smallest one with all that the accesses use. It is empty for a tensor that
+    /// is not used, or if nothing happens there.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer values than loops.
+    pub fn at(&self, values: &[i64]) -> Rectangle {
+        let intervals = self.formulas.evaluate(values);
+        let rectangles = self.accesses.iter().map(|(needed, dimensions)| rectangle(needed, dimensions, &intervals));
+        rectangles.reduce(|first, second| first.hull(&second)).unwrap_or_else(|| Rectangle::empty(self.order))
+    }
+}
+
+/// How many operations a part of a statement does, as a function of the values of the loops around it.
+#[derive(Clone, Debug)]
+pub struct IterationsOf {
+    formulas: Formulas,
+    /// Of each assignment: what it needs, the variables that it runs over, and the operations of each iteration.
+    sites: Vec<(Vec<usize>, Vec<usize>, i64)>,
+}
+
+impl IterationsOf {
+    /// The operations inside of the loops over `fixed`, which are the outermost ones.
+    pub fn new(statement: &Statement, fixed: &[IndexVariable]) -> Self {
+        let mut finder = Finder::new(statement, fixed);
+        let sites = statement.body.sites();
+        let sites = sites.into_iter().map(|site| {
+            let mut original = Vec::new();
+            for variable in site.loops.iter().flat_map(|outer| statement.ancestors(&outer.variable)) {
+                if !original.contains(&variable) {
+                    original.push(variable);
+                }
+            }
+            let around: Vec<&Loop> =
+                site.loops.iter().copied().filter(|outer| !fixed.contains(&outer.variable)).collect();
+            let needed = finder.needed(&around);
+            let variables = original.iter().map(|variable| finder.variable(variable)).collect();
+            (needed, variables, operators(site.value) + i64::from(site.operator.is_some()))
+        });
+        let sites = sites.collect();
+        Self { formulas: finder.formulas(), sites }
+    }
+
+    /// The number of operations where the loops have these values: exact where [intervals](crate::bounds) are, and otherwise at least as many as there are.
+    pub fn operations(&self, values: &[i64]) -> i64 {
+        let intervals = self.formulas.evaluate(values);
+        let of = |(needed, variables, each): &(Vec<usize>, Vec<usize>, i64)| {
+            if needed.iter().any(|variable| intervals[*variable].is_empty()) {
+                return 0;
+            }
+            let extents = variables.iter().map(|variable| intervals[*variable].high - intervals[*variable].low);
+            extents.fold(*each, |product: i64, extent: i64| product.saturating_mul(extent.max(0)))
+        };
+        self.sites.iter().map(of).fold(0, i64::saturating_add)
+    }
+}
+
+/// The number of operators in an expression.
+fn operators(value: &Expression) -> i64 {
+    let operands = value.operands();
+    i64::from(!operands.is_empty()) + operands.into_iter().map(operators).sum::<i64>()
+}

@@ -1,0 +1,72 @@
+//! Candidates that are published algorithms.
+
+use super::grids::factors;
+use crate::algorithms::{self, Algorithm, AlgorithmError};
+use crate::concrete::Statement;
+
+/// All published algorithms that compute `statement`, on grids of so many processors, or as many of them as the algorithm can use.
+pub(super) fn all(statement: &Statement, processors: usize) -> Vec<(String, Algorithm)> {
+    let mut known = Known { found: Vec::new() };
+    let processors = processors as i64;
+    let shapes = |dimensions: usize| -> Vec<Vec<i64>> {
+        (1..=dimensions)
+            .flat_map(|count| factors(processors, count))
+            .map(|mut grid| {
+                grid.resize(dimensions, 1);
+                grid
+            })
+            .collect()
+    };
+    matrices(&mut known, statement, processors, shapes(2));
+    for grid in shapes(2) {
+        known.add("TTV", &grid, algorithms::ttv(statement, [grid[0], grid[1]]));
+    }
+    for grid in shapes(3) {
+        known.add("MTTKRP", &grid, algorithms::mttkrp(statement, [grid[0], grid[1], grid[2]]));
+    }
+    if processors > 1 {
+        known.add("TTM", &[processors], algorithms::ttm(statement, processors));
+        known.add("innerprod", &[processors], algorithms::innerprod(statement, &[processors]));
+    }
+    known.found
+}
+
+/// Products of matrices.
+fn matrices(known: &mut Known, statement: &Statement, processors: i64, mut grids: Vec<Vec<i64>>) {
+    let extents: Vec<i64> = statement.spine().iter().filter_map(|outer| statement.extent(&outer.variable)).collect();
+    let [rows, columns, sums] = extents[..] else { return };
+    if processors == 1 {
+        return;
+    }
+    grids.sort_by_key(|grid| grid[0].abs_diff(grid[1]));
+    // The nearest to a square, and the same the other way round.
+    for grid in grids.iter().take(2).map(|grid| [grid[0], grid[1]]) {
+        let chunk = (sums / (4 * grid[0].max(grid[1]))).max(1);
+        known.add("Cannon", &grid, algorithms::cannon(statement, grid));
+        known.add("PUMMA", &grid, algorithms::pumma(statement, grid));
+        known.add(&format!("SUMMA in chunks of {chunk}"), &grid, algorithms::summa(statement, grid, chunk));
+    }
+    let cut = algorithms::cosma_grid([rows, columns, sums], processors, 1, None);
+    known.add("Johnson", &cut.grid, algorithms::johnson(statement, cut.grid));
+    let cut = algorithms::CosmaGrid { steps: [1, 1, 4], ..cut };
+    known.add("COSMA in 4 steps", &cut.grid, algorithms::cosma(statement, cut));
+    for copies in (2..=processors).filter(|copies| processors % copies == 0) {
+        if let Ok(algorithm) = algorithms::solomonik(statement, processors, copies) {
+            let grid = algorithm.grid.clone();
+            known.add("2.5D", &grid, Ok(algorithm));
+        }
+    }
+}
+
+struct Known {
+    found: Vec<(String, Algorithm)>,
+}
+
+impl Known {
+    /// Adds an algorithm, if it computes what it should.
+    fn add(&mut self, name: &str, grid: &[i64], algorithm: Result<Algorithm, AlgorithmError>) {
+        let Ok(algorithm) = algorithm else { return };
+        let extents: Vec<String> = grid.iter().map(ToString::to_string).collect();
+        self.found.push((format!("{name} on {}", extents.join("x")), algorithm));
+    }
+}

@@ -1,0 +1,143 @@
+//! Candidates that distribute loops.
+
+use super::grids::{Distributed, promising};
+use super::places::placements;
+use crate::algorithms::Algorithm;
+use crate::concrete::{Statement, Substitution, Unit};
+use crate::cost::Rates;
+use crate::notation::IndexVariable;
+use crate::schedule::{Races, ScheduleError};
+
+/// How many ways to distribute are looked at closely.
+const CLOSELY: usize = 8;
+
+/// Everything on one processor.
+pub(super) fn on_one(statement: &Statement) -> (String, Algorithm) {
+    let placements = placements(statement, &Vec::new());
+    ("one processor".to_owned(), Algorithm { statement: leaf(statement.clone()), grid: vec![1], placements })
+}
+
+/// The most promising ways to distribute loops, at once and in steps.
+pub(super) fn all(statement: &Statement, processors: usize, rates: &Rates) -> Vec<(String, Algorithm)> {
+    let loops: Vec<IndexVariable> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();
+    let mut found = Vec::new();
+    for distributed in promising(statement, &loops, processors, rates, CLOSELY) {
+        let names: Vec<_> = distributed.iter().map(|(variable, _)| variable.name()).collect();
+        let grid: Vec<String> = distributed.iter().map(|(_, pieces)| pieces.to_string()).collect();
+        let name = format!("{} over {}", names.join(", "), grid.join(" x "));
+        let algorithm = |scheduled| Algorithm {
+            statement: scheduled,
+            grid: distributed.iter().map(|(_, pieces)| *pieces).collect(),
+            placements: placements(statement, &distributed),
+        };
+        if let Ok(scheduled) = at_once(statement, &loops, &distributed) {
+            found.push((name.clone(), algorithm(leaf(scheduled))));
+        }
+        let steps = distributed.iter().map(|(_, pieces)| *pieces).max().unwrap_or(1);
+        // The longest loop that stays, and not over the result: each step needs other parts of the operands.
+        let inside = loops.iter().filter(|variable| !names.contains(&variable.name()));
+        let inside = inside.filter(|variable| !is_free(statement, variable));
+        let longest = inside.max_by_key(|variable| statement.extent(variable));
+        for steps in [steps, 4 * steps] {
+            if let Some(divided) = longest.filter(|divided| statement.extent(divided) >= Some(steps))
+                && let Ok(scheduled) = in_steps(statement, &loops, &distributed, (divided, steps))
+            {
+                found.push((format!("{name}, {divided} in {steps} steps"), algorithm(leaf(scheduled))));
+            }
+        }
+    }
+    found
+}
+
+/// Whether the result is indexed by a variable.
+fn is_free(statement: &Statement, variable: &IndexVariable) -> bool {
+    let sites = statement.body.sites();
+    sites.iter().any(|site| site.target.tensor == *statement.result() && site.target.variables.contains(variable))
+}
+
+/// A name like `name`, which the statement does not have.
+fn fresh(statement: &Statement, name: &IndexVariable, suffix: &str) -> IndexVariable {
+    let mut name = format!("{name}{suffix}");
+    while statement.is_taken(&name) {
+        name.push('_');
+    }
+    IndexVariable::new(&name)
+}
+
+/// The loops distributed, each tensor fetched at the launch.
+fn at_once(
+    statement: &Statement,
+    loops: &[IndexVariable],
+    distributed: &Distributed,
+) -> Result<Statement, ScheduleError> {
+    let (targets, grid): (Vec<IndexVariable>, Vec<i64>) = distributed.iter().cloned().unzip();
+    let outer: Vec<_> = targets.iter().map(|target| fresh(statement, target, "o")).collect();
+    let inner: Vec<_> = targets.iter().map(|target| fresh(statement, target, "i")).collect();
+    let rest = loops.iter().filter(|variable| !targets.contains(variable));
+    let order: Vec<IndexVariable> = targets.iter().chain(rest).cloned().collect();
+    let distributed = statement.reorder(order)?.distribute(targets, outer.clone(), inner, &grid)?;
+    let tensors: Vec<&str> = statement.tensors().into_iter().map(|tensor| tensor.name()).collect();
+    // What is distributed is not empty.
+    distributed.communicate(tensors, outer[outer.len() - 1].clone())
+}
+
+/// The same, but operands are fetched in steps over a divided loop.
+fn in_steps(
+    statement: &Statement,
+    loops: &[IndexVariable],
+    distributed: &Distributed,
+    (divided, steps): (&IndexVariable, i64),
+) -> Result<Statement, ScheduleError> {
+    let (targets, grid): (Vec<IndexVariable>, Vec<i64>) = distributed.iter().cloned().unzip();
+    let outer: Vec<_> = targets.iter().map(|target| fresh(statement, target, "o")).collect();
+    let inner: Vec<_> = targets.iter().map(|target| fresh(statement, target, "i")).collect();
+    let (step, within) = (fresh(statement, divided, "o"), fresh(statement, divided, "i"));
+    let rest: Vec<_> =
+        loops.iter().filter(|variable| !targets.contains(variable) && *variable != divided).cloned().collect();
+    let mut order = targets.clone();
+    order.push(divided.clone());
+    order.extend(rest.iter().cloned());
+    let mut nest = vec![step.clone()];
+    nest.extend(inner.iter().chain(&rest).cloned());
+    nest.push(within.clone());
+    let operands: Vec<&str> = statement.tensors().into_iter().skip(1).map(|tensor| tensor.name()).collect();
+    statement
+        .reorder(order)?
+        .distribute(targets, outer.clone(), inner, &grid)?
+        .divide(divided.clone(), step.clone(), within, steps)?
+        .reorder(nest)?
+        .communicate([statement.result().name()], outer[outer.len() - 1].clone())?
+        .communicate(operands, step)
+}
+
+/// What is below the launches and steps, left to a library if it computes products. Otherwise the innermost loop runs along rows, in vectors.
+fn leaf(statement: Statement) -> Statement {
+    let mut plain: Vec<IndexVariable> =
+        statement.spine().iter().filter(|outer| outer.is_plain()).map(|outer| outer.variable.clone()).collect();
+    if let Ok(substituted) = statement.substitute(plain.clone(), Substitution::Gemm) {
+        return substituted;
+    }
+    // Of loops that are equally good, the inner one stays inside.
+    let Some(best) = (0..plain.len()).max_by_key(|position| along_rows(&statement, &plain[*position])) else {
+        return statement;
+    };
+    let last = plain.remove(best);
+    plain.push(last.clone());
+    // Loops as they are can always run.
+    let ordered = statement.reorder(plain).unwrap_or(statement);
+    let vector = ordered.parallelize(last.clone(), Unit::Vector, Races::Forbidden);
+    vector.or_else(|_| ordered.parallelize(last, Unit::Vector, Races::Reduced)).unwrap_or(ordered)
+}
+
+/// How many more accesses have a loop in their last dimension, where it runs through neighbours in memory, than in others.
+fn along_rows(statement: &Statement, variable: &IndexVariable) -> i64 {
+    let original = statement.ancestors(variable);
+    let sites = statement.body.sites();
+    let accesses = sites.iter().flat_map(|site| std::iter::once(site.target).chain(site.value.accesses()));
+    let weight = |indices: &[IndexVariable]| match indices.iter().rposition(|index| original.contains(index)) {
+        None => 0,
+        Some(position) if position + 1 == indices.len() => 1,
+        Some(_) => -1,
+    };
+    accesses.map(|access| weight(&access.variables)).sum()
+}

@@ -1,0 +1,166 @@
+//! A schedule where the user gives none: candidates are made, their costs estimated, and the cheapest is taken.
+//!
+//! [`choose`] takes any assignment and a number of processors. Candidates are
+//!
+//! - no distribution at all, on one processor;
+//! - up to three loops distributed over a grid, whatever they are for: over the result's dimensions operands come to results, and over reductions results
+//!   are combined across processors. All processors are used, or some fewer where their number has no good factors;
+//! - the same, with what is fetched divided into steps, which need less memory, and overlap with computing;
+//! - the [published algorithms](crate::algorithms) that compute what is asked for.
+//!
+//! There are many grids, so of the distributed loops those are looked at closely that a simple formula likes best. Tensors are placed where they are used: a
+//! dimension that is distributed is cut along it. Other dimensions of the grid cut what is not cut yet, so that processors share what all of them need, or else
+//! keep it on a face. What the candidates cost is an [`Estimate`]. The same question has the same answer every time.
+//!
+//! ```
+//! use maniple_tensor::choose::choose;
+//! use maniple_tensor::cost::Rates;
+//! use maniple_tensor::element::ElementType;
+//! use maniple_tensor::notation::{TensorVariable, parse};
+//!
+//! let tensors = ["A", "B", "C"].map(|name| TensorVariable::new(name, ElementType::F64, [2000, 2000]));
+//! let product = parse("A(i,j) = B(i,k) * C(k,j)", &tensors)?;
+//! let choice = choose(&product, 4, &Rates::default());
+//! assert_eq!(choice.best().machine.to_string(), "2x2");
+//! println!("{}", choice.explain());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | [`Choice`], [`Candidate`] | the answer |
+//! | `grids` | which loops over which grids |
+//! | `loops` | candidates that distribute loops |
+//! | `known` | candidates that are published algorithms |
+//! | `places` | placements |
+
+mod grids;
+mod known;
+mod loops;
+mod places;
+
+use std::fmt::Write;
+
+use crate::algorithms::Algorithm;
+use crate::concrete::Statement;
+use crate::cost::{self, Estimate, Rates};
+use crate::machine::{Grid, Machine};
+use crate::notation::Assignment;
+use crate::plan::Plan;
+use crate::traffic::Traffic;
+
+/// Explanations list so many candidates.
+const SHOWN: usize = 10;
+
+/// A schedule, with what it costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// What it is, in a few words.
+    pub name: String,
+    /// The scheduled statement, its grid, and where its tensors are.
+    pub algorithm: Algorithm,
+    /// The grid as a machine.
+    pub machine: Machine,
+    /// The plan.
+    pub plan: Plan,
+    /// What moves.
+    pub traffic: Traffic,
+    /// What it costs.
+    pub estimate: Estimate,
+}
+
+impl Candidate {
+    /// None if there is no such plan.
+    fn new(name: String, algorithm: Algorithm, rates: &Rates) -> Option<Self> {
+        let plan = Plan::new(&algorithm.statement).ok()?;
+        let extents: Option<Vec<usize>> = algorithm.grid.iter().map(|&extent| usize::try_from(extent).ok()).collect();
+        let machine = Machine::from(Grid::new(extents?).ok()?);
+        let traffic = Traffic::new(&plan, &machine, &algorithm.placements).ok()?;
+        let estimate = Estimate::new(&plan, &traffic, &algorithm.placements, rates);
+        Some(Self { name, algorithm, machine, plan, traffic, estimate })
+    }
+
+    fn fits(&self, rates: &Rates) -> bool {
+        rates.capacity.is_none_or(|capacity| self.estimate.memory <= capacity)
+    }
+
+    /// The plan with its costs, as text.
+    pub fn explain(&self) -> String {
+        cost::explain(&self.plan, &self.algorithm.placements, &self.traffic, &self.estimate)
+    }
+}
+
+/// All candidates. There is at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    assignment: Assignment,
+    processors: usize,
+    capacity: Option<u64>,
+    candidates: Vec<Candidate>,
+}
+
+/// Chooses a schedule for `assignment` on at most so many processors: the one that takes least time of those that fit into memory. If none does, the one that takes least memory.
+pub fn choose(assignment: &Assignment, processors: usize, rates: &Rates) -> Choice {
+    let statement = Statement::new(assignment);
+    let processors = processors.max(1);
+    let mut candidates = vec![loops::on_one(&statement)];
+    candidates.extend(known::all(&statement, processors));
+    candidates.extend(loops::all(&statement, processors, rates));
+    let mut candidates: Vec<Candidate> =
+        candidates.into_iter().filter_map(|(name, algorithm)| Candidate::new(name, algorithm, rates)).collect();
+    // Sorting is stable: of equal ones, the first is best.
+    candidates.sort_by(|first, second| {
+        let (one, two) = (&first.estimate, &second.estimate);
+        let fit = second.fits(rates).cmp(&first.fits(rates));
+        let neither = !first.fits(rates) && !second.fits(rates);
+        fit.then_with(|| if neither { one.memory.cmp(&two.memory) } else { one.seconds.total_cmp(&two.seconds) })
+            .then_with(|| (one.moved + one.copied).cmp(&(two.moved + two.copied)))
+            .then_with(|| one.memory.cmp(&two.memory))
+    });
+    Choice { assignment: assignment.clone(), processors, capacity: rates.capacity, candidates }
+}
+
+impl Choice {
+    /// The best candidate.
+    pub fn best(&self) -> &Candidate {
+        &self.candidates[0]
+    }
+
+    /// All candidates, the best first.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.candidates
+    }
+
+    /// How the assignment runs, and why so: the best candidate, and what others would cost.
+    pub fn explain(&self) -> String {
+        let mut text = format!("{}\n", self.assignment);
+        let best = self.best();
+        let among = match self.processors {
+            1 => "1 processor".to_owned(),
+            processors => format!("{processors} processors"),
+        };
+        // Writing to a string succeeds.
+        let _ = writeln!(text, "{}, chosen for at most {among}", best.name);
+        text.push_str(&best.explain());
+        text.push_str("candidates, the best first\n");
+        let width =
+            self.candidates.iter().take(SHOWN).map(|candidate| candidate.name.chars().count()).max().unwrap_or(0);
+        for candidate in self.candidates.iter().take(SHOWN) {
+            let estimate = &candidate.estimate;
+            let fits = self.capacity.is_none_or(|capacity| estimate.memory <= capacity);
+            let _ = writeln!(
+                text,
+                "  {:width$}  {:>10}  {:>12} moved  {:>12} on a processor{}",
+                candidate.name,
+                cost::seconds(estimate.seconds),
+                cost::bytes(estimate.moved + estimate.copied),
+                cost::bytes(estimate.memory),
+                if fits { "" } else { ", too much" },
+            );
+        }
+        if let Some(more) = self.candidates.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            let _ = writeln!(text, "  and {more} more");
+        }
+        text
+    }
+}

@@ -1,0 +1,130 @@
+//! A plan as launches.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::IntoFuture;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use maniple::space::{AnyRect, Rect};
+use maniple::{Context, FutureMap, TaskLauncher};
+
+use super::error::DistributedError;
+use super::fetch::Fetch;
+use super::leaf::definition;
+use super::tensor::Tensor;
+use crate::element::Scalar;
+use crate::kernel::Kernels;
+use crate::notation::TensorVariable;
+use crate::plan::Plan;
+
+/// A plan with the tensors that it runs on: all that can be found out once and used for each run. Runs of one computation repeat the same launches, which the runtime
+/// notices: from the third on they cost a fraction.
+#[derive(Clone)]
+pub struct Computation {
+    /// What all elements of the result are at the beginning.
+    initial: Option<(Tensor, Scalar)>,
+    /// What is launched, in this order.
+    launches: Vec<(AnyRect, TaskLauncher)>,
+}
+
+impl Computation {
+    /// Prepares to run a plan on tensors, and compiles its kernel. The result is collected where it [is placed](Tensor::place) now.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Missing`] if a tensor of the plan is not among `tensors`, [`DistributedError::Shape`] if it has other extents, and what keeps the kernel from being
+    /// made.
+    pub fn new(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Self, DistributedError> {
+        let (order, leaf) = (plan.order(), plan.leaf());
+        let operands: Vec<&Tensor> =
+            leaf.tensors.iter().map(|variable| find(tensors, variable)).collect::<Result<_, _>>()?;
+        let executable = Kernels::shared().get(&leaf.kernel)?;
+        let stored = operands.iter().map(|tensor| (tensor.field(), tensor.modes().clone())).collect();
+        let task = Arc::new(definition(plan, &order, executable, stored));
+        let fetched: Vec<Fetch> =
+            operands.iter().map(|tensor| Fetch::new(cx, plan, &order, tensor)).collect::<Result<_, _>>()?;
+        let mut launchers: HashMap<Vec<usize>, TaskLauncher> = HashMap::new();
+        let step = |step: i64| {
+            let tables: Vec<usize> = fetched.iter().map(|fetch| fetch.table(step)).collect();
+            let launcher = launchers.entry(tables).or_insert_with_key(|tables| {
+                let requirements = fetched.iter().zip(tables).map(|(fetch, &table)| fetch.requirement(table));
+                requirements.fold(TaskLauncher::new(&task), TaskLauncher::requirement)
+            });
+            launcher.clone().arguments(step)
+        };
+        let domain = AnyRect::from(Rect::<1>::from(0..order.points()));
+        let steps = (0..order.steps()).map(step).map(|launcher| (domain, launcher));
+        let (result, at_home) = (operands[0], plan.initial.and_then(|initial| operands[0].fill_at_home(initial)));
+        let initial = plan.initial.filter(|_| at_home.is_none()).map(|initial| (result.clone(), initial));
+        Ok(Self { initial, launches: at_home.into_iter().chain(steps).collect() })
+    }
+
+    /// Launches all that the plan says, and waits for nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Runtime`].
+    pub fn launch(&self, cx: &Context) -> Result<Launched, DistributedError> {
+        if let Some((result, initial)) = &self.initial {
+            result.fill(cx, *initial)?;
+        }
+        let launch = |(domain, launcher): &(AnyRect, TaskLauncher)| cx.index_launch(*domain, launcher.clone().typed());
+        Ok(Launched { steps: self.launches.iter().map(launch).collect() })
+    }
+}
+
+impl fmt::Debug for Computation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Computation").field("launches", &self.launches.len()).finish_non_exhaustive()
+    }
+}
+
+/// Runs a plan on tensors: launches all that it says. To run one several times, keep a [`Computation`].
+///
+/// # Errors
+///
+/// As of [`Computation::new`].
+pub fn compute(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Launched, DistributedError> {
+    Computation::new(cx, plan, tensors)?.launch(cx)
+}
+
+/// What was launched. To await it is to wait for its end, and to hear of the first failure; nobody has to.
+#[derive(Debug, Default)]
+#[must_use = "what it failed of is heard where it is awaited, or where its results are read"]
+pub struct Launched {
+    pub(super) steps: Vec<FutureMap<()>>,
+}
+
+impl IntoFuture for Launched {
+    type Output = Result<(), DistributedError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            for step in self.steps {
+                step.await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Tensor, DistributedError> {
+    let found = tensors.iter().find(|tensor| tensor.variable().name() == variable.name());
+    let found = found.ok_or_else(|| DistributedError::Missing {
+        tensor: variable.name().to_owned(),
+        given: tensors.iter().map(|tensor| tensor.variable().name()).collect::<Vec<_>>().join(", "),
+    })?;
+    if found.variable() != variable {
+        let describe = |variable: &TensorVariable| {
+            format!("{} elements with extents {:?}", variable.element(), variable.dimensions())
+        };
+        return Err(DistributedError::Shape {
+            tensor: variable.name().to_owned(),
+            expected: describe(variable),
+            found: describe(found.variable()),
+        });
+    }
+    Ok(found)
+}

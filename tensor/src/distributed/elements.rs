@@ -1,0 +1,178 @@
+//! Many elements at once: slices into tensors and back, and elements made where they are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use maniple::space::{AnyRect, AnySpace, Point, Rect};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions};
+use maniple::{
+    Context, Error, Field, FieldId, FieldMask, FieldValue, Privilege, Projection, Requirement, Target, TaskLauncher,
+};
+
+use super::error::DistributedError;
+use super::tensor::Tensor;
+use crate::element::Element;
+use crate::rectangle::Rectangle;
+
+impl Tensor {
+    /// Sets all elements to these, in the order of their coordinates, the last dimension fastest. Each node puts its own part in place, so all of a job's nodes are given
+    /// all elements.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] if there are too few or too many, or they have another type.
+    pub fn write_elements<T: Element + FieldValue>(
+        &self,
+        cx: &Context,
+        elements: impl Into<Arc<Vec<T>>>,
+    ) -> Result<(), DistributedError> {
+        let elements = elements.into();
+        let whole = Rectangle::whole(self.variable().dimensions());
+        if elements.len() as i64 != whole.volume() {
+            return Err(DistributedError::Shape {
+                tensor: self.variable().name().to_owned(),
+                expected: format!("{} elements", whole.volume()),
+                found: elements.len().to_string(),
+            });
+        }
+        let dimensions = self.variable().dimensions().to_vec();
+        // How far elements are apart, in the order of coordinates, that lie side by side in the region.
+        let step = self.modes().last().map_or(1, |last| dimensions[last + 1..].iter().product::<i64>()) as usize;
+        self.put(cx, &self.slabs(cx), move |row: &[i64], into: &mut [T]| {
+            let first = row.iter().zip(&dimensions).fold(0, |position, (index, extent)| position * extent + index);
+            let from = &elements[first as usize..];
+            match step {
+                1 => into.copy_from_slice(&from[..into.len()]),
+                _ => into.iter_mut().zip(from.iter().step_by(step)).for_each(|(into, from)| *into = *from),
+            }
+        })
+    }
+
+    /// All elements in the order of their coordinates, the last dimension fastest, once what was launched before has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] if they have another type, [`DistributedError::Runtime`]: what has failed before.
+    pub async fn read_elements<T: Element + FieldValue>(&self, cx: &Context) -> Result<Vec<T>, DistributedError> {
+        self.check_type(T::TYPE)?;
+        let field = Field::<(), T>::new(self.field());
+        let stored = match self.region().space().space().dim() {
+            1 => cx.map_read(&self.typed::<1>()?, field).await?.to_vec(),
+            2 => cx.map_read(&self.typed::<2>()?, field).await?.to_vec(),
+            3 => cx.map_read(&self.typed::<3>()?, field).await?.to_vec(),
+            _ => cx.map_read(&self.typed::<4>()?, field).await?.to_vec(),
+        };
+        Ok(if self.modes().are_in_order() { stored } else { self.in_order(&stored) })
+    }
+
+    /// Elements in the order of their coordinates, of those in the order of the region.
+    fn in_order<T: Copy>(&self, stored: &[T]) -> Vec<T> {
+        let dimensions = self.variable().dimensions();
+        let strides = self.modes().strides(dimensions);
+        let place = |position: usize| {
+            let mut rest = position as i64;
+            let index = |(extent, stride): (&i64, &i64)| {
+                let index = rest % extent;
+                rest /= extent;
+                index * stride
+            };
+            dimensions.iter().zip(&strides).rev().map(index).sum::<i64>() as usize
+        };
+        (0..stored.len()).map(|position| stored[place(position)]).collect()
+    }
+
+    /// Sets the elements in each of these rectangles to a function of their coordinates, with a task for each. Elements that are in none stay as they are. Equal rectangles count
+    /// once; others do not overlap. A tensor that is made in the pieces of its placement need not move before it is used.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Shape`] if the elements have another type, [`DistributedError::Runtime`].
+    pub fn generate<T: Element + FieldValue>(
+        &self,
+        cx: &Context,
+        pieces: &[Rectangle],
+        value: impl Fn(&[i64]) -> T + Send + Sync + 'static,
+    ) -> Result<(), DistributedError> {
+        let last = self.modes().last();
+        self.put(cx, pieces, move |row: &[i64], into: &mut [T]| {
+            let mut coordinates = [0; 4];
+            let coordinates = &mut coordinates[..row.len()];
+            coordinates.copy_from_slice(row);
+            for element in into {
+                *element = value(coordinates);
+                if let Some(last) = last {
+                    coordinates[last] += 1;
+                }
+            }
+        })
+    }
+
+    /// The tensor in blocks of its first dimension, one for each processor of the job.
+    pub fn slabs(&self, cx: &Context) -> Vec<Rectangle> {
+        let dimensions = self.variable().dimensions();
+        let Some((&rows, rest)) = dimensions.split_first() else { return vec![Rectangle::whole(dimensions)] };
+        let processors = (cx.machine().processors().len() * cx.nodes()).max(1) as i64;
+        let block = ((rows as u64).div_ceil(processors as u64) as i64).max(1);
+        let slab = |number: i64| {
+            let first = std::iter::once((number * block, ((number + 1) * block).min(rows)));
+            Rectangle::new(first.chain(rest.iter().map(|&extent| (0, extent))))
+        };
+        (0..processors).map(slab).filter(|slab| !slab.is_empty()).collect()
+    }
+
+    /// Has tasks, one for each piece, set rows of elements: `row` is given the coordinates of the first, and where they go. Rows run along the dimension that is
+    /// stored last.
+    fn put<T: Element + FieldValue>(
+        &self,
+        cx: &Context,
+        pieces: &[Rectangle],
+        row: impl Fn(&[i64], &mut [T]) + Send + Sync + 'static,
+    ) -> Result<(), DistributedError> {
+        self.check_type(T::TYPE)?;
+        let pieces: BTreeSet<&Rectangle> = pieces.iter().filter(|piece| !piece.is_empty()).collect();
+        let pieces: Vec<AnySpace> = pieces
+            .iter()
+            .map(|piece| self.modes().rect(piece).map(AnySpace::from))
+            .collect::<Option<_>>()
+            .ok_or_else(|| self.too_many_dimensions())?;
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let (field, modes) = (self.field(), self.modes().clone());
+        let task = TaskDefinition::new("make elements").leaf(TaskOptions::default(), move |call| {
+            set_rows(call, field, |at: &[i64], into: &mut [T]| row(modes.coordinates(at).as_slice(), into))?;
+            Ok(Box::new(()))
+        });
+        let partitioning = cx.index_partition(self.region().space(), pieces.len(), &pieces)?;
+        let partition = self.region().partition(&partitioning).map_err(Error::from)?;
+        let own = Projection::Color(Arc::new(|point: maniple::space::AnyPoint| Point([point[0]]).into()));
+        let target = Target::Partition(partition, own);
+        let requirement = Requirement::new(target, FieldMask::of(field), Privilege::Discard);
+        let domain = AnyRect::from(Rect::<1>::from(0..pieces.len() as i64));
+        cx.index_launch(domain, TaskLauncher::new(&Arc::new(task)).requirement(requirement).typed::<()>());
+        Ok(())
+    }
+}
+
+/// Sets all that a task may write of a field, row by row: `row` is given the coordinates of the first element in the region, and where they go.
+pub(super) fn set_rows<T: Element + FieldValue>(
+    call: &LeafCall<'_>,
+    field: FieldId,
+    row: impl Fn(&[i64], &mut [T]),
+) -> maniple::Result<()> {
+    fn set<T: Element + FieldValue, const D: usize>(
+        call: &LeafCall<'_>,
+        field: FieldId,
+        row: impl Fn(&[i64], &mut [T]),
+    ) -> maniple::Result<()> {
+        let mut elements = call.write::<T, D>(0, field)?;
+        elements.space().rows().for_each(|rows| row(&rows.lo.0, &mut elements.span_mut(rows)));
+        Ok(())
+    }
+    match call.region(0)?.space().space().dim() {
+        1 => set::<T, 1>(call, field, row),
+        2 => set::<T, 2>(call, field, row),
+        3 => set::<T, 3>(call, field, row),
+        _ => set::<T, 4>(call, field, row),
+    }
+}

@@ -1,0 +1,120 @@
+//! Tensors brought to where they are placed.
+
+use std::sync::{Arc, LazyLock};
+
+use maniple::space::{AnyRect, AnySpace, Rect};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions};
+use maniple::{Context, Error, FieldId, FieldMask, FieldValue, Privilege, Requirement, Target, TaskLauncher};
+
+use super::computation::Launched;
+use super::elements::set_rows;
+use super::error::DistributedError;
+use super::fetch::by_table;
+use super::modes::rect;
+use super::tensor::Tensor;
+use crate::element::{Element, Scalar};
+use crate::machine::Machine;
+use crate::placement::{Along, Piece, Placed, Placement};
+use crate::rectangle::Rectangle;
+use crate::with_element;
+
+/// The pieces of a tensor on the processors of a machine.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    /// A point for each processor.
+    domain: AnyRect,
+    /// Each element once.
+    own: Target,
+    /// With the copies, if there are any.
+    all: Option<Target>,
+}
+
+/// Does nothing. What it asks for is brought to where it runs.
+static PLACE: LazyLock<Arc<TaskDefinition>> =
+    LazyLock::new(|| Arc::new(TaskDefinition::new("place").leaf(TaskOptions::default(), |_| Ok(Box::new(())))));
+
+impl Tensor {
+    /// Moves the tensor to where a placement says that it is on a machine, whose processors run on the nodes of the job in blocks. What is there already stays, and costs
+    /// nothing. From now on results of computations are collected there.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Placement`] if the placement does not fit the tensor and the machine, [`DistributedError::Runtime`].
+    pub fn place(&self, cx: &Context, placement: &Placement, machine: &Machine) -> Result<Launched, DistributedError> {
+        let placed = Placed::new(placement, &Rectangle::whole(self.variable().dimensions()), machine)?;
+        let home = Home::new(cx, self, &placed)?;
+        let own = Some((&home.own, Privilege::ReadWrite));
+        let moves = own.into_iter().chain(home.all.as_ref().map(|all| (all, Privilege::Read)));
+        let launch = |what| cx.index_launch(home.domain, home.launcher(self, &PLACE, what).typed());
+        let launched = Launched { steps: moves.map(launch).collect() };
+        self.settle(home);
+        Ok(launched)
+    }
+
+    /// What sets all elements where they are placed, if they are.
+    pub(super) fn fill_at_home(&self, value: Scalar) -> Option<(AnyRect, TaskLauncher)> {
+        let home = self.home()?;
+        let (field, element) = (self.field(), self.variable().element());
+        let fill = move |call: &LeafCall<'_>| {
+            with_element!(element, T => fill::<T>(call, field, value))?;
+            Ok(Box::new(()) as maniple::task::Value)
+        };
+        let task = Arc::new(TaskDefinition::new("fill tensor").leaf(TaskOptions::default(), fill));
+        Some((home.domain, home.launcher(self, &task, (&home.own, Privilege::Discard))))
+    }
+}
+
+impl Home {
+    fn new(cx: &Context, tensor: &Tensor, placed: &Placed) -> Result<Self, DistributedError> {
+        let order = tensor.variable().order();
+        let too_many = || DistributedError::Order { tensor: tensor.variable().name().to_owned(), found: order };
+        let nothing = rect(&vec![(0, 0); order.max(1)]).ok_or_else(too_many)?;
+        let mut spaces = vec![AnySpace::from(nothing)];
+        let mut known: Vec<Piece> = Vec::new();
+        let (mut own, mut all) = (Vec::new(), Vec::new());
+        for point in placed.machine().points() {
+            let piece = placed.piece(&point);
+            let number = match known.iter().position(|other| *other == piece) {
+                _ if piece.is_empty() => 0,
+                Some(number) => number + 1,
+                None => {
+                    let rectangles = piece.rectangles().map(|part| tensor.modes().rect(&part));
+                    let rectangles = rectangles.collect::<Option<Vec<_>>>().ok_or_else(too_many)?;
+                    let parts: Vec<AnySpace> = rectangles.into_iter().map(AnySpace::from).collect();
+                    let all = AnySpace::union_all(order.max(1), &parts);
+                    spaces.push(all.expect("the parts have the tensor's dimensions"));
+                    known.push(piece);
+                    known.len()
+                }
+            };
+            all.push(number as i64);
+            own.push(if is_first(placed, &point) { number as i64 } else { 0 });
+        }
+        let domain = AnyRect::from(Rect::<1>::from(0..all.len() as i64));
+        let partitioning = cx.index_partition(tensor.region().space(), spaces.len(), &spaces)?;
+        let partition = tensor.region().partition(&partitioning).map_err(Error::from)?;
+        let target = |table| Target::Partition(partition.clone(), by_table(table));
+        let all = (!placed.is_disjoint()).then(|| target(all));
+        Ok(Self { domain, own: target(own), all })
+    }
+
+    fn launcher(
+        &self,
+        tensor: &Tensor,
+        task: &Arc<TaskDefinition>,
+        (target, privilege): (&Target, Privilege),
+    ) -> TaskLauncher {
+        TaskLauncher::new(task).requirement(Requirement::new(target.clone(), FieldMask::of(tensor.field()), privilege))
+    }
+}
+
+/// Whether a processor is the first of those that hold copies of one piece.
+fn is_first(placed: &Placed, point: &[usize]) -> bool {
+    let along = placed.placement().levels.iter().flat_map(|level| &level.grid);
+    along.zip(point).all(|(along, &index)| *along != Along::Broadcast || index == 0)
+}
+
+fn fill<T: Element + FieldValue>(call: &LeafCall<'_>, field: FieldId, value: Scalar) -> maniple::Result<()> {
+    let Some(value) = T::from_scalar(value) else { return Ok(()) };
+    set_rows(call, field, |_: &[i64], into: &mut [T]| into.fill(value))
+}

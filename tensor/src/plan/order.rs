@@ -1,0 +1,88 @@
+//! When leaves run: steps one after the other, each with points at the same time.
+
+use super::step::{Plan, Privilege, Step, Use};
+use crate::notation::IndexVariable;
+
+/// The runs of a plan's leaf: one for each *step*, which is a combination of the values of all sequences, and *point*, which is one of the values of all
+/// launches. A sequence inside of a launch is regarded as if it were around it: that is the same, as points do not depend on each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Of the leaf's variables, from the outermost: whether it is a launch's, and its extent.
+    variables: Vec<(bool, i64)>,
+}
+
+impl Order {
+    fn count(&self, of_launches: bool) -> i64 {
+        self.variables.iter().filter(|(launched, _)| *launched == of_launches).map(|(_, extent)| extent).product()
+    }
+
+    /// The number of points.
+    pub fn points(&self) -> i64 {
+        self.count(true)
+    }
+
+    /// The number of steps.
+    pub fn steps(&self) -> i64 {
+        self.count(false)
+    }
+
+    /// The number of points in each dimension of each launch, the outermost first: points are numbered with the last one running fastest.
+    pub fn extents(&self) -> Vec<i64> {
+        self.variables.iter().filter(|(launched, _)| *launched).map(|(_, extent)| *extent).collect()
+    }
+
+    /// The value of each of [`Leaf::fixed`](super::Leaf::fixed), given the numbers of a step and a point.
+    pub fn values(&self, mut step: i64, mut point: i64) -> Vec<i64> {
+        let mut values = vec![0; self.variables.len()];
+        for (value, &(launched, extent)) in values.iter_mut().zip(&self.variables).rev() {
+            let number = if launched { &mut point } else { &mut step };
+            *value = *number % extent;
+            *number /= extent;
+        }
+        values
+    }
+}
+
+impl Plan {
+    /// When leaves run.
+    pub fn order(&self) -> Order {
+        let mut variables = Vec::new();
+        let mut step = &self.root;
+        loop {
+            step = match step {
+                Step::Launch(launch) => {
+                    variables.extend(launch.extents.iter().map(|&extent| (true, extent)));
+                    &launch.body
+                }
+                Step::Sequence(sequence) => {
+                    variables.push((false, sequence.extent));
+                    &sequence.body
+                }
+                Step::Leaf(_) => return Order { variables },
+            };
+        }
+    }
+
+    /// Where a tensor is fetched last on the way to the leaf: the variables with values there, and what is done with it. What no step fetches is used whole.
+    pub fn innermost_fetch(&self, tensor: &str) -> (&[IndexVariable], Privilege) {
+        let used = |uses: &[Use]| uses.iter().find(|used| used.tensor.name() == tensor).cloned();
+        // A plan without steps names no uses.
+        let is_result = self.statement.result().name() == tensor;
+        let (mut found, mut privilege) = (&[][..], if is_result { Privilege::ReadWrite } else { Privilege::Read });
+        let mut step = &self.root;
+        loop {
+            let (fixed, uses, body) = match step {
+                Step::Launch(launch) => (&launch.fixed, &launch.uses, &launch.body),
+                Step::Sequence(sequence) => (&sequence.fixed, &sequence.uses, &sequence.body),
+                Step::Leaf(_) => return (found, privilege),
+            };
+            if let Some(used) = used(uses) {
+                privilege = used.privilege;
+                if used.fetched {
+                    found = fixed;
+                }
+            }
+            step = body;
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Which data a plan moves: who sends how much of which tensor to whom, in which step.
+//!
+//! [`Traffic`] is a function of a plan, a machine, and the placements that its tensors have on the machine. Nothing is run.
+//!
+//! | assumed | |
+//! | --- | --- |
+//! | who computes | Points are numbered with the last dimension running fastest, and so are processors: point n runs on processor n. If there are more points than processors, each gets a block of them. |
+//! | when data moves | In each [step](crate::plan::Order), a processor fetches what it needs and does not have. The result stays where it is computed until others need it, or the last step ends. |
+//! | what is kept | What is placed on a processor stays there. Beside it a processor has what it needs in a step, and what it needed in the step before: this is not fetched again, and others may fetch it from there. |
+//! | who sends | Of all that have an element before the step, the nearest: fewest hops on the grid, each of whose dimensions is a ring. On a machine of several levels the outermost level counts first. Of those that are equally near, one that needed it in the step before, so that processors pass on what they had. |
+//! | reductions | A processor combines values in a buffer as long as it needs the same part of the result, and then sends the buffer to where this part is placed. |
+//! | the end | Parts of the result that were computed elsewhere go to where they are placed. What it is filled with at first is not sent. |
+//!
+//! ```
+//! use maniple_tensor::algorithms;
+//! use maniple_tensor::concrete::Statement;
+//! use maniple_tensor::element::ElementType;
+//! use maniple_tensor::notation::{TensorVariable, parse};
+//! use maniple_tensor::plan::Plan;
+//! use maniple_tensor::traffic::Traffic;
+//!
+//! let tensors = ["A", "B", "C"].map(|name| TensorVariable::new(name, ElementType::F64, [100, 100]));
+//! let product = Statement::new(&parse("A(i,j) = B(i,k) * C(k,j)", &tensors)?);
+//! let cannon = algorithms::cannon(&product, [2, 2])?;
+//! let traffic = Traffic::new(&Plan::new(&cannon.statement)?, &"2x2".parse()?, &cannon.placements)?;
+//! // Each of four processors gets one tile of 50 x 50 of each operand, and nothing of the result moves.
+//! assert_eq!(traffic.of_tensor("B"), 4 * 50 * 50 * 8);
+//! assert_eq!(traffic.of_tensor("A"), 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | [`Message`], [`Traffic`] | what is sent, and sums of it |
+//! | `holders` | who has what |
+//! | `count` | what is sent, step by step |
+//! | [`draw()`] | a picture of each step's messages |
+
+mod count;
+mod draw;
+mod holders;
+mod message;
+
+pub use count::TrafficError;
+pub(crate) use count::processor_of;
+pub use draw::draw;
+pub use message::{Cause, Message, Traffic};
