@@ -1,9 +1,9 @@
 //! Periods and rotations of strings.
 
-/// The length of the shortest string that `string` is a power of: 3 for `abcabc`, 4 for `abca`. Linear time.
+/// The least distance at which the letters of `string` are the same: 3 for `abcabc` and `abca`, 4 for `abcd`. Linear time.
 ///
 /// From the longest border, as in Knuth, Morris and Pratt (1977).
-pub(super) fn primitive_period<T: PartialEq>(string: &[T]) -> usize {
+pub(super) fn least_period<T: PartialEq>(string: &[T]) -> usize {
     let mut borders = vec![0; string.len()];
     let mut border: usize = 0;
     for end in 1..string.len() {
@@ -13,8 +13,7 @@ pub(super) fn primitive_period<T: PartialEq>(string: &[T]) -> usize {
         border += usize::from(string[border] == string[end]);
         borders[end] = border;
     }
-    let period = string.len() - border;
-    if period > 0 && string.len().is_multiple_of(period) { period } else { string.len() }
+    string.len() - border
 }
 
 /// The stretch around `string[start..start + period]`, as far as it goes on with that period.
@@ -56,11 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn the_period_of_a_power_is_that_of_its_root() {
-        assert_eq!(primitive_period(b"abcabcabc"), 3);
-        assert_eq!(primitive_period(b"aaaa"), 1);
-        assert_eq!(primitive_period(b"abca"), 4);
-        assert_eq!(primitive_period::<u8>(b""), 0);
+    fn the_period_of_a_power_is_the_length_of_its_root() {
+        assert_eq!(least_period(b"abcabcabc"), 3);
+        assert_eq!(least_period(b"aaaa"), 1);
+        assert_eq!(least_period(b"abcabca"), 3);
+        assert_eq!(least_period(b"abca"), 3);
+        assert_eq!(least_period(b"abcd"), 4);
+        assert_eq!(least_period::<u8>(b""), 0);
     }
 
     #[test]
@@ -77,10 +78,10 @@ mod tests {
         }
 
         #[test]
-        fn the_period_is_the_shortest_root(string in prop::collection::vec(0..2_u8, 1..12), power in 1..4_usize) {
+        fn letters_are_the_same_at_no_lesser_distance(string in prop::collection::vec(0..2_u8, 1..12), power in 1..4_usize) {
             let string = string.repeat(power);
-            let is_root = |length: &usize| string.len() % length == 0 && string[..*length].repeat(string.len() / length) == string;
-            prop_assert_eq!(Some(primitive_period(&string)), (1..=string.len()).find(is_root));
+            let is_period = |period: &usize| string.iter().zip(&string[*period..]).all(|(one, next)| one == next);
+            prop_assert_eq!(Some(least_period(&string)), (1..=string.len()).find(is_period));
         }
     }
 }

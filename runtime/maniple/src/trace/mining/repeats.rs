@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::periods::{least_rotation, primitive_period, run_around};
+use super::periods::{least_period, least_rotation, run_around};
 use super::suffix_array::SuffixArray;
 
 /// A string that repeats in a stream.
@@ -130,7 +130,8 @@ struct Pattern {
 }
 
 /// The distinct strings behind the chosen pieces: of a power its root, or the power of it that is long enough. If it repeats in a run, it stands
-/// for all its rotations, and is taken from the beginning of the first such run; if that is cut off by the beginning of the text, of the next.
+/// for all its rotations, and is taken from the beginning of the first such run; if that is cut off by the beginning of the text, of the next. So it
+/// is with a piece of a run that ends within the root: where one loop runs twice for different times, there are such pieces of all lengths.
 fn patterns(text: &[u32], chosen: &[Piece], shortest: usize) -> Vec<Pattern> {
     let long_enough = |period: usize| period * shortest.div_ceil(period);
     let mut patterns = Vec::new();
@@ -141,14 +142,16 @@ fn patterns(text: &[u32], chosen: &[Piece], shortest: usize) -> Vec<Pattern> {
         let range = piece.range();
         let period = match last {
             Some((other, period)) if (other.length, other.string) == (piece.length, piece.string) => period,
-            _ => primitive_period(&text[range.clone()]),
+            _ => least_period(&text[range.clone()]),
         };
         last = Some((piece, period));
         let run = runs.of(text, range.start, period);
         if run.len() >= 2 * long_enough(period) {
             runs.record(text, run, period);
         } else if alone.insert((piece.length, piece.string)) {
-            patterns.push(Pattern { range: range.start..range.start + long_enough(period), anchored: true });
+            // Of a power its root is enough.
+            let root = if range.len().is_multiple_of(period) { period } else { range.len() };
+            patterns.push(Pattern { range: range.start..range.start + long_enough(root), anchored: true });
         }
     }
     patterns.extend(runs.first.into_iter().map(|(body, start)| {
@@ -277,6 +280,14 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_that_runs_for_different_times_is_one_repeat() {
+        let stream = format!("xy{}z{}w{}v", "abc".repeat(30), "abc".repeat(38), "abc".repeat(21));
+        assert_eq!(found(&stream, 3), [repeat("abc", 89, 38)]);
+        let cut_off = format!("xy{}z{}aw{}abv", "abc".repeat(30), "abc".repeat(38), "abc".repeat(21));
+        assert_eq!(found(&cut_off, 3), [repeat("abc", 89, 38)]);
+    }
+
+    #[test]
     fn repeats_may_be_apart() {
         assert_eq!(found("abcde1abcde2abcde3", 2), [repeat("abcde", 3, 1)]);
     }
@@ -306,8 +317,30 @@ mod tests {
             .prop_map(|parts| parts.iter().flat_map(|(part, power)| part.repeat(*power)).collect())
     }
 
+    /// The length of the shortest string that `body` is a power of.
+    fn root(body: &[u64]) -> usize {
+        let period = least_period(body);
+        if body.len().is_multiple_of(period) { period } else { body.len() }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        // Each run of the loop is cut off anywhere, and what comes between is like nothing else. What is left over at the ends may repeat too.
+        #[test]
+        fn of_runs_of_one_loop_nothing_longer_is_found_than_the_loop(
+            period in 1..8_u64, runs in prop::collection::vec(0..60_usize, 1..6), shortest in 1..6_usize,
+        ) {
+            let mut stream = Vec::new();
+            for (number, length) in runs.iter().enumerate() {
+                stream.push(1000 + number as u64);
+                stream.extend((0..period).cycle().take(length + 4 * shortest.max(period as usize)));
+            }
+            let repeats = find_repeats(&stream, shortest);
+            let length = period as usize * shortest.div_ceil(period as usize);
+            prop_assert_eq!(repeats[0].tokens.len(), length);
+            prop_assert!(repeats[1..].iter().all(|repeat| repeat.tokens.len() < length), "{repeats:?}");
+        }
 
         #[test]
         fn what_is_reported_occurs_as_often_as_said(stream in stream(), shortest in 1..6_usize) {
@@ -327,7 +360,7 @@ mod tests {
         fn no_repeat_is_reported_twice_or_is_a_longer_power_than_needed(stream in stream(), shortest in 1..6_usize) {
             let repeats = find_repeats(&stream, shortest);
             for (index, repeat) in repeats.iter().enumerate() {
-                let period = primitive_period(&repeat.tokens);
+                let period = root(&repeat.tokens);
                 prop_assert!(period == repeat.tokens.len() || repeat.tokens.len() - period < shortest);
                 prop_assert!(repeats[..index].iter().all(|other| other.tokens != repeat.tokens));
             }
@@ -363,7 +396,7 @@ mod tests {
             let stream: Vec<u64> = body.iter().copied().cycle().take(length).collect();
             let repeats = find_repeats(&stream, shortest);
             let covered: usize = repeats.iter().map(|repeat| repeat.tokens.len() * repeat.occurrences).sum();
-            let period = primitive_period(&body);
+            let period = root(&body);
             prop_assert!(covered + 2 * (period * shortest.div_ceil(period)) >= length, "{repeats:?} in {stream:?}");
         }
 
