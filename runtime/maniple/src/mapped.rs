@@ -132,8 +132,8 @@ impl Mapped {
     fn column<T: FieldValue, const D: usize>(&self) -> Column<'_, T, D> {
         // SAFETY: type and dimension were checked when the mapping was made; the data was there before that, and the physical
         // analysis keeps others away until `_hold` goes. A mapping for writing lends columns to write only while it is borrowed mutably.
-        let column = unsafe { Column::new(self.instance.storage(), self.field, self.region.space().space()) };
-        column.expect("field and dimension were checked when the mapping was made")
+        let column = unsafe { Column::new(self.instance.storage(), self.field, self.space()) };
+        column.expect("that the instance has the field was checked when the mapping was made")
     }
 }
 

@@ -1,6 +1,5 @@
 //! One point of a launch on its way through the machine.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use maniple_mapper::TaskProfile;
@@ -27,6 +26,7 @@ use crate::physical::selection::Selection;
 use crate::physical::state::{RegionState, Sink};
 use crate::recorder;
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
+use crate::task::taken::Taken;
 use crate::task::{Body, Value};
 use crate::task_operation::TaskState;
 use crate::trace::Issuing;
@@ -77,7 +77,7 @@ impl LeafTask {
             processor,
             regions: &mapped.physical,
             arguments: &state.arguments,
-            taken: RefCell::default(),
+            taken: Taken::default(),
         };
         // An operator's identity is the program's code too.
         let outcome = fault::catch(|| self.begin().and_then(|()| body(&call)));

@@ -1,12 +1,13 @@
 //! One field of one instance, seen through one region.
 
+use std::any::TypeId;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use maniple_realm::instance::Instance;
-use maniple_realm::layout::{AffineAddress, FieldAddress, FieldId};
+use maniple_realm::layout::{FieldAddress, FieldId};
 use maniple_region::FieldType;
-use maniple_space::{AnySpace, DimensionMismatch, IndexSpace, MAX_DIMENSIONS, Membership, Point, Rect};
+use maniple_space::{IndexSpace, MAX_DIMENSIONS, Membership, Point, Rect};
 
 /// The values of type `T` of a field at the points of a region.
 ///
@@ -18,24 +19,23 @@ pub(crate) struct Column<'a, T, const D: usize> {
     strides: [isize; D],
     /// Where values lie in an instance in blocks.
     blocks: Option<&'a FieldAddress>,
-    /// Neighbours along the last dimension lie next to each other.
-    contiguous: bool,
     members: &'a Membership<D>,
     space: &'a IndexSpace<D>,
     marker: PhantomData<&'a T>,
 }
 
-/// Where one field of one instance lies, found out once for many accesses.
+/// Where one field of one instance lies.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnPlace {
     pub(crate) field: FieldId,
     /// The type that the field is declared with.
-    pub(crate) ty: FieldType,
-    base: NonNull<u8>,
-    address: FieldAddress,
-    affine: Option<AffineAddress>,
-    /// For each dimension, whether neighbours along it lie next to each other.
-    contiguous: [bool; MAX_DIMENSIONS],
+    pub(crate) ty: TypeId,
+    /// The instance holds contributions to the field.
+    pub(crate) is_buffer: bool,
+    /// As in the columns.
+    base: *mut u8,
+    strides: [isize; MAX_DIMENSIONS],
+    blocks: Option<FieldAddress>,
 }
 
 // SAFETY: it is an address; who makes a column of it vouches for what is there.
@@ -45,57 +45,40 @@ unsafe impl Sync for ColumnPlace {}
 
 impl ColumnPlace {
     /// None if the instance does not store the field.
-    pub(crate) fn new(instance: &Instance, field: FieldId, ty: FieldType) -> Option<Self> {
-        let (&address, base) = (instance.layout().field(field)?, instance.base()?);
-        let contiguous = std::array::from_fn(|dimension| address.contiguous_along(dimension));
-        Some(Self { field, ty, base, address, affine: address.affine(), contiguous })
+    pub(crate) fn new(instance: &Instance, (field, ty): (FieldId, FieldType), is_buffer: bool) -> Option<Self> {
+        let (&address, base) = (instance.layout().field(field)?, instance.base()?.as_ptr());
+        let (base, strides, blocks) = match address.affine() {
+            Some(affine) => (base.wrapping_offset(affine.bias), affine.strides, None),
+            None => (base, [0; MAX_DIMENSIONS], Some(address)),
+        };
+        Some(Self { field, ty: ty.type_id, is_buffer, base, strides, blocks })
     }
 }
 
-/// Why there is no column.
-#[derive(Debug)]
-pub(crate) enum ColumnError {
-    Dimension(DimensionMismatch),
-    NotStored,
-}
-
 impl<'a, T, const D: usize> Column<'a, T, D> {
-    /// The column of a field for the points of `space`.
+    /// The column of a field for the points of `space`. None if the instance does not store the field.
     ///
     /// # Safety
     /// The instance holds valid `T`s in the field at all points of `space`, which lie in its bounds; for `'a`, the bytes stay there, and
     /// nobody changes them, or, if the column is used to write, touches them.
-    pub(crate) unsafe fn new(instance: &'a Instance, field: FieldId, space: &'a AnySpace) -> Result<Self, ColumnError> {
-        let (Some(address), Some(base)) = (instance.layout().field(field), instance.base()) else {
-            return Err(ColumnError::NotStored);
+    pub(crate) unsafe fn new(instance: &'a Instance, field: FieldId, space: &'a IndexSpace<D>) -> Option<Self> {
+        let (address, base) = (instance.layout().field(field)?, instance.base()?.as_ptr());
+        let (base, strides, blocks) = match address.affine() {
+            Some(affine) => (base.wrapping_offset(affine.bias), std::array::from_fn(|d| affine.strides[d]), None),
+            None => (base, [0; D], Some(address)),
         };
-        Self::of((base, address), address.affine().as_ref(), address.contiguous_along(D - 1), space)
+        Some(Self { base, strides, blocks, members: space.membership(), space, marker: PhantomData })
     }
 
     /// The same from what was found out before.
     ///
     /// # Safety
     /// As for [`new`](Self::new), with the instance that the place was made from.
-    #[inline]
-    pub(crate) unsafe fn at(place: &'a ColumnPlace, space: &'a AnySpace) -> Result<Self, ColumnError> {
-        Self::of((place.base, &place.address), place.affine.as_ref(), place.contiguous[D - 1], space)
-    }
-
     #[inline(always)]
-    fn of(
-        (base, address): (NonNull<u8>, &'a FieldAddress),
-        affine: Option<&AffineAddress>,
-        contiguous: bool,
-        space: &'a AnySpace,
-    ) -> Result<Self, ColumnError> {
-        let space: &IndexSpace<D> = space.typed().map_err(ColumnError::Dimension)?;
-        let (base, strides, blocks) = match affine {
-            Some(affine) => {
-                (base.as_ptr().wrapping_offset(affine.bias), std::array::from_fn(|d| affine.strides[d]), None)
-            }
-            None => (base.as_ptr(), [0; D], Some(address)),
-        };
-        Ok(Self { base, strides, blocks, contiguous, members: space.membership(), space, marker: PhantomData })
+    pub(crate) unsafe fn at(place: &'a ColumnPlace, space: &'a IndexSpace<D>) -> Self {
+        let strides = std::array::from_fn(|d| place.strides[d]);
+        let (base, blocks) = (place.base, place.blocks.as_ref());
+        Self { base, strides, blocks, members: space.membership(), space, marker: PhantomData }
     }
 
     pub(crate) fn space(&self) -> &'a IndexSpace<D> {
@@ -163,8 +146,10 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
             "the row {row} is not all in the region, whose points lie within {}",
             self.space.bounds()
         );
+        // Blocks keep no row together.
+        let together = self.blocks.is_none() && self.strides[D - 1] == size_of::<T>() as isize;
         // SAFETY: the region has the row's points, checked above.
-        (unsafe { self.place_unchecked(row.lo) }, self.contiguous)
+        (unsafe { self.place_unchecked(row.lo) }, together)
     }
 
     fn contains_rect(&self, rect: &Rect<D>) -> bool {

@@ -20,4 +20,4 @@ pub use span::{Span, SpanMut};
 pub use strided::Strided;
 pub use write::Write;
 
-pub(crate) use column::{Column, ColumnError, ColumnPlace};
+pub(crate) use column::{Column, ColumnPlace};

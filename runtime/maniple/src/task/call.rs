@@ -1,6 +1,6 @@
 //! What a task's body sees of its call.
 
-use std::cell::RefCell;
+use std::any::TypeId;
 use std::sync::Arc;
 
 use maniple_mapper::{InstanceId, RequirementInfo};
@@ -9,10 +9,10 @@ use maniple_realm::transfer::InstanceField;
 use maniple_region::{
     FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, ReductionOperator,
 };
-use maniple_space::{AnyPoint, AnyRect, AnySpace};
+use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace};
 use smallvec::SmallVec;
 
-use crate::access::{Column, ColumnError, ColumnPlace, PieceInfo, Read, Reduce, Strided, Write};
+use crate::access::{Column, ColumnPlace, PieceInfo, Read, Reduce, Strided, Write};
 use crate::context::{Bound, Context};
 use crate::error::{Error, Result};
 use crate::mapping::point::Chosen;
@@ -20,6 +20,7 @@ use crate::physical::instance::PhysicalInstance;
 use crate::physical::state::{Instances, RegionState};
 use crate::regions::Region;
 use crate::task::arguments::Arguments;
+use crate::task::taken::Taken;
 
 /// One requirement of one task with its data.
 #[derive(Clone)]
@@ -38,6 +39,16 @@ pub(crate) struct Located {
     /// A copy of the region's points, since what others count references to is on its way from core to core all the time.
     space: AnySpace,
     columns: SmallVec<[ColumnPlace; 2]>,
+}
+
+impl Located {
+    /// Where a field that is declared with type `T` is, and the region's points. None if it is of another type, or has other dimensions.
+    #[inline(always)]
+    fn find<T: 'static, const D: usize>(&self, field: FieldId) -> Option<(&ColumnPlace, &IndexSpace<D>)> {
+        let place = self.columns.iter().find(|place| place.field == field)?;
+        let space = self.space.typed().ok()?;
+        (place.ty == TypeId::of::<T>()).then_some((place, space))
+    }
 }
 
 /// Where a requirement's data is.
@@ -68,7 +79,10 @@ impl PhysicalRegion {
     /// Finds out where the fields are, for a task that is called again and again with this data.
     pub(crate) fn locate(&mut self) {
         let fields = self.region.fields();
-        let place = |field| ColumnPlace::new(self.instance(field)?.storage(), field, fields.type_of(field).ok()?);
+        let place = |field| {
+            let (instance, ty) = (self.instance(field)?, fields.type_of(field).ok()?);
+            ColumnPlace::new(instance.storage(), (field, ty), self.is_buffered(field))
+        };
         let columns = self.fields.iter().filter_map(place).collect();
         self.located = Some(Box::new(Located { space: self.region.space().space().clone(), columns }));
     }
@@ -99,6 +113,11 @@ impl PhysicalRegion {
         matches!(self.place, Placement::Virtual(_)) && self.privilege.changes_data()
     }
 
+    /// Whether contributions to a field go into a buffer.
+    fn is_buffered(&self, field: FieldId) -> bool {
+        self.instance(field).is_some_and(|instance| instance.reduction().is_some())
+    }
+
     fn instance(&self, field: FieldId) -> Option<&Arc<PhysicalInstance>> {
         let Placement::Instances(instances) = &self.place else { return None };
         instances.iter().find(|(fields, _)| fields.contains(field)).map(|(_, instance)| instance)
@@ -116,7 +135,7 @@ pub struct LeafCall<'a> {
     pub(crate) processor: ProcessorId,
     pub(crate) regions: &'a [PhysicalRegion],
     pub(crate) arguments: &'a Arguments,
-    pub(crate) taken: RefCell<SmallVec<[(usize, FieldId); 8]>>,
+    pub(crate) taken: Taken,
 }
 
 impl<'a> LeafCall<'a> {
@@ -165,19 +184,39 @@ impl<'a> LeafCall<'a> {
     ///
     /// # Errors
     /// [`Error::Launch`] if the launch has no such requirement, or its region another dimension.
+    #[inline(always)] // As for `read`.
     pub fn piece<F: 'static, const D: usize>(&self, requirement: usize) -> Result<PieceInfo<'a, F, D>> {
-        let physical = self.requirement(requirement)?;
-        match physical.space().typed() {
-            Ok(space) => Ok(PieceInfo::new(&physical.region, space)),
-            Err(error) => Err(Error::launch(self.task, format!("requirement {requirement}: {error}"))),
+        if let Some(physical) = self.regions.get(requirement)
+            && let Ok(space) = physical.space().typed()
+        {
+            return Ok(PieceInfo::new(&physical.region, space));
         }
+        Err(self.no_piece::<D>(requirement))
     }
 
     /// Reads a field of a requirement with the privilege `reads`.
     ///
     /// # Errors
     /// [`Error::Access`] if field, type, dimension or privilege do not fit.
+    #[inline(always)] // Else the accessor is copied from return value to return value, which takes longer than to make it.
     pub fn read<T: FieldValue, const D: usize>(&self, requirement: usize, field: FieldId) -> Result<Read<'a, T, D>> {
+        if let Some(physical) = self.regions.get(requirement)
+            && physical.privilege == Privilege::Read
+            && let Some((place, space)) = physical.located.as_deref().and_then(|located| located.find::<T, D>(field))
+        {
+            // SAFETY: as in `find_column`. The place is that of the requirement's field in the requirement's instance.
+            return Ok(Read::new(unsafe { Column::at(place, space) }));
+        }
+        self.find_and_read(requirement, field)
+    }
+
+    /// As [`read`](Self::read), where it is to be found out first where the field is.
+    #[inline(never)]
+    fn find_and_read<T: FieldValue, const D: usize>(
+        &self,
+        requirement: usize,
+        field: FieldId,
+    ) -> Result<Read<'a, T, D>> {
         let physical = self.requirement(requirement)?;
         if physical.privilege != Privilege::Read {
             return Err(self.denied(
@@ -186,28 +225,70 @@ impl<'a> LeafCall<'a> {
                 format!("its privilege is `{}`, not `reads`", physical.privilege),
             ));
         }
-        Ok(Read::new(self.column::<T, T, D>(physical, (requirement, field))?))
+        Ok(Read::new(self.find_column::<T, T, D>(physical, (requirement, field))?))
     }
 
     /// Reads and writes a field of a requirement with the privilege `writes` or `discards`.
     ///
     /// # Errors
     /// [`Error::Access`] if field, type, dimension or privilege do not fit, or the field is taken already.
+    #[inline(always)] // As for `read`.
     pub fn write<T: FieldValue, const D: usize>(&self, requirement: usize, field: FieldId) -> Result<Write<'a, T, D>> {
+        if let Some(physical) = self.regions.get(requirement)
+            && physical.privilege.writes()
+            && let Some((place, space)) = physical.located.as_deref().and_then(|located| located.find::<T, D>(field))
+            && self.taken.take(requirement, field)
+        {
+            // SAFETY: as in `find_column`. The place is that of the requirement's field in the requirement's instance.
+            return Ok(Write::new(unsafe { Column::at(place, space) }));
+        }
+        self.find_and_write(requirement, field)
+    }
+
+    /// As [`write`](Self::write), where it is to be found out first where the field is.
+    #[inline(never)]
+    fn find_and_write<T: FieldValue, const D: usize>(
+        &self,
+        requirement: usize,
+        field: FieldId,
+    ) -> Result<Write<'a, T, D>> {
         let physical = self.requirement(requirement)?;
         if !physical.privilege.writes() {
             let problem = format!("its privilege is `{}`, not `writes` or `discards`", physical.privilege);
             return Err(self.denied(requirement, field, problem));
         }
         self.take(requirement, field)?;
-        Ok(Write::new(self.column::<T, T, D>(physical, (requirement, field))?))
+        Ok(Write::new(self.find_column::<T, T, D>(physical, (requirement, field))?))
     }
 
     /// Reduces to a field of a requirement with the privilege `reduces(Op)`.
     ///
     /// # Errors
     /// [`Error::Access`] if field, type, dimension or privilege do not fit, or the field is taken already.
+    #[inline(always)] // As for `read`.
     pub fn reduce<Op: ReductionOperator<T>, T: FieldValue, const D: usize>(
+        &self,
+        requirement: usize,
+        field: FieldId,
+    ) -> Result<Reduce<'a, Op, T, D>> {
+        if let Some(physical) = self.regions.get(requirement)
+            && physical.privilege == Privilege::Reduce(OperatorId::of::<Op>())
+            && let Some((place, space)) = physical.located.as_deref().and_then(|located| located.find::<T, D>(field))
+            && self.taken.take(requirement, field)
+        {
+            return Ok(match place.is_buffer {
+                // SAFETY: as in `find_column`. The place is that of the requirement's field in the requirement's instance.
+                true => Reduce::into_buffer(unsafe { Column::at(place, space) }),
+                // SAFETY: as above.
+                false => Reduce::in_place(unsafe { Column::at(place, space) }),
+            });
+        }
+        self.find_and_reduce(requirement, field)
+    }
+
+    /// As [`reduce`](Self::reduce), where it is to be found out first where the field is.
+    #[inline(never)]
+    fn find_and_reduce<Op: ReductionOperator<T>, T: FieldValue, const D: usize>(
         &self,
         requirement: usize,
         field: FieldId,
@@ -219,9 +300,9 @@ impl<'a> LeafCall<'a> {
             return Err(self.denied(requirement, field, problem));
         }
         self.take(requirement, field)?;
-        match physical.instance(field).is_some_and(|instance| instance.reduction().is_some()) {
-            true => Ok(Reduce::into_buffer(self.column::<T, Op::Rhs, D>(physical, (requirement, field))?)),
-            false => Ok(Reduce::in_place(self.column::<T, T, D>(physical, (requirement, field))?)),
+        match physical.is_buffered(field) {
+            true => Ok(Reduce::into_buffer(self.find_column::<T, Op::Rhs, D>(physical, (requirement, field))?)),
+            false => Ok(Reduce::in_place(self.find_column::<T, T, D>(physical, (requirement, field))?)),
         }
     }
 
@@ -281,40 +362,16 @@ impl<'a> LeafCall<'a> {
         self.regions.get(number).ok_or_else(none)
     }
 
-    #[inline]
     fn take(&self, requirement: usize, field: FieldId) -> Result<()> {
-        let mut taken = self.taken.borrow_mut();
-        if taken.contains(&(requirement, field)) {
-            return Err(self.denied(
-                requirement,
-                field,
-                "an accessor for it was made before; make one and keep it".into(),
-            ));
+        match self.taken.take(requirement, field) {
+            true => Ok(()),
+            false => {
+                Err(self.denied(requirement, field, "an accessor for it was made before; make one and keep it".into()))
+            }
         }
-        taken.push((requirement, field));
-        Ok(())
     }
 
     /// The column of a field of type `T`, of which the instance holds values of type `Stored`: the field's own, or contributions to it.
-    #[inline(always)] // Else the column is copied from return value to return value.
-    fn column<T: FieldValue, Stored, const D: usize>(
-        &self,
-        physical: &'a PhysicalRegion,
-        (requirement, field): (usize, FieldId),
-    ) -> Result<Column<'a, Stored, D>> {
-        if let Some(Located { space, columns }) = physical.located.as_deref()
-            && let Some(place) = columns.iter().find(|place| place.field == field)
-            && place.ty == FieldType::of::<T>()
-        {
-            // SAFETY: as below. The place is that of the requirement's field in the requirement's instance.
-            let column = unsafe { Column::at(place, space) };
-            return column.map_err(|error| self.refused(requirement, field, &error));
-        }
-        self.find_column::<T, Stored, D>(physical, (requirement, field))
-    }
-
-    /// As [`column`](Self::column), where it is to be found out first where the field is.
-    #[inline(never)]
     fn find_column<T: FieldValue, Stored, const D: usize>(
         &self,
         physical: &'a PhysicalRegion,
@@ -330,20 +387,21 @@ impl<'a> LeafCall<'a> {
         }
         let not_mapped = || self.denied(requirement, field, "it is not mapped to memory".into());
         let instance = physical.instance(field).ok_or_else(not_mapped)?;
+        let space = physical.space().typed().map_err(|error| self.denied(requirement, field, error.to_string()))?;
         // SAFETY: the field's declared type was checked above, buffers hold the operator's contributions by construction, and all instances
         // are filled or written before they are valid; selection gave an instance that covers the region. The task's preconditions came
         // before this call and its event comes after, so the physical analysis keeps away whoever interferes; within the task,
         // requirements that interfere were refused at the launch and a field is taken for writing once a call. The instance outlives
         // the call, which owns it.
-        let column = unsafe { Column::new(instance.storage(), field, physical.space()) };
-        column.map_err(|error| self.refused(requirement, field, &error))
+        unsafe { Column::new(instance.storage(), field, space) }.ok_or_else(not_mapped)
     }
 
     #[cold]
-    fn refused(&self, requirement: usize, field: FieldId, error: &ColumnError) -> Error {
-        match error {
-            ColumnError::Dimension(error) => self.denied(requirement, field, error.to_string()),
-            ColumnError::NotStored => self.denied(requirement, field, "it is not mapped to memory".into()),
+    fn no_piece<const D: usize>(&self, requirement: usize) -> Error {
+        match self.requirement(requirement).map(|physical| physical.space().typed::<D>()) {
+            Err(error) => error,
+            Ok(Err(error)) => Error::launch(self.task, format!("requirement {requirement}: {error}")),
+            Ok(Ok(_)) => unreachable!("then there is a piece"),
         }
     }
 

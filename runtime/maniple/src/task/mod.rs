@@ -9,6 +9,7 @@ pub mod call;
 pub(crate) mod codec;
 pub mod definition;
 pub mod registry;
+pub(crate) mod taken;
 
 pub use argument::{Argument, IntoArgument};
 pub use call::{ContextCall, LeafCall};

@@ -1,6 +1,6 @@
 //! Replays: a template's graph at work, fed with the launches that arrive.
 
-use std::cell::{RefCell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -25,6 +25,7 @@ use crate::future::{Origin, Results};
 use crate::launch::TaskLauncher;
 use crate::task::arguments::Arguments;
 use crate::task::call::LeafCall;
+use crate::task::taken::Taken;
 
 /// The runs of one template, one after the other.
 pub(super) struct Replay {
@@ -319,7 +320,7 @@ impl Replay {
             processor: context.processor(),
             regions: &task.regions,
             arguments: &launched.arguments,
-            taken: RefCell::default(),
+            taken: Taken::default(),
         };
         let shown = || self.template.stages[task.stage as usize].site.shown_point(task.point);
         let value =
