@@ -226,7 +226,7 @@ fn how_tensors_are_stored_changes_nothing() {
         PRODUCT,
         "--format B={D}",
         2,
-        "--format B={D}(0): a format of 1 levels does not store a tensor of 2 dimensions",
+        "--format B={D}(0): a format of 1 level does not store a tensor of 2 dimensions",
     );
     refuses(
         PRODUCT,

@@ -182,6 +182,27 @@ fn files_that_cannot_be_used_are_refused_with_the_reason() {
         numpy("<f8", false, "(1000000, 1000000)", &[0; 24]),
         ": it says that it has 1000000 x 1000000 elements, but has only 152 bytes",
     );
+    for (shape, told) in [
+        ("(4294967296, 4294967296, 2)", "4294967296 x 4294967296 x 2"),
+        ("(0, 9223372036854775808, 4)", "0 x 9223372036854775808 x 4"),
+        ("[18446744073709551615]", "18446744073709551615"),
+    ] {
+        refused(
+            "huge.npy",
+            numpy("<f8", false, shape, &[0; 24]),
+            &format!(": it says that it has {told} elements, which are more than can be counted"),
+        );
+    }
+    refused(
+        "deep.npy",
+        numpy("<f8", false, &"(".repeat(5000), &[]),
+        ": its header has 5001 brackets, and describes no plain array",
+    );
+    refused(
+        "header.npy",
+        numpy("<f8", false, &" ".repeat(20_000), &[]),
+        ": its header has 20086 bytes, and such headers have at most 10000",
+    );
     refused(
         "unsigned.npy",
         numpy("<u2", false, "(1, 1)", &[0; 2]),

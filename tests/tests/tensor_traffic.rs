@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use maniple::Result;
+use maniple::{PeerStatistics, Result, Statistics};
 use maniple_tensor::algorithms::*;
-use maniple_tensor::concrete::Statement;
+use maniple_tensor::concrete::{Statement, Substitution};
 use maniple_tensor::distributed::{Tensor, compute};
 use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::machine::{Grid, Machine};
@@ -21,8 +21,10 @@ fn product(n: i64) -> Assignment {
     parse_with_extents("A(i,j) = B(i,k) * C(k,j)", ElementType::I64, &extents).unwrap()
 }
 
-/// The bytes that each node sends and receives while an algorithm runs, from tensors that are placed as it says to a result that is.
-fn moved(algorithm: &Algorithm, assignment: &Assignment) -> Vec<(u64, u64)> {
+/// The bytes that each node (first index) sends to each other one while an algorithm runs, from tensors that are placed as it says to a result that is.
+type Bytes = Vec<Vec<u64>>;
+
+fn moved(algorithm: &Algorithm, assignment: &Assignment) -> Bytes {
     let machine = machine(algorithm);
     let plan = Arc::new(Plan::new(&algorithm.statement).unwrap());
     let array = |tensor: &TensorVariable| {
@@ -35,7 +37,7 @@ fn moved(algorithm: &Algorithm, assignment: &Assignment) -> Vec<(u64, u64)> {
     let operands: BTreeMap<String, DenseArray> =
         assignment.tensors().iter().map(|tensor| (tensor.name().to_owned(), array(tensor))).collect();
     let expected = evaluate(assignment, &operands).unwrap();
-    let results = on_nodes(Nodes::new(machine.size()), async |cx, runtime| -> Result<(u64, u64)> {
+    let results = on_nodes(Nodes::new(machine.size()), async |cx, runtime| -> Result<(Vec<u64>, Vec<u64>)> {
         let mut tensors = Vec::new();
         for (variable, placement) in &algorithm.placements {
             let tensor = Tensor::new(cx, variable)?;
@@ -43,17 +45,38 @@ fn moved(algorithm: &Algorithm, assignment: &Assignment) -> Vec<(u64, u64)> {
             tensor.place(cx, placement, &machine)?.await?;
             tensors.push(tensor);
         }
-        let before = runtime.statistics();
+        let before = (runtime.statistics(), runtime.peers());
         compute(cx, &plan, &tensors.iter().collect::<Vec<_>>())?.await?;
         tensors[0].place(cx, &algorithm.placements[0].1, &machine)?.await?;
-        let after = runtime.statistics();
+        let after = (runtime.statistics(), runtime.peers());
         assert!(tensors[0].read(cx).await? == expected);
-        Ok((
-            after.parcel_bytes_sent - before.parcel_bytes_sent,
-            after.parcel_bytes_received - before.parcel_bytes_received,
-        ))
+        let of_peers = |count: fn(&PeerStatistics) -> u64| -> Vec<u64> {
+            after.1.iter().zip(&before.1).map(|(after, before)| count(after) - count(before)).collect()
+        };
+        let (sent, received) = (of_peers(|peer| peer.parcel_bytes_sent), of_peers(|peer| peer.parcel_bytes_received));
+        let of_all = |count: fn(&Statistics) -> u64| count(&after.0) - count(&before.0);
+        assert_eq!(sent.iter().sum::<u64>(), of_all(|all| all.parcel_bytes_sent));
+        assert_eq!(received.iter().sum::<u64>(), of_all(|all| all.parcel_bytes_received));
+        Ok((sent, received))
     });
-    results.into_iter().map(|result| result.unwrap()).collect()
+    let (sent, received): (Bytes, Bytes) = results.into_iter().map(|result| result.unwrap()).unzip();
+    for (from, sent) in sent.iter().enumerate() {
+        assert_eq!(sent[from], 0, "nobody sends himself anything");
+        for (to, &bytes) in sent.iter().enumerate() {
+            assert_eq!(bytes, received[to][from], "what node {from} sends to node {to} arrives there");
+        }
+    }
+    sent
+}
+
+/// What each node sends.
+fn sent(moved: &Bytes) -> Vec<u64> {
+    moved.iter().map(|to| to.iter().sum()).collect()
+}
+
+/// What each node receives.
+fn received(moved: &Bytes) -> Vec<u64> {
+    (0..moved.len()).map(|to| moved.iter().map(|sent| sent[to]).sum()).collect()
 }
 
 fn machine(algorithm: &Algorithm) -> Machine {
@@ -68,11 +91,9 @@ fn traffic(algorithm: &Algorithm) -> Traffic {
 
 fn all(algorithm: &Algorithm, n: i64) -> u64 {
     let (moved, traffic) = (moved(algorithm, &product(n)), traffic(algorithm));
-    let received: Vec<u64> = moved.iter().map(|(_, received)| *received).collect();
-    assert_eq!(received, traffic.received(), "{}", algorithm.statement);
-    let sent: u64 = moved.iter().map(|(sent, _)| *sent).sum();
-    assert_eq!(sent, traffic.bytes());
-    sent
+    assert_eq!(received(&moved), traffic.received(), "{}", algorithm.statement);
+    assert_eq!(sent(&moved).iter().sum::<u64>(), traffic.bytes());
+    traffic.bytes()
 }
 
 /// `2 n^2 (sqrt(p) - 1)` elements: each processor gets the rest of a block of rows and of one of columns.
@@ -91,14 +112,88 @@ fn two_dimensional_algorithms_move_what_their_formula_says() {
     }
 }
 
-/// Tiles go around: what a processor sends in each step goes to one processor for each operand, and it sends as much as it gets.
+/// Tiles go around: a processor sends as much as it gets.
 #[test]
 fn rotated_tiles_are_passed_on_evenly() {
     let (g, n) = (4, 16);
     let algorithm = cannon(&Statement::new(&product(n)), [g, g]).unwrap();
-    for (sent, received) in moved(&algorithm, &product(n)) {
-        assert_eq!(sent, received);
+    let moved = moved(&algorithm, &product(n));
+    assert_eq!(sent(&moved), received(&moved));
+}
+
+/// The bytes that the model has between each two processors.
+fn modelled(algorithm: &Algorithm) -> Bytes {
+    let traffic = traffic(algorithm);
+    let mut bytes = vec![vec![0; traffic.machine().size()]; traffic.machine().size()];
+    traffic.messages().iter().for_each(|message| bytes[message.from][message.to] += message.bytes);
+    bytes
+}
+
+/// The coordinates of the processors of a square grid.
+fn processors(g: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..g * g).map(move |processor| (processor / g, processor % g))
+}
+
+/// At first, processor (i, j) fetches tile (i, i + j) of B and tile (i + j, j) of C from where they are placed. From then on tiles of B go to the left and tiles of C upwards,
+/// on a torus, and there are no other messages.
+#[test]
+fn processors_pass_rotated_tiles_to_neighbours_and_to_nobody_else() {
+    for (g, n) in [(2_usize, 8), (4, 16), (8, 16)] {
+        let algorithm = cannon(&Statement::new(&product(n)), [g as i64, g as i64]).unwrap();
+        let mut moved = moved(&algorithm, &product(n));
+        assert_eq!(moved, modelled(&algorithm));
+        let (number, tile) = (|(i, j): (usize, usize)| i * g + j, 8 * (n as u64 / g as u64).pow(2));
+        for (i, j) in processors(g) {
+            let first = (i + j) % g;
+            for from in [(i, first), (first, j)].into_iter().filter(|&from| from != (i, j)) {
+                moved[number(from)][number((i, j))] -= tile;
+            }
+        }
+        for (i, j) in processors(g) {
+            let (left, above) = (number((i, (j + g - 1) % g)), number(((i + g - 1) % g, j)));
+            for (to, &bytes) in moved[number((i, j))].iter().enumerate() {
+                // All steps but the first, without that in which the receiver has the tile from the beginning.
+                let receives = |at: usize| (g - 1 - usize::from(at != 0)) as u64 * tile;
+                let expected = match to {
+                    to if to == left => receives(i),
+                    to if to == above => receives(j),
+                    _ => 0,
+                };
+                assert_eq!(bytes, expected, "from ({i}, {j}) to processor {to} of a grid of {g} by {g}");
+            }
+        }
     }
+}
+
+/// The same tiles in an order that is the same everywhere: as much is sent, but across the grid.
+#[test]
+fn without_rotation_tiles_come_from_afar() {
+    let (g, n) = (4, 16);
+    let statement = Statement::new(&product(n));
+    let rotated = cannon(&statement, [g, g]).unwrap();
+    let scheduled = statement
+        .distribute(["i", "j"], ["io", "jo"], ["ii", "ji"], &[g, g])
+        .and_then(|statement| statement.divide("k", "ko", "ki", g))
+        .and_then(|statement| statement.reorder(["ko", "ii", "ji", "ki"]))
+        .and_then(|statement| statement.communicate(["A"], "jo"))
+        .and_then(|statement| statement.communicate(["B", "C"], "ko"))
+        .and_then(|statement| statement.substitute(["ii", "ji", "ki"], Substitution::Gemm))
+        .unwrap();
+    let algorithm = Algorithm { statement: scheduled, ..rotated.clone() };
+    let (still, rotated) = (moved(&algorithm, &product(n)), moved(&rotated, &product(n)));
+    assert_eq!(received(&still), received(&rotated));
+    let traffic = traffic(&algorithm);
+    let far = |moved: &Bytes| -> u64 {
+        let pairs = moved
+            .iter()
+            .enumerate()
+            .flat_map(|(from, sent)| sent.iter().enumerate().map(move |(to, &bytes)| (from, to, bytes)));
+        pairs.filter(|&(from, to, _)| traffic.distance(from, to)[0] > 1).map(|(.., bytes)| bytes).sum()
+    };
+    // With rotation that is the first step's alone.
+    let tile = (8 * n * n / (g * g)) as u64;
+    assert_eq!(far(&rotated), 2 * 4 * tile);
+    assert!(far(&still) > far(&rotated), "{} bytes go across the grid", far(&still));
 }
 
 /// `3 n^2 (q - 1)` elements on a cube of `q^3`: the tiles of a face go along a dimension to all other layers, or come from them.

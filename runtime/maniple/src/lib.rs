@@ -95,7 +95,7 @@ pub use launch::{Launch, TaskLauncher};
 pub use mapped::{ReadMapping, WriteMapping};
 pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
 pub use runtime::{Runtime, RuntimeBuilder};
-pub use statistics::Statistics;
+pub use statistics::{PeerStatistics, Statistics};
 pub use task::IntoArgument;
 
 /// What makes a struct a field's value: [`Zeroable`](bytemuck::Zeroable), also in the prelude.

@@ -75,6 +75,7 @@ impl LeafTask {
             point: &mapped.point,
             domain: &state.site.domain,
             processor,
+            realm: state.context.core.realm(),
             regions: &mapped.physical,
             arguments: &state.arguments,
             taken: Taken::default(),

@@ -33,7 +33,7 @@ use crate::physical::state::RegionState;
 use crate::profiling::{MAPPING, TellProblems, of_node, wanted_by_environment};
 use crate::recorder::{self, Recorder};
 use crate::replicate::Node;
-use crate::statistics::{Counters, Statistics};
+use crate::statistics::{Counters, PeerStatistics, Statistics};
 use crate::trace::{Issuing, Recordings, Trace};
 
 /// Makes the mapper of one processor.
@@ -362,6 +362,12 @@ impl Runtime {
         let (forked, ended) = self.core.forks.read();
         let counted = self.core.counters.read();
         Statistics { launches: counted.launches + forked, tasks: counted.tasks + ended, ..counted }
+    }
+
+    /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all unless there is a [network](RuntimeBuilder::network).
+    #[must_use]
+    pub fn peers(&self) -> Vec<PeerStatistics> {
+        self.core.node.as_ref().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
     }
 
     /// What has been launched and issued since the last call, with what came after what: to be [checked](maniple_record::check()), drawn, or

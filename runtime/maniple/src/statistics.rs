@@ -42,6 +42,21 @@ pub struct Statistics {
     pub replays_given_up: u64,
 }
 
+/// What a node has exchanged with another one since it started: see [`Runtime::peers`](crate::Runtime::peers). Everything is counted where a program decides on it, before it
+/// is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PeerStatistics {
+    /// Pieces of data sent to the other node.
+    pub parcels_sent: u64,
+    /// Bytes of elements in those.
+    pub parcel_bytes_sent: u64,
+    /// Pieces of data that came from the other node.
+    pub parcels_received: u64,
+    /// Bytes of elements in those.
+    pub parcel_bytes_received: u64,
+}
+
 /// A number that many threads add to. Adding is relaxed: it orders nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
@@ -56,25 +71,32 @@ impl Counter {
     }
 }
 
-/// Declares the counters behind [`Statistics`], by the same names.
+/// Declares the counters behind a struct of numbers, by the same names.
 macro_rules! counters {
-    ($($name:ident),* $(,)?) => {
-        /// The counters behind [`Statistics`]. Each is touched once an operation or copy, never once an element.
+    ($(#[$attribute:meta])* $counters:ident => $numbers:ident: $($name:ident),* $(,)?) => {
+        $(#[$attribute])*
         #[derive(Debug, Default)]
-        pub(crate) struct Counters {
+        pub(crate) struct $counters {
             $(pub(crate) $name: Counter,)*
         }
 
-        impl Counters {
-            pub(crate) fn read(&self) -> Statistics {
-                Statistics { $($name: self.$name.get(),)* }
+        impl $counters {
+            pub(crate) fn read(&self) -> $numbers {
+                $numbers { $($name: self.$name.get(),)* }
             }
         }
     };
 }
 
 counters! {
+    /// The counters behind [`Statistics`]. Each is touched once an operation or copy, never once an element.
+    Counters => Statistics:
     launches, tasks, logical_visits, copies, bytes_copied, parcels_sent, parcel_bytes_sent, parcels_received,
     parcel_bytes_received, fills, reductions, instances, mapper_calls, mapping_retries,
     recordings, replays, replays_given_up,
+}
+
+counters! {
+    /// The counters behind [`PeerStatistics`]. Each is touched once a parcel.
+    PeerCounters => PeerStatistics: parcels_sent, parcel_bytes_sent, parcels_received, parcel_bytes_received,
 }

@@ -5,7 +5,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
 use std::sync::{Arc, Once};
 
 /// Why something failed. Shared as `Arc<Fault>` by everything that the failure reaches.
@@ -89,21 +89,45 @@ thread_local! {
 /// Runs `body`; a panic becomes a fault. In a process that has made a realm it prints nothing.
 #[inline]
 pub fn catch<R>(body: impl FnOnce() -> R) -> Result<R, Arc<Fault>> {
+    catch_panic(body).map_err(|caught| Arc::new(Fault::new(caught.into_panic())))
+}
+
+/// Runs `body`, as [`catch`] does; a panic is caught to go on elsewhere.
+#[inline]
+pub(crate) fn catch_panic<R>(body: impl FnOnce() -> R) -> Result<R, Caught> {
     CATCHING.set(CATCHING.get() + 1);
     // The closure's captures are not looked at again after a panic: unwind safety is the body's own affair.
-    let result = catch_unwind(AssertUnwindSafe(body)).map_err(|payload| Arc::new(Fault::new(panic_of(payload))));
+    let result = catch_unwind(AssertUnwindSafe(body)).map_err(|payload| Caught { payload, noted: NOTED.take() });
     CATCHING.set(CATCHING.get() - 1);
     result
 }
 
-fn panic_of(payload: Box<dyn Any + Send>) -> Panic {
-    let message = message_of(&*payload);
-    let noted = NOTED.take();
-    discard(payload);
-    match noted {
-        // A panic that the body caught itself may have left an older note behind.
-        Some(panic) if panic.message == message => panic,
-        _ => Panic { message, location: None, backtrace: None },
+/// A panic that was caught, with what its thread noted of it.
+pub(crate) struct Caught {
+    payload: Box<dyn Any + Send>,
+    noted: Option<Panic>,
+}
+
+impl Caught {
+    fn into_panic(self) -> Panic {
+        let message = message_of(&*self.payload);
+        discard(self.payload);
+        match self.noted {
+            // A panic that the body caught itself may have left an older note behind.
+            Some(panic) if panic.message == message => panic,
+            _ => Panic { message, location: None, backtrace: None },
+        }
+    }
+
+    /// Panics with it, on this thread: who catches that learns where it began.
+    pub(crate) fn resume(self) -> ! {
+        NOTED.set(self.noted);
+        resume_unwind(self.payload)
+    }
+
+    /// Lets go of it.
+    pub(crate) fn discard(self) {
+        discard(self.payload);
     }
 }
 

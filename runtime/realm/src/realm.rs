@@ -304,6 +304,19 @@ impl Realm {
         self.core.help_with_own_jobs(is_done)
     }
 
+    /// Calls `body` with 0, 1, ..., `count` - 1, each once, and returns when all calls have. On a worker, others that have nothing else to do take part: calls may be at
+    /// the same time, and on other threads; they begin in this order. Else, and with one worker, they are made one after the other, on this thread.
+    ///
+    /// The caller makes all calls that nobody else has begun, and only then waits for those, without running anything else: whatever the others do, that ends. While
+    /// they are busy, it costs an allocation and two atomic additions a call. `body` may itself do this.
+    ///
+    /// # Panics
+    /// If a call does. Calls that have not begun are then not made, and those that have are waited for. Of several that panic the panic is that of the lowest
+    /// number, as if the calls had been made one after the other.
+    pub fn for_each(&self, count: usize, body: impl Fn(usize) + Sync) {
+        self.core.for_each(count, &body);
+    }
+
     /// Waits until all workers are out of work: then none holds what a body that has ended had. Nothing on a worker, which is not.
     pub fn wait_until_idle(&self) {
         if self.core.local().is_none() {

@@ -4,11 +4,13 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use maniple_realm::instance::InstanceKind;
 use maniple_realm::layout::{FieldId, FieldSpec, LayoutSpec};
 use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
+use maniple_realm::operation::with_context;
 use maniple_realm::profile::{Completeness, Graph, Kind, OperationId, Profiler, Record, Recording, Tag};
 use maniple_realm::transfer::{FillValue, Transfer};
 use maniple_realm::{After, Class, Event, Realm, RealmError, Spawn};
@@ -301,4 +303,35 @@ fn a_profiler_serves_one_realm() {
     let _realm = Realm::builder().workers(1).profile(profiler.clone()).build().unwrap();
     let second = Realm::builder().workers(1).profile(profiler).build();
     assert!(matches!(second, Err(RealmError::ProfilerInUse)));
+}
+
+#[test]
+fn what_others_do_of_a_bodys_loop_is_recorded_as_its_operations() {
+    let mut body = Event::NONE;
+    let recording = two_workers(|realm, _| {
+        let share = |realm: &Realm| {
+            // Each call waits for the other to begin.
+            let begun = [const { AtomicBool::new(false) }; 2];
+            realm.for_each(2, |call| {
+                begun[call].store(true, Ordering::SeqCst);
+                let has_begun = |_| {
+                    std::thread::yield_now();
+                    begun[1 - call].load(Ordering::SeqCst)
+                };
+                assert!((0..10_000_000).any(has_begun));
+            });
+        };
+        body = realm.spawn(Spawn::ANYWHERE, with_context(move |context| share(context.realm())));
+        realm.wait(body).unwrap();
+    });
+    let named = |id| recording.label(id).unwrap().name.as_str();
+    let mut spans: Vec<&str> = records(&recording)
+        .filter_map(|record| match record {
+            Record::Span { tag, operation, .. } if *operation == body.into() => Some(named(tag.label)),
+            _ => None,
+        })
+        .filter(|&name| name != "waiting")
+        .collect();
+    spans.sort_unstable();
+    assert_eq!(spans, ["part of a loop", "task"]);
 }

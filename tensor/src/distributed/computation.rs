@@ -41,7 +41,7 @@ impl Computation {
             leaf.tensors.iter().map(|variable| find(tensors, variable)).collect::<Result<_, _>>()?;
         let executable = Kernels::shared().get(&leaf.kernel)?;
         let stored = operands.iter().map(|tensor| (tensor.field(), tensor.modes().clone())).collect();
-        let task = Arc::new(definition(plan, &order, executable, stored));
+        let task = Arc::new(definition(cx.nodes(), plan, &order, executable, stored));
         let fetched: Vec<Fetch> =
             operands.iter().map(|tensor| Fetch::new(cx, plan, &order, tensor)).collect::<Result<_, _>>()?;
         let mut launchers: HashMap<Vec<usize>, TaskLauncher> = HashMap::new();

@@ -2,25 +2,47 @@
 
 use std::sync::Arc;
 
-use maniple::task::{LeafCall, TaskDefinition, TaskOptions};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Workers};
 use maniple::{Error, FieldId};
 
 use super::modes::Modes;
 use super::tensor::view;
-use crate::kernel::{Argument, Executable, Serial};
+use crate::kernel::{Argument, Executable, Team};
 use crate::plan::{Order, Plan};
 
-/// The task that runs the leaf; its argument is the number of the step.
+/// Who runs the loops over threads of a leaf: those workers of the node that have nothing else to do.
+struct Helpers<'a> {
+    workers: Workers<'a>,
+    /// Loops are not cut where the points of the launch give all workers something to do: several parts would cost more than one.
+    is_cut: bool,
+}
+
+impl Team for Helpers<'_> {
+    /// As many chunks as there are workers, busy or not: sums are made chunk by chunk, and so are the same on every run.
+    fn size(&self) -> usize {
+        if self.is_cut { self.workers.count() } else { 1 }
+    }
+
+    fn run(&self, chunks: usize, body: &(dyn Fn(usize) + Sync)) {
+        self.workers.for_each(chunks, body);
+    }
+}
+
+/// The task that runs the leaf; its argument is the number of the step. The points are dealt to so many nodes.
 pub(super) fn definition(
+    nodes: usize,
     plan: &Arc<Plan>,
     order: &Order,
     executable: Arc<Executable>,
     stored: Vec<(FieldId, Modes)>,
 ) -> TaskDefinition {
     let (plan, order) = (Arc::clone(plan), order.clone());
+    let points = (order.points() as usize).div_ceil(nodes);
     TaskDefinition::new(&plan.leaf().kernel.name.clone()).leaf(TaskOptions::default(), move |call| {
         let values = order.values(*call.arguments::<i64>()?, call.point().coords()[0]);
-        run_leaf(call, &plan, &values, (&executable, &stored))?;
+        let workers = call.workers();
+        let helpers = Helpers { workers, is_cut: points < workers.count() };
+        run_leaf(call, &plan, &values, (&executable, &stored), &helpers)?;
         Ok(Box::new(()))
     })
 }
@@ -30,6 +52,7 @@ fn run_leaf(
     plan: &Plan,
     values: &[i64],
     (executable, stored): (&Executable, &[(FieldId, Modes)]),
+    helpers: &Helpers<'_>,
 ) -> maniple::Result<()> {
     let leaf = plan.leaf();
     let mut arguments: Vec<Argument<'_>> = Vec::with_capacity(leaf.tensors.len() + values.len());
@@ -42,11 +65,11 @@ fn run_leaf(
         // Nothing is computed. An operand without elements is no reason to stop: other terms may have some.
         return Ok(());
     }
-    if plan.multiply(values, &mut arguments, &Serial).map_err(Error::from_task)? {
+    if plan.multiply(values, &mut arguments, helpers).map_err(Error::from_task)? {
         return Ok(());
     }
     arguments.extend(values.iter().map(|&value| Argument::from(value)));
     // SAFETY: the plan's rectangles cover all that the kernel accesses, which is verified and has no buffers of its own that are not written first; iterations of its parallel
     // loops are independent, or the schedule would have been refused.
-    unsafe { executable.call(&mut arguments, &Serial) }.map_err(Error::from_task)
+    unsafe { executable.call(&mut arguments, helpers) }.map_err(Error::from_task)
 }

@@ -38,7 +38,8 @@ pub struct Format {
 pub enum FormatError {
     /// Not a mode for each level.
     #[error(
-        "a format of {levels} levels needs each of the modes 0 to {levels} (excluded) once in its order, and has {order:?}"
+        "a format of {} needs each of the modes 0 to {levels} (excluded) once in its order, and has {order:?}",
+        count(*.levels, "level")
     )]
     Order {
         /// How many levels there are.
@@ -47,7 +48,11 @@ pub enum FormatError {
         order: Vec<usize>,
     },
     /// A tensor with more or fewer dimensions.
-    #[error("a format of {levels} levels does not store a tensor of {dimensions} dimensions")]
+    #[error(
+        "a format of {} does not store a tensor of {}",
+        count(*.levels, "level"),
+        count(*.dimensions, "dimension")
+    )]
     Rank {
         /// How many levels there are.
         levels: usize,
@@ -67,6 +72,11 @@ pub enum FormatError {
     /// More elements than can be counted.
     #[error("a tensor of extents {0:?} is too large")]
     Large(Vec<i64>),
+}
+
+/// So many things, as it is said.
+fn count(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 impl Format {

@@ -1,6 +1,7 @@
 //! Tensors in files: NumPy's `.npy`, and Matrix Market `array` files of matrices (`.mtx`).
 
 mod array;
+mod header;
 mod market;
 mod npy;
 

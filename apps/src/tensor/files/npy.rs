@@ -7,14 +7,15 @@ use maniple_tensor::element::ElementType;
 use maniple_tensor::with_element;
 use npyz::{DType, NpyFile, Order, TypeChar, WriterBuilder};
 
-use super::{Array, Stored};
+use super::{Array, Stored, header};
 use crate::market::MatrixError;
 
 /// Reads a file of so many bytes.
-pub(super) fn read(path: &Path, file: impl Read, size: u64) -> Result<Array, MatrixError> {
+pub(super) fn read(path: &Path, mut file: impl Read, size: u64) -> Result<Array, MatrixError> {
     let unsuitable = |reason: String| MatrixError::Unsuitable { name: path.display().to_string(), reason };
     let damaged = |source: io::Error| unsuitable(format!("this is no whole .npy file: {source}"));
-    let file = NpyFile::new(file).map_err(damaged)?;
+    let header = header::read(&mut file).map_err(damaged)?.map_err(&unsuitable)?;
+    let file = NpyFile::new((&header[..]).chain(file)).map_err(damaged)?;
     let element = element(&file.dtype()).ok_or_else(|| {
         let (found, known) = (file.dtype().descr(), "float32, float64, int32, int64, complex64 and complex128");
         unsuitable(format!("its elements are {found}; tensors have {known}: convert it with NumPy's astype"))

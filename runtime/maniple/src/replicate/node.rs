@@ -20,6 +20,7 @@ use super::layout::Rank;
 use super::mailbox::{Awaited, Delivery, Mailbox, ParcelName};
 use super::tree::{Combine, Done, Gathering, Step, children, contribution_goes_to, outcome_goes_to, parent};
 use crate::error::Error;
+use crate::statistics::{PeerCounters, PeerStatistics};
 
 /// Brings a [`Delivery`].
 const PARCEL: HandlerId = HandlerId(0);
@@ -121,6 +122,8 @@ impl Progress {
 pub(crate) struct Node {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) post: Arc<Post>,
+    /// What was exchanged with each node.
+    peers: Box<[PeerCounters]>,
 }
 
 /// What handlers know.
@@ -206,7 +209,8 @@ impl Node {
         if let Some(polled) = endpoint.polled() {
             realm.poll(polled);
         }
-        Self { endpoint, post }
+        let peers = (0..post.nodes).map(|_| PeerCounters::default()).collect();
+        Self { endpoint, post, peers }
     }
 
     pub(crate) fn rank(&self) -> Rank {
@@ -215,6 +219,16 @@ impl Node {
 
     pub(crate) fn nodes(&self) -> usize {
         self.post.nodes
+    }
+
+    /// What was exchanged with a node.
+    pub(super) fn peer(&self, node: Rank) -> &PeerCounters {
+        &self.peers[node]
+    }
+
+    /// What was exchanged with each node.
+    pub(crate) fn peers(&self) -> Vec<PeerStatistics> {
+        self.peers.iter().map(PeerCounters::read).collect()
     }
 
     /// What others are told of an error here.

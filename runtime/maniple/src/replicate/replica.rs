@@ -374,8 +374,14 @@ impl Replica {
             return;
         }
         let core = &context.state.core;
-        core.counters.parcels_sent.add(sends.len() as u64);
-        core.counters.parcel_bytes_sent.add(parcels.bytes(sends));
+        let size = parcels.bytes_of_point();
+        for parcel in sends {
+            let (peer, bytes) = (self.node.peer(parcel.with), parcel.points.space().volume() * size);
+            peer.parcels_sent.add(1);
+            peer.parcel_bytes_sent.add(bytes);
+            core.counters.parcels_sent.add(1);
+            core.counters.parcel_bytes_sent.add(bytes);
+        }
         let pieces = pieces(program, parcels.root, sends.iter().map(|parcel| &parcel.points));
         let sending = Arc::new(Sending { node: Arc::clone(&self.node), parcels: parcels.named(sends) });
         let launcher = TaskLauncher::new(&SEND).arguments(Arc::clone(&sending));
@@ -404,8 +410,14 @@ impl Replica {
             return;
         }
         let core = &context.state.core;
-        core.counters.parcels_received.add(receives.len() as u64);
-        core.counters.parcel_bytes_received.add(parcels.bytes(receives));
+        let size = parcels.bytes_of_point();
+        for parcel in receives {
+            let (peer, bytes) = (self.node.peer(parcel.with), parcel.points.space().volume() * size);
+            peer.parcels_received.add(1);
+            peer.parcel_bytes_received.add(bytes);
+            core.counters.parcels_received.add(1);
+            core.counters.parcel_bytes_received.add(bytes);
+        }
         let (awaited, complete) = self.node.expect(&parcels.named(receives));
         let one = AnyRect::from(Rect::<1>::from(0..1));
         let origin = (Origin::BuiltIn("parcel"), one);
@@ -441,11 +453,10 @@ impl Parcels<'_> {
         parcels.iter().map(|parcel| (parcel.with, ParcelName { operation, exchange, number: parcel.number })).collect()
     }
 
-    /// The bytes of elements in parcels.
-    fn bytes(&self, parcels: &[Parcel]) -> u64 {
+    /// The bytes of the fields at a point.
+    fn bytes_of_point(&self) -> u64 {
         let sizes = self.fields.iter().filter_map(|field| self.root.fields().type_of(field).ok()).map(|ty| ty.size);
-        let size = sizes.sum::<usize>() as u64;
-        parcels.iter().map(|parcel| parcel.points.space().volume() * size).sum()
+        sizes.sum::<usize>() as u64
     }
 }
 

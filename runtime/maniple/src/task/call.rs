@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::sync::Arc;
 
 use maniple_mapper::{InstanceId, RequirementInfo};
+use maniple_realm::Realm;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::transfer::InstanceField;
 use maniple_region::{
@@ -19,6 +20,7 @@ use crate::mapping::point::Chosen;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::state::{Instances, RegionState};
 use crate::regions::Region;
+use crate::task::Workers;
 use crate::task::arguments::Arguments;
 use crate::task::taken::Taken;
 
@@ -133,6 +135,7 @@ pub struct LeafCall<'a> {
     pub(crate) point: &'a AnyPoint,
     pub(crate) domain: &'a AnyRect,
     pub(crate) processor: ProcessorId,
+    pub(crate) realm: &'a Realm,
     pub(crate) regions: &'a [PhysicalRegion],
     pub(crate) arguments: &'a Arguments,
     pub(crate) taken: Taken,
@@ -161,6 +164,12 @@ impl<'a> LeafCall<'a> {
     #[must_use]
     pub fn processor(&self) -> ProcessorId {
         self.processor
+    }
+
+    /// The workers of this node, which help with loops of the body.
+    #[must_use]
+    pub fn workers(&self) -> Workers<'a> {
+        Workers::of(self.realm)
     }
 
     /// The launch's arguments.

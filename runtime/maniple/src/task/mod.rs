@@ -1,7 +1,7 @@
 //! Tasks: named functions with requirements, in one or more variants.
 //!
 //! - [`definition`]: a task and its variants; [`registry`]: tasks that `#[task]` made known at link time;
-//! - [`call`]: what a body sees of the call; [`argument`]: values and futures passed to tasks.
+//! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; [`argument`]: values and futures passed to tasks.
 
 pub mod argument;
 pub(crate) mod arguments;
@@ -10,8 +10,10 @@ pub(crate) mod codec;
 pub mod definition;
 pub mod registry;
 pub(crate) mod taken;
+pub mod workers;
 
 pub use argument::{Argument, IntoArgument};
 pub use call::{ContextCall, LeafCall};
 pub use codec::Codec;
 pub use definition::{Body, BoxFuture, LeafBody, TaskDefinition, TaskOptions, Value};
+pub use workers::Workers;

@@ -318,6 +318,7 @@ impl Replay {
             point: &task.point,
             domain: &task.domain,
             processor: context.processor(),
+            realm: context.realm(),
             regions: &task.regions,
             arguments: &launched.arguments,
             taken: Taken::default(),

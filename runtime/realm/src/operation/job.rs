@@ -66,6 +66,11 @@ impl Job {
         if std::ptr::eq(self.table(), table) { Ok(ManuallyDrop::new(self).0) } else { Err(self) }
     }
 
+    /// Whether it is this object.
+    pub(crate) fn is(&self, head: *const JobHead) -> bool {
+        std::ptr::eq(self.0.as_ptr(), head)
+    }
+
     fn table(&self) -> &'static JobTable {
         // SAFETY: the object lives until it is run or dropped.
         unsafe { self.0.as_ref() }.table

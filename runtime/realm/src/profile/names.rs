@@ -35,9 +35,11 @@ pub mod common {
     pub const MAPPING: LabelId = LabelId(9);
     /// Writing the profile itself.
     pub const PROFILE: LabelId = LabelId(10);
+    /// What another worker did of a task's loop.
+    pub const SHARE: LabelId = LabelId(11);
 }
 
-const COMMON: [(Kind, &str); 11] = [
+const COMMON: [(Kind, &str); 12] = [
     (Kind::Task, "task"),
     (Kind::Runtime, "runtime"),
     (Kind::Asleep, "asleep"),
@@ -49,6 +51,7 @@ const COMMON: [(Kind, &str); 11] = [
     (Kind::Runtime, "release memory"),
     (Kind::Mapping, "mapping"),
     (Kind::Runtime, "write profile"),
+    (Kind::Task, "part of a loop"),
 ];
 
 /// The names of a profile, and which of them have not been written.

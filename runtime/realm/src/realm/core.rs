@@ -191,7 +191,7 @@ impl Core {
     }
 
     /// The processor of each worker.
-    pub(super) fn workers(&self) -> &[ProcessorId] {
+    pub(crate) fn workers(&self) -> &[ProcessorId] {
         &self.workers
     }
 

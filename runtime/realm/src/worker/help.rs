@@ -106,7 +106,7 @@ impl Core {
     }
 
     /// Waits, and records that.
-    fn waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
+    pub(super) fn waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
         match &self.profiler {
             None => wait(),
             Some(profiler) => profiler.while_waiting(wait),

@@ -1,6 +1,7 @@
 //! Workers: one thread a processor, running operations, stealing them, sleeping when there are none.
 //!
-//! Read on in `queue` (what waits where), `sleep` (when workers sleep), `help` (waiting on a worker), `jobs` and `nodes` (what else they run).
+//! Read on in `queue` (what waits where), `sleep` (when workers sleep), `help` (waiting on a worker), `jobs` and `nodes` (what else they run), `sharing` (loops that
+//! several run).
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -20,11 +21,13 @@ use crate::profile::{Activity, Profiler, Tag, common};
 use crate::realm::{Core, Realm};
 use crate::worker::queue::{OwnDeques, Rank};
 
+mod chunks;
 mod help;
 pub(crate) mod helpers;
 mod jobs;
 mod nodes;
 pub(crate) mod queue;
+mod sharing;
 pub(crate) mod sleep;
 
 pub use help::HelpTooDeep;
