@@ -212,3 +212,35 @@ fn the_algorithm_in_two_and_a_half_dimensions_moves_what_its_model_says() {
         all(&algorithm, n);
     }
 }
+
+/// Of a tensor that is placed by the second placement after the first, and then again: the bytes that all nodes send each time.
+fn placed_twice(first: &str, second: &str) -> [u64; 2] {
+    let variable = TensorVariable::new("A", ElementType::I64, [16, 16]);
+    let array = DenseArray::from_fn(ElementType::I64, &[16, 16], |at| Scalar::I64(at[0] * 16 + at[1]));
+    let machine: Machine = Grid::new(vec![2, 2]).unwrap().into();
+    let sent = on_nodes(Nodes::new(4), async |cx, runtime| -> Result<[u64; 2]> {
+        let tensor = Tensor::new(cx, &variable)?;
+        tensor.write(cx, &array)?;
+        tensor.place(cx, &first.parse().unwrap(), &machine)?.await?;
+        let mut sent = [0; 2];
+        for sent in &mut sent {
+            let before = runtime.statistics().parcel_bytes_sent;
+            tensor.place(cx, &second.parse().unwrap(), &machine)?.await?;
+            *sent = runtime.statistics().parcel_bytes_sent - before;
+        }
+        assert!(tensor.read(cx).await? == array);
+        Ok(sent)
+    });
+    sent.into_iter().map(|sent| sent.unwrap()).fold([0; 2], |sum, sent| [sum[0] + sent[0], sum[1] + sent[1]])
+}
+
+#[test]
+fn placing_a_tensor_where_it_is_moves_nothing() {
+    for (first, second) in
+        [("xy -> xy", "xy -> yx"), ("xy -> xy", "xy -> x*"), ("xy -> x*", "xy -> *y"), ("xy -> xy", "xy -> x0")]
+    {
+        let [moved, again] = placed_twice(first, second);
+        assert!(moved > 0, "from {first} to {second}");
+        assert_eq!(again, 0, "{second}, where it is already");
+    }
+}

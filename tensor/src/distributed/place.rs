@@ -21,6 +21,7 @@ use crate::with_element;
 /// The pieces of a tensor on the processors of a machine.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
+    placed: Arc<Placed>,
     /// A point for each processor.
     domain: AnyRect,
     /// Each element once.
@@ -42,8 +43,11 @@ impl Tensor {
     /// [`DistributedError::Placement`] if the placement does not fit the tensor and the machine, [`DistributedError::Runtime`].
     pub fn place(&self, cx: &Context, placement: &Placement, machine: &Machine) -> Result<Launched, DistributedError> {
         let placed = Placed::new(placement, &Rectangle::whole(self.variable().dimensions()), machine)?;
-        let home = Home::new(cx, self, &placed)?;
-        let own = Some((&home.own, Privilege::ReadWrite));
+        let known = self.home().filter(|home| *home.placed == placed);
+        // To take the elements from all others first would have copies that are there made again.
+        let are_copies_there = known.as_ref().is_some_and(|home| home.all.is_some());
+        let home = known.map_or_else(|| Home::new(cx, self, placed), Ok)?;
+        let own = (!are_copies_there).then_some((&home.own, Privilege::ReadWrite));
         let moves = own.into_iter().chain(home.all.as_ref().map(|all| (all, Privilege::Read)));
         let launch = |what| cx.index_launch(home.domain, home.launcher(self, &PLACE, what).typed());
         let launched = Launched { steps: moves.map(launch).collect() };
@@ -65,7 +69,7 @@ impl Tensor {
 }
 
 impl Home {
-    fn new(cx: &Context, tensor: &Tensor, placed: &Placed) -> Result<Self, DistributedError> {
+    fn new(cx: &Context, tensor: &Tensor, placed: Placed) -> Result<Self, DistributedError> {
         let order = tensor.variable().order();
         let too_many = || DistributedError::Order { tensor: tensor.variable().name().to_owned(), found: order };
         let nothing = rect(&vec![(0, 0); order.max(1)]).ok_or_else(too_many)?;
@@ -88,14 +92,14 @@ impl Home {
                 }
             };
             all.push(number as i64);
-            own.push(if is_first(placed, &point) { number as i64 } else { 0 });
+            own.push(if is_first(&placed, &point) { number as i64 } else { 0 });
         }
         let domain = AnyRect::from(Rect::<1>::from(0..all.len() as i64));
         let partitioning = cx.index_partition(tensor.region().space(), spaces.len(), &spaces)?;
         let partition = tensor.region().partition(&partitioning).map_err(Error::from)?;
         let target = |table| Target::Partition(partition.clone(), by_table(table));
         let all = (!placed.is_disjoint()).then(|| target(all));
-        Ok(Self { domain, own: target(own), all })
+        Ok(Self { placed: Arc::new(placed), domain, own: target(own), all })
     }
 
     fn launcher(
