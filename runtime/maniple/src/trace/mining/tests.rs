@@ -195,6 +195,25 @@ fn a_loop_with_a_check_now_and_then_is_replayed_between() {
 }
 
 #[test]
+fn a_loop_that_goes_on_after_an_interruption_is_replayed_by_its_iterations() {
+    for (period, before) in [(2, 450), (3, 300), (5, 111), (12, 60)] {
+        let body: Vec<_> = body(1, period).into_iter().map(Some).collect();
+        let stream = [body.repeat(before), vec![None], body.repeat(2000)].concat();
+        let mut replayer = Replayer::new(Parameters::default());
+        stream.into_iter().for_each(|token| replayer.push(token));
+        let length = period * 8_u64.div_ceil(period);
+        let Replayer { finder, outcome, .. } = replayer;
+        let lengths = outcome.begun.iter().map(|(_, id)| finder.tokens(*id).map(<[u64]>::len));
+        assert!(lengths.collect::<Vec<_>>().iter().all(|found| *found == Some(length as usize)), "period {period}");
+        assert!(
+            outcome.coverage(20 * period as usize) > 0.97,
+            "period {period}: {}",
+            outcome.coverage(20 * period as usize)
+        );
+    }
+}
+
+#[test]
 fn a_body_that_changes_costs_one_failure_and_is_replayed_anew() {
     let (mut before, mut after) = (body(1, 12), body(1, 12));
     before[9] = 77;
