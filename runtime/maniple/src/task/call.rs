@@ -43,16 +43,6 @@ pub(crate) struct Located {
     columns: SmallVec<[ColumnPlace; 2]>,
 }
 
-impl Located {
-    /// Where a field that is declared with type `T` is, and the region's points. None if it is of another type, or has other dimensions.
-    #[inline(always)]
-    fn find<T: 'static, const D: usize>(&self, field: FieldId) -> Option<(&ColumnPlace, &IndexSpace<D>)> {
-        let place = self.columns.iter().find(|place| place.field == field)?;
-        let space = self.space.typed().ok()?;
-        (place.ty == TypeId::of::<T>()).then_some((place, space))
-    }
-}
-
 /// Where a requirement's data is.
 #[derive(Clone)]
 pub(crate) enum Placement {
@@ -87,6 +77,16 @@ impl PhysicalRegion {
         };
         let columns = self.fields.iter().filter_map(place).collect();
         self.located = Some(Box::new(Located { space: self.region.space().space().clone(), columns }));
+    }
+
+    /// Where a field is that is declared with type `T`, and the region's points. None if that is not known, the type another, or the region has other
+    /// dimensions.
+    #[inline(always)]
+    fn find<T: 'static, const D: usize>(&self, field: FieldId) -> Option<(&ColumnPlace, &IndexSpace<D>)> {
+        let Located { space, columns } = self.located.as_deref()?;
+        let place = columns.iter().find(|place| place.field == field)?;
+        let space = space.typed().ok()?;
+        (place.ty == TypeId::of::<T>()).then_some((place, space))
     }
 
     /// The region's points.
@@ -211,7 +211,7 @@ impl<'a> LeafCall<'a> {
     pub fn read<T: FieldValue, const D: usize>(&self, requirement: usize, field: FieldId) -> Result<Read<'a, T, D>> {
         if let Some(physical) = self.regions.get(requirement)
             && physical.privilege == Privilege::Read
-            && let Some((place, space)) = physical.located.as_deref().and_then(|located| located.find::<T, D>(field))
+            && let Some((place, space)) = physical.find::<T, D>(field)
         {
             // SAFETY: as in `find_column`. The place is that of the requirement's field in the requirement's instance.
             return Ok(Read::new(unsafe { Column::at(place, space) }));
@@ -245,7 +245,7 @@ impl<'a> LeafCall<'a> {
     pub fn write<T: FieldValue, const D: usize>(&self, requirement: usize, field: FieldId) -> Result<Write<'a, T, D>> {
         if let Some(physical) = self.regions.get(requirement)
             && physical.privilege.writes()
-            && let Some((place, space)) = physical.located.as_deref().and_then(|located| located.find::<T, D>(field))
+            && let Some((place, space)) = physical.find::<T, D>(field)
             && self.taken.take(requirement, field)
         {
             // SAFETY: as in `find_column`. The place is that of the requirement's field in the requirement's instance.
@@ -282,7 +282,7 @@ impl<'a> LeafCall<'a> {
     ) -> Result<Reduce<'a, Op, T, D>> {
         if let Some(physical) = self.regions.get(requirement)
             && physical.privilege == Privilege::Reduce(OperatorId::of::<Op>())
-            && let Some((place, space)) = physical.located.as_deref().and_then(|located| located.find::<T, D>(field))
+            && let Some((place, space)) = physical.find::<T, D>(field)
             && self.taken.take(requirement, field)
         {
             return Ok(match place.is_buffer {
