@@ -46,13 +46,18 @@ unsafe impl Sync for ColumnPlace {}
 impl ColumnPlace {
     /// None if the instance does not store the field.
     pub(crate) fn new(instance: &Instance, (field, ty): (FieldId, FieldType), is_buffer: bool) -> Option<Self> {
-        let (&address, base) = (instance.layout().field(field)?, instance.base()?.as_ptr());
-        let (base, strides, blocks) = match address.affine() {
-            Some(affine) => (base.wrapping_offset(affine.bias), affine.strides, None),
-            None => (base, [0; MAX_DIMENSIONS], Some(address)),
-        };
-        Some(Self { field, ty: ty.type_id, is_buffer, base, strides, blocks })
+        let (base, strides, blocks) = values_of(instance, field)?;
+        Some(Self { field, ty: ty.type_id, is_buffer, base, strides, blocks: blocks.copied() })
     }
+}
+
+/// Of a field's values: the base, the strides and the blocks of its [column](Column).
+fn values_of(instance: &Instance, field: FieldId) -> Option<(*mut u8, [isize; MAX_DIMENSIONS], Option<&FieldAddress>)> {
+    let (address, base) = (instance.layout().field(field)?, instance.base()?.as_ptr());
+    Some(match address.affine() {
+        Some(affine) => (base.wrapping_offset(affine.bias), affine.strides, None),
+        None => (base, [0; MAX_DIMENSIONS], Some(address)),
+    })
 }
 
 impl<'a, T, const D: usize> Column<'a, T, D> {
@@ -62,11 +67,8 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     /// The instance holds valid `T`s in the field at all points of `space`, which lie in its bounds; for `'a`, the bytes stay there, and
     /// nobody changes them, or, if the column is used to write, touches them.
     pub(crate) unsafe fn new(instance: &'a Instance, field: FieldId, space: &'a IndexSpace<D>) -> Option<Self> {
-        let (address, base) = (instance.layout().field(field)?, instance.base()?.as_ptr());
-        let (base, strides, blocks) = match address.affine() {
-            Some(affine) => (base.wrapping_offset(affine.bias), std::array::from_fn(|d| affine.strides[d]), None),
-            None => (base, [0; D], Some(address)),
-        };
+        let (base, strides, blocks) = values_of(instance, field)?;
+        let strides = std::array::from_fn(|d| strides[d]);
         Some(Self { base, strides, blocks, members: space.membership(), space, marker: PhantomData })
     }
 
