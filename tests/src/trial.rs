@@ -3,10 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use maniple::machine::NodeId;
 use maniple::net::loopback::Network;
 use maniple::record::{Record, check};
+use maniple::simulation::{Answer, Report, Simulation};
+use maniple::threads::nap;
 use maniple::{AnySpace, Field, Rect, Region, Runtime, Statistics};
 
 use crate::environment::{Environment, Job, Minds, Room};
@@ -112,6 +115,34 @@ pub struct Trial {
     pub check: bool,
     /// On how many nodes the program runs.
     pub nodes: usize,
+    /// Whether all of it runs in one thread, in an order that this seed decides.
+    pub schedule: Option<u64>,
+    /// What befalls the nodes, if there is a schedule.
+    pub misfortune: Misfortune,
+}
+
+/// What befalls nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Misfortune {
+    /// Nothing.
+    #[default]
+    None,
+    /// What one sends to another one arrives late, from the one turn to the other.
+    Stall {
+        /// Who sends.
+        from: usize,
+        /// Who waits.
+        to: usize,
+        /// When.
+        turns: [u64; 2],
+    },
+    /// One is killed.
+    Death {
+        /// Which.
+        node: usize,
+        /// When.
+        turn: u64,
+    },
 }
 
 /// What has come of a trial.
@@ -125,11 +156,26 @@ pub struct Outcome {
     pub statistics: Statistics,
     /// What was launched and issued, if [`Trial::check`] is set.
     pub record: Record,
+    /// The turns that were taken, if [`Trial::schedule`] is set.
+    pub turns: Option<Report>,
 }
 
 impl Outcome {
     pub(crate) fn deviation(what: String) -> Self {
         Self { deviations: vec![what], ..Self::default() }
+    }
+
+    /// What the nodes have come to together.
+    fn of_nodes(mut outcomes: Vec<Self>) -> Self {
+        if outcomes.len() == 1 {
+            return outcomes.remove(0);
+        }
+        let of_node = |(node, outcome): (usize, &Self)| -> Vec<String> {
+            outcome.deviations.iter().map(|what| format!("node {node}: {what}")).collect()
+        };
+        let deviations = outcomes.iter().enumerate().flat_map(of_node).collect();
+        let first = outcomes.into_iter().next().unwrap_or_default();
+        Self { deviations, ..first }
     }
 
     /// Whether nothing deviates from the oracle.
@@ -143,7 +189,16 @@ impl Trial {
     /// The trial of a seed.
     #[must_use]
     pub fn new(family: Family, seed: u64) -> Self {
-        Self { family, seed, mistake: Mistake::None, trace: false, check: false, nodes: 1 }
+        Self {
+            family,
+            seed,
+            mistake: Mistake::None,
+            trace: false,
+            check: false,
+            nodes: 1,
+            schedule: None,
+            misfortune: Misfortune::None,
+        }
     }
 
     /// The seed's own program.
@@ -172,10 +227,61 @@ impl Trial {
             Ok(expected) => expected,
             Err(why) => return Outcome::deviation(format!("no meaning: {why}")),
         };
-        if self.nodes > 1 {
-            return self.run_on_nodes(&program, &expected, &tally);
+        match self.schedule {
+            Some(schedule) => self.simulate(schedule, &program, &expected, &tally),
+            None if self.nodes > 1 => self.run_on_nodes(&program, &expected, &tally),
+            None => self.run_here(program, expected, tally, None),
         }
-        self.run_here(program, expected, tally, None)
+    }
+
+    /// Runs the program on all nodes in this thread.
+    fn simulate(&self, schedule: u64, program: &Program, expected: &(World, Context), tally: &Arc<Tally>) -> Outcome {
+        let network = Network::seeded(self.nodes, self.seed, self.seed % 20);
+        let mut simulation = Simulation::new(schedule).network(&network);
+        let nodes: Vec<_> = (0..self.nodes)
+            .map(|node| {
+                let (trial, job) = (self.of_node(node), self.job(&network, node));
+                let (program, expected, tally) = (program.clone(), expected.clone(), Arc::clone(tally));
+                simulation.thread(format!("node {node}"), move || trial.run_here(program, expected, tally, job))
+            })
+            .collect();
+        self.befall(&mut simulation, &network, &nodes);
+        match simulation.run() {
+            Ok(report) => {
+                // All that have ended: none has, who was killed before.
+                let outcomes = nodes.iter().filter_map(Answer::take).collect();
+                Outcome { turns: Some(report), ..Outcome::of_nodes(outcomes) }
+            }
+            Err(hang) => Outcome::deviation(hang.to_string()),
+        }
+    }
+
+    fn befall<T>(&self, simulation: &mut Simulation, network: &Network, nodes: &[Answer<T>]) {
+        let id = |node: usize| NodeId(node as u16);
+        match self.misfortune {
+            Misfortune::None => {}
+            Misfortune::Stall { from, to, turns: [from_turn, to_turn] } => {
+                let (before, after) = (network.clone(), network.clone());
+                simulation.at(from_turn, move || before.stall(id(from), id(to)));
+                simulation.at(to_turn, move || after.resume(id(from), id(to)));
+            }
+            Misfortune::Death { node, turn } => {
+                let network = network.clone();
+                simulation.kill_at(turn, &nodes[node]);
+                simulation.at(turn, move || network.kill(id(node)));
+            }
+        }
+    }
+
+    /// The trial as a node runs it.
+    fn of_node(&self, node: usize) -> Self {
+        Self { seed: self.seed + 1000 * node as u64, ..self.clone() }
+    }
+
+    /// What a node is of a job, if there are several.
+    fn job(&self, network: &Network, node: usize) -> Option<Job> {
+        let transport = || network.node(NodeId(node as u16));
+        (self.nodes > 1).then(|| Job { transport: transport(), seed: self.seed })
     }
 
     /// Runs the program on several nodes of one process, each with an environment of its own.
@@ -183,26 +289,15 @@ impl Trial {
         let network = Network::seeded(self.nodes, self.seed, self.seed % 20);
         let _pump = network.pump();
         let run = |node: usize| {
-            let trial = Self { seed: self.seed + 1000 * node as u64, ..self.clone() };
-            let transport = network.node(NodeId(node as u16));
-            trial.run_here(
-                program.clone(),
-                expected.clone(),
-                Arc::clone(tally),
-                Some(Job { transport, seed: self.seed }),
-            )
+            let job = self.job(&network, node);
+            self.of_node(node).run_here(program.clone(), expected.clone(), Arc::clone(tally), job)
         };
         let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
             let nodes: Vec<_> = (0..self.nodes).map(|node| scope.spawn(move || run(node))).collect();
             let lost = |_| Outcome::deviation("a node panicked".to_owned());
             nodes.into_iter().map(|node| node.join().unwrap_or_else(lost)).collect()
         });
-        let of_node = |(node, outcome): (usize, &Outcome)| -> Vec<String> {
-            outcome.deviations.iter().map(|what| format!("node {node}: {what}")).collect()
-        };
-        let deviations = outcomes.iter().enumerate().flat_map(of_node).collect();
-        let first = outcomes.into_iter().next().unwrap_or_default();
-        Outcome { deviations, ..first }
+        Outcome::of_nodes(outcomes)
     }
 
     fn run_here(&self, program: Program, expected: (World, Context), tally: Arc<Tally>, job: Option<Job>) -> Outcome {
@@ -211,9 +306,9 @@ impl Trial {
             Err(error) => return Outcome::deviation(format!("cannot start: {error}")),
         };
         let mut run = Run::new(program, expected);
-        // What travels together from node to node fails together.
-        run.tolerance =
-            if self.nodes > 1 && self.family.has_faults() { Tolerance::Errors } else { self.family.tolerance() };
+        // What travels together from node to node fails together; and what is done together, if one of them is lost.
+        let fails = self.nodes > 1 && self.family.has_faults() || matches!(self.misfortune, Misfortune::Death { .. });
+        run.tolerance = if fails { Tolerance::Errors } else { self.family.tolerance() };
         run.mistake = self.mistake;
         run.delays = (!self.seed.is_multiple_of(4)).then_some(self.seed);
         run.trace = self.trace;
@@ -233,7 +328,7 @@ impl Trial {
         if self.check {
             deviations.extend(check(&record).err().map(|violation| format!("the record is no proof: {violation}")));
         }
-        Outcome { deviations, counts, statistics, record }
+        Outcome { deviations, counts, statistics, record, turns: None }
     }
 }
 
@@ -245,7 +340,7 @@ fn leaks(runtime: &Runtime) -> Option<String> {
         if used().iter().all(|&bytes| bytes == 0) {
             return None;
         }
-        std::thread::sleep(std::time::Duration::from_micros(500));
+        nap(Duration::from_micros(500));
     }
     Some(format!("bytes still in use after all regions were destroyed: {:?}", used()))
 }

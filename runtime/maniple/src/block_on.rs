@@ -4,17 +4,18 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
 
 use maniple_realm::Fault;
 use maniple_realm::profile::{Kind, Tag};
+use maniple_realm::threads::Parker;
 
 use crate::error::{Error, Result};
 use crate::runtime::RuntimeCore;
 
 /// A thread that polls, and whether it was woken since it last did.
+#[derive(Default)]
 struct Poller {
-    thread: Thread,
+    parker: Parker,
     is_woken: AtomicBool,
 }
 
@@ -28,13 +29,13 @@ impl Wake for Unpark {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.0.is_woken.store(true, Ordering::Release);
-        self.0.thread.unpark();
+        self.0.parker.unpark();
     }
 }
 
 impl Drop for Unpark {
     fn drop(&mut self) {
-        self.0.thread.unpark();
+        self.0.parker.unpark();
     }
 }
 
@@ -42,7 +43,7 @@ impl Drop for Unpark {
 /// of this name.
 pub(crate) fn block_on<T>(core: &RuntimeCore, name: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
     let profiler = core.profiler();
-    let poller = Arc::new(Poller { thread: std::thread::current(), is_woken: AtomicBool::new(false) });
+    let poller = Arc::new(Poller::default());
     let mut future = pin!(future);
     let broken = |fault: &Fault| Error::of_fault(fault, name, None);
     let breakdown = Waker::from(Arc::new(Unpark(Arc::clone(&poller))));
@@ -76,8 +77,8 @@ pub(crate) fn block_on<T>(core: &RuntimeCore, name: &str, future: impl Future<Ou
         }
         // An unpark between poll and park makes the park return at once.
         core.while_top_level_waits(|| match profiler {
-            None => std::thread::park(),
-            Some(profiler) => profiler.while_waiting(std::thread::park),
+            None => poller.parker.park(),
+            Some(profiler) => profiler.while_waiting(|| poller.parker.park()),
         });
     }
 }

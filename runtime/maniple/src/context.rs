@@ -518,6 +518,7 @@ impl ContextState {
 
     /// Counts one more operation, and locks the stream for it.
     fn enter(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
+        self.core.realm().take_turn();
         self.throttle()?;
         self.enter_at_once()
     }

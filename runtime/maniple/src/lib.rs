@@ -108,6 +108,8 @@ pub use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
 pub use maniple_realm::machine::{self, Machine, MemoryId, ProcessorId, ProcessorKind};
 pub use maniple_realm::net::{self, environment};
 pub use maniple_realm::profile;
+pub use maniple_realm::simulation;
+pub use maniple_realm::threads;
 pub use maniple_realm::topology::{self, Topology};
 pub use maniple_record as record;
 pub use maniple_region::{

@@ -14,6 +14,7 @@ use maniple_realm::net::Transport;
 use maniple_realm::net::environment::Place;
 use maniple_realm::operation::with_context;
 use maniple_realm::profile::Profiler;
+use maniple_realm::threads::nap;
 use maniple_realm::transfer::{Transfer, TransferError};
 use maniple_realm::{After, Class, Event, Fault, Realm, Spawn, WorkerContext};
 use maniple_record::{Kind, Part, Place as RecordPlace, Record};
@@ -693,7 +694,7 @@ impl RuntimeCore {
             starving.asked = 0;
             drop(starving);
             let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
-            self.realm.spawn(spawn, move || std::thread::sleep(Duration::from_millis(time)));
+            self.realm.spawn(spawn, move || nap(Duration::from_millis(time)));
             return true;
         }
         let chance = if starving.have_all_asked() { Chance::Last } else { Chance::Another };

@@ -2,6 +2,8 @@
 
 use std::time::{Instant, SystemTime};
 
+use crate::simulation;
+
 /// Nanoseconds since an origin, never going back.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -14,8 +16,11 @@ impl Clock {
         Self { origin: Instant::now() }
     }
 
-    /// Nanoseconds since the origin; wraps after five centuries.
+    /// Nanoseconds since the origin; wraps after five centuries. In a [simulation](crate::simulation) a turn takes a microsecond, and it began at the origin.
     pub fn now_ns(&self) -> u64 {
+        if let Some(turns) = simulation::time() {
+            return turns * 1000;
+        }
         self.origin.elapsed().as_nanos() as u64
     }
 }

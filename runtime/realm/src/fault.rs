@@ -86,6 +86,11 @@ thread_local! {
     static NOTED: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
+/// Sets how many bodies are being run on this thread, and gives what it was: see [`crate::simulation`].
+pub(crate) fn exchange_catching(bodies: u32) -> u32 {
+    CATCHING.replace(bodies)
+}
+
 /// Runs `body`; a panic becomes a fault. In a process that has made a realm it prints nothing.
 #[inline]
 pub fn catch<R>(body: impl FnOnce() -> R) -> Result<R, Arc<Fault>> {

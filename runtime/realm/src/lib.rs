@@ -12,7 +12,8 @@
 //! * [`graph`]: work that repeats, compiled once and run many times without events.
 //! * [`worker`]: the threads behind the processors: queues, stealing, sleeping, waiting by helping.
 //! * [`barrier`], [`reservation`]: phase barriers, and locks that are acquired by an event.
-//! * [`fault`], [`profile`], [`clock`]: why something failed; what ran when, and after what; time.
+//! * [`fault`], [`profile`], [`clock`], [`threads`]: why something failed; what ran when, and after what; time; the system's threads.
+//! * [`simulation`]: all of that in one thread, in an order that a seed decides.
 //!
 //! The machine and its data:
 //! * [`machine`], [`topology`]: processors, memories, who reaches what; and how that is found out.
@@ -71,7 +72,9 @@ mod prefetch;
 pub mod profile;
 mod realm;
 pub mod reservation;
+pub mod simulation;
 mod sync;
+pub mod threads;
 pub mod worker;
 
 pub use barrier::{Barrier, BarrierError};

@@ -109,6 +109,13 @@ impl Realm {
         &self.core.pools[memory.0 as usize]
     }
 
+    /// In a [simulation](crate::simulation), lets others have a turn: for places where a program begins something, so that others may do so before it. Nothing
+    /// otherwise, and in a callback. The caller must hold no lock that others take.
+    #[inline]
+    pub fn take_turn(&self) {
+        self.core.take_turn();
+    }
+
     /// The processors that have workers.
     pub fn processors(&self) -> &[ProcessorId] {
         self.core.workers()

@@ -7,16 +7,22 @@
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Where one thread waits for a token. A token given before the wait is not lost; several count as one.
-#[derive(Default)]
-pub(crate) struct Parker {
+use crate::simulation;
+
+/// Where one thread waits for a token. A token given before the wait is not lost; several count as one. Threads of a
+/// [simulation](crate::simulation) wait for those of the same one.
+#[derive(Debug, Default)]
+pub struct Parker {
     token: Mutex<bool>,
     given: Condvar,
 }
 
 impl Parker {
     /// Waits for a token and takes it.
-    pub(crate) fn park(&self) {
+    pub fn park(&self) {
+        if simulation::is_inside() {
+            simulation::wait_until("somebody to wake it", &|| *self.token.lock());
+        }
         let mut token = self.token.lock();
         while !*token {
             self.given.wait(&mut token);
@@ -25,7 +31,7 @@ impl Parker {
     }
 
     /// Gives the token.
-    pub(crate) fn unpark(&self) {
+    pub fn unpark(&self) {
         *self.token.lock() = true;
         self.given.notify_one();
     }

@@ -32,6 +32,9 @@ struct Options {
     /// On how many nodes each program runs: many in this process, with a network that delays as the seed says.
     #[arg(long, default_value_t = 1)]
     nodes: usize,
+    /// Run each program in one thread, where a seed, this and the program's together, decides of every turn: what goes wrong does so again.
+    #[arg(long, value_name = "SEED")]
+    schedule: Option<u64>,
     /// Print each program and its environment before it runs.
     #[arg(long)]
     show: bool,
@@ -69,7 +72,13 @@ fn main() -> ExitCode {
     for trial in trials.take_while(|_| Instant::now() < end) {
         runs += 1;
         failures += u64::from(!is_right(
-            &Trial { trace: options.trace, check: options.check, nodes: options.nodes, ..trial.clone() },
+            &Trial {
+                trace: options.trace,
+                check: options.check,
+                nodes: options.nodes,
+                schedule: options.schedule.map(|schedule| schedule.wrapping_add(trial.seed)),
+                ..trial.clone()
+            },
             &options,
         ));
         if options.census {
@@ -97,7 +106,9 @@ fn is_right(trial: &Trial, options: &Options) -> bool {
 }
 
 fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
-    println!("\nreplay: torture --family {} --seed {} --nodes {} --count 1", trial.family, trial.seed, trial.nodes);
+    let schedule = trial.schedule.map(|schedule| format!(" --schedule {}", schedule.wrapping_sub(trial.seed)));
+    let (family, seed, nodes, schedule) = (trial.family, trial.seed, trial.nodes, schedule.unwrap_or_default());
+    println!("\nreplay: torture --family {family} --seed {seed} --nodes {nodes}{schedule} --count 1");
     println!("  {}", outcome.deviations.join("\n  "));
     if options.record {
         print!("{}", outcome.record);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use maniple::access::{Read, Reduce, Write};
 use maniple::task::{Argument, LeafCall, Value};
+use maniple::threads::{Parker, nap, yield_now};
 use maniple::{AnyPoint, Error, FieldId, Point, ReductionOperator, Result};
 
 use super::{Mistake, Run, Stop, with_dimension};
@@ -69,7 +70,7 @@ pub(super) fn leaf(call: &LeafCall<'_>) -> Result<Value> {
     let (number, mut digest) = given.start(call.domain(), call.point())?;
     if run.mistake == Mistake::Hang && digest.is_multiple_of(4) {
         loop {
-            std::thread::park();
+            Parker::default().park();
         }
     }
     delay(run, digest);
@@ -203,9 +204,9 @@ impl<'a, 'b> Use<'a, 'b> {
 pub(super) fn delay(run: &Run, seed: Word) {
     let Some(seed) = run.delays.map(|delays| mix(delays, seed)) else { return };
     match seed % 16 {
-        0..=2 => std::thread::yield_now(),
+        0..=2 => yield_now(),
         3..=4 => (0..seed / 16 % 3000).for_each(|_| std::hint::spin_loop()),
-        5 if seed.is_multiple_of(5) => std::thread::sleep(std::time::Duration::from_micros(seed / 16 % 200)),
+        5 if seed.is_multiple_of(5) => nap(std::time::Duration::from_micros(seed / 16 % 200)),
         _ => {}
     }
 }

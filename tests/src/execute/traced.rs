@@ -3,7 +3,8 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
+
+use maniple::threads::Parker;
 
 use super::Stop;
 use super::statement::Frame;
@@ -42,7 +43,8 @@ fn waits(block: &Block) -> bool {
     })
 }
 
-struct Unpark(Thread);
+#[derive(Default)]
+struct Unpark(Parker);
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
@@ -51,12 +53,13 @@ impl Wake for Unpark {
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let unpark = Arc::<Unpark>::default();
+    let waker = Waker::from(Arc::clone(&unpark));
     let mut future = pin!(future);
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(value) => return value,
-            Poll::Pending => std::thread::park(),
+            Poll::Pending => unpark.0.park(),
         }
     }
 }

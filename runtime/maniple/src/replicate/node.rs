@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::{Endpoint, HandlerId, Handlers, Incoming, Loss, Message, Options, SendError, Transport};
+use maniple_realm::threads::Parker;
 use maniple_realm::{Fault, Realm, UserEvent, fault};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -328,10 +329,10 @@ impl Node {
 
     /// Leaves the job, once all nodes want to.
     pub(crate) fn leave(&self) {
-        let (sender, left) = mpsc::channel();
-        self.endpoint.shutdown(move |outcome| drop(sender.send(outcome)));
-        // Should the transport go before it has called, nobody is there to be waited for.
-        let _ = left.recv();
+        let parker = Arc::new(Parker::default());
+        let leaving = Leaving(Arc::clone(&parker));
+        self.endpoint.shutdown(move |_| drop(leaving));
+        parker.park();
         self.endpoint.join();
     }
 
@@ -339,6 +340,15 @@ impl Node {
     pub(crate) fn abort(&self, reason: &str) {
         self.endpoint.abort(reason);
         self.endpoint.join();
+    }
+}
+
+/// Tells one who waits for all nodes to leave, when this goes: should the transport go before all have left, nobody is there to be waited for.
+struct Leaving(Arc<Parker>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.unpark();
     }
 }
 

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use maniple_realm::threads::Parker;
 use maniple_realm::{Class, Realm, Spawn, fault};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use super::mining::{CandidateId, Finder, JobId, Mined, Parameters};
 
@@ -24,7 +25,8 @@ type Mining = Box<dyn FnOnce() -> Mined + Send>;
 /// A slice that is being mined.
 struct Pending {
     state: Mutex<Progress>,
-    done: Condvar,
+    /// Where the one who takes waits.
+    done: Parker,
 }
 
 enum Progress {
@@ -36,7 +38,7 @@ enum Progress {
 
 impl Pending {
     fn new(id: JobId, mining: Mining) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(Progress::Waiting(id, mining)), done: Condvar::new() })
+        Arc::new(Self { state: Mutex::new(Progress::Waiting(id, mining)), done: Parker::default() })
     }
 
     /// Mines the slice, unless somebody does. Should that panic, nothing was found: without traces the program is slower, and as right.
@@ -56,17 +58,16 @@ impl Pending {
             Mined::nothing(id)
         });
         *self.state.lock() = Progress::Done(mined);
-        self.done.notify_all();
+        self.done.unpark();
     }
 
     /// What was found. Mines here if nobody has begun.
     fn take(&self) -> Option<Mined> {
         self.run();
-        let mut state = self.state.lock();
-        while matches!(*state, Progress::Running) {
-            self.done.wait(&mut state);
+        while matches!(*self.state.lock(), Progress::Running) {
+            self.done.park();
         }
-        match std::mem::replace(&mut *state, Progress::Taken) {
+        match std::mem::replace(&mut *self.state.lock(), Progress::Taken) {
             Progress::Done(mined) => Some(mined),
             _ => None,
         }

@@ -50,6 +50,11 @@ thread_local! {
     static STRANDED: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Sets what [`is_stranded`] says on this thread, and gives what it said: see [`crate::simulation`].
+pub(crate) fn exchange_stranded(is_stranded: bool) -> bool {
+    STRANDED.replace(is_stranded)
+}
+
 /// Whether the body that is being polled on this thread was pending while nobody has its waker. A future that is made of others, and has something
 /// left to do if one of them never ends, ends that one as a failure: if nothing else is awaited now, the operation fails as [`Stranded`].
 #[must_use]

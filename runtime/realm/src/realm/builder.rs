@@ -1,7 +1,6 @@
 //! Building a realm: its machine, its options, its workers' threads.
 
 use std::sync::Arc;
-use std::thread;
 
 use super::Realm;
 use super::core::{Core, Keeper, Setting};
@@ -9,6 +8,7 @@ use crate::fault::install_panic_hook;
 use crate::machine::{Machine, ProcessorId, ProcessorKind};
 use crate::operation::GroupId;
 use crate::profile::Profiler;
+use crate::threads::Thread;
 use crate::topology::Topology;
 use crate::worker::Local;
 use crate::worker::queue::OwnDeques;
@@ -123,10 +123,8 @@ impl RealmBuilder {
         let keeper = Keeper::new(Arc::clone(&core));
         for (worker, (processor, own)) in processors.into_iter().zip(own).enumerate() {
             let inner = Realm { core: Arc::clone(&core), keeper: Arc::downgrade(&keeper), kept: None };
-            let started = thread::Builder::new()
-                .name(format!("realm-{worker}"))
-                .stack_size(self.stack_size)
-                .spawn(move || Local::new(inner, (worker, processor), own, self.stack_size).work());
+            let work = move || Local::new(inner, (worker, processor), own, self.stack_size).work();
+            let started = Thread::start(format!("realm-{worker}"), self.stack_size, work);
             match started {
                 Ok(thread) => keeper.add(thread),
                 Err(source) => {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::thread::JoinHandle;
 
 use parking_lot::{Mutex, RwLock};
 
@@ -18,7 +17,10 @@ use crate::graph::registry::Registry;
 use crate::machine::{Machine, ProcessorId};
 use crate::memory::MemoryPool;
 use crate::net::Polled;
+use crate::operation::settle::settling;
 use crate::profile::Profiler;
+use crate::simulation;
+use crate::threads::Thread;
 use crate::worker::helpers::Helpers;
 use crate::worker::queue::{OwnDeques, Queues};
 use crate::worker::sleep::Sleep;
@@ -39,6 +41,8 @@ pub(crate) struct Core {
     pub(crate) help_depth: u32,
     /// How many threads the system runs at a time, if those are fewer than the workers.
     fewer_cores: Option<usize>,
+    /// Whether its workers are threads of [a simulation](crate::simulation).
+    pub(crate) is_simulated: bool,
     pub(crate) machine: Machine,
     pub(crate) pools: Vec<Arc<MemoryPool>>,
     pub(crate) profiler: Option<Profiler>,
@@ -104,6 +108,14 @@ impl Core {
         self.polled.get().is_some_and(end)
     }
 
+    /// In a simulation, lets others have a turn. The caller holds no lock.
+    #[inline]
+    pub(crate) fn take_turn(&self) {
+        if self.is_simulated && !settling() {
+            simulation::turn();
+        }
+    }
+
     /// A worker, which is this thread, has run out of work.
     pub(crate) fn rest(&self) {
         if let Some(rest) = self.rest.get() {
@@ -116,6 +128,7 @@ impl Core {
         /// Tells the realms of a process apart, so that a handle to the one is not used on the other.
         static REALMS: AtomicU32 = AtomicU32::new(0);
         let pools = MemoryPool::for_machine(&setting.machine);
+        let is_simulated = simulation::is_inside();
         if let Some(profiler) = &setting.profiler {
             pools.iter().for_each(|pool| pool.record_to(profiler.clone()));
         }
@@ -132,7 +145,8 @@ impl Core {
             fewer_cores: std::thread::available_parallelism()
                 .ok()
                 .map(usize::from)
-                .filter(|&cores| cores < processors.len()),
+                .filter(|&cores| cores < processors.len() && !is_simulated),
+            is_simulated,
             pools,
             machine: setting.machine,
             profiler: setting.profiler,
@@ -341,7 +355,7 @@ impl Drop for Core {
 /// Stops the realm when the last user handle goes away.
 pub(crate) struct Keeper {
     core: Arc<Core>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Vec<Thread>>,
 }
 
 impl Keeper {
@@ -349,7 +363,7 @@ impl Keeper {
         Arc::new(Self { core, threads: Mutex::default() })
     }
 
-    pub(super) fn add(&self, thread: JoinHandle<()>) {
+    pub(super) fn add(&self, thread: Thread) {
         self.threads.lock().push(thread);
     }
 }
@@ -366,8 +380,7 @@ impl Drop for Keeper {
             return;
         }
         for thread in self.threads.get_mut().drain(..) {
-            // A worker catches its bodies' panics; one of its own was printed by the panic hook.
-            let _ = thread.join();
+            thread.join();
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::operation::body::{Body, Call};
 use crate::operation::settle::settling;
 use crate::realm::{Core, Whom};
 use crate::sync::Parker;
+use crate::threads;
 
 /// A worker was asked to wait while so many bodies on its stack were waiting already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,8 +67,12 @@ impl Core {
                 self.waiting_for(event, || local.help_while(&mut || self.result(event).is_none(), false));
             }
             None => {
-                // A thread that ends has none of its own any more.
-                let parker = PARKER.try_with(|parker| Arc::clone(&parker.borrow())).unwrap_or_default();
+                let parker = match self.is_simulated {
+                    // Threads of a simulation share what is the system thread's own.
+                    true => Arc::default(),
+                    // A thread that ends has none of its own any more.
+                    false => PARKER.try_with(|parker| Arc::clone(&parker.borrow())).unwrap_or_default(),
+                };
                 let watch = self.breakdowns.watch(Whom::Thread(Arc::clone(&parker)))?;
                 self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
                 self.waiting_for(event, || parker.park());
@@ -167,7 +172,7 @@ const FIRST_NAP: Duration = Duration::from_micros(20);
 
 /// Sleeps; gives how long to sleep the next time.
 fn sleep_for(nap: Duration) -> Duration {
-    std::thread::sleep(nap);
+    threads::nap(nap);
     (nap * 2).min(Duration::from_millis(1))
 }
 
@@ -184,7 +189,10 @@ impl Local {
                 break false;
             }
             match self.find() {
-                Some(found) => self.run(found),
+                Some(found) => {
+                    self.run(found);
+                    self.core().take_turn();
+                }
                 None => self.rest(condition, on_any_end),
             }
         };

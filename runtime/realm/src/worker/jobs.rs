@@ -43,6 +43,7 @@ impl Local {
             for _ in 1..JOBS_IN_A_ROW {
                 let Some(job) = self.next_own_job() else { break };
                 self.run_job(job);
+                self.core().take_turn();
             }
         }
         self.core().after_run(self.index);

@@ -19,6 +19,7 @@ use crate::operation::destination::Destination;
 use crate::operation::job::Job;
 use crate::profile::{Activity, Profiler, Tag, common};
 use crate::realm::{Core, Realm};
+use crate::threads;
 use crate::worker::queue::{OwnDeques, Rank};
 
 mod chunks;
@@ -120,6 +121,11 @@ thread_local! {
     static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
     /// The slots kept by a thread that is no worker.
     static OUTSIDE: RefCell<OutsideSlots> = const { RefCell::new(OutsideSlots { core: None, slots: None }) };
+}
+
+/// Makes this thread another worker, or none; gives what it was. For a system thread that is several of [a simulation's](crate::simulation) in turn.
+pub(crate) fn exchange_current(worker: *const Local) -> *const Local {
+    CURRENT.replace(worker)
 }
 
 /// A cache of slots of the realm that an outside thread used last.
@@ -281,6 +287,7 @@ impl Local {
         }
         while let Some(found) = self.next_found() {
             self.run(found);
+            self.core().take_turn();
         }
         self.release_next();
         self.drop_jobs();
@@ -395,7 +402,11 @@ impl Local {
     /// Looks for work for a few microseconds, while `condition` holds: what comes soon is cheaper to spin for than to sleep for.
     fn search_while(&self, condition: &mut dyn FnMut() -> bool) -> Option<Found> {
         let is_polling = self.core().is_polling();
-        let rounds = if is_polling { POLLING_ROUNDS } else { SEARCH_ROUNDS };
+        let rounds = match self.core().is_simulated {
+            true => SIMULATED_ROUNDS,
+            false if is_polling => POLLING_ROUNDS,
+            false => SEARCH_ROUNDS,
+        };
         for round in 0..rounds {
             if !condition() {
                 break;
@@ -406,12 +417,13 @@ impl Local {
             if self.core().is_crowded() {
                 break;
             }
+            self.core().take_turn();
             for _ in 0..round.min(SEARCH_ROUNDS) {
                 std::hint::spin_loop();
             }
             if is_polling && round % SEARCH_ROUNDS == SEARCH_ROUNDS - 1 {
                 // Whoever shares the core may be the one that we wait for.
-                std::thread::yield_now();
+                threads::yield_now();
             }
         }
         None
@@ -504,6 +516,9 @@ fn begin_activity<'a>(profiler: &'a Profiler, slot: &Slot, event: Event) -> Acti
 const OTHERS_EVERY: u32 = 61;
 
 const SEARCH_ROUNDS: u32 = 32;
+
+/// In a simulation nothing comes soon, or everything does.
+const SIMULATED_ROUNDS: u32 = 2;
 
 /// While what other nodes send is received by whoever looks: some 200 microseconds, since it takes that long to send, be told, and wake up.
 const POLLING_ROUNDS: u32 = 512;

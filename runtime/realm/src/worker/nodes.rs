@@ -58,6 +58,7 @@ impl Local {
             // Whatever is claimed is run.
             let Some(next) = self.expect_node(graph) else { break };
             graph.run(core, self.index, next, &context);
+            core.take_turn();
         }
         self.served.set(true);
         core.after_run(self.index);
@@ -93,6 +94,7 @@ impl Local {
                     return stolen;
                 }
             }
+            core.take_turn();
             spin_loop();
         }
         None

@@ -110,6 +110,12 @@ impl Network {
         while self.step() {}
     }
 
+    /// Whether there is anything to be received.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        self.core.schedule.lock().has_events()
+    }
+
     /// The network's time, in ticks.
     #[must_use]
     pub fn now(&self) -> u64 {

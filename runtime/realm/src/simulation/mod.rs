@@ -1,0 +1,132 @@
+//! Deterministic simulation: all threads, workers and messages of any number of nodes in one thread, one thing at a time, as a seed decides.
+//!
+//! The real code runs, not a model of it. Within [`Simulation::run`] every thread that the crate would start, and every one that the program
+//! [adds](Simulation::thread), is a coroutine with a stack of its own. It runs until it would sleep, wait, or begin something new (an operation, a node
+//! of a graph, a launch); then the seed decides who is next: another thread, or the network, which receives a frame. So a run is a
+//! function of its seed, and an interleaving that went wrong comes again. When nothing can go on any more although threads are left, that is a [`Hang`],
+//! reported at once, with who waits for what.
+//!
+//! Time is the number of turns taken. What sleeps for a while wakes up when nobody else has anything to do.
+//!
+//! What is not seen: two threads in the middle of two turns at once. Races of single loads and stores are what `tests/loom` is for.
+//!
+//! ```
+//! use maniple_realm::simulation::Simulation;
+//! use maniple_realm::{Realm, Spawn};
+//!
+//! let mut simulation = Simulation::new(7);
+//! let sum = simulation.thread("main", || {
+//!     let realm = Realm::builder().workers(3).build().expect("threads are cheap here");
+//!     let parts: Vec<_> = (0..10).map(|_| realm.spawn(Spawn::ANYWHERE, || ())).collect();
+//!     parts.into_iter().filter(|&part| realm.wait(part).is_ok()).count()
+//! });
+//! let report = simulation.run()?;
+//! assert_eq!(sum.take(), Some(10));
+//! assert!(report.turns > 10);
+//! # Ok::<(), maniple_realm::simulation::Hang>(())
+//! ```
+
+mod scheduler;
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+
+use crate::net::loopback::Network;
+use scheduler::{Happening, Process, Scheduler};
+pub(crate) use scheduler::{is_inside, nap, start_thread, time, turn, wait_until};
+
+/// A program to be simulated: threads, a network, and what befalls them.
+pub struct Simulation {
+    scheduler: Scheduler,
+}
+
+impl Simulation {
+    /// One that a seed decides of.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { scheduler: Scheduler::new(seed) }
+    }
+
+    /// The network whose frames are received in the simulation: nobody else may step it.
+    #[must_use]
+    pub fn network(mut self, network: &Network) -> Self {
+        self.scheduler.connect(network.clone());
+        self
+    }
+
+    /// Adds a thread of the program. Realms that it builds are part of the simulation, and of no use after it.
+    pub fn thread<T: 'static>(&mut self, name: impl Into<String>, body: impl FnOnce() -> T + 'static) -> Answer<T> {
+        let value = Rc::new(RefCell::default());
+        let cell = Rc::clone(&value);
+        let process = self.scheduler.add(name.into(), STACK, move || *cell.borrow_mut() = Some(body()));
+        Answer { value, process }
+    }
+
+    /// Does something when so many turns have been taken, between two of them: stalls a connection, wakes somebody. Not if all has ended before.
+    pub fn at(&mut self, turn: u64, call: impl FnOnce() + 'static) {
+        self.scheduler.at(turn, Happening::Call(Box::new(call)));
+    }
+
+    /// Ends a thread of the program, and all that it has started, when so many turns have been taken, as if it were a process that is killed: they do nothing
+    /// more, and what they own is leaked. The network is to be told apart, by [`Network::kill`] at the same turn.
+    pub fn kill_at<T>(&mut self, turn: u64, thread: &Answer<T>) {
+        self.scheduler.at(turn, Happening::Death(thread.process));
+    }
+
+    /// Runs until nothing goes on any more: in the end all threads of the program have ended.
+    ///
+    /// # Errors
+    /// [`Hang`]: threads of the program are left, and nothing can go on. What they own is leaked.
+    ///
+    /// # Panics
+    /// With the panic of a thread of the program, the rest being leaked. If it is called within a simulation.
+    pub fn run(self) -> Result<Report, Hang> {
+        self.scheduler.run()
+    }
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation").finish_non_exhaustive()
+    }
+}
+
+/// The stack of a thread of the program, in bytes. What is not used costs address space only.
+const STACK: usize = 8 << 20;
+
+/// What a thread of a simulation comes to.
+#[derive(Debug)]
+pub struct Answer<T> {
+    value: Rc<RefCell<Option<T>>>,
+    process: Process,
+}
+
+impl<T> Answer<T> {
+    /// What it came to: nothing before it has ended or if it was killed, nor the second time.
+    #[must_use]
+    pub fn take(&self) -> Option<T> {
+        self.value.borrow_mut().take()
+    }
+}
+
+/// A simulation that has come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Turns that were taken.
+    pub turns: u64,
+    /// A hash of who took them: two runs with the same one were the same.
+    pub digest: u64,
+    /// Threads that threads of the program have started and left behind, asleep: somebody keeps their realm up. A process that ends would end them.
+    pub left: Vec<String>,
+}
+
+/// Threads of the program are left, and nothing can go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("after {turns} turns nothing can go on, and nothing is under way: {}", .waiting.join("; "))]
+pub struct Hang {
+    /// Turns that were taken.
+    pub turns: u64,
+    /// Each thread that is left, and what it waits for.
+    pub waiting: Vec<String>,
+}

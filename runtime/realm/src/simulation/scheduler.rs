@@ -1,0 +1,344 @@
+//! Who is next: coroutines, one for each thread, and a seed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use fastrand::Rng;
+use rustc_hash::FxHasher;
+
+use super::{Hang, Report};
+use crate::fault;
+use crate::net::loopback::Network;
+use crate::operation::task;
+use crate::worker::{self, Local};
+
+/// Why a thread gives its turn to others.
+enum Pause {
+    /// To be fair.
+    Turn,
+    /// To sleep for a while.
+    Nap,
+    /// To wait for something, in a few words. Both are on the stack of the thread, which does not go on before it is asked to.
+    Until(&'static str, *const dyn Fn() -> bool),
+}
+
+type Body = Coroutine<(), Pause, ()>;
+
+/// A thread that is not running.
+struct Sleeper {
+    name: String,
+    process: Process,
+    /// Whether it is the first of its process.
+    is_first: bool,
+    body: Body,
+    pause: Pause,
+    state: State,
+}
+
+impl Sleeper {
+    fn waits_for(&self) -> &'static str {
+        match self.pause {
+            Pause::Turn => "its turn",
+            Pause::Nap => "time to pass",
+            Pause::Until(what, _) => what,
+        }
+    }
+}
+
+/// What the crate keeps for each thread, and would find changed after a turn of another one.
+struct State {
+    worker: *const Local,
+    catching: u32,
+    is_stranded: bool,
+}
+
+impl State {
+    const NEW: Self = Self { worker: ptr::null(), catching: 0, is_stranded: false };
+
+    /// Puts this in place of what there is.
+    fn exchange(self) -> Self {
+        Self {
+            worker: worker::exchange_current(self.worker),
+            catching: fault::exchange_catching(self.catching),
+            is_stranded: task::exchange_stranded(self.is_stranded),
+        }
+    }
+}
+
+/// Those threads end together that one thread of the program, and those which it started, have started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process(usize);
+
+/// What happens between two turns.
+pub(super) enum Happening {
+    Call(Box<dyn FnOnce()>),
+    Death(Process),
+}
+
+pub(super) struct Scheduler {
+    random: RefCell<Rng>,
+    /// How likely whoever ran last runs on if it can, of 256: some runs change threads at each turn, and some rarely.
+    persistence: u8,
+    threads: RefCell<Vec<Option<Sleeper>>>,
+    /// Processes that there have been.
+    processes: usize,
+    /// That of the thread whose turn it is.
+    running: Cell<Option<Process>>,
+    network: Option<Network>,
+    happenings: BTreeMap<u64, Vec<Happening>>,
+    turns: Cell<u64>,
+}
+
+thread_local! {
+    /// The scheduler that runs on this system thread.
+    static SCHEDULER: Cell<*const Scheduler> = const { Cell::new(ptr::null()) };
+    /// What the coroutine that is running yields by.
+    static YIELDER: Cell<*const Yielder<(), Pause>> = const { Cell::new(ptr::null()) };
+}
+
+/// Whether this is a thread of a simulation.
+#[inline]
+pub(crate) fn is_inside() -> bool {
+    !YIELDER.get().is_null()
+}
+
+/// The simulation's time, on one of its threads: turns that have been taken.
+#[inline]
+pub(crate) fn time() -> Option<u64> {
+    // SAFETY: set while the scheduler runs, which outlives all turns of its threads.
+    is_inside().then(|| unsafe { &*SCHEDULER.get() }.turns.get())
+}
+
+/// Lets others have a turn. Nothing if this is no thread of a simulation.
+pub(crate) fn turn() {
+    if is_inside() {
+        pause(Pause::Turn);
+    }
+}
+
+/// Goes on when nobody else can.
+pub(crate) fn nap() {
+    pause(Pause::Nap);
+}
+
+/// Goes on when a condition holds that others bring about.
+pub(crate) fn wait_until(what: &'static str, condition: &dyn Fn() -> bool) {
+    if !condition() {
+        // SAFETY: only the lifetime changes. The scheduler asks while this thread is paused here, so what is borrowed is there.
+        let condition =
+            unsafe { std::mem::transmute::<*const (dyn Fn() -> bool + '_), *const dyn Fn() -> bool>(condition) };
+        pause(Pause::Until(what, condition));
+    }
+}
+
+fn pause(pause: Pause) {
+    let yielder = YIELDER.get();
+    assert!(!yielder.is_null(), "only threads of a simulation pause in it");
+    // SAFETY: a coroutine sets its own when it begins and whenever it goes on, and it is reset when the coroutine's turn is over: so this is that of
+    // the coroutine which runs this, whose stack it is on.
+    unsafe { &*yielder }.suspend(pause);
+    YIELDER.set(yielder);
+}
+
+/// Adds a thread to the simulation that this thread is in; `has_ended` tells when it has.
+pub(crate) fn start_thread(
+    name: String,
+    stack: usize,
+    has_ended: Arc<AtomicBool>,
+    body: impl FnOnce() + 'static,
+) -> io::Result<()> {
+    let body = move || {
+        body();
+        has_ended.store(true, Ordering::Relaxed);
+    };
+    // SAFETY: as in `time`.
+    let scheduler = unsafe { &*SCHEDULER.get() };
+    let process = scheduler.running.get().expect("a thread is running: this one");
+    scheduler.add_to((process, false), name, stack, body)
+}
+
+/// What may have the next turn.
+#[derive(Clone, Copy, PartialEq)]
+enum Choice {
+    Thread(usize),
+    Network,
+}
+
+impl Scheduler {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let persistence = *random.choice(&[0, 0, 128, 230]).expect("there are some");
+        Self {
+            random: RefCell::new(random),
+            persistence,
+            threads: RefCell::default(),
+            processes: 0,
+            running: Cell::new(None),
+            network: None,
+            happenings: BTreeMap::new(),
+            turns: Cell::new(0),
+        }
+    }
+
+    pub(super) fn connect(&mut self, network: Network) {
+        self.network = Some(network);
+    }
+
+    pub(super) fn at(&mut self, turn: u64, what: Happening) {
+        self.happenings.entry(turn).or_default().push(what);
+    }
+
+    /// Adds a process, by its first thread.
+    pub(super) fn add(&mut self, name: String, stack: usize, body: impl FnOnce() + 'static) -> Process {
+        let process = Process(self.processes);
+        self.processes += 1;
+        self.add_to((process, true), name, stack, body).expect("the system has memory for a stack");
+        process
+    }
+
+    fn add_to(
+        &self,
+        (process, is_first): (Process, bool),
+        name: String,
+        stack: usize,
+        body: impl FnOnce() + 'static,
+    ) -> io::Result<()> {
+        let body = Body::with_stack(DefaultStack::new(stack)?, move |yielder, ()| {
+            YIELDER.set(yielder);
+            body();
+        });
+        let sleeper = Sleeper { name, process, is_first, body, pause: Pause::Turn, state: State::NEW };
+        self.threads.borrow_mut().push(Some(sleeper));
+        Ok(())
+    }
+
+    pub(super) fn run(mut self) -> Result<Report, Hang> {
+        let mut happenings = std::mem::take(&mut self.happenings);
+        let _reign = Reign::begin(&self);
+        let (mut last, mut naps, mut digest) = (None, 0, FxHasher::default());
+        while self.threads.borrow().iter().any(Option::is_some) {
+            while let Some(due) = happenings.first_entry().filter(|entry| *entry.key() <= self.turns.get()) {
+                due.remove().into_iter().for_each(|what| self.befall(what));
+            }
+            let choice = self.choose(last).filter(|_| naps <= MOST_NAPS);
+            let Some((choice, is_nap)) = choice else {
+                // Nobody does anything before something happens.
+                let Some((&next, _)) = happenings.first_key_value() else { return self.end(digest.finish()) };
+                self.turns.set(next);
+                naps = 0;
+                continue;
+            };
+            naps = if is_nap { naps + 1 } else { 0 };
+            self.turns.set(self.turns.get() + 1);
+            digest.write_usize(if let Choice::Thread(thread) = choice { thread } else { usize::MAX });
+            last = Some(choice);
+            match choice {
+                Choice::Network => _ = self.network.as_ref().is_some_and(Network::step),
+                Choice::Thread(thread) => self.resume(thread),
+            }
+        }
+        self.end(digest.finish())
+    }
+
+    /// What a simulation has come to in which nothing goes on.
+    fn end(&self, digest: u64) -> Result<Report, Hang> {
+        let turns = self.turns.get();
+        let waits = |sleeper: &Sleeper| format!("{} waits for {}", sleeper.name, sleeper.waits_for());
+        let waiting: Vec<_> = self.threads.borrow().iter().flatten().map(waits).collect();
+        let hangs = self.threads.borrow().iter().flatten().any(|sleeper| sleeper.is_first);
+        self.leak(|_| true);
+        if hangs { Err(Hang { turns, waiting }) } else { Ok(Report { turns, digest, left: waiting }) }
+    }
+
+    fn befall(&self, what: Happening) {
+        match what {
+            Happening::Call(call) => call(),
+            Happening::Death(of) => self.leak(|process| process == of),
+        }
+    }
+
+    /// Who is next, and whether that is somebody who naps.
+    fn choose(&self, last: Option<Choice>) -> Option<(Choice, bool)> {
+        let threads = self.threads.borrow();
+        let (mut ready, mut napping) = (Vec::new(), Vec::new());
+        for (thread, sleeper) in threads.iter().enumerate() {
+            match sleeper.as_ref().map(|sleeper| &sleeper.pause) {
+                None => {}
+                Some(Pause::Turn) => ready.push(Choice::Thread(thread)),
+                Some(Pause::Nap) => napping.push(Choice::Thread(thread)),
+                // SAFETY: the thread is paused where the condition is on its stack.
+                Some(&Pause::Until(_, condition)) if unsafe { (*condition)() } => ready.push(Choice::Thread(thread)),
+                Some(Pause::Until(..)) => {}
+            }
+        }
+        if self.network.as_ref().is_some_and(Network::has_events) {
+            ready.push(Choice::Network);
+        }
+        let mut random = self.random.borrow_mut();
+        if let Some(last) = last.filter(|last| ready.contains(last))
+            && random.u8(..) < self.persistence
+        {
+            return Some((last, false));
+        }
+        let awake = random.choice(&ready).map(|&choice| (choice, false));
+        awake.or_else(|| random.choice(&napping).map(|&choice| (choice, true)))
+    }
+
+    /// Lets a thread have its turn.
+    fn resume(&self, thread: usize) {
+        // Not borrowed meanwhile: it may start others.
+        let sleeper = self.threads.borrow_mut()[thread].take();
+        let Sleeper { name, process, is_first, mut body, state, .. } =
+            sleeper.expect("it was chosen from those that are there");
+        self.running.set(Some(process));
+        let outside = state.exchange();
+        let result = catch_unwind(AssertUnwindSafe(|| body.resume(())));
+        YIELDER.set(ptr::null());
+        let state = outside.exchange();
+        match result {
+            Ok(CoroutineResult::Yield(pause)) => {
+                self.threads.borrow_mut()[thread] = Some(Sleeper { name, process, is_first, body, pause, state });
+            }
+            Ok(CoroutineResult::Return(())) => {}
+            Err(panic) => {
+                self.leak(|_| true);
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    /// Leaks threads where they are, with all that they own: unwinding them would have them wait for one another.
+    fn leak(&self, is_to: impl Fn(Process) -> bool) {
+        for thread in &mut *self.threads.borrow_mut() {
+            std::mem::forget(thread.take_if(|sleeper| is_to(sleeper.process)));
+        }
+    }
+}
+
+/// The scheduler is this system thread's until this goes.
+struct Reign;
+
+impl Reign {
+    fn begin(scheduler: &Scheduler) -> Self {
+        let before = SCHEDULER.replace(scheduler);
+        assert!(before.is_null(), "a simulation cannot be run within another one");
+        Self
+    }
+}
+
+impl Drop for Reign {
+    fn drop(&mut self) {
+        SCHEDULER.set(ptr::null());
+    }
+}
+
+/// Whoever naps looks again for something; if nobody else has had a turn in so many naps, nobody ever will.
+const MOST_NAPS: u32 = 10_000;

@@ -1,0 +1,161 @@
+//! Random programs in a simulation: all nodes, workers and messages in one thread, in an order that a seed decides, with and without misfortune.
+//!
+//! 2,000 programs on 1 to 8 nodes. A failure says how to replay it; to look for more: `cargo run --release -p maniple-tests --bin torture -- --schedule 0`.
+
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
+use std::collections::HashSet;
+
+use fastrand::Rng;
+use maniple_tests::execute::Mistake;
+use maniple_tests::trial::{Family, Misfortune, Outcome, Trial};
+use maniple_tests::watch::silence_planned_panics;
+
+/// Programs of each family.
+const PROGRAMS: u64 = 230;
+
+/// The trial of a seed in a simulation: 1 to 8 nodes.
+fn trial(family: Family, seed: u64) -> Trial {
+    Trial {
+        nodes: 1 + seed as usize % 8,
+        schedule: Some(seed),
+        check: seed.is_multiple_of(5),
+        ..Trial::new(family, seed)
+    }
+}
+
+/// Runs trials, and fails with all that deviate from the oracle or hang.
+fn equal_the_oracle(trials: impl Iterator<Item = Trial>) -> Vec<Outcome> {
+    silence_planned_panics();
+    let (mut outcomes, mut failures) = (Vec::new(), String::new());
+    for trial in trials {
+        let outcome = trial.run();
+        if !outcome.is_right() {
+            let (family, seed, nodes) = (trial.family, trial.seed, trial.nodes);
+            let deviations = outcome.deviations.join("\n  ");
+            failures += &format!(
+                "\nfamily {family}, seed {seed}, {nodes} nodes, {:?}:\n  {deviations}\nreplay it by\n  cargo run --release -p maniple-tests \
+                 --bin torture -- --family {family} --seed {seed} --nodes {nodes} --schedule 0 --count 1\n",
+                trial.misfortune
+            );
+        }
+        outcomes.push(outcome);
+    }
+    assert!(failures.is_empty(), "{failures}");
+    outcomes
+}
+
+/// Programs of a family; they must have done something.
+fn programs(family: Family) {
+    let outcomes = equal_the_oracle((0..PROGRAMS).map(|seed| trial(family, seed)));
+    let sum = |of: fn(&Outcome) -> u64| outcomes.iter().map(of).sum::<u64>();
+    let (tasks, turns) = (sum(|outcome| outcome.counts.tasks), sum(|outcome| outcome.turns.as_ref().unwrap().turns));
+    let overlapping = sum(|outcome| u64::from(outcome.counts.most_at_once > 1));
+    let leaving = sum(|outcome| u64::from(!outcome.turns.as_ref().unwrap().left.is_empty()));
+    println!(
+        "{family}: {leaving} leave threads, {tasks} tasks, {turns} turns, {overlapping} programs with tasks side by side"
+    );
+    assert!(tasks > 3_000 && turns > 100_000, "{family}: {tasks} tasks, {turns} turns");
+    assert!(overlapping > PROGRAMS / 10, "{family}: {overlapping} programs have had tasks side by side");
+}
+
+#[test]
+fn flat_programs_equal_the_oracle() {
+    programs(Family::Flat);
+}
+
+#[test]
+fn nested_programs_equal_the_oracle() {
+    programs(Family::Nested);
+}
+
+#[test]
+fn programs_whose_tasks_fail_equal_the_oracle() {
+    programs(Family::Faulty);
+}
+
+#[test]
+fn programs_in_little_memory_equal_the_oracle() {
+    programs(Family::Tight);
+}
+
+#[test]
+fn programs_under_mappers_that_answer_nonsense_equal_the_oracle() {
+    programs(Family::Unsound);
+}
+
+#[test]
+fn loops_equal_the_oracle() {
+    programs(Family::Looping);
+}
+
+#[test]
+fn loops_whose_tasks_fail_equal_the_oracle() {
+    programs(Family::Stumbling);
+}
+
+#[test]
+fn a_seed_is_one_run_of_all_nodes() {
+    silence_planned_panics();
+    for family in Family::ALL {
+        for seed in 0..10 {
+            let [first, second] = [(); 2].map(|()| trial(family, seed).run());
+            assert_eq!(first.deviations, second.deviations);
+            assert_eq!(first.turns, second.turns, "{family}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn schedules_are_as_many_runs_of_a_program() {
+    let schedules = (0..30).map(|schedule| Trial { schedule: Some(schedule), ..trial(Family::Nested, 3) });
+    let digests: HashSet<_> =
+        equal_the_oracle(schedules).iter().map(|outcome| outcome.turns.as_ref().unwrap().digest).collect();
+    assert_eq!(digests.len(), 30);
+}
+
+#[test]
+fn mistakes_are_noticed_and_come_again() {
+    silence_planned_panics();
+    for (mistake, noticed) in
+        [(Mistake::LostFill, ", not "), (Mistake::Leak, "bytes still in use"), (Mistake::Hang, "nothing can go on")]
+    {
+        let wrong = |seed| Trial { mistake, check: false, ..trial(Family::Flat, seed) };
+        let found = (0..100).map(wrong).find(|trial| !trial.run().is_right());
+        let trial = found.unwrap_or_else(|| panic!("{mistake:?} goes unnoticed"));
+        let [first, second] = [(); 2].map(|()| trial.run().deviations);
+        assert!(first.iter().any(|deviation| deviation.contains(noticed)), "{mistake:?}: {first:?}");
+        assert_eq!(first, second);
+    }
+}
+
+/// Turns of a trial at which something is to happen: two, the one before the other, somewhere in a run of the same seed without misfortune.
+fn two_turns(trial: &Trial, random: &mut Rng) -> [u64; 2] {
+    let turns = trial.run().turns.unwrap().turns;
+    let first = random.u64(..turns);
+    [first, first + random.u64(1..=turns)]
+}
+
+#[test]
+fn programs_whose_messages_are_held_up_equal_the_oracle() {
+    let unlucky = |seed| {
+        let (family, mut random) = (Family::ALL[seed as usize % 7], Rng::with_seed(seed));
+        let trial = Trial { nodes: 2 + seed as usize % 7, ..trial(family, seed) };
+        let from = random.usize(..trial.nodes);
+        let to = (from + random.usize(1..trial.nodes)) % trial.nodes;
+        let turns = two_turns(&trial, &mut random);
+        Trial { misfortune: Misfortune::Stall { from, to, turns }, ..trial }
+    };
+    equal_the_oracle((1000..1195).map(unlucky));
+}
+
+#[test]
+fn when_a_node_dies_the_others_end_and_nothing_that_they_found_is_wrong() {
+    let unlucky = |seed| {
+        let (family, mut random) = (Family::ALL[seed as usize % 7], Rng::with_seed(seed));
+        let trial = Trial { nodes: 2 + seed as usize % 7, check: false, ..trial(family, seed) };
+        let (node, [turn, _]) = (random.usize(..trial.nodes), two_turns(&trial, &mut random));
+        Trial { misfortune: Misfortune::Death { node, turn }, ..trial }
+    };
+    equal_the_oracle((2000..2195).map(unlucky));
+}
