@@ -73,6 +73,35 @@ fn the_report_says_what_was_computed_and_how() {
 }
 
 #[test]
+fn a_library_that_multiplies_is_named_and_one_that_does_not_is_refused_or_replaced() {
+    let options = "--size i=70,j=80,k=90 --verify --repeat 1 --algorithm summa --grid 1x1";
+    assert_eq!(value(&computes(PRODUCT, &format!("{options} --blas none")), "multiplied by"), "gemm");
+    // Integers are multiplied by loops.
+    assert!(!computes(PRODUCT, &format!("{options} --type i64")).contains("multiplied by"));
+    let Run { code, stderr, .. } =
+        run(&["tensor", PRODUCT, "--size", "i=70,j=80,k=90", "--blas", "/nowhere/libfast.so"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.starts_with("error: /nowhere/libfast.so cannot be loaded: "), "{stderr}");
+    // What the environment names is replaced.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+    command.args(["tensor", PRODUCT]).args(options.split(' ')).env("MANIPLE_BLAS", "/nowhere/libfast.so");
+    let output = command.stdin(Stdio::null()).output().expect("the program can be started");
+    let report = String::from_utf8(output.stdout).expect("the program prints text");
+    assert_eq!(value(&report, "multiplied by"), "gemm");
+    assert!(value(&report, "verified").starts_with("5600 elements in "), "{report}");
+    // With a library, if there is one.
+    let arguments = ["tensor", PRODUCT, "--blas", "auto"];
+    let Run { code, stdout, stderr } = run(&arguments.into_iter().chain(options.split(' ')).collect::<Vec<_>>());
+    match code {
+        Some(0) => assert!(value(&stdout, "multiplied by") != "gemm" && stdout.contains("verified"), "{stdout}"),
+        _ => {
+            assert!(stderr.contains("libopenblas.so.0"), "{stderr}");
+            eprintln!("products by a BLAS are not tested: {stderr}");
+        }
+    }
+}
+
+#[test]
 fn every_algorithm_computes_what_the_statement_says_in_one_process_and_in_several() {
     let products = [
         "summa --grid 2x3 --chunk 4",

@@ -22,6 +22,7 @@ use maniple_tensor::element::Scalar;
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::placement::{Placed, Placement};
 use maniple_tensor::rectangle::Rectangle;
+use maniple_tensor::substitute::use_library;
 use maniple_tensor::with_element;
 
 use self::choose::{Choice, Wishes, choose};
@@ -79,6 +80,9 @@ pub fn run(options: &Options) -> AppResult<Answer> {
     }
     if options.explain {
         return Ok(Answer::Explanation(choice.explanation));
+    }
+    if let Some(library) = &options.blas {
+        use_library(library).map_err(|error| AppError::Usage(error.to_string()))?;
     }
     let report = options
         .runtime

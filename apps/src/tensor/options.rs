@@ -66,6 +66,11 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = chunk, allow_hyphen_values = true)]
     pub chunk: Option<i64>,
 
+    /// What multiplies matrices: a BLAS of the system, by its name or path; `auto`, the first of OpenBLAS, BLIS and MKL that is installed; or `none`, the crate
+    /// gemm [default: what the environment variable MANIPLE_BLAS says; else gemm]
+    #[arg(long, value_name = "LIBRARY")]
+    pub blas: Option<String>,
+
     /// How often it is computed, after the first time
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive, allow_hyphen_values = true)]
     pub repeat: usize,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use maniple_tensor::substitute::library;
+
 use super::choose::{Choice, grid_text};
 use super::problem::Problem;
 use crate::report::{Table, bytes, counted, scientific, seconds};
@@ -24,6 +26,8 @@ pub struct Report {
     pub first: Duration,
     /// The median of the other times, and how many these were.
     pub time: (Duration, usize),
+    /// What multiplied matrices, if the leaves are products of floats or complex numbers.
+    pub library: Option<&'static str>,
     /// Operations on numbers.
     pub operations: f64,
     /// Bytes of all tensors.
@@ -80,6 +84,9 @@ impl Report {
         let (first, rest) = times.split_first().map_or((Duration::ZERO, times), |(first, rest)| (*first, rest));
         let mut sorted = rest.to_vec();
         sorted.sort_unstable();
+        let leaf = choice.plan.leaf();
+        let multiplies = leaf.product.is_some() || leaf.khatri_rao.is_some();
+        let is_exact = problem.assignment.element().is_integer();
         let median = sorted.get(sorted.len() / 2).copied().unwrap_or(first);
         Self {
             statement: problem.assignment.to_string(),
@@ -89,9 +96,10 @@ impl Report {
             grid: choice.algorithm.grid.clone(),
             first,
             time: (median, rest.len()),
+            library: (multiplies && !is_exact).then(library),
             operations: problem.operations(),
             bytes: problem.bytes(),
-            is_exact: problem.assignment.element().is_integer(),
+            is_exact,
             moved,
             checked,
         }
@@ -130,6 +138,7 @@ impl fmt::Display for Report {
             .line("first time", seconds(self.first))
             .line("time", format_args!("{} (median of {repeats})", seconds(time)))
             .line(unit, format_args!("{rate:.2}"))
+            .maybe("multiplied by", self.library)
             .maybe("moved between nodes", self.moved.map(bytes))
             .maybe("verified", checked);
         write!(f, "tensor\n{table}")

@@ -65,6 +65,8 @@ pub struct Contestant {
     pub answer: u64,
     /// Of this project's: the least share of the fastest rival's speed.
     pub must: Option<f64>,
+    /// Whether this project's are compared with it.
+    pub is_rival: bool,
     start: Box<Start>,
 }
 
@@ -75,13 +77,19 @@ impl Contestant {
         (amount, answer): (f64, u64),
         start: impl Fn() -> Result<Player> + 'static,
     ) -> Self {
-        Self { name: name.into(), amount, answer, must: None, start: Box::new(start) }
+        Self { name: name.into(), amount, answer, must: None, is_rival: true, start: Box::new(start) }
     }
 
     /// One of this project's, of which at least this share of the fastest rival's speed is asked.
     #[must_use]
     pub fn must(self, share: f64) -> Self {
-        Self { must: Some(share), ..self }
+        Self { must: Some(share), is_rival: false, ..self }
+    }
+
+    /// One of this project's, of which nothing is asked.
+    #[must_use]
+    pub fn beside(self) -> Self {
+        Self { is_rival: false, ..self }
     }
 
     /// Starts it.
@@ -137,7 +145,7 @@ impl Contest {
     fn report(&self, contestants: &[Contestant], speeds: &[Result<Vec<f64>>]) -> Report {
         let both = || contestants.iter().zip(speeds);
         let middle = |speeds: &Vec<f64>| median(speeds.clone());
-        let rivals = both().filter(|(contestant, _)| contestant.must.is_none());
+        let rivals = both().filter(|(contestant, _)| contestant.is_rival);
         let rivals = rivals.filter_map(|(_, speeds)| speeds.as_ref().ok());
         let best = rivals.max_by(|a, b| middle(a).total_cmp(&middle(b)));
         // Of turns that follow each other: the machine's own speed changes from minute to minute.
@@ -180,9 +188,15 @@ mod tests {
     #[test]
     fn ours_is_compared_with_the_fastest_rival() {
         let contest = Contest { name: "test", title: "A test", unit: "GB/s", contestants: |_| Vec::new() };
-        let contestants = [contestant("ours").must(0.9), contestant("slow"), contestant("fast"), contestant("none")];
-        let speeds =
-            [Ok(vec![3.0, 1.0, 2.0]), Ok(vec![1.0; 3]), Ok(vec![4.0; 3]), Err(Error::NotBuilt("a test".to_owned()))];
+        let contestants = [
+            contestant("ours").must(0.9),
+            contestant("slow"),
+            contestant("fast"),
+            contestant("none"),
+            contestant("also ours").beside(),
+        ];
+        let failed = Err(Error::NotBuilt("a test".to_owned()));
+        let speeds = [Ok(vec![3.0, 1.0, 2.0]), Ok(vec![1.0; 3]), Ok(vec![4.0; 3]), failed, Ok(vec![9.0; 3])];
         let report = contest.report(&contestants, &speeds);
         let [row] = &report.rows[..] else { panic!("one of them is ours") };
         assert_eq!((row.what.as_str(), row.figure, row.verdict()), ("test: ours", 0.5, "no"));

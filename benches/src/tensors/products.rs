@@ -3,7 +3,7 @@
 use maniple_tensor::element::ElementType;
 
 use super::contest::{Contest, Contestant, Stage};
-use super::rivals::{Entry, ours, rival};
+use super::rivals::{Entry, ours, ours_with_openblas, rival};
 use super::works::{Method, Work};
 use crate::toolbox::Rival;
 
@@ -41,8 +41,8 @@ pub const FOUR: Contest = Contest {
 
 fn one_process(stage: &Stage, element: ElementType, bits: u64) -> Vec<Contestant> {
     let size = stage.size(2048, 40);
-    // Several tiles a core: whoever is free takes the next.
-    let grid = [2, stage.toolbox.cores() as i64];
+    // Some eight tiles a core: whoever is free takes the next, so a core that others slow down has fewer.
+    let grid = [(8 * stage.toolbox.cores()).isqrt() as i64; 2];
     let work = Work { element, ..Work::new(Method::Gemm, &grid, &[size; 3]) };
     let does = (work.operations(), work.answer());
     let entry = Entry {
@@ -53,6 +53,7 @@ fn one_process(stage: &Stage, element: ElementType, bits: u64) -> Vec<Contestant
         processes: None,
     };
     let mut contestants = vec![ours(stage, "Maniple", &work, does.0, 1).must(0.95)];
+    contestants.extend(ours_with_openblas(stage, &work, does.0));
     contestants.extend(rival(stage, &entry, does));
     contestants
 }

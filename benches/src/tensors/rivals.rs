@@ -23,6 +23,28 @@ pub fn ours(stage: &Stage, name: &str, work: &Work, amount: f64, processes: usiz
     })
 }
 
+/// This project with OpenBLAS in place of the crate `gemm`, on one process, if this machine has it; a second time as [`rival`] has it.
+pub fn ours_with_openblas(stage: &Stage, work: &Work, amount: f64) -> Vec<Contestant> {
+    if stage.toolbox.find(Rival::OpenBlas).is_none() {
+        return Vec::new();
+    }
+    let kernels = [None, best_kernels().filter(|_| std::env::var_os(KERNELS).is_none())];
+    let known = kernels.into_iter().enumerate().filter(|(number, kernels)| *number == 0 || kernels.is_some());
+    let contestant = |kernels: Option<&'static str>| {
+        let (program, told, workers) = (stage.ours.clone(), work.to_string(), stage.toolbox.cores().to_string());
+        let name = "Maniple, with OpenBLAS";
+        let name = kernels.map_or_else(|| name.to_owned(), |kernels| format!("{name}, {kernels}"));
+        let start = move || {
+            let mut command = Command::new(&program);
+            command.args(["work", &told, "--workers", &workers]).env("MANIPLE_BLAS", "libopenblas.so.0");
+            command.envs(kernels.map(|kernels| (KERNELS, kernels)));
+            Player::start(command)
+        };
+        Contestant::new(name, (amount, work.answer()), start).beside()
+    };
+    known.map(|(_, kernels)| contestant(kernels)).collect()
+}
+
 /// A rival's program that takes part, and how.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {

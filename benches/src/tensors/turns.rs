@@ -22,8 +22,9 @@ pub struct Player {
     output: BufReader<ChildStdout>,
 }
 
-/// Threads of some libraries look for more work for a while before they sleep. The next program waits so long before its turn.
-const PAUSE: Duration = Duration::from_millis(60);
+/// Threads of some libraries look for more work for a while before they sleep: those of NumPy's OpenBLAS for some 100 ms, in which the next program would have half
+/// of the cores. It waits so long before its turn.
+const PAUSE: Duration = Duration::from_millis(200);
 
 impl Player {
     /// Starts a program.

@@ -2,6 +2,7 @@
 
 use num_complex::Complex;
 
+use super::blas;
 use crate::element::Element;
 
 /// A matrix: where its first element is, and its strides in elements.
@@ -70,6 +71,10 @@ macro_rules! by_library {
             ) {
                 // SAFETY: the caller's.
                 unsafe {
+                    let extents = [rows, columns, inner];
+                    if blas::shared().is_some_and(|blas| blas.multiply(extents, result, left, right, accumulate)) {
+                        return;
+                    }
                     gemm::gemm(
                         rows, columns, inner,
                         result.first, result.column, result.row, accumulate,
