@@ -51,3 +51,4 @@ pub mod stencil;
 pub mod taskbench;
 pub mod tensor;
 pub mod verify;
+mod warnings;

@@ -87,6 +87,8 @@ fn a_library_that_multiplies_is_named_and_one_that_does_not_is_refused_or_replac
     command.args(["tensor", PRODUCT]).args(options.split(' ')).env("MANIPLE_BLAS", "/nowhere/libfast.so");
     let output = command.stdin(Stdio::null()).output().expect("the program can be started");
     let report = String::from_utf8(output.stdout).expect("the program prints text");
+    let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(warnings.matches("not by MANIPLE_BLAS=/nowhere/libfast.so").count(), 1, "{warnings}");
     assert_eq!(value(&report, "multiplied by"), "gemm");
     assert!(value(&report, "verified").starts_with("5600 elements in "), "{report}");
     // With a library, if there is one.

@@ -35,6 +35,7 @@ use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::place;
 use crate::progress::Progress;
 use crate::verify::{is_within, worse};
+use crate::warnings;
 
 /// What helps where memory is too small.
 pub(crate) const ON_MEMORY: &str =
@@ -64,6 +65,7 @@ impl fmt::Display for Answer {
 /// [`AppError::Usage`] if the statement, the algorithm and the grid do not fit each other, [`AppError::Verification`] if the result is wrong,
 /// [`AppError::Matrix`] and [`AppError::Write`] for files, [`AppError::Runtime`] if a task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Answer> {
+    warnings::print();
     let problem = Problem::new(options)?;
     let place = place();
     let workers = options.runtime.machine().processors_of(ProcessorKind::Cpu).count();
