@@ -16,7 +16,7 @@ impl Clock {
         Self { origin: Instant::now() }
     }
 
-    /// Nanoseconds since the origin; wraps after five centuries. In a [simulation](crate::simulation) a turn takes a microsecond, and it began at the origin.
+    /// Nanoseconds since the origin; wraps after five centuries. In a [`simulation`] a turn takes a microsecond, and it began at the origin.
     pub fn now_ns(&self) -> u64 {
         if let Some(turns) = simulation::time() {
             return turns * 1000;
