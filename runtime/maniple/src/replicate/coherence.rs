@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use maniple_region::{FieldId, FieldMask, OperatorId, Shape, ShapeTable};
+use maniple_region::{FieldId, FieldMask, OperatorId, Privilege, Shape, ShapeTable};
 use rustc_hash::FxHashMap;
 
 use super::layout::{Layout, Layouts, Rank};
@@ -111,6 +111,28 @@ impl Coherence {
     /// Every node writes the same values.
     pub(crate) fn fill(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) {
         self.each_story(fields, |_, _, story| push(story, Entry::Everywhere(points.clone()), shapes));
+    }
+
+    /// Contributions are about to be made to other data of a launch that uses these: sends home those made before that are in the way. Were that found out only
+    /// afterwards, for a later requirement of the launch, those that the launch is about to make would count as sent.
+    pub(crate) fn settle_for(
+        &mut self,
+        fields: &FieldMask,
+        privilege: Privilege,
+        layout: &Arc<Layout>,
+        shapes: &ShapeTable,
+    ) -> Vec<Step> {
+        let mut steps = Vec::new();
+        self.each_story(fields, |this, fields, story| {
+            let more = match (privilege, story.last()) {
+                (Privilege::Discard, _) => return,
+                (Privilege::Reduce(operator), Some(Entry::Reduced(known, _))) if *known == operator => story.pop(),
+                _ => None,
+            };
+            this.settle_overlapping(fields, story, (layout.union(), shapes), &mut steps);
+            story.extend(more);
+        });
+        steps
     }
 
     /// Each node reads its area.

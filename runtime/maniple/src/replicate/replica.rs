@@ -109,13 +109,25 @@ impl Replica {
         }
         let mut program = self.program.lock();
         let mut place = Place { operation, exchanges: 0 };
-        for (bound, layout) in plan.site.bounds.iter().zip(&plan.layouts) {
-            let Requirement { target, fields, privilege, .. } = &bound.requirement;
-            let privilege = match privilege {
-                Privilege::Reduce(_) if plan.in_place => Privilege::ReadWrite,
-                privilege => *privilege,
-            };
-            let region = target.bound().root_region();
+        let uses = || {
+            plan.site.bounds.iter().zip(&plan.layouts).map(|(bound, layout)| {
+                let Requirement { target, fields, privilege, .. } = &bound.requirement;
+                let privilege = match privilege {
+                    Privilege::Reduce(_) if plan.in_place => Privilege::ReadWrite,
+                    privilege => *privilege,
+                };
+                (target.bound().root_region(), fields, privilege, layout)
+            })
+        };
+        let contributes = uses().any(|(.., privilege, _)| matches!(privilege, Privilege::Reduce(_)));
+        if contributes && plan.layouts.len() > 1 {
+            for (region, fields, privilege, layout) in uses() {
+                let shapes = shapes(&region);
+                let steps = self.coherence(&mut program, &region).settle_for(fields, privilege, layout, shapes);
+                self.carry_out(context, &mut program, &mut place, (&region, steps));
+            }
+        }
+        for (region, fields, privilege, layout) in uses() {
             self.prepare(context, &mut program, &mut place, (&region, fields, privilege, layout));
         }
         drop(program);
@@ -350,6 +362,17 @@ impl Replica {
             }
             Privilege::Reduce(operator) => coherence.reduce(fields, operator, layout, shapes),
         };
+        self.carry_out(context, program, place, (root, steps));
+    }
+
+    /// Launches what nodes do before a launch.
+    fn carry_out(
+        &self,
+        context: &Context,
+        program: &mut Program,
+        place: &mut Place,
+        (root, steps): (&LogicalRegion, Vec<Step>),
+    ) {
         for step in steps {
             match step {
                 Step::Identity { fields, operator, place } => {

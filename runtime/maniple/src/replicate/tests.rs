@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use maniple_region::{FieldId, FieldMask, OperatorId, Shape, ShapeTable};
+use maniple_region::{FieldId, FieldMask, OperatorId, Privilege, Shape, ShapeTable};
 use maniple_space::{AnyPoint, AnySpace, IndexSpace, Point, Rect};
 use proptest::prelude::*;
 
@@ -25,6 +25,8 @@ enum Launch {
     Write(Vec<u32>),
     Discard(Vec<u32>),
     Reduce(bool, Vec<u32>),
+    /// Contributes to some, and reads others.
+    ReduceAndRead(bool, Vec<u32>, Vec<u32>),
 }
 
 /// Areas that overlap as they like.
@@ -75,6 +77,10 @@ fn launch(nodes: usize) -> impl Strategy<Value = (u8, Launch)> {
         2 => apart(nodes).prop_map(Launch::Write),
         2 => apart(nodes).prop_map(Launch::Discard),
         4 => (any::<bool>(), areas(nodes)).prop_map(|(operator, areas)| Launch::Reduce(operator, areas)),
+        2 => (any::<bool>(), areas(nodes), areas(nodes)).prop_map(|(operator, reduced, read)| {
+            let all = reduced.iter().fold(0, |all, area| all | area);
+            Launch::ReduceAndRead(operator, reduced, read.into_iter().map(|area| area & !all).collect())
+        }),
     ];
     (1..1_u8 << FIELDS, launch)
 }
@@ -266,11 +272,25 @@ proptest! {
                         }
                     }
                 }
-                Launch::Reduce(is_sum, areas) => {
+                Launch::Reduce(is_sum, _) | Launch::ReduceAndRead(is_sum, ..) => {
                     let operator = if *is_sum { OperatorId::of::<Plus>() } else { OperatorId::of::<Greater>() };
-                    let areas = shapes_of(areas);
-                    let reduce = |one: &mut Coherence, layout: &Arc<Layout>| one.reduce(&mask, operator, layout, &shapes);
-                    model.carry_out(&each(&mut coherences, &areas, &shapes, reduce));
+                    let (areas, read) = match launch {
+                        Launch::Reduce(_, areas) => (shapes_of(areas), None),
+                        Launch::ReduceAndRead(_, areas, read) => (shapes_of(areas), Some(shapes_of(read))),
+                        _ => unreachable!("it is one of the two"),
+                    };
+                    let steps = coherences.iter_mut().map(|one| {
+                        let reduced = one.layout(areas.clone(), &shapes);
+                        let Some(read) = &read else { return one.reduce(&mask, operator, &reduced, &shapes) };
+                        let read = one.layout(read.clone(), &shapes);
+                        let mut steps = one.settle_for(&mask, Privilege::Reduce(operator), &reduced, &shapes);
+                        steps.extend(one.settle_for(&mask, Privilege::Read, &read, &shapes));
+                        steps.extend(one.reduce(&mask, operator, &reduced, &shapes));
+                        steps.extend(one.read(&mask, &read, &shapes));
+                        steps
+                    });
+                    model.carry_out(&steps.collect::<Vec<_>>());
+                    read.iter().for_each(|read| check(&model, read));
                     for (node, area) in areas.iter().enumerate() {
                         for (field, point) in product(&mask, area) {
                             model.has.iter_mut().for_each(|node| node[field][point] = false);
