@@ -4,11 +4,14 @@
 //! planned deviations: what is left out, what comes in between, which tasks go wrong, which results are carried from one turn to the next. Mostly
 //! part of a text is a trace.
 
+use std::collections::BTreeSet;
+
 use super::turn::{Names, Turn};
 use super::{Generator, Scope, shared};
 use crate::oracle::{Health, Verdict};
 use crate::program::{
-    Action, Block, Column, Fault, FutureName, Launch, Node, Passed, Place, Site, Statement, StatementId, TraceName,
+    Action, Block, Column, Fault, FutureName, Launch, Node, Passed, Place, RegionName, Site, Statement, StatementId,
+    TraceName,
 };
 use crate::value::mix;
 
@@ -307,6 +310,12 @@ impl Generator {
             superseded.truncate(known);
             return;
         };
+        if !self.profile.hand_up {
+            // What tasks have made is theirs.
+            context.pending.values_mut().for_each(BTreeSet::clear);
+            let known = &scope.context.created;
+            context.created.retain(|region| known.contains(region) || makes(&copy, *region));
+        }
         (self.world, scope.context) = (world, context);
         if verdict == Verdict::Done {
             self.learn_copy(scope, &copy);
@@ -372,5 +381,14 @@ impl Generator {
         }
         all.extend(after);
         Block(all)
+    }
+}
+
+/// Whether a task makes a region by this statement, and not by what it launches.
+fn makes(statement: &Statement, region: RegionName) -> bool {
+    match &statement.action {
+        Action::CreateRegion(name, ..) => *name == region,
+        Action::Launch(_) => false,
+        _ => statement.nested().iter().flat_map(|block| &block.0).any(|inside| makes(inside, region)),
     }
 }
