@@ -220,3 +220,38 @@ fn a_process_that_is_killed_does_nothing_more_and_nobody_waits_for_it() {
     assert!(victim.take().is_none());
     assert!(survivor.take().unwrap().is_ok());
 }
+
+#[test]
+fn a_simulation_within_another_one_is_refused_and_the_other_one_goes_on() {
+    let mut simulation = Simulation::new(1);
+    let answer = simulation.thread("main", || {
+        let inner = catch_unwind(|| Simulation::new(2).run());
+        let realm = Realm::builder().workers(2).build().unwrap();
+        (inner.is_err(), realm.wait(realm.spawn(Spawn::ANYWHERE, || ())).is_ok())
+    });
+    simulation.run().unwrap();
+    assert_eq!(answer.take(), Some((true, true)));
+}
+
+#[test]
+fn a_panic_between_two_turns_ends_the_simulation_and_not_the_next_one() {
+    let mut simulation = Simulation::new(1);
+    let _ = simulation.thread("main", || {
+        let realm = Realm::builder().workers(2).build().unwrap();
+        let never = realm.user_event();
+        realm.wait(never.event())
+    });
+    simulation.at(10, || panic!("an event that panics"));
+    assert!(catch_unwind(AssertUnwindSafe(|| simulation.run())).is_err());
+    assert_eq!(chains(5), chains(5));
+}
+
+#[test]
+fn a_simulation_that_is_never_run_lets_go_of_its_threads() {
+    let mut simulation = Simulation::new(1);
+    let owned = Rc::new(());
+    let moved = Rc::clone(&owned);
+    let _ = simulation.thread("main", move || drop(moved));
+    drop(simulation);
+    assert_eq!(Rc::strong_count(&owned), 1);
+}

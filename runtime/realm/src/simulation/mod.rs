@@ -8,6 +8,9 @@
 //!
 //! Time is the number of turns taken. What sleeps for a while wakes up when nobody else has anything to do.
 //!
+//! Threads take turns where they wait. So one must not wait while it holds a lock of the system's that another one takes: that stops them all. A profile of a
+//! simulated realm has all of it as one thread's.
+//!
 //! What is not seen: two threads in the middle of two turns at once. Races of single loads and stores are what `tests/loom` is for.
 //!
 //! ```
@@ -80,7 +83,7 @@ impl Simulation {
     /// [`Hang`]: threads of the program are left, and nothing can go on. What they own is leaked.
     ///
     /// # Panics
-    /// With the panic of a thread of the program, the rest being leaked. If it is called within a simulation.
+    /// With the panic of a thread of the program, of a message's handler, or of what was to be done [at](Self::at) a turn, the rest being leaked. If it is called within a simulation.
     pub fn run(self) -> Result<Report, Hang> {
         self.scheduler.run()
     }

@@ -254,14 +254,13 @@ impl Scheduler {
         let waits = |sleeper: &Sleeper| format!("{} waits for {}", sleeper.name, sleeper.waits_for());
         let waiting: Vec<_> = self.threads.borrow().iter().flatten().map(waits).collect();
         let hangs = self.threads.borrow().iter().flatten().any(|sleeper| sleeper.is_first);
-        self.leak(|_| true);
         if hangs { Err(Hang { turns, waiting }) } else { Ok(Report { turns, digest, left: waiting }) }
     }
 
     fn befall(&self, what: Happening) {
         match what {
             Happening::Call(call) => call(),
-            Happening::Death(of) => self.leak(|process| process == of),
+            Happening::Death(of) => self.leak(|sleeper| sleeper.process == of),
         }
     }
 
@@ -308,18 +307,22 @@ impl Scheduler {
                 self.threads.borrow_mut()[thread] = Some(Sleeper { name, process, is_first, body, pause, state });
             }
             Ok(CoroutineResult::Return(())) => {}
-            Err(panic) => {
-                self.leak(|_| true);
-                resume_unwind(panic);
-            }
+            Err(panic) => resume_unwind(panic),
         }
     }
 
     /// Leaks threads where they are, with all that they own: unwinding them would have them wait for one another.
-    fn leak(&self, is_to: impl Fn(Process) -> bool) {
+    fn leak(&self, is_to: impl Fn(&Sleeper) -> bool) {
         for thread in &mut *self.threads.borrow_mut() {
-            std::mem::forget(thread.take_if(|sleeper| is_to(sleeper.process)));
+            std::mem::forget(thread.take_if(|sleeper| is_to(sleeper)));
         }
+    }
+}
+
+impl Drop for Scheduler {
+    /// However the simulation ends, be it by a panic between two turns.
+    fn drop(&mut self) {
+        self.leak(|sleeper| sleeper.body.started());
     }
 }
 
@@ -328,8 +331,8 @@ struct Reign;
 
 impl Reign {
     fn begin(scheduler: &Scheduler) -> Self {
-        let before = SCHEDULER.replace(scheduler);
-        assert!(before.is_null(), "a simulation cannot be run within another one");
+        assert!(SCHEDULER.get().is_null(), "a simulation cannot be run within another one");
+        SCHEDULER.set(scheduler);
         Self
     }
 }
