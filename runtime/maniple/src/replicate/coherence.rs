@@ -60,6 +60,18 @@ pub(super) enum Entry {
     Reduced(OperatorId, Arc<Layout>),
 }
 
+/// The order in which the data of one launch is prepared, whose uses have these privileges: contributions last, and those by one operator together. With anything
+/// else between two of them, the later would have the earlier sent home, and that before they are made.
+pub(crate) fn order_of_uses(privileges: &[Privilege]) -> Vec<usize> {
+    let first_alike = |privilege: &Privilege| match privilege {
+        Privilege::Reduce(_) => 1 + privileges.iter().position(|other| other == privilege).unwrap_or_default(),
+        _ => 0,
+    };
+    let mut order: Vec<_> = (0..privileges.len()).collect();
+    order.sort_by_key(|&number| first_alike(&privileges[number]));
+    order
+}
+
 /// What a list of entries is, for remembering what followed from it.
 type Key = Vec<(u8, u64)>;
 

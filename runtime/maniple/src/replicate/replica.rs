@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::agreement::{Agreement, Noted, What, hash_of, hash_of_use};
-use super::coherence::{Coherence, Parcel, Step};
+use super::coherence::{Coherence, Parcel, Step, order_of_uses};
 use super::exchange::{APPLY, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, contributes_values};
 use super::failure::Failure;
 use super::latest::Doing;
@@ -65,8 +65,10 @@ struct Plan {
     mine: Vec<AnyRect>,
     /// For each requirement what each node uses.
     layouts: Vec<Arc<Layout>>,
-    /// Contributions are made where the values are: some can't travel.
-    in_place: bool,
+    /// For each requirement what it counts as.
+    privileges: Vec<Privilege>,
+    /// In which order they are prepared.
+    order: Vec<usize>,
 }
 
 /// What is remembered of launches is forgotten when it is so much.
@@ -110,16 +112,12 @@ impl Replica {
         let mut program = self.program.lock();
         let mut place = Place { operation, exchanges: 0 };
         let uses = || {
-            plan.site.bounds.iter().zip(&plan.layouts).map(|(bound, layout)| {
-                let Requirement { target, fields, privilege, .. } = &bound.requirement;
-                let privilege = match privilege {
-                    Privilege::Reduce(_) if plan.in_place => Privilege::ReadWrite,
-                    privilege => *privilege,
-                };
-                (target.bound().root_region(), fields, privilege, layout)
+            plan.order.iter().map(|&number| {
+                let Requirement { target, fields, .. } = &plan.site.bounds[number].requirement;
+                (target.bound().root_region(), fields, plan.privileges[number], &plan.layouts[number])
             })
         };
-        let contributes = uses().any(|(.., privilege, _)| matches!(privilege, Privilege::Reduce(_)));
+        let contributes = plan.privileges.iter().any(|privilege| matches!(privilege, Privilege::Reduce(_)));
         if contributes && plan.layouts.len() > 1 {
             for (region, fields, privilege, layout) in uses() {
                 let shapes = shapes(&region);
@@ -329,7 +327,14 @@ impl Replica {
             _ => sharding.to_string(),
         };
         let hash = hash_of(&site, &shares);
-        Ok(Plan { mine: shares[self.node.rank()].clone(), layouts, in_place, hash, dealt: dealt.into(), site })
+        let privileges = site.bounds.iter().map(|bound| match bound.requirement.privilege {
+            // Contributions are made where the values are: some can't travel.
+            Privilege::Reduce(_) if in_place => Privilege::ReadWrite,
+            privilege => privilege,
+        });
+        let privileges: Vec<_> = privileges.collect();
+        let order = order_of_uses(&privileges);
+        Ok(Plan { mine: shares[self.node.rank()].clone(), layouts, privileges, order, hash, dealt: dealt.into(), site })
     }
 
     fn coherence<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Coherence {

@@ -7,7 +7,7 @@ use maniple_region::{FieldId, FieldMask, OperatorId, Privilege, Shape, ShapeTabl
 use maniple_space::{AnyPoint, AnySpace, IndexSpace, Point, Rect};
 use proptest::prelude::*;
 
-use super::coherence::{Coherence, Exchange, Parcel, Step};
+use super::coherence::{Coherence, Exchange, Parcel, Step, order_of_uses};
 use super::layout::{Layout, Rank};
 
 const POINTS: i64 = 24;
@@ -25,8 +25,13 @@ enum Launch {
     Write(Vec<u32>),
     Discard(Vec<u32>),
     Reduce(bool, Vec<u32>),
-    /// Contributes to some, and reads others.
-    ReduceAndRead(bool, Vec<u32>, Vec<u32>),
+    /// Contributes to some; reads others, or changes them; and contributes to some more.
+    Together {
+        is_sum: bool,
+        reduced: [Vec<u32>; 2],
+        others: Vec<u32>,
+        writes: bool,
+    },
 }
 
 /// Areas that overlap as they like.
@@ -77,10 +82,14 @@ fn launch(nodes: usize) -> impl Strategy<Value = (u8, Launch)> {
         2 => apart(nodes).prop_map(Launch::Write),
         2 => apart(nodes).prop_map(Launch::Discard),
         4 => (any::<bool>(), areas(nodes)).prop_map(|(operator, areas)| Launch::Reduce(operator, areas)),
-        2 => (any::<bool>(), areas(nodes), areas(nodes)).prop_map(|(operator, reduced, read)| {
-            let all = reduced.iter().fold(0, |all, area| all | area);
-            Launch::ReduceAndRead(operator, reduced, read.into_iter().map(|area| area & !all).collect())
-        }),
+        4 => (any::<[bool; 2]>(), areas(nodes), areas(nodes), areas(nodes), apart(nodes)).prop_map(
+            |([is_sum, writes], one, more, read, written)| {
+                let all = one.iter().chain(&more).fold(0, |all, area| all | area);
+                let others = if writes { written } else { read };
+                let others = others.into_iter().map(|area| area & !all).collect();
+                Launch::Together { is_sum, reduced: [one, more], others, writes }
+            }
+        ),
     ];
     (1..1_u8 << FIELDS, launch)
 }
@@ -99,6 +108,10 @@ struct Model {
     whole: Vec<[i64; POINTS as usize]>,
     /// Whether each node is known to have the current value.
     has: Vec<Vec<[bool; POINTS as usize]>>,
+}
+
+fn operator(is_sum: bool) -> OperatorId {
+    if is_sum { OperatorId::of::<Plus>() } else { OperatorId::of::<Greater>() }
 }
 
 fn identity(operator: OperatorId) -> i64 {
@@ -173,6 +186,35 @@ impl Model {
                 self.send((round, node), fields, &exchange.forwards, &mut sent);
             }
             assert!(sent.is_empty(), "what is sent is awaited: {sent:?}");
+        }
+    }
+
+    /// Each node writes its area.
+    fn write(&mut self, (fields, areas): (&FieldMask, &[Shape]), value: impl Fn(Rank, usize) -> i64) {
+        for (node, area) in areas.iter().enumerate() {
+            for (field, point) in product(fields, area) {
+                self.nodes[node][field][point] = value(node, point);
+                self.whole[field][point] = value(node, point);
+                self.has.iter_mut().for_each(|node| node[field][point] = false);
+                self.has[node][field][point] = true;
+            }
+        }
+    }
+
+    /// Each node contributes to its area.
+    fn contribute(
+        &mut self,
+        operator: OperatorId,
+        (fields, areas): (&FieldMask, &[Shape]),
+        value: impl Fn(Rank, usize) -> i64,
+    ) {
+        for (node, area) in areas.iter().enumerate() {
+            for (field, point) in product(fields, area) {
+                self.has.iter_mut().for_each(|node| node[field][point] = false);
+                for place in [&mut self.nodes[node][field][point], &mut self.whole[field][point]] {
+                    *place = fold(operator, *place, value(node, point));
+                }
+            }
         }
     }
 
@@ -263,42 +305,40 @@ proptest! {
                     } else {
                         each(&mut coherences, &areas, &shapes, |one, layout| one.discard(&mask, layout, &shapes));
                     }
-                    for (node, area) in areas.iter().enumerate() {
-                        for (field, point) in product(&mask, area) {
-                            model.nodes[node][field][point] = value(node, point);
-                            model.whole[field][point] = value(node, point);
-                            model.has.iter_mut().for_each(|node| node[field][point] = false);
-                            model.has[node][field][point] = true;
-                        }
-                    }
+                    model.write((&mask, &areas), value);
                 }
-                Launch::Reduce(is_sum, _) | Launch::ReduceAndRead(is_sum, ..) => {
-                    let operator = if *is_sum { OperatorId::of::<Plus>() } else { OperatorId::of::<Greater>() };
-                    let (areas, read) = match launch {
-                        Launch::Reduce(_, areas) => (shapes_of(areas), None),
-                        Launch::ReduceAndRead(_, areas, read) => (shapes_of(areas), Some(shapes_of(read))),
-                        _ => unreachable!("it is one of the two"),
-                    };
-                    let steps = coherences.iter_mut().map(|one| {
-                        let reduced = one.layout(areas.clone(), &shapes);
-                        let Some(read) = &read else { return one.reduce(&mask, operator, &reduced, &shapes) };
-                        let read = one.layout(read.clone(), &shapes);
-                        let mut steps = one.settle_for(&mask, Privilege::Reduce(operator), &reduced, &shapes);
-                        steps.extend(one.settle_for(&mask, Privilege::Read, &read, &shapes));
-                        steps.extend(one.reduce(&mask, operator, &reduced, &shapes));
-                        steps.extend(one.read(&mask, &read, &shapes));
+                Launch::Reduce(is_sum, areas) => {
+                    let (operator, areas) = (operator(*is_sum), shapes_of(areas));
+                    let reduce = |one: &mut Coherence, layout: &Arc<Layout>| one.reduce(&mask, operator, layout, &shapes);
+                    model.carry_out(&each(&mut coherences, &areas, &shapes, reduce));
+                    model.contribute(operator, (&mask, &areas), value);
+                }
+                Launch::Together { is_sum, reduced: [one, more], others, writes } => {
+                    let (operator, one, more, others) =
+                        (operator(*is_sum), shapes_of(one), shapes_of(more), shapes_of(others));
+                    let privilege = if *writes { Privilege::ReadWrite } else { Privilege::Read };
+                    let uses = [(Privilege::Reduce(operator), &one), (privilege, &others), (Privilege::Reduce(operator), &more)];
+                    let steps = coherences.iter_mut().map(|node| {
+                        let uses = uses.map(|(privilege, areas)| (privilege, node.layout(areas.clone(), &shapes)));
+                        let settle = uses.iter().flat_map(|(privilege, layout)| node.settle_for(&mask, *privilege, layout, &shapes));
+                        let mut steps: Vec<_> = settle.collect();
+                        for number in order_of_uses(&uses.clone().map(|(privilege, _)| privilege)) {
+                            let (privilege, layout) = &uses[number];
+                            steps.extend(match privilege {
+                                Privilege::Reduce(operator) => node.reduce(&mask, *operator, layout, &shapes),
+                                Privilege::Read => node.read(&mask, layout, &shapes),
+                                _ => node.write(&mask, layout, &shapes),
+                            });
+                        }
                         steps
                     });
                     model.carry_out(&steps.collect::<Vec<_>>());
-                    read.iter().for_each(|read| check(&model, read));
-                    for (node, area) in areas.iter().enumerate() {
-                        for (field, point) in product(&mask, area) {
-                            model.has.iter_mut().for_each(|node| node[field][point] = false);
-                            for place in [&mut model.nodes[node][field][point], &mut model.whole[field][point]] {
-                                *place = fold(operator, *place, value(node, point));
-                            }
-                        }
+                    check(&model, &others);
+                    if *writes {
+                        model.write((&mask, &others), value);
                     }
+                    model.contribute(operator, (&mask, &one), value);
+                    model.contribute(operator, (&mask, &more), value);
                 }
             }
         }
