@@ -1,6 +1,7 @@
 //! Contexts: the stream of operations of one running task.
 
 use std::fmt;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{self, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -105,6 +106,13 @@ pub(crate) struct ContextState {
     pub(crate) replica: Option<Replica>,
 }
 
+impl Drop for ContextState {
+    fn drop(&mut self) {
+        // `Owned` and `conclude` see to it.
+        debug_assert_eq!(self.in_flight.forks(), 0, "forks point to the context that they were forked from");
+    }
+}
+
 /// Fields that took the ids of freed ones: they are to start as zero.
 pub(crate) struct Renewed {
     pub(crate) region: LogicalRegion,
@@ -129,11 +137,13 @@ struct Waiter {
     no_forks: Option<UserEvent>,
     /// For nothing in flight: the end of a forked task.
     drained: Option<Waker>,
+    /// The context itself, for no fork in flight: its task is gone.
+    kept: Option<Arc<ContextState>>,
 }
 
 impl Waiter {
     fn is_nobody(&self) -> bool {
-        self.fewer.is_none() && self.no_forks.is_none() && self.drained.is_none()
+        self.fewer.is_none() && self.no_forks.is_none() && self.drained.is_none() && self.kept.is_none()
     }
 }
 
@@ -196,6 +206,7 @@ impl Context {
         if let (Some(node), Some(state)) = (core.node(), Arc::get_mut(&mut state)) {
             state.replica = Some(Replica::new(node));
         }
+        let _owned = Owned::new(Arc::clone(&state));
         let context = Self { state };
         let _running = core.top_level_runs();
         match catch_unwind(AssertUnwindSafe(|| block_on(core, TOP_LEVEL, body(&context)))) {
@@ -210,6 +221,30 @@ impl Context {
                 resume_unwind(panic)
             }
         }
+    }
+}
+
+/// A context, as the task has it whose it is. A task may go before all that it has launched has ended, when the machine has broken down.
+pub(crate) struct Owned(Arc<ContextState>);
+
+impl Owned {
+    pub(crate) fn new(state: Arc<ContextState>) -> Self {
+        Self(state)
+    }
+}
+
+impl Deref for Owned {
+    type Target = Arc<ContextState>;
+
+    fn deref(&self) -> &Arc<ContextState> {
+        &self.0
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let _ = self.forget_operations();
+        self.keep_for_forks();
     }
 }
 
@@ -815,6 +850,8 @@ impl ContextState {
         let fewer = waiter.fewer.take_if(|(limit, _)| count < *limit).map(|(_, event)| event);
         let no_forks = waiter.no_forks.take_if(|_| forks == 0);
         let drained = waiter.drained.take_if(|_| count == 0);
+        // Whoever calls this has a reference of his own.
+        let _kept = waiter.kept.take_if(|_| forks == 0);
         if waiter.is_nobody() {
             self.in_flight.wait_no_more();
         }
@@ -825,11 +862,9 @@ impl ContextState {
         }
     }
 
-    /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
-    pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
-        // Operations know their context, and its stream knows them: let go of them, or neither would ever be freed.
+    /// Operations know their context, and its stream knows them: lets go of them, or neither would ever be freed. What was known of traces.
+    fn forget_operations(&self) -> Option<Tracing> {
         let tracing = self.tracing.get().map(|tracing| std::mem::take(&mut *tracing.lock()));
-        let refused = tracing.and_then(|tracing| tracing.strict.untold());
         if let Some(sites) = self.sites.get() {
             sites.clear();
         }
@@ -837,6 +872,21 @@ impl ContextState {
             let stream = std::mem::take(&mut *stream.lock());
             drop(stream);
         }
+        tracing
+    }
+
+    /// The task is gone. Forks that are in flight point to this context without a reference: the last of them lets go of it.
+    fn keep_for_forks(self: &Arc<Self>) {
+        if self.in_flight.forks() > 0 {
+            let mut waiter = self.waiter.lock();
+            waiter.kept = Some(Arc::clone(self));
+            self.waits(waiter);
+        }
+    }
+
+    /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
+    pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
+        let refused = self.forget_operations().and_then(|tracing| tracing.strict.untold());
         let launched = self.launched.get().map(|launched| std::mem::take(&mut launched.lock().results));
         let result = result?;
         match launched.and_then(unseen_failure).or(refused) {

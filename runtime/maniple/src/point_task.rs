@@ -11,7 +11,7 @@ use maniple_record::{LaunchNumber, OperationNumber, Place};
 use maniple_region::{LogicalRegion, Privilege};
 use smallvec::SmallVec;
 
-use crate::context::{Context, ContextState, HeldRegion};
+use crate::context::{Context, ContextState, HeldRegion, Owned};
 use crate::error::{Error, Result};
 use crate::future::Origin;
 use crate::let_go::let_go;
@@ -247,7 +247,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     }
     let shown = task.state.site.shown_point(point);
     let processor = task.mapped.mapping.processor;
-    let context = ContextState::new(&core, (name, shown, recorded), processor, parent.depth + 1, held);
+    let context = Owned::new(ContextState::new(&core, (name, shown, recorded), processor, parent.depth + 1, held));
     let regions: Arc<[LogicalRegion]> = regions.iter().map(|physical| physical.region.clone()).collect();
     let call = ContextCall {
         context: Context { state: Arc::clone(&context) },

@@ -284,6 +284,11 @@ impl Drop for Runtime {
             }
         }
         self.core.realm.release_graphs();
+        if self.core.realm.breakdown().is_some() {
+            // What will never end keeps the core, and with it the realm, by its handles.
+            self.core.realm.shut_down();
+            self.core.forget_waiting();
+        }
     }
 }
 
@@ -552,6 +557,12 @@ impl RuntimeCore {
             }
         }
         any
+    }
+
+    /// Lets go of operations that will never be mapped: they know their contexts, and these the core.
+    fn forget_waiting(&self) {
+        drop(std::mem::take(&mut self.starving.lock().work));
+        self.seats.iter().for_each(MapperSeat::forget_waiting);
     }
 
     pub(crate) fn new_instance(

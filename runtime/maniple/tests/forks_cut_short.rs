@@ -5,7 +5,7 @@
 use std::future::{pending, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::{Poll, Wake, Waker};
 
 use maniple::prelude::*;
 
@@ -211,5 +211,59 @@ fn no_wake_is_lost_however_many_come_together() {
             outcome
         });
         outcome.unwrap();
+    }
+}
+
+/// Somebody who panics when he is woken, so that nobody hears.
+struct Bomb;
+
+impl Wake for Bomb {
+    fn wake(self: Arc<Self>) {
+        panic!("on purpose");
+    }
+}
+
+#[derive(Fields)]
+struct Cell {
+    value: i64,
+}
+
+#[task(leaf)]
+fn fill(#[discards(value)] cells: Piece<Cell>) {
+    cells.points().for_each(|point| cells.value[point] = 1);
+}
+
+/// Ends when it may, and fails, which its parent is told.
+#[task(leaf)]
+fn fail_late(may_end: Arc<AtomicBool>, ended: Arc<AtomicUsize>) {
+    while !may_end.load(Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+    ended.fetch_add(1, Ordering::Relaxed);
+    panic!("on purpose");
+}
+
+#[test]
+fn a_task_that_ends_with_the_machine_is_kept_for_what_it_has_forked() {
+    for _ in 0..10 {
+        let (runtime, may_end, ended) = (runtime(3), Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let outcome = runtime.run(async |cx| {
+            let late = [(); 2].map(|()| cx.launch(fail_late(Arc::clone(&may_end), Arc::clone(&ended))));
+            let cells = cx.region::<Cell>(4)?;
+            let (waker, mut filled) = (Waker::from(Arc::new(Bomb)), Box::pin(cx.launch(fill(&cells)).into_future()));
+            // If it has ended already, another one has not.
+            while filled.as_mut().poll(&mut std::task::Context::from_waker(&waker)).is_ready() {
+                filled = Box::pin(cx.launch(fill(&cells)).into_future());
+            }
+            for fork in late {
+                fork.await?;
+            }
+            Ok(())
+        });
+        assert!(matches!(outcome, Err(Error::BrokenDown { .. })), "{outcome:?}");
+        // Only now: the task that forked them has ended.
+        may_end.store(true, Ordering::Release);
+        drop(runtime);
+        assert_eq!(ended.load(Ordering::Relaxed), 2);
     }
 }

@@ -32,7 +32,7 @@ pub(crate) use core::Core;
 /// When the last handle goes away the realm stops: bodies that are running finish, the workers' threads are joined
 /// (unless a worker itself drops the last handle), bodies that have not begun are dropped, and callbacks, futures and
 /// waits that depend on them are given the fault [`Abandoned`](crate::fault::Abandoned). Handles that a pending body owns count, so a body
-/// should rather use its [`WorkerContext::realm`](crate::WorkerContext::realm).
+/// should rather use its [`WorkerContext::realm`](crate::WorkerContext::realm); and one that has broken down is ended by its owner: see [`shut_down`](Self::shut_down).
 pub struct Realm {
     core: Arc<Core>,
     keeper: Weak<Keeper>,
@@ -154,7 +154,15 @@ impl Realm {
     /// [`try_trigger`](Self::try_trigger).
     #[track_caller]
     pub fn trigger(&self, user: UserEvent) {
-        if let Err(error) = self.core.trigger(user) {
+        self.must_be_first(self.core.trigger(user));
+    }
+
+    /// A user event is triggered once, unless the realm has done it when it was [shut down](Self::shut_down).
+    #[track_caller]
+    fn must_be_first(&self, triggered: Result<(), AlreadyTriggered>) {
+        if let Err(error) = triggered
+            && self.core.discarding().is_none()
+        {
             panic!("{error}");
         }
     }
@@ -173,9 +181,7 @@ impl Realm {
     /// As [`trigger`](Self::trigger).
     #[track_caller]
     pub fn trigger_after<'a>(&self, user: UserEvent, after: impl Into<After<'a>>) {
-        if let Err(error) = self.core.trigger_after(user, after.into()) {
-            panic!("{error}");
-        }
+        self.must_be_first(self.core.trigger_after(user, after.into()));
     }
 
     /// Triggers a user event as poisoned.
@@ -184,9 +190,7 @@ impl Realm {
     /// As [`trigger`](Self::trigger).
     #[track_caller]
     pub fn poison(&self, user: UserEvent, fault: impl Into<Arc<Fault>>) {
-        if let Err(error) = self.core.poison(user, fault.into()) {
-            panic!("{error}");
-        }
+        self.must_be_first(self.core.poison(user, fault.into()));
     }
 
     /// Poisons a user event that others may have triggered before.
@@ -371,6 +375,20 @@ impl Realm {
     /// What this realm's events wait for will never come, for a reason that is to be every wait's fault: it ends as when the realm [breaks down](Breakdown).
     pub fn give_up(&self, fault: Fault) {
         self.core.give_up(fault);
+    }
+
+    /// Ends a realm that has broken down, or has been [given up](Self::give_up), whoever else has handles to it; nothing if it has not, or on a worker, which could not
+    /// wait for itself. For the realm's owner, once nothing but the realm would trigger events: workers are idle, and nothing is received any more.
+    ///
+    /// What such a realm waits for never comes, and bodies that are pending may own handles that would keep it up for ever. So first all that is pending is
+    /// discarded: user events that nobody has triggered are poisoned with the reason of the breakdown, and so in turn is what waits for them; bodies are told
+    /// that instead of being run ([`Work::poisoned`]), futures are dropped. Then the workers' threads are joined. Handles that are left may be used and dropped as those of a
+    /// realm that goes down; who triggers a user event that was poisoned here is not blamed for it.
+    pub fn shut_down(&self) {
+        let broken = self.breakdown().filter(|_| self.core.local().is_none());
+        if let (Some(why), Some(keeper)) = (broken, self.keeper.upgrade()) {
+            keeper.shut_down(why);
+        }
     }
 
     /// Why the realm has broken down, if it has: a [`Breakdown`], unless it was [given up](Self::give_up).

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 
 use maniple_realm::fault::Abandoned;
 use maniple_realm::operation::with_context;
-use maniple_realm::{Fault, Realm, Spawn};
+use maniple_realm::{After, Fault, Realm, Spawn};
 
 fn realm(workers: usize) -> Realm {
     Realm::builder().workers(workers).build().unwrap()
@@ -136,4 +136,39 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
             std::task::Poll::Pending => std::thread::park(),
         }
     }
+}
+
+#[test]
+fn a_realm_that_has_broken_down_is_ended_by_its_owner_whoever_has_handles() {
+    let realm = realm(2);
+    let (sender, dropped) = mpsc::channel();
+    let (never, other) = (realm.user_event(), realm.user_event());
+    let kept = || (realm.clone(), Dropped(sender.clone()));
+    for event in [never, other] {
+        let (body, late, future, callback) = (kept(), kept(), kept(), kept());
+        realm.spawn(&event.event(), move || drop(body));
+        // What merely comes after it is not run either.
+        realm.spawn(After::follows(&[event.event()]), move || -> () { unreachable!("{:?}", late.0) });
+        realm.spawn_async(Spawn::ANYWHERE, async move { drop((future.0.event_future(event.event()).await, future)) });
+        realm.when(&event.event(), move |outcome| {
+            assert!(outcome.is_err());
+            drop(callback);
+        });
+    }
+    let last = realm.merge(&[never.event(), other.event()]);
+    realm.give_up(Fault::new("the others are gone"));
+    realm.shut_down();
+    drop(sender);
+    assert_eq!(dropped.iter().count(), 8);
+    assert_eq!(realm.wait(last).unwrap_err().to_string(), "the others are gone");
+    // Who comes too late is not blamed for it; nothing is run any more.
+    realm.trigger(never);
+    assert!(is_abandoned(realm.wait(realm.spawn(Spawn::ANYWHERE, || ()))));
+}
+
+#[test]
+fn a_realm_that_is_well_is_ended_by_its_last_handle_alone() {
+    let realm = realm(1);
+    realm.shut_down();
+    realm.wait(realm.spawn(Spawn::ANYWHERE, || ())).unwrap();
 }

@@ -18,7 +18,7 @@ use super::body::Free;
 use super::cell::{Fork, Phase};
 use super::running::{By, JOB, end, queue};
 use super::sources::Sources;
-use crate::context::{Context, ContextState};
+use crate::context::{Context, ContextState, Owned};
 use crate::error::{Error, Result};
 use crate::future::Origin;
 use crate::runtime::RuntimeCore;
@@ -142,8 +142,8 @@ pub(crate) fn host(
         let codec = fork.head().definition().result_codec();
         let origin = (Origin::BuiltIn(GUEST), None, None);
         let processor = core.realm().current_processor().or(first).unwrap_or(ProcessorId(0));
-        let state = ContextState::new(&core, origin, processor, 0, Vec::new());
-        let context = Context { state };
+        let owned = Owned::new(ContextState::new(&core, origin, processor, 0, Vec::new()));
+        let context = Context { state: Arc::clone(&owned) };
         let results = match context.state.fork(&mut fork) {
             true => fork.results(),
             false => context.submit_local(fork.into_launcher(), (AnyRect::from(Rect::<1>::from(0..1)), None, false)),

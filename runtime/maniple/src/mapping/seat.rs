@@ -140,6 +140,12 @@ impl MapperSeat {
         }
     }
 
+    /// Nothing is mapped any more.
+    pub(crate) fn forget_waiting(&self) {
+        let ready = std::mem::take(&mut self.queue.lock().ready);
+        drop(ready);
+    }
+
     /// Asks the mapper which operations to map now, until none is left or all that are left shall wait.
     fn attend(&self, core: &Arc<RuntimeCore>, processor: ProcessorId, mut chance: Chance) {
         loop {

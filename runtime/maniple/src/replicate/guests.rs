@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::failure::Failure;
 use super::layout::Rank;
 use super::node::{DONE, GUEST, Letter, Node, Post, decode, encode};
+use crate::error::Error;
 use crate::fork::Traveller;
 use crate::fork::host;
 use crate::runtime::RuntimeCore;
@@ -80,10 +81,11 @@ struct Search {
     refused: usize,
 }
 
-impl Drop for Guests {
-    fn drop(&mut self) {
-        // Only after a breakdown: their parents may be gone, and are not to hear of them.
-        std::mem::take(&mut self.away.get_mut().tasks).into_values().for_each(std::mem::forget);
+impl Guests {
+    /// The tasks that are away have failed: nothing is received any more.
+    pub(super) fn come_back(&self, error: &Error) {
+        let away = std::mem::take(&mut self.away.lock().tasks);
+        away.into_values().for_each(|traveller| traveller.come_back(Err(error.clone())));
     }
 }
 
@@ -182,6 +184,11 @@ impl Post {
         self.guests.has_hungry.store(!hungry.is_empty(), Ordering::SeqCst);
         drop(hungry);
         let mut away = self.guests.away.lock();
+        if self.is_closed() {
+            drop(away);
+            traveller.stay();
+            return false;
+        }
         let number = away.next;
         away.next += 1;
         let (path, arguments) = traveller.take_description();

@@ -1,7 +1,7 @@
 //! One process of several: what it sends to the others, and what it does with what they send.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -149,6 +149,8 @@ pub(super) struct Post {
     /// So many bytes fit into one message.
     longest: usize,
     pub(super) guests: Guests,
+    /// Whether the endpoint is gone: nothing is received any more.
+    closed: AtomicBool,
     /// Messages for which there was no room, by where they go.
     waiting: Mutex<FxHashMap<Rank, VecDeque<Message>>>,
 }
@@ -183,6 +185,7 @@ impl Node {
             begun: Mutex::default(),
             longest,
             guests: Guests::default(),
+            closed: AtomicBool::new(false),
             waiting: Mutex::default(),
         });
         let handler = |handle: fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()>| {
@@ -310,12 +313,19 @@ impl Node {
 
     /// Waits for parcels: see [`Mailbox::expect`].
     pub(crate) fn expect(&self, parcels: &[(Rank, ParcelName)]) -> (Arc<Awaited>, UserEvent) {
-        self.post.mailbox.expect(parcels, &self.post.realm)
+        let expected = self.post.mailbox.expect(parcels, &self.post.realm);
+        if self.post.is_closed() {
+            self.post.mailbox.forget();
+        }
+        expected
     }
 
     /// Computes something together with all other nodes, which contribute under the same name. The outcome is given to `done` where it arrives: both
     /// functions must be short.
     pub(crate) fn together(&self, name: TogetherName, mine: Bytes, combine: Combine, done: Done) {
+        if self.post.is_closed() {
+            return;
+        }
         let (rank, nodes) = (self.post.rank, self.post.nodes);
         let mut gatherings = self.post.gatherings.lock();
         let gathering = gatherings.entry(name).or_insert_with(|| Gathering::new(rank, nodes));
@@ -334,12 +344,14 @@ impl Node {
         self.endpoint.shutdown(move |_| drop(leaving));
         parker.park();
         self.endpoint.join();
+        self.post.close();
     }
 
     /// Leaves the job for a reason that ends it for the others too.
     pub(crate) fn abort(&self, reason: &str) {
         self.endpoint.abort(reason);
         self.endpoint.join();
+        self.post.close();
     }
 }
 
@@ -353,6 +365,21 @@ impl Drop for Leaving {
 }
 
 impl Post {
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Nothing is received any more: lets go of who waits for it, who may own the node. Something is left only if the job has failed.
+    fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.mailbox.forget();
+        let gatherings = std::mem::take(&mut *self.gatherings.lock());
+        drop(gatherings);
+        if let Some(why) = self.realm.breakdown() {
+            self.guests.come_back(&Error::of_fault(why, "", None));
+        }
+    }
+
     fn take_parcel(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
         let ParcelHeader { operation, exchange, number, is_good } = decode(incoming.header())?;
         let payload = self.take_payload(incoming);

@@ -11,6 +11,7 @@ pub(crate) const LAST_GENERATION: u32 = (1 << 24) - 1;
 const HEAD: u64 = 0xFFFF_FFFF;
 const POISONED: u64 = 1 << 32;
 const CLAIMED: u64 = 1 << 33;
+const PROMISED: u64 = 1 << 34;
 const GENERATION_SHIFT: u32 = 40;
 
 /// What a word says about one generation.
@@ -27,8 +28,8 @@ pub(crate) enum Phase {
 /// One event of a slot and everyone who waits for it, in one word.
 ///
 /// ```text
-/// 63        40 39     34      33       32 31                  0
-/// | generation | unused | CLAIMED | POISONED | head of the waiters |
+/// 63        40 39     35       34      33        32 31                  0
+/// | generation | unused | PROMISED | CLAIMED | POISONED | head of the waiters |
 /// ```
 ///
 /// `generation` counts the events of this slot that have triggered, so event `g` has triggered once it is at least `g`.
@@ -89,6 +90,18 @@ impl EventWord {
         let word = self.0.swap(triggered(generation, poisoned), Ordering::AcqRel);
         debug_assert_eq!(phase_of(word, generation), Phase::Pending);
         (word & HEAD) as u32
+    }
+
+    /// Says that the pending generation triggers by nothing but a [claim](Self::claim). Before publication.
+    #[inline]
+    pub(crate) fn promise(&self) {
+        self.0.store(self.0.load(Ordering::Relaxed) | PROMISED, Ordering::Relaxed);
+    }
+
+    /// Takes the right to trigger the pending generation, if that was [promised](Self::promise) and nobody has claimed it.
+    pub(crate) fn claim_promised(&self) -> bool {
+        let word = self.0.load(Ordering::Relaxed);
+        word & PROMISED != 0 && self.claim((word >> GENERATION_SHIFT) as u32 + 1)
     }
 
     /// Takes the right to trigger `generation`; false if it has been taken, or used, before.

@@ -161,7 +161,10 @@ impl Core {
     /// Calls the body of a ready slot, which the caller owns and, unless the body suspends, still does afterwards.
     #[inline]
     pub(crate) fn call(&self, index: u32, slot: &Slot, worker: Option<&WorkerContext<'_>>) -> Finish {
-        let fault = slot.preconditions.poisoned().then(|| self.fault_of(index));
+        let fault = match slot.preconditions.poisoned() {
+            true => Some(self.fault_of(index)),
+            false => self.discarding().cloned(),
+        };
         // SAFETY: the caller owns the slot.
         let table = unsafe { slot.header() }.body.expect("operations with a body have its table");
         let body = slot.body();

@@ -54,6 +54,8 @@ pub(crate) struct Core {
     /// What workers look at besides queues: see [`Realm::poll`](crate::Realm::poll).
     pub(super) polled: OnceLock<Arc<dyn Polled>>,
     pub(crate) breakdowns: Breakdowns,
+    /// Why what is pending is discarded, if it is: see [`Realm::shut_down`](crate::Realm::shut_down).
+    discarding: OnceLock<Arc<Fault>>,
     stopping: AtomicBool,
     /// Workers whose threads have not ended.
     live: AtomicUsize,
@@ -155,6 +157,7 @@ impl Core {
             rest: OnceLock::new(),
             polled: OnceLock::new(),
             breakdowns: Breakdowns::default(),
+            discarding: OnceLock::new(),
             stopping: AtomicBool::new(false),
             live: AtomicUsize::new(processors.len()),
             gate: RwLock::new(()),
@@ -245,6 +248,7 @@ impl Core {
         let slot = self.table.slot(index);
         // SAFETY: the slot was just taken.
         unsafe { slot.header_mut() }.kind = Kind::Event;
+        slot.word.promise();
         UserEvent { event: slot.pending_event(index), realm: self.id }
     }
 
@@ -275,6 +279,27 @@ impl Core {
         self.note_trigger(event);
         self.complete(event.slot(), slot, Err(fault));
         Ok(())
+    }
+
+    /// Why bodies that become ready are not run any more, if they are not.
+    #[inline]
+    pub(crate) fn discarding(&self) -> Option<&Arc<Fault>> {
+        self.discarding.get()
+    }
+
+    /// Poisons, on a thread that is no worker, all that is pending, and tells bodies so instead of running them.
+    fn discard_pending(&self, why: &Arc<Fault>) {
+        let _ = self.discarding.set(Arc::clone(why));
+        // Whoever is told may have begun something else.
+        while self.break_promises(why) {
+            self.wait_until_all_sleep();
+        }
+    }
+
+    /// Poisons the user events that nobody has triggered: all that is pending waits for one of them, or for what does. Whether there were any.
+    fn break_promises(&self, why: &Arc<Fault>) -> bool {
+        let promised = self.table.all().filter(|(_, slot)| slot.word.claim_promised());
+        promised.map(|(index, slot)| self.complete(index, slot, Err(Arc::clone(why)))).count() > 0
     }
 
     #[inline]
@@ -319,8 +344,11 @@ impl Core {
     /// A worker's thread is about to end; the last one abandons what is pending.
     pub(crate) fn worker_ended(&self) {
         if self.live.fetch_sub(1, Ordering::AcqRel) == 1 {
-            drop(self.gate.write());
-            self.abandon_pending();
+            // What was discarded is not pending, and handles may be left.
+            if self.discarding().is_none() {
+                drop(self.gate.write());
+                self.abandon_pending();
+            }
             if let Some(profiler) = &self.profiler {
                 profiler.end();
             }
@@ -368,8 +396,15 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
-    fn drop(&mut self) {
+impl Keeper {
+    /// See [`Realm::shut_down`](crate::Realm::shut_down).
+    pub(super) fn shut_down(&self, why: &Arc<Fault>) {
+        self.core.discard_pending(why);
+        self.stop();
+    }
+
+    /// Has the workers end, and waits for them.
+    fn stop(&self) {
         if let Some(profiler) = &self.core.profiler {
             profiler.write_thread();
         }
@@ -379,8 +414,13 @@ impl Drop for Keeper {
             // The last handle was dropped by a body: its worker cannot wait for itself.
             return;
         }
-        for thread in self.threads.get_mut().drain(..) {
-            thread.join();
-        }
+        let threads = std::mem::take(&mut *self.threads.lock());
+        threads.into_iter().for_each(Thread::join);
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
