@@ -128,6 +128,26 @@ fn scattered() -> Sharding {
 }
 
 #[test]
+fn a_loop_at_whose_results_nobody_looks_leaves_nothing_pending_on_any_node() {
+    let program = async |cx: &Context, runtime: &Runtime| {
+        // As many launches are under way in the first steps as ever will be.
+        stencil(cx, 2, 2_000).await?;
+        let before = runtime.statistics().most_pending;
+        stencil(cx, 2, 10_000).await?;
+        Ok((before, runtime.statistics().most_pending))
+    };
+    for nodes in [1, 2] {
+        for pending in on_nodes(Nodes::new(nodes), program) {
+            let (before, after) = pending.unwrap();
+            assert!(
+                after < before + 5_000,
+                "{before} operations and events were pending, and after more steps {after}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_stencil_gives_the_same_however_it_is_dealt_to_nodes() {
     let program = async |cx: &Context, _: &Runtime| Ok(stencil(cx, 24, 10).await?.2);
     let expected = on_nodes(Nodes::new(1), program).remove(0).unwrap();

@@ -367,7 +367,8 @@ impl Runtime {
     pub fn statistics(&self) -> Statistics {
         let (forked, ended) = self.core.forks.read();
         let counted = self.core.counters.read();
-        Statistics { launches: counted.launches + forked, tasks: counted.tasks + ended, ..counted }
+        let most_pending = self.core.realm().most_pending() as u64;
+        Statistics { launches: counted.launches + forked, tasks: counted.tasks + ended, most_pending, ..counted }
     }
 
     /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all unless there is a [network](RuntimeBuilder::network).

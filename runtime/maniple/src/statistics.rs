@@ -40,6 +40,9 @@ pub struct Statistics {
     pub replays: u64,
     /// Runs of traces of which a part was replayed, when other launches came than recorded, or none.
     pub replays_given_up: u64,
+    /// The most operations and events that were pending at a time, or some dozens more for each thread. What is given up before it is known stays: if
+    /// this grows with the length of a program whose window does not, something is waited for that will never come.
+    pub most_pending: u64,
 }
 
 /// What a node has exchanged with another one since it started: see [`Runtime::peers`](crate::Runtime::peers). Everything is counted where a program decides on it, before it
@@ -82,7 +85,8 @@ macro_rules! counters {
 
         impl $counters {
             pub(crate) fn read(&self) -> $numbers {
-                $numbers { $($name: self.$name.get(),)* }
+                #[allow(clippy::needless_update, reason = "some numbers are not counted here")]
+                $numbers { $($name: self.$name.get(),)* ..$numbers::default() }
             }
         }
     };

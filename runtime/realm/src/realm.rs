@@ -372,6 +372,12 @@ impl Realm {
         self.core.break_down(during.into(), fault);
     }
 
+    /// The most operations and user events that were pending at a time, or some dozens more for each thread that makes any.
+    #[must_use]
+    pub fn most_pending(&self) -> usize {
+        self.core().table.handed_out()
+    }
+
     /// What this realm's events wait for will never come, for a reason that is to be every wait's fault: it ends as when the realm [breaks down](Breakdown).
     pub fn give_up(&self, fault: Fault) {
         self.core.give_up(fault);

@@ -32,9 +32,8 @@ pub(crate) struct Spread {
     pub(super) codec: Option<Codec>,
     /// All results.
     whole: OnceLock<Weak<Results>>,
-    /// Triggers when all are here.
-    complete: UserEvent,
-    begun: Mutex<bool>,
+    /// Triggers when all are here, once somebody wants to know: nobody would trigger that of a launch at whose results nobody looks.
+    complete: Mutex<Option<UserEvent>>,
 }
 
 /// The results of one node.
@@ -71,8 +70,7 @@ impl Spread {
             local: local.into(),
             codec,
             whole: OnceLock::new(),
-            complete: realm.user_event(),
-            begun: Mutex::new(false),
+            complete: Mutex::new(None),
         });
         let whole = Results::from_afar(realm, (origin, domain), Arc::clone(&spread), sources);
         let _ = spread.whole.set(Arc::downgrade(&whole));
@@ -81,15 +79,17 @@ impl Spread {
 
     /// Triggers when all results are here. Somebody wants to know: from now on they are on their way.
     pub(crate) fn complete(self: &Arc<Self>) -> Event {
-        let mut begun = self.begun.lock();
-        if !std::mem::replace(&mut *begun, true) {
-            let spread = Arc::clone(self);
-            drop(begun);
-            self.node.ask();
-            self.agreement.compare(&self.node);
-            self.when_here(move || spread.exchange());
+        let mut known = self.complete.lock();
+        if let Some(complete) = *known {
+            return complete.event();
         }
-        self.complete.event()
+        let complete = *known.insert(self.realm.user_event());
+        drop(known);
+        let spread = Arc::clone(self);
+        self.node.ask();
+        self.agreement.compare(&self.node);
+        self.when_here(move || spread.exchange(complete));
+        complete.event()
     }
 
     pub(crate) fn is_complete(self: &Arc<Self>) -> bool {
@@ -103,10 +103,10 @@ impl Spread {
         self.realm.when(After::follows(&ends), move |_| call());
     }
 
-    fn exchange(self: Arc<Self>) {
+    fn exchange(self: Arc<Self>, complete: UserEvent) {
         let mine = frame(&encode(&self.part()));
         let (node, name) = (Arc::clone(&self.node), self.name);
-        node.together(name, mine, Box::new(together), Box::new(move |all| self.take_in(&all)));
+        node.together(name, mine, Box::new(together), Box::new(move |all| self.take_in(&all, complete)));
     }
 
     /// What others are told. They may want to know though nobody here does any more.
@@ -135,10 +135,10 @@ impl Spread {
         part
     }
 
-    fn take_in(&self, all: &Bytes) {
+    fn take_in(&self, all: &Bytes, complete: UserEvent) {
         // Of results that nobody has any more nobody waits for the completion.
         let whole = self.whole.get().and_then(Weak::upgrade);
-        let Some(whole) = whole else { return self.realm.trigger(self.complete) };
+        let Some(whole) = whole else { return self.realm.trigger(complete) };
         let mut failure = None;
         for part in frames(all) {
             let Some(Part { points, failure: failed }) = decode(part) else {
@@ -167,9 +167,9 @@ impl Spread {
         match failure {
             None => {
                 whole.forget_sources();
-                self.realm.trigger(self.complete);
+                self.realm.trigger(complete);
             }
-            Some(error) => self.realm.poison(self.complete, error),
+            Some(error) => self.realm.poison(complete, error),
         }
     }
 }

@@ -197,6 +197,11 @@ impl Table {
         self.pool.lock().free.extend(slots);
     }
 
+    /// How many slots were ever handed out.
+    pub(crate) fn handed_out(&self) -> usize {
+        self.pool.lock().fresh as usize - 1
+    }
+
     /// Every slot that was ever handed out.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &Slot)> {
         let fresh = self.pool.lock().fresh;
