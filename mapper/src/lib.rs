@@ -22,6 +22,9 @@
 //! assert_eq!(Careful.name(), "mapper");
 //! ```
 
+// What is in `clippy.toml`: the outside world enters through `realm` alone.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod decision;
 mod default_mapper;
 mod info;

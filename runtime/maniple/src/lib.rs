@@ -49,6 +49,9 @@
 //!
 //! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`.
 
+// What is in `clippy.toml`: the outside world enters through `realm` alone.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod block_on;
 mod bulk;
 mod completion;

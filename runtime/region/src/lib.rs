@@ -30,6 +30,9 @@
 //! # Ok::<(), maniple_region::RegionError>(())
 //! ```
 
+// What is in `clippy.toml`: the outside world enters through `realm` alone.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod endings;
 pub mod error;
 pub mod field;

@@ -41,6 +41,9 @@
 //! # Ok::<(), partition::PartitionError>(())
 //! ```
 
+// What is in `clippy.toml`: the outside world enters through `realm` alone.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod bands;
 mod bitmap;
 mod covering;

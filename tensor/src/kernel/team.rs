@@ -51,6 +51,7 @@ impl Team for Scoped {
         self.threads.max(1)
     }
 
+    #[allow(clippy::disallowed_methods, reason = "it is for use without a runtime")]
     fn run(&self, chunks: usize, body: &(dyn Fn(usize) + Sync)) {
         std::thread::scope(|scope| {
             // The last chunk is for this thread.
