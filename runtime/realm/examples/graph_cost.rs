@@ -2,22 +2,36 @@
 //!
 //! ```console
 //! $ cargo run --release -p maniple-realm --example graph_cost
+//! $ cargo run --release -p maniple-realm --example graph_cost 2 16    # two workers, width 16
 //! ```
 
+use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use maniple_realm::graph::{Edge, Graph, GraphSpec, GraphWork, NodeSpec, Place};
+use maniple_realm::graph::{Edge, Graph, GraphRuns, GraphSpec, GraphWork, NodeSpec, Place};
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::{Fault, Realm, UserEvent, WorkerContext};
+use parking_lot::RwLock;
 
+/// So many runs are open at a time.
+const DEPTH: u64 = 64;
+
+/// Nodes that do nothing. The end of a run opens another.
 struct Nothing {
-    left: AtomicU64,
+    runs: u64,
+    graph: RwLock<Option<GraphRuns>>,
     realm: Realm,
     done: UserEvent,
-    driver: Thread,
+}
+
+impl Nothing {
+    fn open(&self, run: u64) {
+        if let Some(graph) = &*self.graph.read() {
+            graph.open_unwatched(run, 0);
+            graph.open_unwatched(run, 1);
+        }
+    }
 }
 
 impl GraphWork for Nothing {
@@ -30,10 +44,10 @@ impl GraphWork for Nothing {
     fn stage_ended(&self, _: u64, _: u32) {}
 
     fn run_ended(&self, run: u64) {
-        if run.is_multiple_of(32) {
-            self.driver.unpark();
+        if run + DEPTH < self.runs {
+            self.open(run + DEPTH);
         }
-        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if run + 1 == self.runs {
             self.realm.trigger(self.done);
         }
     }
@@ -57,24 +71,24 @@ fn stencil(width: u32, workers: u32) -> GraphSpec {
     GraphSpec { stages: 2, nodes: nodes.map(|(stage, point)| node(stage, point)).collect() }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    for (workers, width) in [(1, 2), (1, 16), (2, 2), (2, 4), (2, 16), (2, 64), (4, 16)] {
-        let realm = Realm::builder().workers(workers).build()?;
-        let graph = Arc::new(Graph::new(&stencil(width, workers as u32), realm.processors()));
-        let runs = 400_000 / u64::from(width);
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = std::env::args().skip(1).map(|argument| argument.parse());
+    let cases = match arguments.collect::<Result<Vec<u32>, _>>()?[..] {
+        [workers, width] => vec![(workers, width)],
+        _ => vec![(1, 2), (1, 16), (2, 2), (2, 4), (2, 16), (2, 64), (4, 16)],
+    };
+    for (workers, width) in cases {
+        let realm = Realm::builder().workers(workers as usize).build()?;
+        let graph = Arc::new(Graph::new(&stencil(width, workers), realm.processors()));
+        let runs = 800_000 / u64::from(width);
         let done = realm.user_event();
-        let work =
-            Arc::new(Nothing { left: AtomicU64::new(runs), realm: realm.clone(), done, driver: thread::current() });
-        let driver = realm.start_graph(&graph, work, 128);
+        let work = Arc::new(Nothing { runs, graph: RwLock::new(None), realm: realm.clone(), done });
         let started = Instant::now();
-        for run in 0..runs {
-            while !driver.is_armed(run) {
-                thread::park_timeout(Duration::from_millis(1));
-            }
-            driver.open(run, 0);
-            driver.open(run, 1);
-        }
+        let graph_runs = realm.start_graph(&graph, Arc::clone(&work) as Arc<dyn GraphWork>, DEPTH as usize);
+        *work.graph.write() = Some(graph_runs);
+        (0..DEPTH).for_each(|run| work.open(run));
         realm.wait(done.event())?;
+        *work.graph.write() = None;
         let nodes = runs * 2 * u64::from(width);
         println!(
             "{workers} workers, width {width:>2}: {:>6.1} ns a node",

@@ -169,7 +169,7 @@ fn openings() -> impl Strategy<Value = Vec<Opening>> {
 fn specs() -> impl Strategy<Value = GraphSpec> {
     let edges = || proptest::collection::vec((0_u32..1000, any::<bool>()), 0..5);
     let node = (0_u32..3, edges(), edges(), 0_u32..4, any::<bool>(), any::<bool>());
-    proptest::collection::vec(node, 1..30).prop_map(|lists| {
+    proptest::collection::vec(node, 1..40).prop_map(|lists| {
         let count = lists.len() as u32;
         let mut stage = 0;
         let edge = |bound: u32| move |&(node, needs): &(u32, bool)| Edge { node: node % bound, needs };
@@ -180,9 +180,11 @@ fn specs() -> impl Strategy<Value = GraphSpec> {
             stage += step.saturating_sub(1);
             let mut after: Vec<Edge> =
                 if number == 0 { Vec::new() } else { after.iter().map(edge(number as u32)).collect() };
-            if *crowded && number >= 6 {
+            let mut previous: Vec<Edge> = previous.iter().map(edge(count)).collect();
+            if *crowded && number >= 9 {
                 // Many with the same many before: a junction.
-                after = (0..6).map(|node| Edge { node, needs: true }).collect();
+                after = (0..9).map(|node| Edge { node, needs: node % 3 != 1 }).collect();
+                previous = (5..8).map(|node| Edge { node, needs: node % 2 == 0 }).collect();
             }
             NodeSpec {
                 stage,
@@ -190,7 +192,7 @@ fn specs() -> impl Strategy<Value = GraphSpec> {
                 pinned: *pinned,
                 takes: false,
                 after,
-                after_previous: previous.iter().map(edge(count)).collect(),
+                after_previous: previous,
             }
         };
         let nodes: Vec<NodeSpec> = lists.iter().enumerate().map(node).collect();

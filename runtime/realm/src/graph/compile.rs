@@ -1,5 +1,7 @@
 //! Compiling a graph: redundant edges go, nodes get places in lanes, successors are packed.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::{Edge, GraphSpec, NodeSpec};
@@ -8,16 +10,18 @@ use super::{Edge, GraphSpec, NodeSpec};
 #[derive(Debug)]
 pub struct Graph {
     /// For each worker, where its nodes begin and end among `nodes`: in the order in which it looks at them.
-    pub(super) lanes: Vec<std::ops::Range<u32>>,
+    pub(super) lanes: Vec<Range<u32>>,
+    /// Whether any of a lane's nodes is pinned.
+    pub(super) pins: Vec<bool>,
     /// The nodes, lane by lane, and after them the junctions.
     pub(super) nodes: Vec<Node>,
-    /// What comes after each node, in the same run.
-    pub(super) next: Successors,
-    /// What comes after each node, in the next run.
-    pub(super) next_run: Successors,
-    /// For each shift, how many nodes it has. A shift is the nodes of one stage that follow one another in a lane. Each lane's begin at a multiple of
-    /// [`WORDS_IN_A_LINE`]; between are shifts without nodes.
-    pub(super) nodes_of_shift: Vec<u32>,
+    /// Where junctions begin among `nodes`.
+    first_junction: usize,
+    /// What comes before nodes, node by node.
+    before: Vec<Predecessor>,
+    /// The lanes, but for its own, of what comes after each node.
+    lanes_after: Lists<u32>,
+    pub(super) shifts: Vec<Shift>,
     /// For each lane, how many shifts have nodes.
     pub(super) shifts_of_lane: Vec<u32>,
     /// The shifts of each stage.
@@ -38,32 +42,64 @@ pub(super) struct Node {
     pub(super) pinned: bool,
     /// It fails if its stage does.
     pub(super) takes: bool,
-    /// How many predecessors end before it in the first run, and in each later one.
-    pub(super) predecessors: [u32; 2],
+    /// Several nodes of its lane come after it.
+    pub(super) leads_several: bool,
+    /// Where the list of what comes before it begins and ends.
+    before: (u32, u32),
 }
 
-/// Junctions have no lane.
+/// The nodes of one stage that follow one another in a lane. Each lane's shifts begin at a multiple of [`NODES_IN_A_LINE`]; between are shifts
+/// without nodes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shift {
+    lane: u32,
+    stage: u32,
+    /// Where its nodes are.
+    places: Range<u32>,
+}
+
+impl Shift {
+    /// How many nodes it has.
+    #[inline]
+    pub(super) fn nodes(&self) -> u32 {
+        self.places.end - self.places.start
+    }
+
+    /// Where its node is, if that is the only one.
+    #[inline]
+    pub(super) fn only(&self) -> Option<usize> {
+        (self.nodes() == 1).then_some(self.places.start as usize)
+    }
+}
+
+/// Junctions have no lane, and no index.
 pub(super) const JUNCTION: u32 = u32::MAX;
 
-/// Lists of successors, packed.
-#[derive(Debug, Default)]
-pub(super) struct Successors {
+/// Lists, packed.
+#[derive(Debug)]
+struct Lists<T> {
     first: Vec<u32>,
-    edges: Vec<Successor>,
+    items: Vec<T>,
 }
 
-/// A node that comes after another: its place, doubled, plus one if it fails with it.
+/// What comes before a node: its place, and two flags.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Successor(u32);
+pub(super) struct Predecessor(u32);
 
-/// A lane starts on a cache line of its own.
-const WORDS_IN_A_LINE: u32 = 8;
+/// The predecessor's failure is the node's too.
+const NEEDS: u32 = 1;
+/// The predecessor is one of the run before.
+const PREVIOUS: u32 = 2;
+const FLAGS: u32 = 2;
+
+/// A lane starts on cache lines of its own: words of eight bytes, two lines at a time.
+pub(super) const NODES_IN_A_LINE: usize = 16;
 
 /// Nodes beyond this number keep edges that others imply: finding them takes time and memory that grow with the square.
 const MANY_NODES: usize = 4096;
 
 /// So many nodes after so many others get a junction between.
-const CROWD: usize = 4;
+const CROWD: usize = 8;
 
 impl Graph {
     /// Compiles a graph for workers that serve these processors, in order. A node whose home is none of them goes to the first.
@@ -77,17 +113,21 @@ impl Graph {
         check(spec);
         let after = reduce(&spec.nodes);
         let places = place(spec, processors);
+        let pins =
+            |lane: &Range<u32>| places.nodes[lane.start as usize..lane.end as usize].iter().any(|node| node.pinned);
         let mut graph = Self {
+            pins: places.lanes.iter().map(pins).collect(),
             lanes: places.lanes,
+            first_junction: places.nodes.len(),
             nodes: places.nodes,
-            next: Successors::default(),
-            next_run: Successors::default(),
+            before: Vec::new(),
+            lanes_after: Lists::pack(&[]),
             shifts_of_lane: vec![0; processors.len()],
             shifts_of_stage: vec![Vec::new(); spec.stages as usize],
-            nodes_of_shift: places.shifts.iter().map(|shift| shift.nodes).collect(),
+            shifts: places.shifts,
             parts: 0,
         };
-        for (number, shift) in places.shifts.iter().enumerate().filter(|(_, shift)| shift.nodes > 0) {
+        for (number, shift) in graph.shifts.iter().enumerate().filter(|(_, shift)| shift.nodes() > 0) {
             graph.shifts_of_lane[shift.lane as usize] += 1;
             graph.shifts_of_stage[shift.stage as usize].push(number as u32);
         }
@@ -95,6 +135,7 @@ impl Graph {
         let stages_without = graph.shifts_of_stage.iter().filter(|shifts| shifts.is_empty()).count();
         graph.parts = (lanes_with_nodes + stages_without) as u32;
         graph.connect(&after, &places.position);
+        graph.note_what_comes_after();
         graph
     }
 
@@ -111,10 +152,32 @@ impl Graph {
         &self.shifts_of_stage[stage as usize]
     }
 
+    pub(super) fn junctions(&self) -> usize {
+        self.nodes.len() - self.first_junction
+    }
+
+    /// The number of the junction at this place, if there is one.
+    #[inline]
+    pub(super) fn junction(&self, place: usize) -> Option<usize> {
+        place.checked_sub(self.first_junction)
+    }
+
+    /// What comes before the node or junction at this place.
+    #[inline]
+    pub(super) fn before(&self, place: usize) -> &[Predecessor] {
+        let (first, end) = self.nodes[place].before;
+        &self.before[first as usize..end as usize]
+    }
+
+    /// The lanes, but for its own, of nodes that come after the one at this place.
+    #[inline]
+    pub(super) fn lanes_after(&self, place: usize) -> &[u32] {
+        self.lanes_after.of(place)
+    }
+
     /// Packs the edges, with junctions where crowds meet.
     fn connect(&mut self, after: &[After], position: &[u32]) {
-        let mut next: Vec<Vec<Successor>> = vec![Vec::new(); self.nodes.len()];
-        let mut next_run = next.clone();
+        let mut before: Vec<Vec<Predecessor>> = vec![Vec::new(); self.nodes.len()];
         let mut crowds: FxHashMap<&After, Vec<usize>> = FxHashMap::default();
         for (node, after) in after.iter().enumerate() {
             crowds.entry(after).or_default().push(node);
@@ -122,99 +185,109 @@ impl Graph {
         let mut crowds: Vec<_> = crowds.into_iter().collect();
         crowds.sort_unstable_by_key(|(_, nodes)| nodes[0]);
         for (after, nodes) in crowds {
-            let meets = nodes.len() >= CROWD && after.same.len() + after.previous.len() >= CROWD;
-            if meets {
-                let junction = self.add_junction(&mut next, &mut next_run);
-                self.follow(junction, after, position, (&mut next, &mut next_run));
-                let in_first_run = !after.same.is_empty();
-                for &node in &nodes {
-                    self.link(junction, position[node], true, &mut next);
-                    // In the first run nothing comes before a junction of nodes of the run before, and so nothing ends there.
-                    self.nodes[position[node] as usize].predecessors[0] -= u32::from(!in_first_run);
+            let same = after.same.iter().map(|edge| Predecessor::new(position, edge, false));
+            let previous = after.previous.iter().map(|edge| Predecessor::new(position, edge, true));
+            let all: Vec<Predecessor> = same.chain(previous).collect();
+            if nodes.len() >= CROWD && all.len() >= CROWD {
+                let junction = Edge { node: self.nodes.len() as u32, needs: true };
+                self.nodes.push(Node::nowhere());
+                before.push(all);
+                for node in nodes {
+                    before[position[node] as usize].push(Predecessor(junction.node << FLAGS | NEEDS));
                 }
             } else {
-                for &node in &nodes {
-                    self.follow(position[node], after, position, (&mut next, &mut next_run));
+                for node in nodes {
+                    before[position[node] as usize].clone_from(&all);
                 }
             }
         }
-        for lists in [&mut next, &mut next_run] {
-            for (place, list) in lists.iter_mut().enumerate() {
-                // Whom other workers wait for comes first.
-                list.sort_by_key(|successor| self.nodes[successor.place()].lane == self.nodes[place].lane);
-            }
+        for (place, list) in before.iter_mut().enumerate() {
+            // What other workers run is first, as that is what the node will wait for.
+            list.sort_by_key(|predecessor| self.nodes[predecessor.place()].lane == self.nodes[place].lane);
+            let first = self.before.len() as u32;
+            self.before.append(list);
+            self.nodes[place].before = (first, self.before.len() as u32);
         }
-        self.next = Successors::pack(&next);
-        self.next_run = Successors::pack(&next_run);
     }
 
-    fn add_junction(&mut self, next: &mut Vec<Vec<Successor>>, next_run: &mut Vec<Vec<Successor>>) -> u32 {
-        let junction = Node {
+    /// Finds for each node who is to be woken, and whether that may be several.
+    fn note_what_comes_after(&mut self) {
+        let mut lanes_after: Vec<FxHashMap<u32, u32>> = vec![FxHashMap::default(); self.nodes.len()];
+        // Junctions come before nodes only, and have the last places: what comes after one is known when it is its turn.
+        for place in 0..self.nodes.len() {
+            let lanes = match self.junction(place) {
+                None => [(self.nodes[place].lane, 1)].into_iter().collect(),
+                Some(_) => lanes_after[place].clone(),
+            };
+            for predecessor in self.before(place) {
+                for (&lane, &nodes) in &lanes {
+                    *lanes_after[predecessor.place()].entry(lane).or_default() += nodes;
+                }
+            }
+        }
+        let mut others = Vec::new();
+        for (node, lanes) in self.nodes.iter_mut().zip(lanes_after) {
+            node.leads_several = lanes.get(&node.lane).is_some_and(|&nodes| nodes > 1);
+            let mut lanes: Vec<u32> = lanes.into_keys().filter(|&lane| lane != node.lane).collect();
+            lanes.sort_unstable();
+            others.push(lanes);
+        }
+        self.lanes_after = Lists::pack(&others);
+    }
+}
+
+impl Node {
+    /// A junction, or a gap between lanes.
+    fn nowhere() -> Self {
+        Self {
             index: JUNCTION,
             stage: 0,
             shift: 0,
             lane: JUNCTION,
             pinned: false,
             takes: false,
-            predecessors: [0; 2],
-        };
-        self.nodes.push(junction);
-        next.push(Vec::new());
-        next_run.push(Vec::new());
-        self.nodes.len() as u32 - 1
-    }
-
-    fn follow(
-        &mut self,
-        later: u32,
-        after: &After,
-        position: &[u32],
-        (next, next_run): (&mut [Vec<Successor>], &mut [Vec<Successor>]),
-    ) {
-        for edge in &after.same {
-            self.link(position[edge.node as usize], later, edge.needs, next);
+            leads_several: false,
+            before: (0, 0),
         }
-        for edge in &after.previous {
-            next_run[position[edge.node as usize] as usize].push(Successor::new(later, edge.needs));
-            self.nodes[later as usize].predecessors[1] += 1;
-        }
-    }
-
-    fn link(&mut self, earlier: u32, later: u32, needs: bool, next: &mut [Vec<Successor>]) {
-        next[earlier as usize].push(Successor::new(later, needs));
-        let predecessors = &mut self.nodes[later as usize].predecessors;
-        *predecessors = predecessors.map(|count| count + 1);
     }
 }
 
-impl Successor {
-    fn new(place: u32, needs: bool) -> Self {
-        Self(place << 1 | u32::from(needs))
+impl Predecessor {
+    fn new(position: &[u32], edge: &Edge, previous: bool) -> Self {
+        let flags = if edge.needs { NEEDS } else { 0 } | if previous { PREVIOUS } else { 0 };
+        Self(position[edge.node as usize] << FLAGS | flags)
     }
 
+    #[inline]
     pub(super) fn place(self) -> usize {
-        (self.0 >> 1) as usize
+        (self.0 >> FLAGS) as usize
     }
 
+    /// Whether its failure is that of the node after it.
     pub(super) fn needs(self) -> bool {
-        self.0 & 1 != 0
+        self.0 & NEEDS != 0
+    }
+
+    #[inline]
+    pub(super) fn is_of_previous_run(self) -> bool {
+        self.0 & PREVIOUS != 0
     }
 }
 
-impl Successors {
-    fn pack(lists: &[Vec<Successor>]) -> Self {
-        let mut packed = Self::default();
+impl<T: Clone> Lists<T> {
+    fn pack(lists: &[Vec<T>]) -> Self {
+        let mut packed = Self { first: Vec::with_capacity(lists.len() + 1), items: Vec::new() };
         for list in lists {
-            packed.first.push(packed.edges.len() as u32);
-            packed.edges.extend_from_slice(list);
+            packed.first.push(packed.items.len() as u32);
+            packed.items.extend_from_slice(list);
         }
-        packed.first.push(packed.edges.len() as u32);
+        packed.first.push(packed.items.len() as u32);
         packed
     }
 
     #[inline]
-    pub(super) fn of(&self, place: usize) -> &[Successor] {
-        &self.edges[self.first[place] as usize..self.first[place + 1] as usize]
+    fn of(&self, number: usize) -> &[T] {
+        &self.items[self.first[number] as usize..self.first[number + 1] as usize]
     }
 }
 
@@ -233,18 +306,11 @@ fn check(spec: &GraphSpec) {
 
 /// Where everything is.
 struct Places {
-    lanes: Vec<std::ops::Range<u32>>,
+    lanes: Vec<Range<u32>>,
     nodes: Vec<Node>,
     /// The place of each node of the specification.
     position: Vec<u32>,
     shifts: Vec<Shift>,
-}
-
-#[derive(Clone, Copy)]
-struct Shift {
-    lane: u32,
-    stage: u32,
-    nodes: u32,
 }
 
 fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places {
@@ -255,26 +321,25 @@ fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places
     }
     let mut places =
         Places { lanes: Vec::new(), nodes: Vec::new(), position: vec![0; spec.nodes.len()], shifts: Vec::new() };
-    let gap =
-        Node { index: JUNCTION, stage: 0, shift: 0, lane: JUNCTION, pinned: false, takes: false, predecessors: [0; 2] };
     for (lane, members) in members.iter().enumerate() {
         let lane = lane as u32;
         let (first, first_shift) = (places.nodes.len() as u32, places.shifts.len());
         for &number in members {
             let NodeSpec { stage, pinned, takes, .. } = spec.nodes[number as usize];
+            let place = places.nodes.len() as u32;
             match places.shifts[first_shift..].last_mut() {
-                Some(shift) if shift.stage == stage => shift.nodes += 1,
-                _ => places.shifts.push(Shift { lane, stage, nodes: 1 }),
+                Some(shift) if shift.stage == stage => shift.places.end += 1,
+                _ => places.shifts.push(Shift { lane, stage, places: place..place + 1 }),
             }
             let shift = places.shifts.len() as u32 - 1;
-            places.position[number as usize] = places.nodes.len() as u32;
-            places.nodes.push(Node { index: number, stage, shift, lane, pinned, takes, predecessors: [0; 2] });
+            places.position[number as usize] = place;
+            places.nodes.push(Node { index: number, stage, shift, lane, pinned, takes, ..Node::nowhere() });
         }
         places.lanes.push(first..places.nodes.len() as u32);
-        let whole_lines = (places.nodes.len() as u32).next_multiple_of(WORDS_IN_A_LINE);
-        places.nodes.resize(whole_lines as usize, gap);
-        let whole_lines = places.shifts.len().next_multiple_of(WORDS_IN_A_LINE as usize);
-        places.shifts.resize(whole_lines, Shift { lane, stage: 0, nodes: 0 });
+        let whole_lines = places.nodes.len().next_multiple_of(NODES_IN_A_LINE);
+        places.nodes.resize(whole_lines, Node::nowhere());
+        let whole_lines = places.shifts.len().next_multiple_of(NODES_IN_A_LINE);
+        places.shifts.resize(whole_lines, Shift::default());
     }
     places
 }
@@ -394,16 +459,26 @@ pub(super) mod tests {
 
     pub(in super::super) fn specs() -> impl Strategy<Value = Vec<NodeSpec>> {
         let edges = || proptest::collection::vec((0_u32..1000, any::<bool>()), 0..6);
-        proptest::collection::vec((edges(), edges()), 1..24).prop_map(|lists| {
+        proptest::collection::vec((edges(), edges(), any::<bool>()), 1..30).prop_map(|lists| {
             let count = lists.len() as u32;
             let edge = |bound: u32| move |&(node, needs): &(u32, bool)| Edge { node: node % bound, needs };
-            let node = |(number, (after, previous)): (usize, &(Vec<_>, Vec<_>))| NodeSpec {
-                stage: 0,
-                home: crate::machine::ProcessorId(0),
-                pinned: false,
-                takes: false,
-                after: if number == 0 { Vec::new() } else { after.iter().map(edge(number as u32)).collect() },
-                after_previous: previous.iter().map(edge(count)).collect(),
+            let node = |(number, (after, previous, crowded)): (usize, &(Vec<_>, Vec<_>, bool))| {
+                // Many with the same many before have a junction.
+                let is_of_crowd = *crowded && number >= 9;
+                let after = match number {
+                    0 => Vec::new(),
+                    _ if is_of_crowd => (0..9).map(|node| Edge { node, needs: node % 3 != 1 }).collect(),
+                    _ => after.iter().map(edge(number as u32)).collect(),
+                };
+                let previous = if is_of_crowd { &previous[..0] } else { previous };
+                NodeSpec {
+                    stage: 0,
+                    home: crate::machine::ProcessorId(0),
+                    pinned: false,
+                    takes: false,
+                    after,
+                    after_previous: previous.iter().map(edge(count)).collect(),
+                }
             };
             lists.iter().enumerate().map(node).collect()
         })

@@ -1,85 +1,85 @@
 //! What of a run has ended. Workers count in lines of their own: only the end of a lane's part of a run is shared, and the end of a stage that
 //! somebody wants to be told of.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
 use super::compile::Graph;
+use super::slots::{PerRun, Words};
+use super::words::EndWord;
 
-/// What of the runs that use one slot has ended.
+/// What has ended of the runs that use each slot. Counts go on from one run to the next.
 pub(super) struct Ends {
-    /// Nodes that have not ended, by shift. Not counted in shifts of one node.
-    left_in_shift: Box<[CachePadded<AtomicU32>]>,
-    /// For each shift, one more than the last run in which all its nodes have ended. Each lane's are in lines of their own.
-    ended: Box<[AtomicU64]>,
-    /// Shifts that have not ended, by lane.
-    left_in_lane: Box<[CachePadded<AtomicU32>]>,
-    /// Lanes that have not ended, and stages without nodes.
-    left: CachePadded<AtomicU32>,
+    /// Every slot has been used once in so many runs: the number of slots, as a power of two.
+    turns: u32,
+    /// Nodes that have ended, by shift. Not counted in shifts of one node, whose end is that of the node.
+    nodes: PerRun<CachePadded<AtomicU64>>,
+    /// The ends of shifts of several nodes. Each lane's are in lines of their own.
+    shifts: Words<EndWord>,
+    /// Shifts that have ended, by lane.
+    shifts_of_lane: PerRun<CachePadded<AtomicU64>>,
+    /// Lanes that have ended, and stages without nodes.
+    parts: PerRun<CachePadded<AtomicU64>>,
     /// For each stage, one more than the last run of which its end was told.
-    told: Box<[AtomicU64]>,
+    told: PerRun<AtomicU64>,
 }
 
 impl Ends {
-    pub(super) fn new(graph: &Graph) -> Self {
-        let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect();
+    pub(super) fn new(slots: u64, graph: &Graph) -> Self {
         Self {
-            left_in_shift: graph.nodes_of_shift.iter().map(|_| CachePadded::default()).collect(),
-            ended: zeros(graph.nodes_of_shift.len()),
-            left_in_lane: graph.lanes.iter().map(|_| CachePadded::default()).collect(),
-            left: CachePadded::default(),
-            told: zeros(graph.stages()),
+            turns: slots.trailing_zeros(),
+            nodes: PerRun::new(slots, graph.shifts.len(), CachePadded::default),
+            shifts: Words::new(slots, graph.shifts.len()),
+            shifts_of_lane: PerRun::new(slots, graph.lanes.len(), CachePadded::default),
+            parts: PerRun::new(slots, 1, CachePadded::default),
+            told: PerRun::new(slots, graph.stages(), AtomicU64::default),
         }
     }
 
-    /// Everything as it must be before a run begins.
-    pub(super) fn arm(&self, graph: &Graph) {
-        for (left, &nodes) in self.left_in_shift.iter().zip(&graph.nodes_of_shift).filter(|&(_, &nodes)| nodes > 1) {
-            left.store(nodes, Ordering::Relaxed);
-        }
-        for (left, &shifts) in self.left_in_lane.iter().zip(&graph.shifts_of_lane) {
-            left.store(shifts, Ordering::Relaxed);
-        }
-        self.left.store(graph.parts, Ordering::Relaxed);
+    /// Counts one more of so many in each run. True for the last of this one.
+    #[inline]
+    fn count(&self, ended: &AtomicU64, run: u64, in_each: u32) -> bool {
+        // Whoever is the last sees what all of them did.
+        ended.fetch_add(1, Ordering::AcqRel) + 1 == ((run >> self.turns) + 1) * u64::from(in_each)
     }
 
     /// Counts an ended node. True if it was the last of its shift.
     #[inline]
     pub(super) fn end_node(&self, graph: &Graph, run: u64, shift: usize) -> bool {
-        // A node that is alone needs no counting.
-        let is_last = graph.nodes_of_shift[shift] == 1 || self.left_in_shift[shift].fetch_sub(1, Ordering::AcqRel) == 1;
+        let nodes = graph.shifts[shift].nodes();
+        if nodes == 1 {
+            // It has told of its end by its own word.
+            return true;
+        }
+        let is_last = self.count(self.nodes.at(run, shift), run, nodes);
         if is_last {
             // Whoever asks for the end of the stage says so first and then looks here; the caller will look whether somebody asks. As all of that is
             // sequentially consistent, one sees the other.
-            self.ended[shift].store(run + 1, Ordering::SeqCst);
+            self.shifts.at(run, shift).end(run);
         }
         is_last
     }
 
-    /// Whether all nodes of a stage have ended: of one that has any.
-    pub(super) fn has_ended(&self, graph: &Graph, run: u64, stage: u32) -> bool {
-        graph.shifts_of_stage(stage).iter().all(|&shift| self.ended[shift as usize].load(Ordering::SeqCst) > run)
+    /// Whether all nodes of a shift have ended: of one that has several.
+    pub(super) fn has_ended(&self, run: u64, shift: usize) -> bool {
+        self.shifts.at(run, shift).has_ended(run)
     }
 
     /// True for the one caller that has to tell of the end of a stage.
     pub(super) fn tells(&self, run: u64, stage: u32) -> bool {
-        self.told[stage as usize].fetch_max(run + 1, Ordering::Relaxed) <= run
+        self.told.at(run, stage as usize).fetch_max(run + 1, Ordering::Relaxed) <= run
     }
 
     /// Counts a shift that has ended, in its lane. True if it was the last of the run.
     #[inline]
-    pub(super) fn end_shift(&self, lane: u32) -> bool {
-        self.left_in_lane[lane as usize].fetch_sub(1, Ordering::AcqRel) == 1 && self.end_part()
+    pub(super) fn end_shift(&self, graph: &Graph, run: u64, lane: u32) -> bool {
+        let (lane, shifts) = (lane as usize, graph.shifts_of_lane[lane as usize]);
+        self.count(self.shifts_of_lane.at(run, lane), run, shifts) && self.end_part(graph, run)
     }
 
     /// Counts a lane that has ended, or a stage without nodes. True if it was the last of the run.
-    pub(super) fn end_part(&self) -> bool {
-        self.left.fetch_sub(1, Ordering::AcqRel) == 1
-    }
-
-    /// Lanes that have not ended, and stages without nodes.
-    pub(super) fn left(&self) -> u32 {
-        self.left.load(Ordering::Relaxed)
+    pub(super) fn end_part(&self, graph: &Graph, run: u64) -> bool {
+        self.count(self.parts.at(run, 0), run, graph.parts)
     }
 }

@@ -18,8 +18,10 @@ use crate::worker::WorkerContext;
 pub(crate) mod active;
 mod compile;
 mod ends;
+mod failures;
 mod order;
 pub(crate) mod registry;
+mod slots;
 mod words;
 
 use active::Active;
@@ -126,12 +128,11 @@ impl Realm {
 }
 
 impl GraphRuns {
-    /// Whether the stages of a run may be opened: its slot is armed, and that of the next was. A run whose time has not come is armed when an
-    /// earlier one ends ([`GraphWork::run_ended`]).
+    /// Whether the stages of a run may be opened: its slot is armed. A run whose time has not come is armed when an earlier one ends
+    /// ([`GraphWork::run_ended`]).
     #[must_use]
     pub fn is_armed(&self, run: u64) -> bool {
-        // The next run may have ended before this one, if none of its nodes comes after any of this one's.
-        self.active.is_armed(run) && self.active.was_armed(run + 1)
+        self.active.is_armed(run)
     }
 
     /// Lets the nodes of a stage run; [`GraphWork::stage_ended`] is called when they have. Of a stage without nodes, that is at once.
@@ -175,8 +176,7 @@ impl GraphRuns {
         self.open_as(run, stage, Manner::Spoilt, true);
     }
 
-    /// The faults of nodes that failed in the latest runs, and of those that need such, whether their stages were opened or not. To be asked
-    /// when all open stages have ended. Of runs that ended before as many as may be under way at a time, nothing is known any more.
+    /// The faults of nodes that failed in the latest runs, those that need such among them. To be asked when all open stages have ended. Of runs that ended before as many as may be under way at a time, nothing is known any more.
     #[must_use]
     pub fn faults(&self) -> Vec<(Place, Arc<Fault>)> {
         self.active.faults()

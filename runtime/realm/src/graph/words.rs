@@ -4,81 +4,66 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// A node's word in one slot: the run that it is armed for, and in the lower half how many predecessors have not ended, with two flags.
-pub(crate) struct NodeWord(AtomicU64);
+/// By which workers claim a node in one slot: one more than the last run in which somebody did.
+#[derive(Default)]
+pub(crate) struct ClaimWord(AtomicU64);
 
-/// Somebody runs the node, or has.
-const CLAIMED: u64 = 1 << 31;
-/// Something that the node needs has failed.
-const POISONED: u64 = 1 << 30;
-const COUNT: u64 = POISONED - 1;
+impl ClaimWord {
+    /// Whether somebody has claimed the node, in this run or in a later one.
+    #[inline]
+    pub(crate) fn is_claimed(&self, run: u64) -> bool {
+        self.0.load(Ordering::Relaxed) > run
+    }
 
-/// How a node stands in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// It may be claimed.
-    Ready {
-        /// It can't run, which is to be said in its place.
-        poisoned: bool,
-    },
-    /// It may not run yet.
-    Early,
-    /// Somebody has claimed it, in this run or before a later one.
-    Gone,
+    /// Claims the node in a run, which comes so many runs after the one that had the slot before. False if another was faster.
+    #[inline]
+    pub(crate) fn claim(&self, run: u64, slots: u64) -> bool {
+        // By what it was claimed for last: a thief who slept for a whole turn of the slots claims nothing of a later run.
+        let before = (run + 1).saturating_sub(slots);
+        // Relaxed: what the node sees of others, it sees by their ends and by the gate.
+        self.0.compare_exchange(before, run + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
 }
 
-impl NodeWord {
-    pub(crate) fn new() -> Self {
-        Self(AtomicU64::new(u64::MAX))
-    }
+/// By which a node tells of its end in one slot: one more than the last run in which it has ended. Only who ran it writes it.
+#[derive(Default)]
+pub(crate) struct EndWord(AtomicU64);
 
-    /// Prepares the node for a run, in which so many predecessors end before it.
-    pub(crate) fn arm(&self, run: u32, predecessors: u32) {
-        self.0.store(u64::from(run) << 32 | u64::from(predecessors), Ordering::SeqCst);
-    }
-
-    /// A predecessor has ended. True if it was the last: whoever hears that sees what all of them did.
+impl EndWord {
+    /// The node has ended in a run. Whoever sees that sees what the node did.
+    ///
+    /// Sequentially consistent, as the looks of those that wait for it before they fall asleep: see the folder's `README.md`.
     #[inline]
-    pub(crate) fn count_down(&self) -> bool {
-        let before = self.0.fetch_sub(1, Ordering::SeqCst);
-        debug_assert_ne!(before & COUNT, 0, "a predecessor ends once a run");
-        before & COUNT == 1
+    pub(crate) fn end(&self, run: u64) {
+        self.0.store(run + 1, Ordering::SeqCst);
     }
 
-    /// A predecessor whose result is needed has failed. Before it [counts down](Self::count_down).
-    pub(crate) fn poison(&self) {
-        self.0.fetch_or(POISONED, Ordering::SeqCst);
-    }
-
-    /// How the node stands in a run. It may start when all its predecessors have ended and `may_start` says so too.
+    /// Whether the node has ended in a run.
     #[inline]
-    pub(crate) fn state(&self, run: u32, may_start: impl FnOnce() -> bool) -> State {
-        let word = self.0.load(Ordering::SeqCst);
-        let armed_for = (word >> 32) as u32;
-        if armed_for != run {
-            // Signed, for runs count round.
-            return if (armed_for.wrapping_sub(run) as i32) > 0 { State::Gone } else { State::Early };
+    pub(crate) fn has_ended(&self, run: u64) -> bool {
+        self.0.load(Ordering::SeqCst) > run
+    }
+}
+
+/// How many of the nodes before a junction are known to have ended, so that nobody looks at them again: one more than the run, in the upper half, and
+/// the number.
+#[derive(Default)]
+pub(crate) struct JunctionWord(AtomicU64);
+
+const NUMBER: u64 = u32::MAX as u64;
+
+impl JunctionWord {
+    /// Whether all of so many nodes have ended in a run: looks at those of which nobody knows it. Whoever hears that they have sees what they did.
+    #[inline]
+    pub(crate) fn is_passed(&self, run: u64, nodes: usize, has_ended: impl Fn(usize) -> bool) -> bool {
+        let word = self.0.load(Ordering::Acquire);
+        let known = if word >> 32 == (run + 1) & NUMBER { (word & NUMBER) as usize } else { 0 };
+        let ended = (known..nodes).find(|&node| !has_ended(node)).unwrap_or(nodes);
+        if ended > known {
+            // What others have noted may be lost, even by who looks for an earlier run yet: then somebody looks again.
+            self.0.store((run + 1) << 32 | ended as u64, Ordering::Release);
         }
-        match word {
-            _ if word & CLAIMED != 0 => State::Gone,
-            _ if word & COUNT != 0 || !may_start() => State::Early,
-            _ => State::Ready { poisoned: word & POISONED != 0 },
-        }
-    }
-
-    /// Claims a node that is ready in a run. False if another was faster.
-    #[inline]
-    pub(crate) fn claim(&self, run: u32, poisoned: bool) -> bool {
-        // Of a node that is ready nothing changes but this.
-        let ready = u64::from(run) << 32 | if poisoned { POISONED } else { 0 };
-        self.0.compare_exchange(ready, ready | CLAIMED, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-    }
-
-    /// Whether the node is armed for the run, and unclaimed.
-    #[inline]
-    pub(crate) fn is_to_come(&self, run: u32) -> bool {
-        let word = self.0.load(Ordering::Relaxed);
-        (word >> 32) as u32 == run && word & CLAIMED == 0
+        ended == nodes
     }
 }
 
@@ -108,20 +93,20 @@ impl Gate {
     }
 
     /// Lets the stage's nodes start, and says whether somebody wants to be told of their end.
-    pub(crate) fn open(&self, run: u32, manner: Manner, watched: bool) {
+    pub(crate) fn open(&self, run: u64, manner: Manner, watched: bool) {
         let watched = if watched { WATCHED } else { 0 };
-        self.0.store((u64::from(run) + 1) << FLAGS | watched | manner as u64, Ordering::SeqCst);
+        self.0.store((run + 1) << FLAGS | watched | manner as u64, Ordering::SeqCst);
     }
 
     #[inline]
-    pub(crate) fn is_open(&self, run: u32) -> bool {
-        self.0.load(Ordering::SeqCst) >> FLAGS == u64::from(run) + 1
+    pub(crate) fn is_open(&self, run: u64) -> bool {
+        self.0.load(Ordering::SeqCst) >> FLAGS == run + 1
     }
 
     /// From now on somebody wants to be told of the end of the stage. False if the gate is not open for this run.
-    pub(crate) fn watch(&self, run: u32) -> bool {
+    pub(crate) fn watch(&self, run: u64) -> bool {
         let mut word = self.0.load(Ordering::SeqCst);
-        while word >> FLAGS == u64::from(run) + 1 {
+        while word >> FLAGS == run + 1 {
             match self.0.compare_exchange(word, word | WATCHED, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(_) => return true,
                 Err(now) => word = now,

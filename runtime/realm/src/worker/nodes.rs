@@ -73,10 +73,12 @@ impl Local {
             {
                 return None;
             }
-            let is_thorough = round % THOROUGH_ROUNDS == 0;
-            if (is_thorough || graph.is_first_ready(self.index))
-                && let Some(claimed) = graph.claim(core, self.index, Who::Owner)
-            {
+            let is_thorough = round % THOROUGH_ROUNDS == THOROUGH_ROUNDS - 1;
+            let claimed = match is_thorough {
+                true => graph.claim(core, self.index, Who::Owner),
+                false => graph.claim_first(core, self.index),
+            };
+            if let Some(claimed) = claimed {
                 if round > 0 {
                     self.has_stolen.set(false);
                 }

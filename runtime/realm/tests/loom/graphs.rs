@@ -7,137 +7,142 @@ use loom::thread;
 use super::model;
 use super::sleep::Sleep;
 use super::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker, fence};
-use super::words::{Gate, Manner, NodeWord, State};
+use super::words::{ClaimWord, EndWord, Gate, JunctionWord, Manner};
 
-/// A node's word, what comes before it, and how often it ran.
+/// To loom the value that an atomic is made with is not sequentially consistent, and may be read for ever: so somebody has ended a run with it. What
+/// that run did nobody asks for.
+fn not_ended_yet() -> EndWord {
+    let word = EndWord::default();
+    word.end(0);
+    word
+}
+
+/// The first run of which the models ask.
+const RUN: u64 = 1;
+
+/// A node after two others, and how often it ran.
 struct Node {
-    word: NodeWord,
+    claim: ClaimWord,
+    before: [EndWord; 2],
+    /// What those did.
     inputs: [UnsafeCell<u32>; 2],
+    /// By way of which it comes after them, if it does.
+    junction: Option<JunctionWord>,
     runs: UnsafeCell<u32>,
 }
 
 impl Node {
-    fn armed(run: u32, predecessors: u32) -> Arc<Self> {
-        let word = NodeWord::new();
-        word.arm(run, predecessors);
-        Arc::new(Self { word, inputs: [UnsafeCell::new(0), UnsafeCell::new(0)], runs: UnsafeCell::new(0) })
+    fn new(junction: Option<JunctionWord>) -> Arc<Self> {
+        let claim = ClaimWord::default();
+        assert!(claim.claim(0, 1));
+        Arc::new(Self {
+            claim,
+            before: [not_ended_yet(), not_ended_yet()],
+            inputs: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            junction,
+            runs: UnsafeCell::new(0),
+        })
     }
 
-    fn write_input(&self, which: usize) {
+    /// What the worker does that runs one of those before it.
+    fn end(&self, which: usize) {
         // SAFETY: loom checks it: the accesses race unless the protocol orders them.
         self.inputs[which].with_mut(|input| unsafe { *input = 1 });
+        self.before[which].end(RUN);
     }
 
-    /// What a worker does that comes by: runs the node if it is ready and nobody else does.
-    fn try_to_run(&self, run: u32, gate: impl FnOnce() -> bool) -> bool {
-        match self.word.state(run, gate) {
-            State::Ready { poisoned } => self.try_to_run_ready(run, poisoned),
-            _ => false,
+    fn may_start(&self) -> bool {
+        let has_ended = |which: usize| self.before[which].has_ended(RUN);
+        match &self.junction {
+            None => (0..2).all(has_ended),
+            Some(junction) => junction.is_passed(RUN, 2, has_ended),
         }
     }
 
-    fn try_to_run_ready(&self, run: u32, poisoned: bool) -> bool {
-        let claimed = self.word.claim(run, poisoned);
+    /// What a worker does that comes by: runs the node if it is ready and nobody else does.
+    fn try_to_run(&self) -> bool {
+        let claimed = !self.claim.is_claimed(RUN) && self.may_start() && self.claim.claim(RUN, 1);
         if claimed {
             for input in &self.inputs {
-                // SAFETY: as in `write_input`.
-                input.with(|input| unsafe { std::hint::black_box(*input) });
+                // SAFETY: as in `end`.
+                input.with(|input| assert_eq!(unsafe { *input }, 1));
             }
-            // SAFETY: as in `write_input`.
+            // SAFETY: as in `end`.
             self.runs.with_mut(|runs| unsafe { *runs += 1 });
         }
         claimed
     }
 
     fn runs(&self) -> u32 {
-        // SAFETY: as in `write_input`.
+        // SAFETY: as in `end`.
         self.runs.with(|runs| unsafe { *runs })
     }
 }
 
-#[test]
-fn a_node_runs_once_after_all_that_comes_before_it_though_a_thief_comes_by() {
-    model(|| {
-        let node = Node::armed(0, 2);
-        let predecessors: Vec<_> = (0..2)
+/// Two workers run what comes before a node and then look at it, and a thief comes by.
+fn run_once(junction: fn() -> Option<JunctionWord>) {
+    model(move || {
+        let node = Node::new(junction());
+        let workers: Vec<_> = (0..2)
             .map(|which| {
                 let node = node.clone();
                 thread::spawn(move || {
-                    node.write_input(which);
-                    node.word.count_down() && node.try_to_run(0, || true)
+                    node.end(which);
+                    node.try_to_run()
                 })
             })
             .collect();
-        let stolen = node.try_to_run(0, || true);
-        let ran = predecessors.into_iter().map(|predecessor| predecessor.join().unwrap());
+        let stolen = node.try_to_run();
+        let ran = workers.into_iter().map(|worker| worker.join().unwrap());
         let times = usize::from(stolen) + ran.filter(|&ran| ran).count();
         assert_eq!((times, node.runs()), (1, 1));
     });
 }
 
 #[test]
-fn who_counts_a_node_down_to_zero_sees_what_all_before_it_did() {
-    model(|| {
-        let node = Node::armed(0, 2);
-        let theirs = node.clone();
-        let thread = thread::spawn(move || {
-            theirs.write_input(0);
-            if theirs.word.count_down() {
-                // SAFETY: loom checks it.
-                theirs.inputs[1].with(|input| assert_eq!(unsafe { *input }, 1));
-            }
-        });
-        node.write_input(1);
-        if node.word.count_down() {
-            // SAFETY: loom checks it.
-            node.inputs[0].with(|input| assert_eq!(unsafe { *input }, 1));
-        }
-        thread.join().unwrap();
-    });
+fn a_node_runs_once_after_all_that_comes_before_it_though_a_thief_comes_by() {
+    run_once(|| None);
 }
 
 #[test]
-fn a_node_whose_predecessor_failed_is_poisoned_for_whoever_claims_it() {
+fn who_passes_a_junction_sees_what_all_before_it_did_though_another_looked_at_some_of_it() {
+    run_once(|| Some(JunctionWord::default()));
+}
+
+#[test]
+fn what_is_noted_before_a_node_ends_is_seen_by_those_after_it() {
     model(|| {
-        let node = Node::armed(0, 2);
-        let theirs = node.clone();
-        let thread = thread::spawn(move || {
-            theirs.word.poison();
-            theirs.word.count_down();
+        // As `graph/failures.rs` notes that there are any.
+        let failed = Arc::new((AtomicU32::new(0), not_ended_yet()));
+        let theirs = failed.clone();
+        let worker = thread::spawn(move || {
+            theirs.0.store(1, Ordering::Relaxed);
+            theirs.1.end(RUN);
         });
-        node.word.count_down();
-        let claim = |node: &Node| match node.word.state(0, || true) {
-            State::Ready { poisoned } => {
-                assert!(poisoned, "poison comes before the last predecessor's end");
-                node.word.claim(0, poisoned)
-            }
-            _ => false,
-        };
-        let early = claim(&node);
-        thread.join().unwrap();
-        assert_ne!(early, claim(&node), "one claims it, now or then");
+        if failed.1.has_ended(RUN) {
+            assert_eq!(failed.0.load(Ordering::Relaxed), 1);
+        }
+        worker.join().unwrap();
     });
 }
 
 #[test]
 fn a_thief_who_slept_for_a_whole_turn_of_the_slots_claims_nothing_of_a_later_run() {
+    const SLOTS: u64 = 2;
     model(|| {
-        let node = Node::armed(0, 0);
-        assert_eq!(node.word.state(0, || true), State::Ready { poisoned: false });
-        let owners = node.clone();
+        let word = Arc::new(ClaimWord::default());
+        let owners = word.clone();
         let owner = thread::spawn(move || {
-            let ran = owners.try_to_run(0, || true);
+            let ran = owners.claim(0, SLOTS);
             if ran {
-                // The run has ended, the slot is armed for the one that uses it next, and that node is ready at once.
-                owners.word.arm(2, 0);
-                assert!(owners.try_to_run(2, || true));
+                // The run has ended, and that which uses the slot next is open at once.
+                assert!(owners.claim(SLOTS, SLOTS));
             }
             ran
         });
-        let stolen = node.try_to_run_ready(0, false);
-        let ran = owner.join().unwrap();
-        assert_ne!(ran, stolen);
-        assert_eq!(node.runs(), if ran { 2 } else { 1 });
+        let stolen = word.claim(0, SLOTS);
+        assert_ne!(owner.join().unwrap(), stolen);
+        assert_eq!(word.is_claimed(SLOTS), !stolen);
     });
 }
 
@@ -145,20 +150,25 @@ fn a_thief_who_slept_for_a_whole_turn_of_the_slots_claims_nothing_of_a_later_run
 fn nodes_of_an_open_stage_see_its_launch_and_in_which_manner_it_was_opened() {
     for manner in [Manner::Run, Manner::Spoilt, Manner::Skip] {
         model(move || {
-            let (node, gate) = (Node::armed(3, 0), Arc::new(Gate::new()));
+            let stage = Arc::new((Gate::new(), ClaimWord::default(), UnsafeCell::new(0_u32)));
             // As the run left it that had the slot before.
-            gate.open(1, Manner::Skip, false);
-            let (theirs, their_gate) = (node.clone(), gate.clone());
-            let worker = thread::spawn(move || {
-                // The launch is the node's first input.
-                let ran = theirs.try_to_run(3, || their_gate.is_open(3));
-                ran.then(|| their_gate.manner())
-            });
-            node.write_input(0);
-            gate.open(3, manner, false);
+            stage.0.open(1, Manner::Skip, false);
+            let run = |(gate, claim, launch): &(Gate, ClaimWord, UnsafeCell<u32>)| {
+                let ran = gate.is_open(3) && claim.claim(3, 4);
+                ran.then(|| {
+                    // SAFETY: loom checks it: the stage is open.
+                    launch.with(|launch| assert_eq!(unsafe { *launch }, 1));
+                    gate.manner()
+                })
+            };
+            let theirs = stage.clone();
+            let worker = thread::spawn(move || run(&theirs));
+            // SAFETY: loom checks it: nobody looks at it before the gate is open.
+            stage.2.with_mut(|launch| unsafe { *launch = 1 });
+            stage.0.open(3, manner, false);
             let seen = worker.join().unwrap();
             assert!(seen.is_none_or(|seen| seen == manner));
-            assert!(seen.is_some() || node.try_to_run(3, || gate.is_open(3)));
+            assert!(seen.is_some() || run(&stage) == Some(manner));
         });
     }
 }
@@ -166,8 +176,7 @@ fn nodes_of_an_open_stage_see_its_launch_and_in_which_manner_it_was_opened() {
 /// The end of a stage, of which nobody wanted to know when it was opened: what `graph/ends.rs` and `graph/active.rs` do with it.
 struct Ending {
     gate: Gate,
-    /// For each shift, one more than the run in which it has ended.
-    ended: [AtomicU64; 2],
+    ended: [EndWord; 2],
     told: AtomicU64,
     /// What the nodes did.
     outputs: [UnsafeCell<u32>; 2],
@@ -175,7 +184,7 @@ struct Ending {
 
 impl Ending {
     fn has_ended(&self) -> bool {
-        self.ended.iter().all(|ended| ended.load(Ordering::SeqCst) > 0)
+        self.ended.iter().all(|ended| ended.has_ended(RUN))
     }
 
     fn check_outputs(&self) {
@@ -189,7 +198,7 @@ impl Ending {
     fn run(&self, shift: usize) -> bool {
         // SAFETY: loom checks it: nobody looks at it before the end.
         self.outputs[shift].with_mut(|output| unsafe { *output = 1 });
-        self.ended[shift].store(1, Ordering::SeqCst);
+        self.ended[shift].end(RUN);
         let tells = self.gate.is_watched() && self.has_ended() && self.told.fetch_max(1, Ordering::Relaxed) == 0;
         if tells {
             self.check_outputs();
@@ -203,20 +212,18 @@ fn who_asks_for_the_end_of_a_stage_sees_it_or_will_be_told_once() {
     model(|| {
         let ending = Arc::new(Ending {
             gate: Gate::new(),
-            ended: [AtomicU64::new(0), AtomicU64::new(0)],
+            ended: [not_ended_yet(), not_ended_yet()],
             told: AtomicU64::new(0),
             outputs: [UnsafeCell::new(0), UnsafeCell::new(0)],
         });
-        // To loom the value that an atomic is made with is not sequentially consistent, and may be read for ever.
-        ending.ended.iter().for_each(|ended| ended.store(0, Ordering::SeqCst));
-        ending.gate.open(0, Manner::Run, false);
+        ending.gate.open(RUN, Manner::Run, false);
         let workers: Vec<_> = (0..2)
             .map(|shift| {
                 let ending = ending.clone();
                 thread::spawn(move || ending.run(shift))
             })
             .collect();
-        assert!(ending.gate.watch(0));
+        assert!(ending.gate.watch(RUN));
         let has_ended = ending.has_ended();
         if has_ended {
             ending.check_outputs();
@@ -228,15 +235,30 @@ fn who_asks_for_the_end_of_a_stage_sees_it_or_will_be_told_once() {
 
 /// What one run at a time uses.
 struct Slot {
-    words: [NodeWord; 2],
+    claims: [ClaimWord; 2],
+    ends: [EndWord; 2],
     gate: Gate,
-    /// Nodes that have not ended.
-    left: AtomicU32,
+    /// Nodes that have ended, in all runs.
+    ended: AtomicU64,
     armed: AtomicU64,
     /// What the driver puts there before it opens the gate.
-    launch: UnsafeCell<u32>,
+    launch: UnsafeCell<u64>,
     /// What the first node makes, for the second.
-    output: UnsafeCell<u32>,
+    output: UnsafeCell<u64>,
+}
+
+impl Slot {
+    fn armed_for(run: u64) -> Self {
+        Self {
+            claims: Default::default(),
+            ends: Default::default(),
+            gate: Gate::new(),
+            ended: AtomicU64::new(0),
+            armed: AtomicU64::new(run),
+            launch: UnsafeCell::new(0),
+            output: UnsafeCell::new(0),
+        }
+    }
 }
 
 /// A graph of two nodes, each in the lane of a worker of its own: each comes after itself in the run before, and the second after the first. So
@@ -244,30 +266,27 @@ struct Slot {
 struct Ring {
     slots: Box<[Slot]>,
     /// The run that the driver opens next.
-    next: Mutex<u32>,
+    next: Mutex<u64>,
     /// Where workers wait, who are told of everything that may have made a node of theirs ready.
     parkers: [Parker; 2],
 }
 
+const RUNS: u64 = 4;
+
 impl Ring {
-    /// With so many slots, all armed.
-    fn new(slots: u32) -> Arc<Self> {
+    fn new(slots: u64) -> Arc<Self> {
         let slots: Box<[Slot]> = (0..slots).map(Slot::armed_for).collect();
         Arc::new(Self { slots, next: Mutex::new(0), parkers: Default::default() })
     }
 
-    fn slot(&self, run: u32) -> &Slot {
+    fn slot(&self, run: u64) -> &Slot {
         &self.slots[run as usize % self.slots.len()]
-    }
-
-    fn is_armed(&self, run: u32) -> bool {
-        self.slot(run).armed.load(Ordering::Acquire) == u64::from(run)
     }
 
     /// What the driver does, when it begins and whenever a slot has been armed.
     fn drive(&self) {
         let mut next = self.next.lock();
-        while *next < RUNS && self.is_armed(*next) && self.is_armed(*next + 1) {
+        while *next < RUNS && self.slot(*next).armed.load(Ordering::Acquire) == *next {
             let slot = self.slot(*next);
             // SAFETY: loom checks it: nobody looks at it before the gate is open.
             slot.launch.with_mut(|launch| unsafe { *launch = *next });
@@ -277,73 +296,45 @@ impl Ring {
         }
     }
 
+    fn may_start(&self, run: u64, node: usize) -> bool {
+        let is_after_itself = run == 0 || self.slot(run - 1).ends[node].has_ended(run - 1);
+        is_after_itself && (node == 0 || self.slot(run).ends[0].has_ended(run))
+    }
+
     /// What the worker does whose lane has this node.
     fn work(&self, node: usize) {
+        let slots = self.slots.len() as u64;
         for run in 0..RUNS {
             let slot = self.slot(run);
-            let poisoned = loop {
-                match slot.words[node].state(run, || slot.gate.is_open(run)) {
-                    State::Ready { poisoned } => break poisoned,
-                    State::Early => self.parkers[node].park(),
-                    State::Gone => panic!("nobody else claims nodes of this lane"),
-                }
-            };
-            assert!(slot.words[node].claim(run, poisoned));
+            assert!(!slot.claims[node].is_claimed(run), "nobody else claims nodes of this lane");
+            while !(slot.gate.is_open(run) && self.may_start(run, node)) {
+                self.parkers[node].park();
+            }
+            assert!(slot.claims[node].claim(run, slots));
             // SAFETY: loom checks it: the stage is open.
             slot.launch.with(|launch| assert_eq!(unsafe { *launch }, run));
             if node == 0 {
                 // SAFETY: loom checks it: the run that had the slot before has ended.
                 slot.output.with_mut(|output| unsafe { *output = run });
-                self.count_down(run, 1);
             } else {
                 // SAFETY: loom checks it: this node comes after the first.
                 slot.output.with(|output| assert_eq!(unsafe { *output }, run));
             }
-            self.count_down(run + 1, node);
-            if slot.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                slot.arm(run + self.slots.len() as u32);
+            slot.ends[node].end(run);
+            self.parkers[1].unpark();
+            if slot.ended.fetch_add(1, Ordering::AcqRel) + 1 == (run / slots + 1) * 2 {
+                slot.armed.store(run + slots, Ordering::Release);
                 self.drive();
             }
         }
     }
-
-    fn count_down(&self, run: u32, node: usize) {
-        if self.slot(run).words[node].count_down() {
-            self.parkers[node].unpark();
-        }
-    }
 }
 
-impl Slot {
-    fn armed_for(run: u32) -> Self {
-        let slot = Self {
-            words: [NodeWord::new(), NodeWord::new()],
-            gate: Gate::new(),
-            left: AtomicU32::new(0),
-            armed: AtomicU64::new(u64::MAX),
-            launch: UnsafeCell::new(0),
-            output: UnsafeCell::new(0),
-        };
-        slot.arm(run);
-        slot
-    }
-
-    fn arm(&self, run: u32) {
-        self.left.store(2, Ordering::Relaxed);
-        let steady = u32::from(run > 0);
-        self.words[0].arm(run, steady);
-        self.words[1].arm(run, 1 + steady);
-        self.armed.store(u64::from(run), Ordering::Release);
-    }
-}
-
-const RUNS: u32 = 4;
-
-/// In three slots two runs are under way at a time, and the fourth run uses the first slot again.
+/// In two slots two runs are under way at a time, and the third run uses the first slot again.
 #[test]
-fn runs_overlap_and_use_slots_again_and_no_word_is_counted_down_before_it_is_armed() {
+fn runs_overlap_and_use_slots_again() {
     model(|| {
-        let ring = Ring::new(3);
+        let ring = Ring::new(2);
         let theirs = ring.clone();
         let worker = thread::spawn(move || theirs.work(1));
         ring.drive();
@@ -354,7 +345,8 @@ fn runs_overlap_and_use_slots_again_and_no_word_is_counted_down_before_it_is_arm
 
 /// The lane of a worker that sleeps when its next node may not run: two nodes, each in a stage of its own, the second after something else.
 struct Lane {
-    words: [NodeWord; 2],
+    claims: [ClaimWord; 2],
+    before_second: EndWord,
     gates: [Gate; 2],
     /// The first node that may be unclaimed.
     cursor: AtomicU32,
@@ -364,13 +356,14 @@ struct Lane {
 impl Lane {
     fn new() -> Arc<Self> {
         let lane = Self {
-            words: [NodeWord::new(), NodeWord::new()],
+            claims: Default::default(),
+            before_second: not_ended_yet(),
             gates: [Gate::new(), Gate::new()],
             cursor: AtomicU32::new(0),
             sleep: Sleep::new(1),
         };
-        lane.words.iter().zip([0, 1]).for_each(|(word, predecessors)| word.arm(0, predecessors));
-        // As earlier runs left them. To loom the value that an atomic is made with is not sequentially consistent, and may be read for ever.
+        lane.claims.iter().for_each(|claim| assert!(claim.claim(0, 1)));
+        // As earlier runs left them: see `not_ended_yet`.
         lane.gates.iter().for_each(|gate| gate.open(9, Manner::Skip, false));
         lane.sleep.begin_search();
         lane.sleep.fall_asleep(0);
@@ -379,33 +372,31 @@ impl Lane {
         Arc::new(lane)
     }
 
-    fn state(&self, node: usize) -> State {
-        self.words[node].state(0, || self.gates[node].is_open(0))
+    fn is_ready(&self, node: usize) -> bool {
+        let may_start = || node == 0 || self.before_second.has_ended(RUN);
+        !self.claims[node].is_claimed(RUN) && self.gates[node].is_open(RUN) && may_start()
     }
 
-    fn wake_owner(&self) {
-        if self.sleep.is_asleep(0) {
-            self.sleep.wake(0);
+    /// What is done after something that may have made a node ready.
+    fn wake_if_ready(&self) {
+        if self.sleep.is_anybody_asleep() && self.sleep.is_asleep(0) {
+            fence(Ordering::SeqCst);
+            if (self.cursor.load(Ordering::Relaxed) as usize..2).any(|node| self.is_ready(node)) {
+                self.sleep.wake(0);
+            }
         }
     }
 
     /// What the driver does.
     fn open(&self, stage: usize) {
-        self.gates[stage].open(0, Manner::Run, false);
-        if !self.sleep.is_anybody_asleep() {
-            return;
-        }
-        fence(Ordering::SeqCst);
-        if self.cursor.load(Ordering::Relaxed) == stage as u32 {
-            self.wake_owner();
-        }
+        self.gates[stage].open(RUN, Manner::Run, false);
+        self.wake_if_ready();
     }
 
     /// What a predecessor's worker does.
-    fn count_down(&self, node: usize) {
-        if self.words[node].count_down() && self.gates[node].is_open(0) {
-            self.wake_owner();
-        }
+    fn end_what_is_before_second(&self) {
+        self.before_second.end(RUN);
+        self.wake_if_ready();
     }
 
     /// What the owner does until it has run both.
@@ -415,10 +406,10 @@ impl Lane {
                 self.sleep.begin_search();
                 self.sleep.fall_asleep(0);
                 fence(Ordering::SeqCst);
-                if self.state(node) == State::Early {
-                    self.sleep.park(0);
-                } else {
+                if self.is_ready(node) {
                     self.sleep.cancel(0);
+                } else {
+                    self.sleep.park(0);
                 }
                 let _ = self.sleep.end_search();
             }
@@ -426,19 +417,21 @@ impl Lane {
     }
 
     fn claim(&self, node: usize) -> bool {
-        let State::Ready { poisoned } = self.state(node) else { return false };
-        let claimed = self.words[node].claim(0, poisoned);
-        self.cursor.store(node as u32 + 1, Ordering::Relaxed);
+        let claimed = self.is_ready(node) && self.claims[node].claim(RUN, 1);
+        if claimed {
+            self.cursor.store(node as u32 + 1, Ordering::Relaxed);
+        }
         claimed
     }
 }
 
 #[test]
-fn a_worker_sleeps_through_no_node_whether_its_word_or_its_gate_comes_last() {
+fn a_worker_sleeps_through_no_node_whether_its_gate_or_what_is_before_it_comes_last() {
     model(|| {
         let lane = Lane::new();
         let [owner, predecessor] = [lane.clone(), lane.clone()];
-        let threads = [thread::spawn(move || owner.work()), thread::spawn(move || predecessor.count_down(1))];
+        let threads =
+            [thread::spawn(move || owner.work()), thread::spawn(move || predecessor.end_what_is_before_second())];
         lane.open(0);
         lane.open(1);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
