@@ -14,11 +14,12 @@ use maniple_realm::{After, Event, Fault, Realm, Spawn, UserEvent};
 
 const LINKS: usize = 1_000_000;
 const TASKS: usize = 2_000_000;
+const BATCH: usize = 1024;
 
 type Measure = fn(&Realm) -> f64;
 
 /// What is measured, in which unit, and the nanoseconds that it may take.
-const MEASURES: [(&str, &str, f64, Measure); 10] = [
+const MEASURES: [(&str, &str, f64, Measure); 11] = [
     ("trigger a chain of user events", "ns/link", 300.0, chain),
     ("trigger one event with many waiters", "ns/waiter", 30.0, fan_out),
     ("merge 16 events, trigger them", "ns/input", 100.0, merges),
@@ -26,6 +27,7 @@ const MEASURES: [(&str, &str, f64, Measure); 10] = [
     ("spawn empty tasks from a task", "ns/task", 333.0, spawn_inside),
     ("spawn empty tasks from a task a worker", "ns/task", 333.0, spawn_everywhere),
     ("spawn and run 1024 at a time, from a task", "ns/task", 333.0, batches),
+    ("spawn and run 1024 at a time, from outside", "ns/task", 333.0, batches_outside),
     ("spawn pinned tasks from outside", "ns/task", 333.0, spawn_pinned),
     ("run a chain of tasks", "ns/task", 333.0, task_chain),
     ("spawn a task from outside and wait", "ns/task", 20_000.0, round_trips),
@@ -166,9 +168,17 @@ fn spawn_by(realm: &Realm, spawners: usize) -> f64 {
     per(start, TASKS)
 }
 
+/// [`batches`], spawned by a thread that is no worker.
+fn batches_outside(realm: &Realm) -> f64 {
+    let start = Instant::now();
+    for _ in 0..TASKS / BATCH {
+        realm.wait(spawn_tasks(realm, BATCH)).expect("empty tasks do not fail");
+    }
+    per(start, TASKS)
+}
+
 /// As a runtime does that bounds what is in flight: slots and queues stay in the cache.
 fn batches(realm: &Realm) -> f64 {
-    const BATCH: usize = 1024;
     let start = Instant::now();
     let done = realm.spawn(
         Spawn::ANYWHERE,

@@ -7,6 +7,8 @@
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+use std::time::Duration;
+
 use crate::simulation;
 
 /// Where one thread waits for a token. A token given before the wait is not lost; several count as one. Threads of a
@@ -28,6 +30,19 @@ impl Parker {
             self.given.wait(&mut token);
         }
         *token = false;
+    }
+
+    /// Waits for a token, takes it and gives true; or gives false after so long. The latter may come too soon.
+    pub fn park_for(&self, time: Duration) -> bool {
+        if simulation::is_inside() {
+            simulation::nap();
+            return std::mem::take(&mut *self.token.lock());
+        }
+        let mut token = self.token.lock();
+        if !*token {
+            self.given.wait_for(&mut token, time);
+        }
+        std::mem::take(&mut *token)
     }
 
     /// Gives the token.

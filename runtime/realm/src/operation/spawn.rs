@@ -142,7 +142,10 @@ impl Core {
     fn destination(&self, target: Target) -> Result<Destination, RealmError> {
         match target {
             Target::Any => Ok(Destination::Any),
-            Target::Near(processor) => self.worker_of(processor).map(Destination::Near),
+            // What others may steal is not worth a worker without a core.
+            Target::Near(processor) => {
+                self.worker_of(processor).map(|worker| Destination::Near(self.stand_in_of(worker)))
+            }
             Target::On(processor) => self.worker_of(processor).map(Destination::On),
             Target::Group(group) => self.queues.group_index(group).map(Destination::Group),
         }

@@ -131,6 +131,10 @@ impl Core {
         static REALMS: AtomicU32 = AtomicU32::new(0);
         let pools = MemoryPool::for_machine(&setting.machine);
         let is_simulated = simulation::is_inside();
+        let fewer_cores = std::thread::available_parallelism()
+            .ok()
+            .map(usize::from)
+            .filter(|&cores| cores < processors.len() && !is_simulated);
         if let Some(profiler) = &setting.profiler {
             pools.iter().for_each(|pool| pool.record_to(profiler.clone()));
         }
@@ -141,13 +145,10 @@ impl Core {
             faults: Mutex::default(),
             queues: Queues::new(own),
             graphs: Registry::default(),
-            sleep: Sleep::new(processors.len()),
             helpers: Helpers::new(processors.len()),
             help_depth: setting.help_depth,
-            fewer_cores: std::thread::available_parallelism()
-                .ok()
-                .map(usize::from)
-                .filter(|&cores| cores < processors.len() && !is_simulated),
+            sleep: Sleep::new(processors.len(), fewer_cores.unwrap_or(processors.len())),
+            fewer_cores,
             is_simulated,
             pools,
             machine: setting.machine,
@@ -174,17 +175,24 @@ impl Core {
 
     /// Whether the system has a core for one more worker.
     pub(crate) fn has_idle_core(&self) -> bool {
-        self.fewer_cores.is_none_or(|cores| self.sleep.awake() < cores)
+        self.fewer_cores.is_none() || self.sleep.has_idle_core()
+    }
+
+    /// Whether so many workers take all cores.
+    pub(crate) fn has_as_many_as_cores(&self, workers: usize) -> bool {
+        self.fewer_cores.is_none_or(|cores| workers >= cores)
     }
 
     /// See [`Realm::stand_in`](super::Realm::stand_in).
     pub(super) fn stand_in(&self, processor: ProcessorId) -> ProcessorId {
-        let worker = self.workers.iter().position(|&other| other == processor);
-        match (worker, self.fewer_cores) {
-            // Those that stand in are the first: one for each core.
-            (Some(worker), Some(cores)) => self.workers[worker * cores / self.workers.len()],
-            _ => processor,
-        }
+        self.worker_of(processor).map_or(processor, |worker| self.workers[self.stand_in_of(worker)])
+    }
+
+    /// The worker that runs what is meant for this one, unless that must: see [`stand_in`](Self::stand_in).
+    #[inline]
+    pub(crate) fn stand_in_of(&self, worker: usize) -> usize {
+        // Those that stand in are the first: one for each core.
+        self.fewer_cores.map_or(worker, |cores| worker * cores / self.workers.len())
     }
 
     /// Whether a worker runs what is meant for others: see [`stand_in`](Self::stand_in).

@@ -53,6 +53,11 @@ impl Helpers {
         self.resting.load(Ordering::Relaxed) > 0
     }
 
+    /// How often each worker has [changed something](Self::changed_by), up to now.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = u64> {
+        self.ended[..self.is_resting.len()].iter().map(|ended| ended.load(Ordering::Relaxed))
+    }
+
     /// [`changed_by`](Self::changed_by), from a thread that is no worker.
     #[must_use]
     pub(crate) fn changed_outside(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Workers: one thread a processor, running operations, stealing them, sleeping when there are none.
 //!
-//! Read on in `queue` (what waits where), `sleep` (when workers sleep), `help` (waiting on a worker), `jobs` and `nodes` (what else they run), `sharing` (loops that
-//! several run).
+//! Read on in `queue` (what waits where), `sleep` (when workers sleep), `watch` (when there are more of them than cores), `help` (waiting on a worker), `jobs` and
+//! `nodes` (what else they run), `sharing` (loops that several run).
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -21,6 +21,7 @@ use crate::profile::{Activity, Profiler, Tag, common};
 use crate::realm::{Core, Realm};
 use crate::threads;
 use crate::worker::queue::{OwnDeques, Rank};
+use crate::worker::watch::Watch;
 
 mod chunks;
 mod help;
@@ -30,6 +31,7 @@ mod nodes;
 pub(crate) mod queue;
 mod sharing;
 pub(crate) mod sleep;
+mod watch;
 
 pub use help::HelpTooDeep;
 
@@ -95,6 +97,8 @@ pub(crate) struct Local {
     known: RefCell<Known>,
     /// Nodes of graphs were run last: it is the operations' turn.
     served: Cell<bool>,
+    /// What it sees on watch.
+    watch: Watch,
     /// Where the thread's stack begins, or nearly, and how many bytes of it helping may use.
     stack: (Cell<usize>, usize),
 }
@@ -254,6 +258,7 @@ impl Local {
         deques: OwnDeques,
         stack_size: usize,
     ) -> Self {
+        let watch = Watch::new(realm.core().workers().len());
         Self {
             realm,
             index,
@@ -270,6 +275,7 @@ impl Local {
             has_stolen: Cell::new(false),
             known: RefCell::default(),
             served: Cell::new(false),
+            watch,
             stack: (Cell::new(0), stack_size / 4),
         }
     }
@@ -478,12 +484,12 @@ impl Local {
         }
     }
 
-    /// Sleeps until woken.
+    /// Sleeps until woken, or until it wakes up by itself as it was on watch.
     fn park(&self) {
         let core = self.core();
         match &core.profiler {
-            None => core.sleep.park(self.index),
-            Some(profiler) => profiler.while_asleep(|| core.sleep.park(self.index)),
+            None => self.park_or_watch(),
+            Some(profiler) => profiler.while_asleep(|| self.park_or_watch()),
         }
     }
 

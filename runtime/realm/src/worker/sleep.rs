@@ -2,24 +2,33 @@
 //!
 //! The file knows nothing of queues, so that loom can check it alone (`tests/loom`).
 
+use std::time::Duration;
+
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Parker, fence};
 
 /// The sleeping state of a realm's workers.
 ///
 /// A worker is *running*, *searching* (looking for work, counted in `searching`) or *asleep* (its bit is set, and it
 /// waits at its parker or is about to). Whoever clears a worker's bit wakes it, and counts it as searching on its
-/// behalf.
+/// behalf. One of those asleep may be *on watch*: it is woken as any other, and looks by itself now and then.
 pub(crate) struct Sleep {
     asleep: Box<[AtomicU64]>,
     searching: AtomicU32,
     parkers: Box<[Parker]>,
+    /// While so many are awake, work for anyone wakes nobody, if somebody is on watch.
+    cores: usize,
+    /// The worker on watch, counted from 1; 0 for none.
+    watcher: AtomicU32,
 }
 
 const WORD: usize = u64::BITS as usize;
 
 impl Sleep {
-    pub(crate) fn new(workers: usize) -> Self {
+    /// Of so many workers, for which the system has so many cores.
+    pub(crate) fn new(workers: usize, cores: usize) -> Self {
         Self {
+            cores,
+            watcher: AtomicU32::new(0),
             asleep: (0..workers.div_ceil(WORD)).map(|_| AtomicU64::new(0)).collect(),
             searching: AtomicU32::new(0),
             parkers: (0..workers).map(|_| Parker::default()).collect(),
@@ -92,10 +101,40 @@ impl Sleep {
         }
     }
 
-    /// Says that work which any worker may do was queued: wakes one, unless one is searching and will find it.
+    /// Whether the system has a core for one more worker.
+    pub(crate) fn has_idle_core(&self) -> bool {
+        self.awake() < self.cores
+    }
+
+    /// Asleep, not yet parked, goes on watch, unless there is no need to or somebody is.
+    pub(crate) fn begin_watch(&self, worker: usize) -> bool {
+        let needs_watcher = self.cores < self.parkers.len() && self.watcher.load(Ordering::SeqCst) == 0;
+        let watcher = worker as u32 + 1;
+        needs_watcher && self.watcher.compare_exchange(0, watcher, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// The worker on watch is so no longer: if it is asleep and not woken, it looks at all its queues once more.
+    pub(crate) fn end_watch(&self) {
+        self.watcher.store(0, Ordering::SeqCst);
+        // Against the fence in `announce`: either that sees that nobody is on watch, or the look sees its work.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Parks until woken, or so long. Whether it was woken, and so is searching.
+    pub(crate) fn park_for(&self, worker: usize, time: Duration) -> bool {
+        while self.is_asleep(worker) {
+            if !self.parkers[worker].park_for(time) {
+                return !self.is_asleep(worker);
+            }
+        }
+        true
+    }
+
+    /// Says that work which any worker may do was queued: wakes one, unless one is searching and will find it, or there are no cores for more and
+    /// somebody is on watch.
     #[inline]
     pub(crate) fn announce(&self) {
-        // Against the fences in `end_search` and `fall_asleep`.
+        // Against the fences in `end_search`, `fall_asleep` and `end_watch`.
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::SeqCst) == 0 {
             self.wake_any();
@@ -104,6 +143,10 @@ impl Sleep {
 
     #[cold]
     fn wake_any(&self) {
+        // Those awake look at all queues before they sleep; whoever is on watch looks in case they don't come to it.
+        if !self.has_idle_core() && self.watcher.load(Ordering::SeqCst) != 0 {
+            return;
+        }
         for word in 0..self.asleep.len() {
             let mut sleepers = self.asleep[word].load(Ordering::SeqCst);
             while sleepers != 0 {

@@ -360,7 +360,7 @@ impl Lane {
             before_second: not_ended_yet(),
             gates: [Gate::new(), Gate::new()],
             cursor: AtomicU32::new(0),
-            sleep: Sleep::new(1),
+            sleep: Sleep::new(1, 1),
         };
         lane.claims.iter().for_each(|claim| assert!(claim.claim(0, 1)));
         // As earlier runs left them: see `not_ended_yet`.

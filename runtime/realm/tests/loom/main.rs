@@ -11,6 +11,8 @@
 // Each model uses a part of what the files offer.
 #![allow(dead_code)]
 
+use std::time::Duration;
+
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
@@ -21,7 +23,7 @@ use helpers::Helpers;
 use lock::{EXCLUSIVE, Lock};
 use phases::{Change, Phases};
 use sleep::Sleep;
-use sync::{AtomicU32, Ordering};
+use sync::{AtomicU32, Ordering, Parker};
 use word::{EventWord, Phase, Preconditions};
 
 #[path = "../../src/worker/chunks.rs"]
@@ -232,8 +234,12 @@ struct Workplace {
 
 impl Workplace {
     fn new(workers: usize) -> Arc<Self> {
+        Self::with_cores(workers, workers)
+    }
+
+    fn with_cores(workers: usize, cores: usize) -> Arc<Self> {
         Arc::new(Self {
-            sleep: Sleep::new(workers),
+            sleep: Sleep::new(workers, cores),
             queued: AtomicU32::new(0),
             pinned: [AtomicU32::new(0), AtomicU32::new(0)],
         })
@@ -264,11 +270,27 @@ impl Workplace {
             if self.has_work(worker) {
                 self.sleep.cancel(worker);
             } else {
-                self.sleep.park(worker);
+                self.park_or_watch(worker);
             }
         }
         if self.sleep.end_search() && self.queued.load(Ordering::Relaxed) > 0 {
             self.sleep.announce();
+        }
+    }
+
+    /// As a worker does that sees nobody get on.
+    fn park_or_watch(&self, worker: usize) {
+        if !self.sleep.begin_watch(worker) {
+            return self.sleep.park(worker);
+        }
+        if self.sleep.park_for(worker, Duration::ZERO) {
+            return self.sleep.end_watch();
+        }
+        self.sleep.end_watch();
+        if self.has_work(worker) {
+            self.sleep.cancel(worker);
+        } else {
+            self.sleep.park(worker);
         }
     }
 
@@ -324,9 +346,33 @@ fn two_workers_share_two_items() {
 }
 
 #[test]
+fn with_fewer_cores_work_that_those_awake_do_not_come_to_is_run() {
+    model(|| {
+        let place = Workplace::with_cores(2, 1);
+        let (begun, has_run) = (Arc::new(AtomicUsize::new(0)), Arc::new(Parker::default()));
+        let workers: Vec<_> = (0..2)
+            .map(|worker| {
+                let (place, begun, has_run) = (place.clone(), begun.clone(), has_run.clone());
+                thread::spawn(move || {
+                    place.next(worker);
+                    // The body that begins first waits for the other.
+                    match begun.fetch_add(1, Ordering::Relaxed) {
+                        0 => has_run.park(),
+                        _ => has_run.unpark(),
+                    }
+                })
+            })
+            .collect();
+        place.push();
+        place.push();
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+    });
+}
+
+#[test]
 fn a_helper_does_not_sleep_through_the_change_of_its_condition() {
     model(|| {
-        let shared = Arc::new((Sleep::new(2), Helpers::new(2), AtomicU32::new(1)));
+        let shared = Arc::new((Sleep::new(2, 2), Helpers::new(2), AtomicU32::new(1)));
         let theirs = shared.clone();
         let helper = thread::spawn(move || {
             let (sleep, helpers, holds) = &*theirs;
