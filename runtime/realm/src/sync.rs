@@ -11,6 +11,12 @@ use std::time::Duration;
 
 use crate::simulation;
 
+/// Stores what others are to see before this thread loads, with `SeqCst`, what they store: as a store and a fence, at half the cost on some processors.
+#[inline]
+pub(crate) fn store_before_loads(atomic: &AtomicU32, value: u32) {
+    atomic.swap(value, Ordering::SeqCst);
+}
+
 /// Where one thread waits for a token. A token given before the wait is not lost; several count as one. Threads of a
 /// [simulation](crate::simulation) wait for those of the same one.
 #[derive(Debug, Default)]

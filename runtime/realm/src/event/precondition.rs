@@ -97,6 +97,9 @@ impl Remaining {
     }
 }
 
+/// Events were triggered last, or will be, by other workers: their words are fetched so many ahead.
+const PREFETCH_DISTANCE: usize = 8;
+
 impl Core {
     /// Sets the triggered events of `after` aside.
     #[inline]
@@ -104,7 +107,15 @@ impl Core {
         let mut remaining = Remaining { awaited: SmallVec::new(), poisoned: None };
         let needs = after.needs.iter().map(|&event| Awaited { event, spreads: true });
         let follows = after.follows.iter().map(|&event| Awaited { event, spreads: false });
+        let count = after.needs.len() + after.follows.len();
+        if count > remaining.awaited.inline_size() {
+            remaining.awaited.reserve(count);
+        }
+        let mut soon = after.needs.iter().chain(after.follows).skip(PREFETCH_DISTANCE);
         for awaited in needs.chain(follows) {
+            if let Some(event) = soon.next() {
+                self.table.prefetch(event.slot());
+            }
             match self.phase(awaited.event) {
                 Phase::Pending => remaining.awaited.push(awaited),
                 Phase::Poisoned if awaited.spreads => remaining.poisoned = Some(awaited.event),

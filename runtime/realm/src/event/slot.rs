@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use super::word::{EventWord, LAST_GENERATION, Preconditions};
@@ -110,7 +111,7 @@ impl Slot {
 /// The slots of a realm: chunks of doubling size, so that finding a slot takes one load of a small array.
 pub(crate) struct Table {
     chunks: [AtomicPtr<Slot>; CHUNKS],
-    pool: Mutex<Pool>,
+    pool: CachePadded<Mutex<Pool>>,
 }
 
 struct Pool {
@@ -142,7 +143,7 @@ impl Table {
         Self {
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
             // Slot 0 is nobody's: node 0 ends a list, and event 0 is the null event.
-            pool: Mutex::new(Pool { free: Vec::new(), fresh: 1 }),
+            pool: CachePadded::new(Mutex::new(Pool { free: Vec::new(), fresh: 1 })),
         }
     }
 
@@ -157,6 +158,16 @@ impl Table {
         assert!(!slots.is_null(), "event slot {index} does not exist: the handle belongs to another realm");
         // SAFETY: chunks are published once, whole, and live as long as the table; `locate` stays within the chunk.
         unsafe { &*slots.add(offset) }
+    }
+
+    /// Begins to fetch what synchronises and schedules, to be written soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: u32) {
+        let (chunk, offset) = locate(index);
+        if let Some(slots) = self.chunks.get(chunk) {
+            // Of a chunk that is not there, nothing.
+            prefetch_for_writing(slots.load(Ordering::Relaxed).wrapping_add(offset));
+        }
     }
 
     /// Fills an empty cache with a batch of slots.
@@ -245,7 +256,7 @@ impl SlotCache {
         }
         let index = self.0.pop().expect("a refilled cache is not empty");
         if let Some(&soon) = self.0.len().checked_sub(PREFETCH_DISTANCE).and_then(|ahead| self.0.get(ahead)) {
-            prefetch_for_writing(ptr::from_ref(table.slot(soon)));
+            table.prefetch(soon);
         }
         index
     }

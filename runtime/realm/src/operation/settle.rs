@@ -107,16 +107,29 @@ impl Core {
     /// then: whoever wakes up wakes the next if there is more to do.
     #[inline]
     pub(crate) fn announce_queued(&self) {
+        if self.is_to_be_announced() {
+            self.sleep.announce();
+        }
+    }
+
+    /// [`announce_queued`](Self::announce_queued) of what was pushed to a deque.
+    #[inline]
+    pub(crate) fn announce_pushed(&self) {
+        if self.is_to_be_announced() {
+            self.sleep.announce_pushed();
+        }
+    }
+
+    #[inline]
+    fn is_to_be_announced(&self) -> bool {
         // SAFETY: `ACTIVE` is null or points into a frame further down this very stack.
         match unsafe { ACTIVE.get().as_ref() } {
             Some(worklist) if ptr::eq(worklist.core, self) => {
                 let queued = worklist.queued.get();
                 worklist.queued.set(queued + 1);
-                if queued.is_multiple_of(ANNOUNCE_EVERY) {
-                    self.sleep.announce();
-                }
+                queued.is_multiple_of(ANNOUNCE_EVERY)
             }
-            _ => self.sleep.announce(),
+            _ => true,
         }
     }
 

@@ -20,10 +20,11 @@ use crate::operation::job::Job;
 use crate::profile::{Activity, Profiler, Tag, common};
 use crate::realm::{Core, Realm};
 use crate::threads;
-use crate::worker::queue::{OwnDeques, Rank};
+use crate::worker::queue::{OwnDeques, Rank, Taker};
 use crate::worker::watch::Watch;
 
 mod chunks;
+mod deque;
 mod help;
 pub(crate) mod helpers;
 mod jobs;
@@ -31,6 +32,8 @@ mod nodes;
 pub(crate) mod queue;
 mod sharing;
 pub(crate) mod sleep;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 pub use help::HelpTooDeep;
@@ -215,23 +218,23 @@ impl Core {
                 Some(local) if local.keep_next(class, index) => {}
                 Some(local) => {
                     local.deques.push(class, index);
-                    self.announce_queued();
+                    self.announce_pushed();
                 }
                 None => {
                     self.queues.push_shared(class, index);
-                    self.announce_queued();
+                    self.announce_pushed();
                 }
             },
             Destination::Near(worker) if priority == 0 => match self.local() {
                 Some(local) if local.index == worker && local.keep_next(class, index) => {}
                 Some(local) if local.index == worker => {
                     local.deques.push(class, index);
-                    self.announce_queued();
+                    self.announce_pushed();
                 }
                 _ => {
                     self.queues.push_inbox(worker, class, index);
                     if !self.sleep.wake(worker) {
-                        self.announce_queued();
+                        self.announce_pushed();
                     }
                 }
             },
@@ -355,10 +358,11 @@ impl Local {
         let others_turn = self.tick.get() >= OTHERS_EVERY;
         self.tick.set(if others_turn { 0 } else { self.tick.get() + 1 });
         let queues = &self.core().queues;
+        let taker = Taker { worker: self.index, own: &self.deques, table: &self.core().table };
         let Some(next) = self.take_next() else {
-            return queues.find(self.index, &self.deques, others_turn, self.random());
+            return queues.find(&taker, others_turn, self.random());
         };
-        if others_turn && let Some(found) = queues.find_here(self.index, &self.deques, true) {
+        if others_turn && let Some(found) = queues.find_here(&taker, true) {
             self.release(next);
             return Some(found);
         }

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-use crossbeam_deque::{Injector, Steal, Stealer, Worker as Deque};
+use crossbeam_deque::{Injector, Steal, Stealer as JobStealer, Worker as JobDeque};
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 
+use crate::event::slot::Table;
 use crate::operation::job::Job;
 use crate::operation::{Class, GroupId};
 use crate::realm::RealmError;
 use crate::worker::Found;
+use crate::worker::deque::{Deque, Stealer};
 
 /// How urgent an operation is: its class first, then its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,15 +95,45 @@ impl RankedQueue {
     }
 }
 
+/// A queue that anyone may put something in: first in, first out. Taking takes no lock.
+struct SharedQueue {
+    /// Apart from what everybody reads who looks for something to do.
+    back: CachePadded<Mutex<Deque>>,
+    front: Stealer,
+}
+
+impl SharedQueue {
+    fn new() -> Self {
+        let back = Deque::new();
+        Self { front: back.stealer(), back: CachePadded::new(Mutex::new(back)) }
+    }
+
+    fn push(&self, index: u32) {
+        self.back.lock().push(index);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.front.is_empty()
+    }
+}
+
 /// What the others see of a worker's queues. Arrays are indexed by [`Class`].
 struct WorkerQueues {
-    deques: [Stealer<u32>; 2],
+    deques: [Stealer; 2],
     /// What others hand to this worker, and anyone may steal.
-    inboxes: [Injector<u32>; 2],
+    inboxes: [SharedQueue; 2],
     /// What only this worker may run: of priority 0, and of others.
-    pinned: [Injector<u32>; 2],
+    pinned: [SharedQueue; 2],
     pinned_by_rank: RankedQueue,
-    jobs: Stealer<Job>,
+    jobs: JobStealer<Job>,
+}
+
+/// The worker that looks for something to do.
+pub(crate) struct Taker<'a> {
+    pub(crate) worker: usize,
+    pub(crate) own: &'a OwnDeques,
+    /// Where the operations are.
+    pub(crate) table: &'a Table,
 }
 
 /// A processor group: one queue that its members serve.
@@ -113,7 +145,7 @@ pub(crate) struct Group {
 /// All queues of a realm.
 pub(crate) struct Queues {
     /// What threads that are no workers queued for anyone.
-    shared: [Injector<u32>; 2],
+    shared: [SharedQueue; 2],
     /// The same of jobs.
     shared_jobs: Injector<Job>,
     workers: Box<[CachePadded<WorkerQueues>]>,
@@ -128,13 +160,13 @@ pub(crate) struct Queues {
 
 /// The worker's own ends of its deques.
 pub(crate) struct OwnDeques {
-    deques: [Deque<u32>; 2],
-    jobs: Deque<Job>,
+    deques: [Deque; 2],
+    jobs: JobDeque<Job>,
 }
 
 impl OwnDeques {
     pub(crate) fn new() -> Self {
-        Self { deques: [Deque::new_lifo(), Deque::new_lifo()], jobs: Deque::new_lifo() }
+        Self { deques: [Deque::new(), Deque::new()], jobs: JobDeque::new_lifo() }
     }
 
     #[inline]
@@ -155,7 +187,7 @@ impl OwnDeques {
         !self.deques[Class::Runtime as usize].is_empty()
     }
 
-    fn stealers(&self) -> [Stealer<u32>; 2] {
+    fn stealers(&self) -> [Stealer; 2] {
         [self.deques[0].stealer(), self.deques[1].stealer()]
     }
 }
@@ -165,14 +197,14 @@ impl Queues {
         let worker = |deques: &OwnDeques| {
             CachePadded::new(WorkerQueues {
                 deques: deques.stealers(),
-                inboxes: [Injector::new(), Injector::new()],
-                pinned: [Injector::new(), Injector::new()],
+                inboxes: [SharedQueue::new(), SharedQueue::new()],
+                pinned: [SharedQueue::new(), SharedQueue::new()],
                 pinned_by_rank: RankedQueue::new(),
                 jobs: deques.jobs.stealer(),
             })
         };
         Self {
-            shared: [Injector::new(), Injector::new()],
+            shared: [SharedQueue::new(), SharedQueue::new()],
             shared_jobs: Injector::new(),
             workers: own.iter().map(worker).collect(),
             ranked: RankedQueue::new(),
@@ -234,34 +266,34 @@ impl Queues {
     }
 
     /// Takes what this worker should run next, from its own queues or from another's. `random` chooses the first victim.
-    pub(crate) fn find(&self, worker: usize, own: &OwnDeques, others_turn: bool, random: u32) -> Option<Found> {
-        self.find_here(worker, own, others_turn)
-            .or_else(|| self.steal(worker, own, random).map(Found::Operation))
-            .or_else(|| self.steal_job(worker, own, random).map(Found::Job))
-            .or_else(|| self.take_ranked(worker, Rank::NOTHING).map(Found::Operation))
+    pub(crate) fn find(&self, taker: &Taker<'_>, others_turn: bool, random: u32) -> Option<Found> {
+        self.find_here(taker, others_turn)
+            .or_else(|| self.steal(taker, random).map(Found::Operation))
+            .or_else(|| self.steal_job(taker, random).map(Found::Job))
+            .or_else(|| self.take_ranked(taker.worker, Rank::NOTHING).map(Found::Operation))
     }
 
     /// [`find`](Self::find) without stealing, and without what has a negative priority. `others_turn` puts what the
     /// worker was handed by others before its own tasks, and these before its jobs.
-    pub(crate) fn find_here(&self, worker: usize, own: &OwnDeques, others_turn: bool) -> Option<Found> {
-        if others_turn && let Some(found) = self.find_of_others(worker, own) {
+    pub(crate) fn find_here(&self, taker: &Taker<'_>, others_turn: bool) -> Option<Found> {
+        if others_turn && let Some(found) = self.find_of_others(taker) {
             return Some(found);
         }
-        self.take_ranked(worker, Rank::RUNTIME)
-            .or_else(|| self.take_of_class(worker, own, Class::Runtime))
-            .or_else(|| self.take_ranked(worker, Rank::TASK))
+        self.take_ranked(taker.worker, Rank::RUNTIME)
+            .or_else(|| self.take_of_class(taker, Class::Runtime))
+            .or_else(|| self.take_ranked(taker.worker, Rank::TASK))
             .map(Found::Operation)
-            .or_else(|| own.pop_job().map(Found::Job))
-            .or_else(|| self.take_of_class(worker, own, Class::Task).map(Found::Operation))
-            .or_else(|| take_batch(&self.shared_jobs, &own.jobs).map(Found::Job))
+            .or_else(|| taker.own.pop_job().map(Found::Job))
+            .or_else(|| self.take_of_class(taker, Class::Task).map(Found::Operation))
+            .or_else(|| take_jobs(&self.shared_jobs, &taker.own.jobs).map(Found::Job))
     }
 
     /// What a worker that always has something of its own would not come to.
-    fn find_of_others(&self, worker: usize, own: &OwnDeques) -> Option<Found> {
-        self.take_handed(worker, own, Class::Task)
-            .or_else(|| self.take_of_class(worker, own, Class::Task))
+    fn find_of_others(&self, taker: &Taker<'_>) -> Option<Found> {
+        self.take_handed(taker, Class::Task)
+            .or_else(|| self.take_of_class(taker, Class::Task))
             .map(Found::Operation)
-            .or_else(|| take_batch(&self.shared_jobs, &own.jobs).map(Found::Job))
+            .or_else(|| take_jobs(&self.shared_jobs, &taker.own.jobs).map(Found::Job))
     }
 
     /// From a ranked queue that this worker serves, if the first item's rank is at least `least`.
@@ -288,40 +320,40 @@ impl Queues {
         Some(index)
     }
 
-    fn take_of_class(&self, worker: usize, own: &OwnDeques, class: Class) -> Option<u32> {
-        let pinned = &self.workers[worker].pinned[class as usize];
-        take_one(pinned).or_else(|| own.deques[class as usize].pop()).or_else(|| self.take_handed(worker, own, class))
+    #[inline]
+    fn take_of_class(&self, taker: &Taker<'_>, class: Class) -> Option<u32> {
+        let pinned = &self.workers[taker.worker].pinned[class as usize];
+        let taken = pinned.front.take().or_else(|| taker.own.deques[class as usize].pop());
+        taken.or_else(|| self.take_handed(taker, class))
     }
 
     /// From the worker's inbox or the shared queue.
-    fn take_handed(&self, worker: usize, own: &OwnDeques, class: Class) -> Option<u32> {
-        let deque = &own.deques[class as usize];
-        let inbox = &self.workers[worker].inboxes[class as usize];
-        take_batch(inbox, deque).or_else(|| take_batch(&self.shared[class as usize], deque))
+    #[inline]
+    fn take_handed(&self, taker: &Taker<'_>, class: Class) -> Option<u32> {
+        let inbox = &self.workers[taker.worker].inboxes[class as usize];
+        taker.take(&inbox.front, class).or_else(|| taker.take(&self.shared[class as usize].front, class))
     }
 
-    fn steal(&self, worker: usize, own: &OwnDeques, random: u32) -> Option<u32> {
-        let count = self.workers.len();
-        let first = random as usize % count;
-        for class in [Class::Runtime, Class::Task] {
-            let deque = &own.deques[class as usize];
-            for victim in (first..count).chain(0..first).filter(|&victim| victim != worker) {
-                let victim = &self.workers[victim];
-                let stolen = retry(|| victim.deques[class as usize].steal_batch_and_pop(deque))
-                    .or_else(|| take_batch(&victim.inboxes[class as usize], deque));
-                if stolen.is_some() {
-                    return stolen;
-                }
-            }
-        }
-        None
+    fn steal(&self, taker: &Taker<'_>, random: u32) -> Option<u32> {
+        [Class::Runtime, Class::Task].into_iter().find_map(|class| {
+            self.others(taker.worker, random).find_map(|victim| {
+                taker
+                    .take(&victim.deques[class as usize], class)
+                    .or_else(|| taker.take(&victim.inboxes[class as usize].front, class))
+            })
+        })
     }
 
-    fn steal_job(&self, worker: usize, own: &OwnDeques, random: u32) -> Option<Job> {
+    fn steal_job(&self, taker: &Taker<'_>, random: u32) -> Option<Job> {
+        let mut victims = self.others(taker.worker, random);
+        victims.find_map(|victim| retry(|| victim.jobs.steal_batch_and_pop(&taker.own.jobs)))
+    }
+
+    /// All workers but this, beginning with any.
+    fn others(&self, worker: usize, random: u32) -> impl Iterator<Item = &WorkerQueues> {
         let count = self.workers.len();
         let first = random as usize % count;
-        let mut victims = (first..count).chain(0..first).filter(|&victim| victim != worker);
-        victims.find_map(|victim| retry(|| self.workers[victim].jobs.steal_batch_and_pop(&own.jobs)))
+        (first..count).chain(0..first).filter(move |&other| other != worker).map(|other| &*self.workers[other])
     }
 
     /// How many jobs wait, more or less.
@@ -393,12 +425,24 @@ fn pop_at_least(queue: &RankedQueue, least: Rank) -> Option<u32> {
     if queue.is_empty() || queue.top() < least { None } else { queue.pop() }
 }
 
-/// Takes one item alone: what is taken along goes to a deque, where others could steal it.
-fn take_one(queue: &Injector<u32>) -> Option<u32> {
-    if queue.is_empty() { None } else { retry(|| queue.steal()) }
+impl Taker<'_> {
+    /// Takes several items of a class: the oldest for now, and the others so that the oldest of them is next.
+    #[inline]
+    fn take(&self, queue: &Stealer, class: Class) -> Option<u32> {
+        if queue.is_empty() { None } else { self.take_batch(queue, class) }
+    }
+
+    fn take_batch(&self, queue: &Stealer, class: Class) -> Option<u32> {
+        let stolen = queue.steal()?;
+        // Another thread wrote them last, and it is a long way from there: all at once it is hardly longer.
+        stolen.items().iter().for_each(|&index| self.table.prefetch(index));
+        let (&first, others) = stolen.items().split_first()?;
+        self.own.deques[class as usize].push_all(others.iter().rev().copied());
+        Some(first)
+    }
 }
 
-fn take_batch<T>(queue: &Injector<T>, deque: &Deque<T>) -> Option<T> {
+fn take_jobs(queue: &Injector<Job>, deque: &JobDeque<Job>) -> Option<Job> {
     if queue.is_empty() { None } else { retry(|| queue.steal_batch_and_pop(deque)) }
 }
 

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
+
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Parker, fence};
 
 /// The sleeping state of a realm's workers.
@@ -13,7 +15,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, Parker, fence};
 /// behalf. One of those asleep may be *on watch*: it is woken as any other, and looks by itself now and then.
 pub(crate) struct Sleep {
     asleep: Box<[AtomicU64]>,
-    searching: AtomicU32,
+    searching: CachePadded<AtomicU32>,
     parkers: Box<[Parker]>,
     /// While so many are awake, work for anyone wakes nobody, if somebody is on watch.
     cores: usize,
@@ -30,7 +32,7 @@ impl Sleep {
             cores,
             watcher: AtomicU32::new(0),
             asleep: (0..workers.div_ceil(WORD)).map(|_| AtomicU64::new(0)).collect(),
-            searching: AtomicU32::new(0),
+            searching: CachePadded::new(AtomicU32::new(0)),
             parkers: (0..workers).map(|_| Parker::default()).collect(),
         }
     }
@@ -136,7 +138,13 @@ impl Sleep {
     pub(crate) fn announce(&self) {
         // Against the fences in `end_search`, `fall_asleep` and `end_watch`.
         fence(Ordering::SeqCst);
-        if self.searching.load(Ordering::SeqCst) == 0 {
+        self.announce_pushed();
+    }
+
+    /// [`announce`](Self::announce) for work that was published by [`store_before_loads`](crate::sync::store_before_loads), which is as good as the fence.
+    #[inline]
+    pub(crate) fn announce_pushed(&self) {
+        if self.searching.load(Ordering::SeqCst) == 0 && self.is_anybody_asleep() {
             self.wake_any();
         }
     }

@@ -5,6 +5,12 @@ use std::time::Duration;
 pub(crate) use loom::sync::MutexGuard;
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+/// The checker takes `SeqCst` of single accesses for less than it is; of fences it does not.
+pub(crate) fn store_before_loads(atomic: &AtomicU32, value: u32) {
+    atomic.store(value, Ordering::Release);
+    fence(Ordering::SeqCst);
+}
+
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
