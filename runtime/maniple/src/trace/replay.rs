@@ -83,7 +83,7 @@ impl Replay {
         (fence, wake): (Option<LaunchNumber>, Wake),
     ) -> (Arc<Self>, Arc<GraphRuns>) {
         let stages = template.stages.len();
-        let depth = (LAUNCHES_AHEAD / stages.max(1)).clamp(4, 256).next_power_of_two();
+        let depth = (LAUNCHES_AHEAD / stages.max(1)).max(4).next_power_of_two();
         let points =
             template.stages.iter().scan(0, |sum, stage| Some(std::mem::replace(sum, *sum + stage.site.tasks())));
         let all = template.stages.iter().map(|stage| stage.site.tasks()).sum();
@@ -449,5 +449,6 @@ impl GraphWork for Replay {
     }
 }
 
-/// How many launches are in flight at a time, unless runs have more.
-const LAUNCHES_AHEAD: usize = 1024;
+/// How many launches are in flight at a time, unless four runs have more: enough for workers that find something to do while the launching task is held up, and
+/// few enough that what a launch leaves for the workers is still in a core's second cache when its slot comes round again.
+const LAUNCHES_AHEAD: usize = 256;
