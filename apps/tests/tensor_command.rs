@@ -91,16 +91,45 @@ fn a_library_that_multiplies_is_named_and_one_that_does_not_is_refused_or_replac
     assert_eq!(warnings.matches("not by MANIPLE_BLAS=/nowhere/libfast.so").count(), 1, "{warnings}");
     assert_eq!(value(&report, "multiplied by"), "gemm");
     assert!(value(&report, "verified").starts_with("5600 elements in "), "{report}");
-    // With a library, if there is one.
-    let arguments = ["tensor", PRODUCT, "--blas", "auto"];
-    let Run { code, stdout, stderr } = run(&arguments.into_iter().chain(options.split(' ')).collect::<Vec<_>>());
-    match code {
-        Some(0) => assert!(value(&stdout, "multiplied by") != "gemm" && stdout.contains("verified"), "{stdout}"),
-        _ => {
-            assert!(stderr.contains("libopenblas.so.0"), "{stderr}");
-            eprintln!("products by a BLAS are not tested: {stderr}");
-        }
-    }
+}
+
+#[test]
+fn what_is_installed_and_knows_the_processor_multiplies_by_default_and_gemm_where_nothing_does() {
+    let options = "--size i=70,j=80,k=90 --verify --repeat 1 --algorithm summa --grid 1x1";
+    let by = |told: &[&str], environment: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+        command.args(["tensor", PRODUCT]).args(options.split(' ')).args(told).env("MANIPLE_BLAS", environment);
+        let output = command.stdin(Stdio::null()).output().expect("the program can be started");
+        let report = String::from_utf8(output.stdout).expect("the program prints text");
+        assert!(value(&report, "verified").starts_with("5600 elements in "), "{report}");
+        (value(&report, "multiplied by").to_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let nothing_said = String::new();
+    let (default, said) = by(&[], "");
+    assert_eq!(said, nothing_said, "whatever is found or not");
+    assert_eq!(by(&[], ""), (default.clone(), nothing_said.clone()), "each time the same");
+    assert_eq!(by(&[], "none"), ("gemm".to_owned(), nothing_said));
+    let (library, said) = by(&["--blas", "auto"], "none");
+    assert_eq!(library, default, "the command line goes before the environment");
+    // Whoever asks for it is told why there is none.
+    assert_eq!(said.contains("matrices are multiplied by the crate gemm: "), default == "gemm", "{said}");
+}
+
+#[test]
+fn an_explanation_says_what_multiplies_and_why() {
+    let explained = |statement: &str, options: &str| {
+        let text = computes(statement, &format!("{options} --explain"));
+        text.split_once("multiplied by\n").map(|(_, library)| library.to_owned())
+    };
+    assert_eq!(explained(PRODUCT, "--blas none").as_deref(), Some("  gemm: it was asked for\n"));
+    let default = explained(PRODUCT, "").expect("it says so");
+    let reasons = [": it is installed, and ", " is installed\n", ", with ", " is not known\n"];
+    assert!(reasons.into_iter().any(|reason| default.contains(reason)), "{default}");
+    assert_eq!(explained(PRODUCT, "--type i64"), None, "integers are multiplied by loops");
+    assert_eq!(explained("A(i,j) = B(i,j) + C(j,i)", ""), None, "nothing is multiplied");
+    let Run { code, stderr, .. } = run(&["tensor", PRODUCT, "--explain", "--blas", "/nowhere/libfast.so"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.starts_with("error: /nowhere/libfast.so cannot be loaded: "), "{stderr}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Matrix products, TTM and MTTKRP by one and two threads, beside OpenBLAS where it is installed.
+//! Matrix products, TTM and MTTKRP by the crate `gemm` with one and two threads, beside OpenBLAS where it is installed.
 //!
 //! `cargo run --release -p maniple-tensor --example products -- [SIZE]`, with `OPENBLAS_NUM_THREADS=2`. The library is the one that the environment variable
 //! `OPENBLAS` names, or `libopenblas.so.0`. Versions that do not know the processor take code for an old one: `OPENBLAS_CORETYPE=SkylakeX` helps. Wanted: 0.95 of
@@ -9,7 +9,7 @@ use std::time::Instant;
 use libloading::Library;
 use maniple_tensor::element::Element;
 use maniple_tensor::kernel::{Scoped, Serial, Team, View};
-use maniple_tensor::substitute::{Mttkrp, Operand, contract, mttkrp};
+use maniple_tensor::substitute::{Mttkrp, Operand, contract, mttkrp, use_library};
 
 type Gemm<T> = unsafe extern "C" fn(i32, i32, i32, i32, i32, i32, T, *const T, i32, *const T, i32, T, *mut T, i32);
 
@@ -118,6 +118,8 @@ fn tensors() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // An OpenBLAS in its place would be told to have one thread, and so would the one that this is compared with.
+    use_library("none")?;
     let size = std::env::args().nth(1).map_or(Ok(2048), |size| size.parse())?;
     let path = std::env::var("OPENBLAS").unwrap_or_else(|_| "libopenblas.so.0".to_owned());
     // SAFETY: OpenBLAS starts threads when it is loaded, and nothing else.

@@ -9,6 +9,7 @@ use maniple_tensor::concrete::Statement;
 use maniple_tensor::cost::{Estimate, Rates, explain};
 use maniple_tensor::machine::{Grid, Machine};
 use maniple_tensor::plan::Plan;
+use maniple_tensor::substitute::{library, library_reason};
 use maniple_tensor::traffic::Traffic;
 
 use super::options::AlgorithmName;
@@ -29,7 +30,7 @@ pub struct Choice {
     /// What moves.
     pub traffic: Traffic,
     /// How it runs and why so, in words.
-    pub explanation: String,
+    explanation: String,
 }
 
 impl Choice {
@@ -45,6 +46,22 @@ impl Choice {
         let explained = explain(&plan, &algorithm.placements, &traffic, &estimate);
         let explanation = format!("{}\n{name}\n{explained}", problem.assignment);
         Ok(Self { name, algorithm, machine, plan: Arc::new(plan), traffic, explanation })
+    }
+
+    /// What multiplies matrices, and why, if the leaves are products of floats or complex numbers.
+    #[must_use]
+    pub fn library(&self) -> Option<(&'static str, &'static str)> {
+        let leaf = self.plan.leaf();
+        let multiplies = leaf.product.is_some() || leaf.khatri_rao.is_some();
+        let is_integer = leaf.tensors.iter().any(|tensor| tensor.element().is_integer());
+        (multiplies && !is_integer).then(|| (library(), library_reason()))
+    }
+
+    /// The explanation, with what multiplies.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        let library = self.library().map(|(library, reason)| format!("multiplied by\n  {library}: {reason}\n"));
+        format!("{}{}", self.explanation, library.unwrap_or_default())
     }
 
     /// The cheapest one of at most so many processors, on this grid if one is given.

@@ -80,11 +80,11 @@ pub fn run(options: &Options) -> AppResult<Answer> {
         let written = std::fs::write(file, picture::draw(&problem, &choice));
         written.map_err(|source| AppError::Write { path: file.clone(), source })?;
     }
-    if options.explain {
-        return Ok(Answer::Explanation(choice.explanation));
-    }
     if let Some(library) = &options.blas {
         use_library(library).map_err(|error| AppError::Usage(error.to_string()))?;
+    }
+    if options.explain {
+        return Ok(Answer::Explanation(choice.explain()));
     }
     let report = options
         .runtime

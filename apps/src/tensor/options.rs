@@ -66,8 +66,8 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = chunk, allow_hyphen_values = true)]
     pub chunk: Option<i64>,
 
-    /// What multiplies matrices: a BLAS of the system, by its name or path; `auto`, the first of OpenBLAS, BLIS and MKL that is installed; or `none`, the crate
-    /// gemm [default: what the environment variable MANIPLE_BLAS says; else gemm]
+    /// What multiplies matrices: a BLAS of the system, by its name or path; `none`, the crate gemm; or `auto`, the first of OpenBLAS, BLIS and MKL that is installed and
+    /// has kernels for this processor, else gemm [default: what the environment variable MANIPLE_BLAS says; else auto]
     #[arg(long, value_name = "LIBRARY")]
     pub blas: Option<String>,
 

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use maniple_tensor::substitute::library;
-
 use super::choose::{Choice, grid_text};
 use super::problem::Problem;
 use crate::report::{Table, bytes, counted, scientific, seconds};
@@ -84,8 +82,6 @@ impl Report {
         let (first, rest) = times.split_first().map_or((Duration::ZERO, times), |(first, rest)| (*first, rest));
         let mut sorted = rest.to_vec();
         sorted.sort_unstable();
-        let leaf = choice.plan.leaf();
-        let multiplies = leaf.product.is_some() || leaf.khatri_rao.is_some();
         let is_exact = problem.assignment.element().is_integer();
         let median = sorted.get(sorted.len() / 2).copied().unwrap_or(first);
         Self {
@@ -96,7 +92,7 @@ impl Report {
             grid: choice.algorithm.grid.clone(),
             first,
             time: (median, rest.len()),
-            library: (multiplies && !is_exact).then(library),
+            library: choice.library().map(|(library, _)| library),
             operations: problem.operations(),
             bytes: problem.bytes(),
             is_exact,

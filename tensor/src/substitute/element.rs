@@ -72,7 +72,7 @@ macro_rules! by_library {
                 // SAFETY: the caller's.
                 unsafe {
                     let extents = [rows, columns, inner];
-                    if blas::shared().is_some_and(|blas| blas.multiply(extents, result, left, right, accumulate)) {
+                    if blas::multiply(extents, result, left, right, accumulate) {
                         return;
                     }
                     gemm::gemm(

@@ -6,7 +6,7 @@
 //! Operands are views with names for their dimensions. Indices are global: each runs over what all operands that have it have in common,
 //! so that views of clipped pieces, and of larger instances, do the right thing.
 //!
-//! Elements of floats and complex numbers are multiplied by the crate `gemm`, or by a [BLAS](use_library) of the system, integers by plain loops.
+//! Elements of floats and complex numbers are multiplied by a [BLAS](use_library) of the system that knows the processor, or by the crate `gemm`; integers by plain loops.
 
 mod blas;
 mod contract;
@@ -18,7 +18,7 @@ mod tests;
 use crate::element::ElementType;
 use crate::kernel::View;
 
-pub use blas::{BlasError, library, use_library};
+pub use blas::{BlasError, library, library_reason, use_library};
 pub use contract::contract;
 pub use mttkrp::{Mttkrp, mttkrp};
 

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use num_complex::Complex;
 
 use super::super::element::{Matrix, Multiply};
-use super::Blas;
+use super::{Blas, shared};
 
 /// A number that BLAS multiplies matrices of.
 pub(in super::super) trait Numbers: Multiply {
@@ -90,29 +90,34 @@ fn leading(line: isize, element: isize, lines: usize, elements: usize) -> Option
     if lines <= 1 { Some(least) } else { c_int::try_from(line).ok().filter(|&line| line >= least) }
 }
 
-impl Blas {
-    /// Multiplies as [`Multiply::multiply`] does. Says whether it did: it does not if matrices are too small for it to be worth it, or if BLAS has
-    /// no way.
-    ///
-    /// # Safety
-    ///
-    /// As [`Multiply::multiply`].
-    pub(in super::super) unsafe fn multiply<T: Numbers>(
-        &self,
-        extents: [usize; 3],
-        result: Matrix<T>,
-        left: Matrix<T>,
-        right: Matrix<T>,
-        accumulate: bool,
-    ) -> bool {
-        if extents.into_iter().any(|extent| extent < LEAST) {
-            return false;
-        }
-        // SAFETY: the caller's.
-        unsafe { self.multiply_any(extents, result, left, right, accumulate) }
-    }
+/// Whether a product is worth a library: then one is loaded.
+pub(super) fn is_large(extents: [usize; 3]) -> bool {
+    extents.into_iter().all(|extent| extent >= LEAST)
+}
 
-    /// The same for matrices of any size, empty ones excepted.
+/// Multiplies as [`Multiply::multiply`] does, by this process' library. Says whether it did: it does not if there is none, if matrices are too small for it to
+/// be worth it, or if BLAS has no way.
+///
+/// # Safety
+///
+/// As [`Multiply::multiply`].
+pub(in super::super) unsafe fn multiply<T: Numbers>(
+    extents: [usize; 3],
+    result: Matrix<T>,
+    left: Matrix<T>,
+    right: Matrix<T>,
+    accumulate: bool,
+) -> bool {
+    if !is_large(extents) {
+        return false;
+    }
+    let Some(blas) = &shared().blas else { return false };
+    // SAFETY: the caller's.
+    unsafe { blas.multiply_any(extents, result, left, right, accumulate) }
+}
+
+impl Blas {
+    /// The same by this library, for matrices of any size, empty ones excepted.
     ///
     /// # Safety
     ///

@@ -1,19 +1,23 @@
 //! Libraries against the crate `gemm`, where the system has one.
 
+use std::ffi::{c_int, c_void};
+
 use fastrand::Rng;
 use num_complex::Complex;
 
 use super::super::element::{Matrix, Multiply};
-use super::product::{Call, LEAST};
+use super::choice::first;
+use super::library::{Candidate, may_be_shared};
+use super::product::{Call, LEAST, Numbers, is_large};
 use super::*;
 
-/// The first library that is installed.
+/// The first library that is installed, whatever its kernels are for.
 fn installed() -> Option<Blas> {
-    let found = Blas::find("auto");
-    if let Err(error) = &found {
-        eprintln!("products by a BLAS are not tested: {error}");
+    let found = first(|name| Ok(Candidate::load(name)?.accept()?));
+    if let Err(refusals) = &found {
+        eprintln!("products by a BLAS are not tested: {refusals:?}");
     }
-    found.ok().flatten()
+    found.ok()
 }
 
 /// A matrix of small integers, by rows or by columns, whose lines have a gap.
@@ -95,10 +99,7 @@ fn small_matrices_and_those_without_a_contiguous_side_are_left_to_gemm() {
     let (far, many) = (matrix(1 << 31, 1), [70, 80, 1 << 31]);
     assert_eq!(Call::new(extents, by_rows, far, by_rows), None, "a stride that 32 bits do not hold");
     assert_eq!(Call::new(many, by_rows, by_rows, by_rows), None, "an extent that 32 bits do not hold");
-    let Some(blas) = installed() else { return };
-    let small = [LEAST - 1, 80, 90];
-    // SAFETY: nothing is computed.
-    assert!(!unsafe { blas.multiply(small, by_rows, by_rows, by_rows, false) });
+    assert!(is_large([LEAST, 80, 90]) && !is_large([LEAST - 1, 80, 90]));
 }
 
 #[test]
@@ -112,18 +113,50 @@ fn a_single_row_or_column_may_have_any_stride() {
 
 #[test]
 fn what_is_no_library_is_refused_with_a_reason() {
-    let error = Blas::find("/nowhere/libfast.so").expect_err("there is no such file");
+    let error = Choice::of("/nowhere/libfast.so").expect_err("there is no such file");
     let said = error.to_string();
     assert!(said.starts_with("/nowhere/libfast.so cannot be loaded: ") && said.contains("give a path"), "{said}");
-    assert!(Blas::find_or_warn("/nowhere/libfast.so").is_none(), "then `gemm` multiplies");
-    assert!(matches!(Blas::find(" none "), Ok(None)));
-    assert!(matches!(Blas::find(""), Ok(None)));
+}
+
+#[test]
+fn a_library_that_gets_products_wrong_is_refused() {
+    /// Leaves the result as it is.
+    macro_rules! idle {
+        ($factor:ty, $matrix:ty) => {{
+            unsafe extern "C" fn idle(
+                _: c_int,
+                _: c_int,
+                _: c_int,
+                _: c_int,
+                _: c_int,
+                _: c_int,
+                _: $factor,
+                _: *const $matrix,
+                _: c_int,
+                _: *const $matrix,
+                _: c_int,
+                _: $factor,
+                _: *mut $matrix,
+                _: c_int,
+            ) {
+            }
+            idle
+        }};
+    }
+    let blas = Blas {
+        name: "libidle.so".to_owned(),
+        single: idle!(f32, f32),
+        double: idle!(f64, f64),
+        complex_single: idle!(*const c_void, c_void),
+        complex_double: idle!(*const c_void, c_void),
+    };
+    assert!(!blas.is_right());
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_library_without_matrices_is_refused() {
-    let error = Blas::find("libc.so.6").map(|_| ()).expect_err("it is no BLAS");
+    let error = Choice::of("libc.so.6").map(|_| ()).expect_err("it is no BLAS");
     assert_eq!(error, BlasError::Missing { library: "libc.so.6".into(), function: "cblas_sgemm".into() });
 }
 
