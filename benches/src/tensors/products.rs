@@ -3,7 +3,7 @@
 use maniple_tensor::element::ElementType;
 
 use super::contest::{Contest, Contestant, Stage};
-use super::rivals::{Entry, ours, ours_with_openblas, rival};
+use super::rivals::{Entry, ours, ours_by_library, rival};
 use super::works::{Method, Work};
 use crate::toolbox::Rival;
 
@@ -52,8 +52,7 @@ fn one_process(stage: &Stage, element: ElementType, bits: u64) -> Vec<Contestant
         arguments: [size, bits].map(|number| number.to_string()).to_vec(),
         processes: None,
     };
-    let mut contestants = vec![ours(stage, "Maniple", &work, does.0, 1).must(0.95)];
-    contestants.extend(ours_with_openblas(stage, &work, does.0));
+    let mut contestants = ours_by_library(stage, &work, does.0, 0.95);
     contestants.extend(rival(stage, &entry, does));
     contestants
 }

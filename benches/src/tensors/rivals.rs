@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use maniple_tensor::substitute::library;
+
 use super::contest::{Contestant, Stage};
 use super::turns::Player;
 use super::works::Work;
@@ -23,27 +25,26 @@ pub fn ours(stage: &Stage, name: &str, work: &Work, amount: f64, processes: usiz
     })
 }
 
-/// This project with OpenBLAS in place of the crate `gemm`, on one process, if this machine has it; a second time as [`rival`] has it.
-pub fn ours_with_openblas(stage: &Stage, work: &Work, amount: f64) -> Vec<Contestant> {
-    if stage.toolbox.find(Rival::OpenBlas).is_none() {
-        return Vec::new();
+/// This project on one process by what multiplies by default, which is named, and of which this share of the fastest rival's speed is asked; and by the crate
+/// `gemm`, if that is something else.
+pub fn ours_by_library(stage: &Stage, work: &Work, amount: f64, must: f64) -> Vec<Contestant> {
+    // The programs that are started have the same environment, and choose as this one does.
+    let name = |library: &str| format!("Maniple, by {library}");
+    let by_default = ours(stage, &name(library()), work, amount, 1).must(must);
+    if library() == GEMM {
+        return vec![by_default];
     }
-    let kernels = [None, best_kernels().filter(|_| std::env::var_os(KERNELS).is_none())];
-    let known = kernels.into_iter().enumerate().filter(|(number, kernels)| *number == 0 || kernels.is_some());
-    let contestant = |kernels: Option<&'static str>| {
-        let (program, told, workers) = (stage.ours.clone(), work.to_string(), stage.toolbox.cores().to_string());
-        let name = "Maniple, with OpenBLAS";
-        let name = kernels.map_or_else(|| name.to_owned(), |kernels| format!("{name}, {kernels}"));
-        let start = move || {
-            let mut command = Command::new(&program);
-            command.args(["work", &told, "--workers", &workers]).env("MANIPLE_BLAS", "libopenblas.so.0");
-            command.envs(kernels.map(|kernels| (KERNELS, kernels)));
-            Player::start(command)
-        };
-        Contestant::new(name, (amount, work.answer()), start).beside()
-    };
-    known.map(|(_, kernels)| contestant(kernels)).collect()
+    let (program, told, workers) = (stage.ours.clone(), work.to_string(), stage.toolbox.cores().to_string());
+    let by_gemm = Contestant::new(name(GEMM), (amount, work.answer()), move || {
+        let mut command = Command::new(&program);
+        command.args(["work", &told, "--workers", &workers]).env("MANIPLE_BLAS", "none");
+        Player::start(command)
+    });
+    vec![by_default, by_gemm.beside()]
 }
+
+/// What multiplies where no library does.
+const GEMM: &str = "gemm";
 
 /// A rival's program that takes part, and how.
 #[derive(Clone, Debug)]
