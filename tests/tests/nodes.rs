@@ -333,6 +333,43 @@ fn fail_at(#[point] at: Point<1>, #[writes(value)] tile: Piece<Cell>, where_: i6
     }
 }
 
+/// As [`smooth`], but one tile has no answer.
+#[task(leaf)]
+fn smooth_unless(
+    #[point] at: Point<1>,
+    #[discards(next)] tile: Piece<Cell>,
+    #[reads(value)] around: Piece<Cell>,
+    where_: i64,
+) -> Result<(), String> {
+    for point in tile.points() {
+        tile.next[point] = around.value[point];
+    }
+    if at[0] == where_ { Err(format!("{} has no answer", at[0])) } else { Ok(()) }
+}
+
+#[test]
+fn a_failure_in_a_step_that_is_replayed_spreads_to_the_neighbours_on_other_nodes() {
+    let outcomes = on_nodes(Nodes::new(3), async |cx, runtime| {
+        let cells = cx.region::<Cell>(24)?;
+        let split = cells.partition(6).equal()?;
+        let around = cells.around(&split, [1])?;
+        cx.index_launch(6, start(&split));
+        let mut last = None;
+        for step in 0..100 {
+            cx.index_launch(6, smooth_unless(&split, &around, if step == 90 { 5 } else { -1 }));
+            last = Some(cx.index_launch(6, take_over(&split)));
+        }
+        // A tile further in each step.
+        let first = last.unwrap().get(0)?.await;
+        assert!(runtime.statistics().replays > 10, "{:?}", runtime.statistics());
+        first
+    });
+    for (node, outcome) in outcomes.iter().enumerate() {
+        let error = outcome.as_ref().unwrap_err().to_string();
+        assert!(error.contains("`smooth_unless` at point (5) failed: 5 has no answer"), "node {node}: {error}");
+    }
+}
+
 #[test]
 fn all_nodes_learn_of_a_task_that_fails_on_one() {
     let outcomes = on_nodes(Nodes::new(4), async |cx, _| {

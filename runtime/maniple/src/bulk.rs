@@ -289,7 +289,7 @@ impl Context {
         let fence = self.state.fence(Fence::Execution);
         match &self.state.replica {
             None => fence,
-            Some(replica) => replica.spread(self.state.core.realm(), Fence::Execution.name(), &fence),
+            Some(replica) => replica.spread(Fence::Execution.name(), &fence),
         }
     }
 }

@@ -102,6 +102,11 @@ impl Completion {
         event
     }
 
+    /// Whether it is that of a stage of a replay.
+    pub(crate) fn is_of_stage(&self) -> bool {
+        matches!(self, Self::OnDemand { stage: Some(_), .. })
+    }
+
     /// How several nodes share the launch, if they do.
     pub(crate) fn spread(&self) -> Option<&Arc<Spread>> {
         match self {

@@ -23,6 +23,8 @@ use crate::operation::Operation;
 use crate::recorder::Recorder;
 use crate::replicate::Spread;
 use crate::runtime::RuntimeCore;
+use crate::task::arguments::Arguments;
+use crate::task::definition::OnFailure;
 use crate::task::{TaskDefinition, Value};
 
 mod map;
@@ -216,6 +218,21 @@ impl Results {
 
     fn name(&self) -> &str {
         self.origin.name()
+    }
+
+    /// Whether they are those of a launch that went straight into a replay.
+    pub(crate) fn are_replayed(&self) -> bool {
+        self.completion.is_of_stage()
+    }
+
+    /// Calls a function when the launch has failed, with its arguments.
+    pub(crate) fn when_failed(self: &Arc<Self>, call: OnFailure, arguments: Arguments) {
+        let results = Arc::clone(self);
+        self.realm.when(After::follows(&[self.completion()]), move |_| {
+            if results.error().is_some() {
+                call(&arguments, &results);
+            }
+        });
     }
 
     /// The results of a launch that failed before it began.

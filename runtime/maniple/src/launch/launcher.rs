@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::fork::Fork;
 use crate::future::{Future, FutureMap, Origin, Results, Sources};
 use crate::regions::Domain;
+use crate::replicate::Awaited;
 use crate::task::arguments::Arguments;
 use crate::task::{Argument, TaskDefinition};
 use crate::task_operation::{TaskLaunch, TaskOperation};
@@ -29,6 +30,8 @@ pub struct TaskLauncher {
     requirements: Requirements,
     arguments: Arguments,
     sources: Sources,
+    /// What other nodes send for it. Without an event, unless one is needed: see [`Self::wait_by_event`].
+    parcels: Option<Arc<Awaited>>,
     tag: u64,
     /// In a box, as launchers are moved about.
     error: Option<Box<Error>>,
@@ -44,6 +47,7 @@ impl Clone for TaskLauncher {
             arguments: self.arguments.clone(),
             // Even to copy nothing takes its time.
             sources: if self.sources.is_empty() { Sources::new() } else { self.sources.clone() },
+            parcels: self.parcels.clone(),
             tag: self.tag,
             error: self.error.clone(),
             strict: StrictLaunch::default(),
@@ -60,6 +64,7 @@ impl TaskLauncher {
             requirements: Requirements::new(),
             arguments: Arguments::none(),
             sources: Sources::new(),
+            parcels: None,
             tag: 0,
             error: None,
             strict: StrictLaunch::default(),
@@ -143,10 +148,21 @@ impl TaskLauncher {
         self.sources.extend(argument.source().map(|source| source.results()));
     }
 
-    /// Has the task wait for results that its arguments do not name.
-    pub(crate) fn after_results(mut self, results: &Arc<Results>) -> Self {
-        self.sources.push(Arc::clone(results));
-        self
+    /// Has the task wait for what other nodes send.
+    pub(crate) fn wait_for_parcels(&mut self, parcels: Arc<Awaited>) {
+        self.parcels = Some(parcels);
+    }
+
+    /// The parcels that the task waits for, for one who sees to that it does.
+    pub(crate) fn take_parcels(&mut self) -> Option<Arc<Awaited>> {
+        self.parcels.take()
+    }
+
+    /// Has the task wait for its parcels as for any results: for who waits for those.
+    pub(crate) fn wait_by_event(&mut self, realm: &Realm) {
+        if let Some(parcels) = self.parcels.take() {
+            self.sources.push(parcels.results(realm));
+        }
     }
 
     pub(crate) fn arguments_mut(&mut self) -> &mut Arguments {
@@ -258,6 +274,7 @@ impl Context {
     ) -> Arc<Results> {
         let state: &Arc<ContextState> = &self.state;
         let refused = refused(&mut launcher, &domain, state.core.realm());
+        let on_failure = launcher.definition.on_failure().map(|call| (call, launcher.arguments.clone()));
         let mut launching = Launching::new(&mut launcher, domain, index_launch);
         launching.share = share;
         let submitted = refused.and_then(|()| match state.trace_launch(&mut launching) {
@@ -267,7 +284,7 @@ impl Context {
                 state.core.analysing(name.name(), || self.submit_untraced(launching))
             }
         });
-        match submitted {
+        let results = match submitted {
             Ok(results) => {
                 launcher.recycle();
                 results
@@ -276,7 +293,14 @@ impl Context {
                 let definition = Arc::clone(&launcher.definition);
                 self.failed(&definition, share.unwrap_or(domain), &error)
             }
+        };
+        if let Some((call, arguments)) = on_failure
+            // A replay knows by itself.
+            && !results.are_replayed()
+        {
+            results.when_failed(call, arguments);
         }
+        results
     }
 
     /// The results of a launch that was refused.
@@ -298,6 +322,7 @@ impl Context {
         }
         let site = site?;
         state.check_inline(site.name(), &site.bounds)?;
+        launching.launcher.wait_by_event(state.core.realm());
         let task = launching.launcher.take().into_task(Arc::clone(&site));
         let producers = Results::producers(&task.sources);
         let mut results = None;

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::layout::{Layout, Layouts, Rank};
 use super::missing::missing;
+use super::states::{States, Stories};
 
 /// Values that one node sends another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +85,10 @@ pub(crate) struct Coherence {
     home: Arc<Layout>,
     layouts: Layouts,
     /// Fields that were used alike, each with what happened to them. Fields that are in none have happened to nothing.
-    stories: Vec<(FieldMask, Story)>,
+    stories: Stories,
+    /// The stories are those of an earlier state than the current one.
+    is_behind: bool,
+    states: States,
     brought: FxHashMap<(Key, u64), Arc<Exchange>>,
     settled: FxHashMap<(Key, usize), (Arc<Exchange>, Arc<Layout>)>,
     homes: FxHashMap<Key, Arc<Layout>>,
@@ -92,7 +96,7 @@ pub(crate) struct Coherence {
 }
 
 /// What happened to a field, newest last.
-type Story = Vec<Entry>;
+pub(super) type Story = Vec<Entry>;
 
 /// What is remembered is forgotten when it is so much.
 const MEMO_LIMIT: usize = 1 << 12;
@@ -107,12 +111,42 @@ impl Coherence {
             root,
             home,
             layouts,
-            stories: Vec::new(),
+            stories: Stories::new(),
+            is_behind: false,
+            states: States::default(),
             brought: FxHashMap::default(),
             settled: FxHashMap::default(),
             homes: FxHashMap::default(),
             both: FxHashMap::default(),
         }
+    }
+
+    /// The number of what is known: the same whenever the same is.
+    pub(crate) fn state(&mut self) -> u64 {
+        match self.states.current() {
+            Some(state) => state,
+            None => self.states.enter(&self.stories),
+        }
+    }
+
+    /// Whether a state of before is still remembered.
+    pub(crate) fn remembers(&self, state: u64) -> bool {
+        self.states.get(state).is_some()
+    }
+
+    /// The same has happened as when it came to this state before, which is [remembered](Self::remembers).
+    pub(crate) fn go_to(&mut self, state: u64) {
+        self.states.set_current(Some(state));
+        self.is_behind = true;
+    }
+
+    /// Tells the stories up to now.
+    fn catch_up(&mut self) {
+        if let Some(stories) = self.states.current().filter(|_| self.is_behind).and_then(|state| self.states.get(state))
+        {
+            self.stories.clone_from(stories);
+        }
+        self.is_behind = false;
     }
 
     /// The layout with these areas, one a node.
@@ -183,6 +217,8 @@ impl Coherence {
 
     /// Visits the stories of fields, which are taken apart as needed.
     fn each_story(&mut self, fields: &FieldMask, mut visit: impl FnMut(&mut Self, &FieldMask, &mut Story)) {
+        self.catch_up();
+        self.states.set_current(None);
         let mut unknown = fields.clone();
         let mut stories = std::mem::take(&mut self.stories);
         for index in 0..stories.len() {
@@ -330,6 +366,7 @@ impl Coherence {
 
     /// For each point a node that has the value of a field, apart from what is still to be contributed to it.
     pub(crate) fn homes_of(&mut self, field: FieldId, shapes: &ShapeTable) -> Arc<Layout> {
+        self.catch_up();
         let known = self.stories.iter().find(|(fields, _)| fields.contains(field));
         let story = known.map_or_else(|| vec![Entry::Everywhere(self.root.clone())], |(_, story)| story.clone());
         self.homes(&story, shapes)
@@ -362,7 +399,7 @@ impl Coherence {
 }
 
 impl Entry {
-    fn key(&self) -> (u8, u64) {
+    pub(super) fn key(&self) -> (u8, u64) {
         match self {
             Self::Everywhere(shape) => (0, shape.id()),
             Self::At(layout) => (1, layout.id()),

@@ -10,28 +10,60 @@ use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId};
 use maniple_space::AnySpace;
 
 use super::layout::Rank;
-use super::mailbox::{Awaited, ParcelName};
+use super::mailbox::{Awaited, Delivery, ParcelName};
 use super::node::Node;
 use crate::error::{Error, Result};
+use crate::future::Results;
+use crate::task::arguments::Arguments;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions};
 
-/// The arguments of [`SEND`]: where each piece goes, in the order of colors.
+/// The arguments of [`SEND`].
 pub(super) struct Sending {
-    pub(super) node: Arc<Node>,
-    pub(super) parcels: Vec<(Rank, ParcelName)>,
+    pub(super) to: Arc<Addresses>,
+    /// For which operation of the program.
+    pub(super) operation: u64,
 }
 
-impl Sending {
-    /// Tells others that they will not get a piece.
-    pub(super) fn fail(&self, number: usize, error: &Error) {
-        let (to, name) = self.parcels[number];
-        self.node.send_parcel(to, name, Err(self.node.tell(error)));
+/// Where each piece goes to, or comes from, in the order of colors: the same each time.
+pub(super) struct Addresses {
+    pub(super) node: Arc<Node>,
+    /// Which of the exchanges of an operation it is.
+    pub(super) exchange: u32,
+    /// The other node, and the number of the parcel between the two.
+    pub(super) parcels: Box<[(Rank, u32)]>,
+}
+
+impl Addresses {
+    /// What the parcels of an operation are called.
+    pub(super) fn of(&self, operation: u64) -> impl ExactSizeIterator<Item = (Rank, ParcelName)> {
+        let name = move |number| ParcelName { operation, exchange: self.exchange, number };
+        self.parcels.iter().map(move |&(with, number)| (with, name(number)))
+    }
+
+    fn send(&self, operation: u64, piece: usize, delivery: Delivery) {
+        if let Some((to, name)) = self.of(operation).nth(piece) {
+            self.node.send_parcel(to, name, delivery);
+        }
+    }
+}
+
+/// Tells others of the pieces that they will not get.
+fn tell_of_failure(arguments: &Arguments, results: &Results) {
+    let (Some(Sending { to, operation }), Some(failure)) = (arguments.get(), results.error()) else { return };
+    let fail = |piece, error| to.send(*operation, piece, Err(to.node.tell(error)));
+    for piece in 0..to.parcels.len() {
+        match results.value(piece) {
+            Some(Err(error)) => fail(piece, error),
+            // The launch as a whole failed.
+            _ if results.first_error().is_none() => fail(piece, &failure),
+            _ => {}
+        }
     }
 }
 
 /// The arguments of [`RECEIVE`] and [`APPLY`].
 pub(super) struct Receiving {
-    pub(super) node: Arc<Node>,
+    pub(super) from: Arc<Addresses>,
     pub(super) parcels: Arc<Awaited>,
     /// The first of the parcels that are for this launch.
     pub(super) first: usize,
@@ -43,42 +75,45 @@ pub(super) struct Receiving {
 pub(super) struct Emptying(pub(super) OperatorId);
 
 /// Sends pieces away.
-pub(super) static SEND: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| internal("send", send));
+pub(super) static SEND: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| {
+    let definition = internal("send", send);
+    Arc::new(definition.when_failed(tell_of_failure))
+});
 
 /// Overwrites pieces with what others have sent.
-pub(super) static RECEIVE: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| internal("receive", receive));
+pub(super) static RECEIVE: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| Arc::new(internal("receive", receive)));
 
 /// Applies the contributions that others have sent to pieces.
-pub(super) static APPLY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| internal("apply", receive));
+pub(super) static APPLY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| Arc::new(internal("apply", receive)));
 
 /// Makes values into contributions that change nothing.
-pub(super) static IDENTITY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| internal("identity", empty));
+pub(super) static IDENTITY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| Arc::new(internal("identity", empty)));
 
-fn internal(name: &str, body: fn(&LeafCall<'_>) -> Result<()>) -> Arc<TaskDefinition> {
+fn internal(name: &str, body: fn(&LeafCall<'_>) -> Result<()>) -> TaskDefinition {
     let run = move |call: &LeafCall<'_>| {
         body(call)?;
         Ok(Box::new(()) as _)
     };
-    Arc::new(TaskDefinition::new(name).leaf(TaskOptions::default(), run).internal())
+    TaskDefinition::new(name).leaf(TaskOptions::default(), run).internal()
 }
 
 fn send(call: &LeafCall<'_>) -> Result<()> {
-    let Sending { node, parcels } = &**call.arguments::<Arc<Sending>>()?;
-    let (to, name) = parcels[number(call)];
-    let mut bytes = Vec::new();
+    let Sending { to, operation } = call.arguments()?;
+    // As many as there will be: what is too large would be copied into a smaller one.
+    let mut bytes = Vec::with_capacity(size(call)?);
     each_field(call, |space, place| {
         // SAFETY: the task reads the field at these points, so nobody writes it meanwhile. Instances are initialised when they are made.
         unsafe { pack(space, place, &mut bytes) }.map_err(|error| Error::of_transfer(&error))
     })?;
-    node.send_parcel(to, name, Ok(bytes.into()));
+    to.send(*operation, number(call), Ok(bytes.into()));
     Ok(())
 }
 
 fn receive(call: &LeafCall<'_>) -> Result<()> {
-    let Receiving { node, parcels, first, operator } = call.arguments()?;
+    let Receiving { from, parcels, first, operator } = call.arguments()?;
     let delivery = parcels.delivery(first + number(call));
     let delivery = delivery.ok_or_else(|| Error::launch(call.task(), "it began before its parcel was there"))?;
-    let mut bytes: &[u8] = delivery.as_ref().map_err(|failure| node.hear(failure.clone()))?;
+    let mut bytes: &[u8] = delivery.as_ref().map_err(|failure| from.node.hear(failure.clone()))?;
     each_field(call, |space, place| {
         // SAFETY: the task writes the field at these points, so nobody else touches it. The bytes were packed from the same field of the same region, by
         // the same program: they are valid values; in the case of an operator, of its type on the field, which is that of its contributions
@@ -109,6 +144,17 @@ fn empty(call: &LeafCall<'_>) -> Result<()> {
 /// The number of the call's piece.
 fn number(call: &LeafCall<'_>) -> usize {
     call.domain().linear(call.point()) as usize
+}
+
+/// The bytes of the call's piece.
+fn size(call: &LeafCall<'_>) -> Result<usize> {
+    let (region, fields) = (call.region(0)?, call.fields(0)?);
+    Ok(bytes_of_point(region, fields) * region.space().space().volume() as usize)
+}
+
+/// The bytes of fields at a point.
+pub(super) fn bytes_of_point(region: &LogicalRegion, fields: &FieldMask) -> usize {
+    fields.iter().filter_map(|field| region.fields().type_of(field).ok()).map(|ty| ty.size).sum()
 }
 
 fn each_field(call: &LeafCall<'_>, mut visit: impl FnMut(&AnySpace, InstanceField) -> Result<()>) -> Result<()> {

@@ -6,13 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use maniple_realm::{Realm, UserEvent};
+use maniple_realm::{Event, Realm, UserEvent};
+use maniple_space::{AnyRect, Rect};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::failure::Failure;
 use super::layout::Rank;
+use crate::future::{Origin, Results, Sources};
 use crate::once::Once;
+use crate::trace::{Gate, LaterGate};
 
 /// Which parcel: what the nodes that know of it call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,29 +34,97 @@ pub(crate) type Delivery = Result<Bytes, Failure>;
 
 /// Parcels that an operation waits for.
 pub(crate) struct Awaited {
-    deliveries: Box<[Once<Delivery>]>,
+    deliveries: SmallVec<[Once<Delivery>; 1]>,
     missing: AtomicUsize,
-    realm: Realm,
-    /// Triggers when all have come.
-    complete: UserEvent,
+    waiting: Mutex<Waiting>,
+}
+
+/// Who waits until all parcels have come.
+enum Waiting {
+    /// Whoever wants an event, and launches that are replayed, which need none.
+    For(Option<UserEvent>, SmallVec<[LaterGate; 1]>),
+    Complete,
+    /// Nothing comes any more.
+    Never,
 }
 
 impl Awaited {
+    fn new(parcels: usize) -> Arc<Self> {
+        Arc::new(Self {
+            deliveries: (0..parcels).map(|_| Once::new()).collect(),
+            // One more, so that it is not complete before all are looked at.
+            missing: AtomicUsize::new(parcels + 1),
+            waiting: Mutex::new(Waiting::For(None, SmallVec::new())),
+        })
+    }
+
     /// One of them, once all have come.
     pub(crate) fn delivery(&self, number: usize) -> Option<&Delivery> {
         self.deliveries.get(number)?.get()
     }
 
-    fn deliver(&self, number: usize, delivery: Delivery) {
-        self.deliveries[number].set(delivery);
-        self.one_less();
-    }
-
-    fn one_less(&self) {
-        if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.realm.trigger(self.complete);
+    /// Triggers when all have come, whatever they bring.
+    pub(crate) fn complete(&self, realm: &Realm) -> Event {
+        match &mut *self.waiting.lock() {
+            Waiting::For(event, _) => event.get_or_insert_with(|| realm.user_event()).event(),
+            Waiting::Complete => Event::NONE,
+            // As if somebody waited: what the realm discards in the end is told why.
+            Waiting::Never => realm.user_event().event(),
         }
     }
+
+    /// For launches that wait for them as for results of others.
+    pub(crate) fn results(&self, realm: &Realm) -> Arc<Results> {
+        let one = AnyRect::from(Rect::<1>::from(0..1));
+        Results::from_afar(realm, (Origin::BuiltIn("parcel"), one), self.complete(realm), Sources::new())
+    }
+
+    /// Opens a gate when all have come. No event is made for that, and nothing else by which the launch could be asked for its end meanwhile.
+    pub(crate) fn open(&self, gate: &Gate<'_>, realm: &Realm) {
+        let mut waiting = self.waiting.lock();
+        match &mut *waiting {
+            Waiting::For(_, gates) => return gates.push(gate.later()),
+            Waiting::Complete => {}
+            Waiting::Never => {
+                drop(waiting);
+                return fail([gate.later()], realm);
+            }
+        }
+        drop(waiting);
+        gate.open();
+    }
+
+    fn deliver(&self, number: usize, delivery: Delivery, realm: &Realm) {
+        self.deliveries[number].set(delivery);
+        self.one_less(realm);
+    }
+
+    fn one_less(&self, realm: &Realm) {
+        if self.missing.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        let (event, gates) = self.end_as(Waiting::Complete);
+        gates.iter().for_each(|gate| gate.now(|gate| gate.open()));
+        event.into_iter().for_each(|event| realm.trigger(event));
+    }
+
+    /// Nobody waits any more. Gives who did.
+    fn end_as(&self, end: Waiting) -> (Option<UserEvent>, SmallVec<[LaterGate; 1]>) {
+        let before = std::mem::replace(&mut *self.waiting.lock(), end);
+        if let Waiting::For(event, gates) = before { (event, gates) } else { Default::default() }
+    }
+
+    /// Nothing comes any more. What waits for the event is discarded with the realm.
+    fn give_up(&self, realm: &Realm) {
+        let (_, gates) = self.end_as(Waiting::Never);
+        fail(gates, realm);
+    }
+}
+
+/// What is replayed and cannot run any more must end, if only with a failure, as it keeps its context.
+fn fail(gates: impl IntoIterator<Item = LaterGate>, realm: &Realm) {
+    let Some(fault) = realm.breakdown() else { return };
+    gates.into_iter().for_each(|later| later.now(|gate| gate.fail(fault)));
 }
 
 enum Slot {
@@ -65,39 +137,40 @@ enum Slot {
 pub(crate) struct Mailbox(Mutex<FxHashMap<(Rank, ParcelName), Slot>>);
 
 impl Mailbox {
-    /// Waits for parcels: an event that triggers when all have come, whatever they bring.
-    pub(crate) fn expect(&self, parcels: &[(Rank, ParcelName)], realm: &Realm) -> (Arc<Awaited>, UserEvent) {
-        let complete = realm.user_event();
-        let awaited = Arc::new(Awaited {
-            deliveries: parcels.iter().map(|_| Once::new()).collect(),
-            // One more, so that it is not complete before all are looked at.
-            missing: AtomicUsize::new(parcels.len() + 1),
-            realm: realm.clone(),
-            complete,
-        });
+    /// Waits for parcels.
+    pub(crate) fn expect(
+        &self,
+        parcels: impl ExactSizeIterator<Item = (Rank, ParcelName)>,
+        realm: &Realm,
+    ) -> Arc<Awaited> {
+        let awaited = Awaited::new(parcels.len());
         let mut slots = self.0.lock();
-        for (number, parcel) in parcels.iter().enumerate() {
-            match slots.remove(parcel) {
-                Some(Slot::Arrived(delivery)) => awaited.deliver(number, delivery),
+        for (number, parcel) in parcels.enumerate() {
+            match slots.remove(&parcel) {
+                Some(Slot::Arrived(delivery)) => awaited.deliver(number, delivery, realm),
                 _ => {
-                    slots.insert(*parcel, Slot::Expected(Arc::clone(&awaited), number));
+                    slots.insert(parcel, Slot::Expected(Arc::clone(&awaited), number));
                 }
             }
         }
         drop(slots);
-        awaited.one_less();
-        (awaited, complete)
+        awaited.one_less(realm);
+        awaited
     }
 
     /// Nothing comes any more.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn forget(&self, realm: &Realm) {
         let slots = std::mem::take(&mut *self.0.lock());
-        drop(slots);
+        for slot in slots.into_values() {
+            if let Slot::Expected(awaited, _) = slot {
+                awaited.give_up(realm);
+            }
+        }
     }
 
     /// A parcel has come. False if it has come before.
     #[must_use]
-    pub(crate) fn arrive(&self, from: Rank, name: ParcelName, delivery: Delivery) -> bool {
+    pub(crate) fn arrive(&self, from: Rank, name: ParcelName, delivery: Delivery, realm: &Realm) -> bool {
         let mut slots = self.0.lock();
         match slots.remove(&(from, name)) {
             None => {
@@ -106,7 +179,7 @@ impl Mailbox {
             }
             Some(Slot::Expected(awaited, number)) => {
                 drop(slots);
-                awaited.deliver(number, delivery);
+                awaited.deliver(number, delivery, realm);
                 true
             }
             Some(Slot::Arrived(_)) => false,

@@ -2,7 +2,7 @@
 //!
 //! `README.md` here tells the whole story. In reading order: [`layout`] says which node uses what, and [`coherence`] what nodes must send each other
 //! before: both are pure functions, which every node computes alone. [`sharding`] says who runs what; [`replica`] turns a launch of the program into launches
-//! here, among them those of [`exchange`], which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. Below them are what a node knows of the network:
+//! here; those before it are its [`preparation`], of which [`states`] tells when it is the same as before, and [`exchange`] are the tasks in it, which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. Below them are what a node knows of the network:
 //! [`node`], [`mailbox`], [`tree`], [`failure`], [`latest`]. Tasks without regions go where nobody has anything to do: [`guests`].
 
 mod agreement;
@@ -15,15 +15,18 @@ pub(crate) mod layout;
 mod mailbox;
 mod missing;
 pub(crate) mod node;
+mod preparation;
 mod reduction;
 pub(crate) mod replica;
 mod sharding;
 pub(crate) mod spread;
+mod states;
 mod tree;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use mailbox::Awaited;
 pub(crate) use node::Node;
 pub(crate) use replica::{PER_NODE, Replica};
 pub(crate) use spread::Spread;

@@ -8,11 +8,12 @@ use bytes::Bytes;
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::{Endpoint, HandlerId, Handlers, Incoming, Loss, Message, Options, SendError, Transport};
 use maniple_realm::threads::Parker;
-use maniple_realm::{Fault, Realm, UserEvent, fault};
+use maniple_realm::{Fault, Realm, fault};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use super::failure::{Failure, Told};
 use super::guests::Guests;
@@ -70,10 +71,13 @@ enum Haste {
     None,
 }
 
+/// An encoded header: all are short.
+type Head = SmallVec<[u8; 32]>;
+
 /// What is to be sent, however long it is.
 pub(super) struct Letter {
     handler: HandlerId,
-    header: Vec<u8>,
+    header: Head,
     payload: Bytes,
     haste: Haste,
 }
@@ -81,7 +85,7 @@ pub(super) struct Letter {
 impl Letter {
     /// Without a header, to leave at once.
     pub(super) fn new(handler: HandlerId, payload: impl Into<Bytes>) -> Self {
-        Self { handler, header: Vec::new(), payload: payload.into(), haste: Haste::Now }
+        Self { handler, header: Head::new(), payload: payload.into(), haste: Haste::Now }
     }
 }
 
@@ -217,6 +221,10 @@ impl Node {
         Self { endpoint, post, peers }
     }
 
+    pub(crate) fn realm(&self) -> &Realm {
+        &self.post.realm
+    }
+
     pub(crate) fn rank(&self) -> Rank {
         self.post.rank
     }
@@ -307,15 +315,15 @@ impl Node {
         let ParcelName { operation, exchange, number } = name;
         let header = ParcelHeader { operation, exchange, number, is_good: delivery.is_ok() };
         let payload = delivery.unwrap_or_else(|failure| encode(&failure).into());
-        let letter = Letter { handler: PARCEL, header: encode(&header), payload, haste: Haste::Now };
+        let letter = Letter { handler: PARCEL, header: encode_head(&header), payload, haste: Haste::Now };
         self.post.send(&self.endpoint, to, letter);
     }
 
     /// Waits for parcels: see [`Mailbox::expect`].
-    pub(crate) fn expect(&self, parcels: &[(Rank, ParcelName)]) -> (Arc<Awaited>, UserEvent) {
+    pub(crate) fn expect(&self, parcels: impl ExactSizeIterator<Item = (Rank, ParcelName)>) -> Arc<Awaited> {
         let expected = self.post.mailbox.expect(parcels, &self.post.realm);
         if self.post.is_closed() {
-            self.post.mailbox.forget();
+            self.post.mailbox.forget(&self.post.realm);
         }
         expected
     }
@@ -372,7 +380,7 @@ impl Post {
     /// Nothing is received any more: lets go of who waits for it, who may own the node. Something is left only if the job has failed.
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        self.mailbox.forget();
+        self.mailbox.forget(&self.realm);
         let gatherings = std::mem::take(&mut *self.gatherings.lock());
         drop(gatherings);
         if let Some(why) = self.realm.breakdown() {
@@ -389,7 +397,7 @@ impl Post {
         };
         let name = ParcelName { operation, exchange, number };
         self.latest.hear(usize::from(incoming.from().0), operation);
-        self.mailbox.arrive(usize::from(incoming.from().0), name, delivery).then_some(())
+        self.mailbox.arrive(usize::from(incoming.from().0), name, delivery, &self.realm).then_some(())
     }
 
     fn take_contribution(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
@@ -501,13 +509,13 @@ impl Post {
     }
 
     fn contribute(self: &Arc<Self>, endpoint: &Arc<Endpoint>, name: TogetherName, to: Rank, bytes: Bytes) {
-        let letter = Letter { handler: UP, header: encode(&name), payload: bytes, haste: name.haste() };
+        let letter = Letter { handler: UP, header: encode_head(&name), payload: bytes, haste: name.haste() };
         self.send(endpoint, to, letter);
     }
 
     fn finish(self: &Arc<Self>, endpoint: &Arc<Endpoint>, name: TogetherName, (outcome, done): (Bytes, Done)) {
         for child in outcome_goes_to(self.rank, self.nodes) {
-            let (header, payload) = (encode(&name), outcome.clone());
+            let (header, payload) = (encode_head(&name), outcome.clone());
             self.send(endpoint, child, Letter { handler: DOWN, header, payload, haste: name.haste() });
         }
         // It may run functions of the program.
@@ -601,6 +609,10 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     postcard::to_stdvec(value).expect("plain data has an encoding, and memory for it is there")
 }
 
+fn encode_head<T: Serialize>(value: &T) -> Head {
+    postcard::to_extend(value, Head::new()).expect("plain data has an encoding, and memory for it is there")
+}
+
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     postcard::from_bytes(bytes).ok()
 }
@@ -622,7 +634,7 @@ mod tests {
         let name = |length: usize| ParcelName { operation: length as u64, exchange: 0, number: 0 };
         let bytes = |length: usize| Bytes::from_iter((0..length).map(|byte| byte as u8));
         let expected: Vec<_> = LENGTHS.iter().map(|&length| (0, name(length))).collect();
-        let (awaited, complete) = nodes[1].expect(&expected);
+        let awaited = nodes[1].expect(expected.into_iter());
         std::thread::scope(|scope| {
             // Two at a time: nothing comes between the pieces of one.
             for lengths in LENGTHS.chunks(3) {
@@ -632,7 +644,7 @@ mod tests {
                 });
             }
         });
-        realms[1].wait(complete.event()).unwrap();
+        realms[1].wait(awaited.complete(&realms[1])).unwrap();
         for (number, &length) in LENGTHS.iter().enumerate() {
             assert_eq!(awaited.delivery(number), Some(&Ok(bytes(length))));
         }

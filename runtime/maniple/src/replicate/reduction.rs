@@ -73,10 +73,10 @@ impl Spread {
         // Whoever waits for the outcome waits for what all nodes have done so far.
         self.agreement.compare(&self.node);
         let name = TogetherName { operation: self.node.number_operation(Doing::Other(NAME)), part: 0 };
-        let complete = self.realm.user_event();
+        let complete = self.node.realm().user_event();
         let (sources, one) = (self.local.iter().map(|(_, results)| Arc::clone(results)), Rect::<1>::from(0..1));
         let whole = (Origin::BuiltIn(NAME), AnyRect::from(one));
-        let folded = Results::from_afar(&self.realm, whole, complete.event(), sources.collect());
+        let folded = Results::from_afar(self.node.realm(), whole, complete.event(), sources.collect());
         let folding = Folding { identity, fold, codec: self.codec, node: Arc::clone(&self.node) };
         let (spread, results) = (Arc::clone(self), Arc::clone(&folded));
         self.when_here(move || {
@@ -91,9 +91,9 @@ impl Spread {
                 match failure {
                     None => {
                         results.forget_sources();
-                        spread.realm.trigger(complete);
+                        spread.node.realm().trigger(complete);
                     }
-                    Some(error) => spread.realm.poison(complete, error),
+                    Some(error) => spread.node.realm().poison(complete, error),
                 }
             };
             node.together(name, mine.into(), Box::new(combine), Box::new(done));

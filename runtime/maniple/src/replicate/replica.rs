@@ -8,33 +8,34 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use maniple_mapper::{Sharding, TaskInfo};
-use maniple_realm::{After, Realm};
+use maniple_realm::Realm;
 use maniple_region::{
-    FieldId, FieldMask, IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape,
-    ShapeTable, TreeId,
+    FieldId, FieldMask, IndexSpaceNode, LogicalPartition, LogicalRegion, Privilege, Requirement, Shape, ShapeTable,
+    TreeId,
 };
 use maniple_space::{AnyPoint, AnyRect, AnySpace, Rect, for_dimension, partition};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use smallvec::{SmallVec, smallvec};
 
 use super::agreement::{Agreement, Noted, What, hash_of, hash_of_use};
-use super::coherence::{Coherence, Parcel, Step, order_of_uses};
-use super::exchange::{APPLY, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, contributes_values};
+use super::coherence::{Coherence, Step, order_of_uses};
+use super::exchange::contributes_values;
 use super::failure::Failure;
 use super::latest::Doing;
-use super::layout::{Layout, Rank};
-use super::mailbox::ParcelName;
+use super::layout::Layout;
 use super::node::{Node, TogetherName, decode, encode};
+use super::preparation::{Pieces, Preparation};
 use super::sharding::{self, Shares};
-use super::spread::{Spread, frame, frames};
+use super::spread::{Local, Spread, frame, frames};
 use super::tree::together;
 use crate::context::{Bound, Context, ContextState};
 use crate::error::{Error, Result};
-use crate::future::{Future, FutureMap, Origin, Results, Sources};
+use crate::future::{Future, FutureMap, Origin, Results};
 use crate::launch::{LaunchSite, Launching, TaskLauncher};
-use crate::task::{Codec, TaskDefinition};
+use crate::task::Codec;
 
 /// See the [module](self).
 pub(crate) struct Replica {
@@ -48,11 +49,8 @@ pub(crate) struct Replica {
 struct Program {
     trees: FxHashMap<TreeId, Coherence>,
     plans: FxHashMap<u64, Arc<Plan>>,
-    pieces: FxHashMap<PiecesKey, LogicalPartition>,
+    pieces: Pieces,
 }
-
-/// A region's points cut into pieces that were exchanged before: the shapes' numbers.
-type PiecesKey = (TreeId, Box<[u64]>);
 
 /// What launches of one kind have in common.
 struct Plan {
@@ -69,7 +67,21 @@ struct Plan {
     privileges: Vec<Privilege>,
     /// In which order they are prepared.
     order: Vec<usize>,
+    /// The roots of the trees that they are about.
+    roots: Vec<LogicalRegion>,
+    /// What came before such launches, by what was known of the trees.
+    known: Mutex<Vec<Known>>,
 }
+
+/// What came before a launch, and what was known of the data before and after both: a number for each tree.
+struct Known {
+    before: SmallVec<[u64; 2]>,
+    after: SmallVec<[u64; 2]>,
+    preparation: Arc<Preparation>,
+}
+
+/// A launch that finds the data in ever new states is not remembered for all of them.
+const MOST_KNOWN: usize = 16;
 
 /// What is remembered of launches is forgotten when it is so much.
 const MOST_PLANS: usize = 1 << 12;
@@ -79,12 +91,6 @@ const SHARD_LAUNCH: &str = "shard_launch";
 
 /// What the values are called that nodes say of themselves.
 pub(crate) const PER_NODE: &str = "per node";
-
-/// Where an operation stands in the program, and how many exchanges it has made.
-struct Place {
-    operation: u64,
-    exchanges: u32,
-}
 
 impl Replica {
     /// A program begins.
@@ -110,33 +116,19 @@ impl Replica {
             source.completion();
         }
         let mut program = self.program.lock();
-        let mut place = Place { operation, exchanges: 0 };
-        let uses = || {
-            plan.order.iter().map(|&number| {
-                let Requirement { target, fields, .. } = &plan.site.bounds[number].requirement;
-                (target.bound().root_region(), fields, plan.privileges[number], &plan.layouts[number])
-            })
-        };
-        let contributes = plan.privileges.iter().any(|privilege| matches!(privilege, Privilege::Reduce(_)));
-        if contributes && plan.layouts.len() > 1 {
-            for (region, fields, privilege, layout) in uses() {
-                let shapes = shapes(&region);
-                let steps = self.coherence(&mut program, &region).settle_for(fields, privilege, layout, shapes);
-                self.carry_out(context, &mut program, &mut place, (&region, steps));
-            }
-        }
-        for (region, fields, privilege, layout) in uses() {
-            self.prepare(context, &mut program, &mut place, (&region, fields, privilege, layout));
-        }
+        self.preparation(&mut program, &plan).launch(context, &self.node, operation);
         drop(program);
         let name = TogetherName { operation, part: 0 };
         let (origin, codec) = (Origin::Task(Arc::clone(launcher.definition())), launcher.definition().result_codec());
-        let mut local = Vec::with_capacity(plan.mine.len());
-        for share in &plan.mine {
-            let shared = (domain, Some(*share), index_launch);
-            local.push((*share, context.submit_local(launcher.clone(), shared)));
+        let mut local = Local::with_capacity(plan.mine.len());
+        let mut submit = |share: AnyRect, launcher| {
+            local.push((share, context.submit_local(launcher, (domain, Some(share), index_launch))));
+        };
+        if let Some((last, others)) = plan.mine.split_last() {
+            others.iter().for_each(|share| submit(*share, launcher.clone()));
+            submit(*last, launcher);
         }
-        Ok(Spread::results((&self.node, &self.agreement, name, state.core.realm()), (origin, domain, codec), local))
+        Ok(Spread::results((&self.node, &self.agreement, name), (origin, domain, codec), local))
     }
 
     /// A field's values in a region, cut into parts, one a node, that are there.
@@ -146,13 +138,13 @@ impl Replica {
         let homes = self.coherence(&mut program, &root).homes_of(field, shapes);
         let parts: Vec<Shape> =
             homes.areas().iter().map(|home| shapes.intersection(home, region.space().shape())).collect();
-        pieces(&mut program, &root, parts.iter())
+        program.pieces.of(&root, parts.iter())
     }
 
     /// Every node is about to use a whole region itself. If it changes something, all do the same.
     pub(crate) fn bring(&self, context: &Context, region: &LogicalRegion, fields: &FieldMask, privilege: Privilege) {
         let what = if privilege == Privilege::Read { "looks at" } else { "changes" };
-        let mut place = Place { operation: self.node.number_operation(Doing::Other(what)), exchanges: 0 };
+        let operation = self.node.number_operation(Doing::Other(what));
         self.note_use(what, region);
         // It is about to wait.
         self.agreement.compare(&self.node);
@@ -160,7 +152,9 @@ impl Replica {
         let everywhere = vec![region.space().shape().clone(); self.node.nodes()];
         let root = region.root_region();
         let layout = self.coherence(&mut program, &root).layout(everywhere, shapes(region));
-        self.prepare(context, &mut program, &mut place, (&root, fields, Privilege::Read, &layout));
+        let steps = self.steps(&mut program, (&root, fields, Privilege::Read, &layout));
+        let steps = steps.into_iter().map(|step| (root.clone(), step)).collect();
+        Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, operation);
         if privilege != Privilege::Read {
             self.coherence(&mut program, &root).fill(fields, region.space().shape(), shapes(region));
         }
@@ -180,13 +174,13 @@ impl Replica {
     }
 
     /// What every node has a part of, of which this is ours.
-    pub(crate) fn spread(&self, realm: &Realm, what: &'static str, mine: &Future<()>) -> Future<()> {
+    pub(crate) fn spread(&self, what: &'static str, mine: &Future<()>) -> Future<()> {
         self.agreement.note_other(&self.node, what);
         let one = AnyRect::from(Rect::<1>::from(0..1));
         let name = TogetherName { operation: self.node.number_operation(Doing::Other(what)), part: 0 };
         let whole = (Origin::BuiltIn(what), one, None);
         Future::new(
-            Spread::results((&self.node, &self.agreement, name, realm), whole, vec![(one, mine.source().results())]),
+            Spread::results((&self.node, &self.agreement, name), whole, smallvec![(one, mine.source().results())]),
             0,
         )
     }
@@ -201,8 +195,8 @@ impl Replica {
         let (mine, all) = (Rect::<1>::from(rank..rank + 1).into(), Rect::<1>::from(0..nodes).into());
         let name = TogetherName { operation: self.node.number_operation(Doing::Other(PER_NODE)), part: 0 };
         let whole = (Origin::BuiltIn(PER_NODE), all, Some(Codec::of::<T>()));
-        let local = vec![(mine, Results::ready(realm, PER_NODE, value))];
-        FutureMap::new(Spread::results((&self.node, &self.agreement, name, realm), whole, local))
+        let local = smallvec![(mine, Results::ready(realm, PER_NODE, value))];
+        FutureMap::new(Spread::results((&self.node, &self.agreement, name), whole, local))
     }
 
     /// A region is gone.
@@ -210,7 +204,7 @@ impl Replica {
         let mut program = self.program.lock();
         program.trees.remove(&tree);
         program.plans.retain(|_, plan| !plan.site.uses(tree));
-        program.pieces.retain(|(of, _), _| *of != tree);
+        program.pieces.forget(tree);
     }
 
     /// The program has ended here, perhaps with a failure: waits for the other nodes. The failure of the first that has failed, if another one has.
@@ -334,7 +328,15 @@ impl Replica {
         });
         let privileges: Vec<_> = privileges.collect();
         let order = order_of_uses(&privileges);
-        Ok(Plan { mine: shares[self.node.rank()].clone(), layouts, privileges, order, hash, dealt: dealt.into(), site })
+        let mut roots: Vec<LogicalRegion> = Vec::new();
+        for bound in &site.bounds {
+            let root = bound.requirement.target.bound().root_region();
+            if roots.iter().all(|known| known.tree().id() != root.tree().id()) {
+                roots.push(root);
+            }
+        }
+        let (mine, dealt, known) = (shares[self.node.rank()].clone(), dealt.into(), Mutex::default());
+        Ok(Plan { mine, layouts, privileges, order, roots, hash, dealt, known, site })
     }
 
     fn coherence<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Coherence {
@@ -349,16 +351,61 @@ impl Replica {
         })
     }
 
-    /// Has nodes exchange what they need to use a region in this way, each its area.
-    fn prepare(
+    /// What comes before a launch. Nodes are then as if it had been launched.
+    fn preparation(&self, program: &mut Program, plan: &Plan) -> Arc<Preparation> {
+        let states = |program: &mut Program| -> SmallVec<[u64; 2]> {
+            plan.roots.iter().map(|root| self.coherence(program, root).state()).collect()
+        };
+        let (before, mut all_known) = (states(program), plan.known.lock());
+        if let Some(known) = all_known.iter().find(|known| known.before == before) {
+            let reached = || plan.roots.iter().zip(&known.after);
+            if reached().all(|(root, &state)| self.coherence(program, root).remembers(state)) {
+                reached().for_each(|(root, &state)| self.coherence(program, root).go_to(state));
+                return Arc::clone(&known.preparation);
+            }
+        }
+        let steps = self.steps_before(program, plan);
+        let preparation = Arc::new(Preparation::new(&self.node, &mut program.pieces, steps));
+        all_known.retain(|known| known.before != before);
+        if all_known.len() == MOST_KNOWN {
+            all_known.remove(0);
+        }
+        all_known.push(Known { before, after: states(program), preparation: Arc::clone(&preparation) });
+        preparation
+    }
+
+    fn steps_before(&self, program: &mut Program, plan: &Plan) -> Vec<(LogicalRegion, Step)> {
+        let uses = || {
+            plan.order.iter().map(|&number| {
+                let Requirement { target, fields, .. } = &plan.site.bounds[number].requirement;
+                (target.bound().root_region(), fields, plan.privileges[number], &plan.layouts[number])
+            })
+        };
+        let mut all = Vec::new();
+        let mut add = |region: &LogicalRegion, steps: Vec<Step>| {
+            all.extend(steps.into_iter().map(|step| (region.clone(), step)));
+        };
+        let contributes = plan.privileges.iter().any(|privilege| matches!(privilege, Privilege::Reduce(_)));
+        if contributes && plan.layouts.len() > 1 {
+            for (region, fields, privilege, layout) in uses() {
+                let shapes = shapes(&region);
+                add(&region, self.coherence(program, &region).settle_for(fields, privilege, layout, shapes));
+            }
+        }
+        for (region, fields, privilege, layout) in uses() {
+            add(&region, self.steps(program, (&region, fields, privilege, layout)));
+        }
+        all
+    }
+
+    /// What nodes do so as to use a region in this way, each its area.
+    fn steps(
         &self,
-        context: &Context,
         program: &mut Program,
-        place: &mut Place,
         (root, fields, privilege, layout): (&LogicalRegion, &FieldMask, Privilege, &Arc<Layout>),
-    ) {
+    ) -> Vec<Step> {
         let (coherence, shapes) = (self.coherence(program, root), shapes(root));
-        let steps = match privilege {
+        match privilege {
             Privilege::Read => coherence.read(fields, layout, shapes),
             Privilege::ReadWrite => coherence.write(fields, layout, shapes),
             Privilege::Discard => {
@@ -366,160 +413,8 @@ impl Replica {
                 Vec::new()
             }
             Privilege::Reduce(operator) => coherence.reduce(fields, operator, layout, shapes),
-        };
-        self.carry_out(context, program, place, (root, steps));
-    }
-
-    /// Launches what nodes do before a launch.
-    fn carry_out(
-        &self,
-        context: &Context,
-        program: &mut Program,
-        place: &mut Place,
-        (root, steps): (&LogicalRegion, Vec<Step>),
-    ) {
-        for step in steps {
-            match step {
-                Step::Identity { fields, operator, place } => {
-                    let pieces = pieces(program, root, [&place].into_iter());
-                    let launcher = TaskLauncher::new(&IDENTITY).arguments(Emptying(operator));
-                    launch_pieces(context, launcher, (&pieces, &fields, Privilege::Discard), 1);
-                }
-                Step::Exchange { fields, fold, exchange } => {
-                    let (operation, number) = (place.operation, place.exchanges);
-                    place.exchanges += 1;
-                    let parcels = Parcels { root, fields: &fields, operation, exchange: number };
-                    self.send(context, program, &parcels, &exchange.sends);
-                    self.receive(context, program, &parcels, (&exchange.receives, fold));
-                    self.send(context, program, &parcels, &exchange.forwards);
-                }
-            }
         }
     }
-
-    fn send(&self, context: &Context, program: &mut Program, parcels: &Parcels<'_>, sends: &[Parcel]) {
-        if sends.is_empty() {
-            return;
-        }
-        let core = &context.state.core;
-        let size = parcels.bytes_of_point();
-        for parcel in sends {
-            let (peer, bytes) = (self.node.peer(parcel.with), parcel.points.space().volume() * size);
-            peer.parcels_sent.add(1);
-            peer.parcel_bytes_sent.add(bytes);
-            core.counters.parcels_sent.add(1);
-            core.counters.parcel_bytes_sent.add(bytes);
-        }
-        let pieces = pieces(program, parcels.root, sends.iter().map(|parcel| &parcel.points));
-        let sending = Arc::new(Sending { node: Arc::clone(&self.node), parcels: parcels.named(sends) });
-        let launcher = TaskLauncher::new(&SEND).arguments(Arc::clone(&sending));
-        let results = launch_pieces(context, launcher, (&pieces, parcels.fields, Privilege::Read), sends.len());
-        core.realm().when(After::follows(&[results.completion()]), move |_| {
-            let Some(failure) = results.error() else { return };
-            for number in 0..sending.parcels.len() {
-                match results.value(number) {
-                    Some(Err(error)) => sending.fail(number, error),
-                    // The launch as a whole failed.
-                    _ if results.first_error().is_none() => sending.fail(number, &failure),
-                    _ => {}
-                }
-            }
-        });
-    }
-
-    fn receive(
-        &self,
-        context: &Context,
-        program: &mut Program,
-        parcels: &Parcels<'_>,
-        (receives, fold): (&[Parcel], Option<OperatorId>),
-    ) {
-        if receives.is_empty() {
-            return;
-        }
-        let core = &context.state.core;
-        let size = parcels.bytes_of_point();
-        for parcel in receives {
-            let (peer, bytes) = (self.node.peer(parcel.with), parcel.points.space().volume() * size);
-            peer.parcels_received.add(1);
-            peer.parcel_bytes_received.add(bytes);
-            core.counters.parcels_received.add(1);
-            core.counters.parcel_bytes_received.add(bytes);
-        }
-        let (awaited, complete) = self.node.expect(&parcels.named(receives));
-        let one = AnyRect::from(Rect::<1>::from(0..1));
-        let origin = (Origin::BuiltIn("parcel"), one);
-        let arrival = Results::from_afar(core.realm(), origin, complete.event(), Sources::new());
-        // Contributions are applied in the order of nodes, so that the outcome is the same on every run.
-        let (task, privilege, batches): (&Arc<TaskDefinition>, _, Vec<&[Parcel]>) = match fold {
-            None => (&RECEIVE, Privilege::Discard, vec![receives]),
-            Some(_) => (&APPLY, Privilege::ReadWrite, receives.chunk_by(|one, other| one.with == other.with).collect()),
-        };
-        let mut first = 0;
-        for batch in batches {
-            let pieces = pieces(program, parcels.root, batch.iter().map(|parcel| &parcel.points));
-            let arguments =
-                Receiving { node: Arc::clone(&self.node), parcels: Arc::clone(&awaited), first, operator: fold };
-            let launcher = TaskLauncher::new(task).arguments(arguments).after_results(&arrival);
-            launch_pieces(context, launcher, (&pieces, parcels.fields, privilege), batch.len());
-            first += batch.len();
-        }
-    }
-}
-
-/// What the parcels of one exchange are called, and what they are about.
-struct Parcels<'a> {
-    root: &'a LogicalRegion,
-    fields: &'a FieldMask,
-    operation: u64,
-    exchange: u32,
-}
-
-impl Parcels<'_> {
-    fn named(&self, parcels: &[Parcel]) -> Vec<(Rank, ParcelName)> {
-        let (operation, exchange) = (self.operation, self.exchange);
-        parcels.iter().map(|parcel| (parcel.with, ParcelName { operation, exchange, number: parcel.number })).collect()
-    }
-
-    /// The bytes of the fields at a point.
-    fn bytes_of_point(&self) -> u64 {
-        let sizes = self.fields.iter().filter_map(|field| self.root.fields().type_of(field).ok()).map(|ty| ty.size);
-        sizes.sum::<usize>() as u64
-    }
-}
-
-/// Launches an internal task over pieces.
-fn launch_pieces(
-    context: &Context,
-    launcher: TaskLauncher,
-    (pieces, fields, privilege): (&LogicalPartition, &FieldMask, Privilege),
-    count: usize,
-) -> Arc<Results> {
-    let domain = AnyRect::from(Rect::<1>::from(0..count as i64));
-    let requirement = Requirement::new(pieces.clone(), fields.clone(), privilege);
-    context.submit_local(launcher.requirement(requirement), (domain, None, true))
-}
-
-/// A partition of a region into pieces that are exchanged.
-fn pieces<'a>(
-    program: &mut Program,
-    root: &LogicalRegion,
-    shapes: impl Iterator<Item = &'a Shape> + Clone,
-) -> LogicalPartition {
-    let key = (root.tree().id(), shapes.clone().map(Shape::id).collect());
-    if let Some(known) = program.pieces.get(&key) {
-        return known.clone();
-    }
-    let spaces: Vec<AnySpace> = shapes.map(|shape| shape.space().clone()).collect();
-    let colors = AnyRect::from(Rect::<1>::from(0..spaces.len() as i64));
-    let partitioning = root.space().forest().partition(root.space(), colors, &spaces);
-    let partition = partitioning.and_then(|partitioning| root.partition(&partitioning));
-    let partition = partition.expect("the pieces are parts of a region that is there");
-    if program.pieces.len() >= MOST_PLANS {
-        program.pieces.clear();
-    }
-    program.pieces.insert(key, partition.clone());
-    partition
 }
 
 /// The color of the first piece that a task is given, and all colors of its partition.

@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
-use maniple_realm::{After, Event, Realm, UserEvent};
+use maniple_realm::{After, Event, UserEvent};
 use maniple_space::AnyRect;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -20,15 +20,17 @@ use crate::error::Error;
 use crate::future::{Origin, Results};
 use crate::task::Codec;
 
+/// The points of a launch that run here, with their results.
+pub(super) type Local = SmallVec<[(AnyRect, Arc<Results>); 1]>;
+
 /// A launch that is shared, as one node sees it.
 pub(crate) struct Spread {
     pub(super) node: Arc<Node>,
     pub(super) agreement: Arc<Agreement>,
     name: TogetherName,
-    pub(super) realm: Realm,
     domain: AnyRect,
     /// The points that run here, with their results.
-    pub(super) local: Box<[(AnyRect, Arc<Results>)]>,
+    pub(super) local: Local,
     pub(super) codec: Option<Codec>,
     /// All results.
     whole: OnceLock<Weak<Results>>,
@@ -56,23 +58,22 @@ enum Outcome {
 impl Spread {
     /// The results of all points of a launch, of which some run here.
     pub(crate) fn results(
-        (node, agreement, name, realm): (&Arc<Node>, &Arc<Agreement>, TogetherName, &Realm),
+        (node, agreement, name): (&Arc<Node>, &Arc<Agreement>, TogetherName),
         (origin, domain, codec): (Origin, AnyRect, Option<Codec>),
-        local: Vec<(AnyRect, Arc<Results>)>,
+        local: Local,
     ) -> Arc<Results> {
         let sources = local.iter().map(|(_, results)| Arc::clone(results)).collect();
         let spread = Arc::new(Self {
             node: Arc::clone(node),
             agreement: Arc::clone(agreement),
             name,
-            realm: realm.clone(),
             domain,
-            local: local.into(),
+            local,
             codec,
             whole: OnceLock::new(),
             complete: Mutex::new(None),
         });
-        let whole = Results::from_afar(realm, (origin, domain), Arc::clone(&spread), sources);
+        let whole = Results::from_afar(node.realm(), (origin, domain), Arc::clone(&spread), sources);
         let _ = spread.whole.set(Arc::downgrade(&whole));
         whole
     }
@@ -83,7 +84,7 @@ impl Spread {
         if let Some(complete) = *known {
             return complete.event();
         }
-        let complete = *known.insert(self.realm.user_event());
+        let complete = *known.insert(self.node.realm().user_event());
         drop(known);
         let spread = Arc::clone(self);
         self.node.ask();
@@ -94,13 +95,13 @@ impl Spread {
 
     pub(crate) fn is_complete(self: &Arc<Self>) -> bool {
         let complete = self.complete();
-        self.realm.has_triggered(complete)
+        self.node.realm().has_triggered(complete)
     }
 
     /// Does something once the results of the points that run here are there.
     pub(super) fn when_here(&self, call: impl FnOnce() + Send + 'static) {
         let ends: SmallVec<[Event; 1]> = self.local.iter().map(|(_, results)| results.completion()).collect();
-        self.realm.when(After::follows(&ends), move |_| call());
+        self.node.realm().when(After::follows(&ends), move |_| call());
     }
 
     fn exchange(self: Arc<Self>, complete: UserEvent) {
@@ -138,7 +139,7 @@ impl Spread {
     fn take_in(&self, all: &Bytes, complete: UserEvent) {
         // Of results that nobody has any more nobody waits for the completion.
         let whole = self.whole.get().and_then(Weak::upgrade);
-        let Some(whole) = whole else { return self.realm.trigger(complete) };
+        let Some(whole) = whole else { return self.node.realm().trigger(complete) };
         let mut failure = None;
         for part in frames(all) {
             let Some(Part { points, failure: failed }) = decode(part) else {
@@ -167,9 +168,9 @@ impl Spread {
         match failure {
             None => {
                 whole.forget_sources();
-                self.realm.trigger(complete);
+                self.node.realm().trigger(complete);
             }
-            Some(error) => self.realm.poison(complete, error),
+            Some(error) => self.node.realm().poison(complete, error),
         }
     }
 }

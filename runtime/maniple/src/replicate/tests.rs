@@ -408,3 +408,29 @@ fn what_was_brought_last_is_brought_from_there() {
         }
     }
 }
+
+#[test]
+fn a_state_that_is_come_to_again_is_known_with_all_that_follows_from_it() {
+    const NODES: usize = 3;
+    let (shapes, fields) = (ShapeTable::new(), FieldMask::of(FieldId(0)));
+    let mut node = job(NODES, 9, &shapes).remove(1);
+    let own = node.layout((0..3).map(|node| block(&shapes, 3 * node, 3 * node + 3)).collect(), &shapes);
+    let around =
+        node.layout((0..3).map(|node| block(&shapes, (3 * node - 1).max(0), (3 * node + 4).min(9))).collect(), &shapes);
+    let mut states = Vec::new();
+    for _ in 0..4 {
+        node.write(&fields, &own, &shapes);
+        states.push(node.state());
+        assert_eq!(node.read(&fields, &around, &shapes).len(), 1);
+        states.push(node.state());
+    }
+    let (written, brought) = (states[4], states[5]);
+    assert_ne!(written, brought);
+    assert_eq!(states[4..], [written, brought, written, brought]);
+    node.go_to(written);
+    assert_eq!(node.read(&fields, &around, &shapes).len(), 1, "nobody has it yet");
+    assert_eq!(node.state(), brought);
+    node.go_to(written);
+    node.go_to(brought);
+    assert_eq!(node.read(&fields, &around, &shapes), [], "everybody has it");
+}

@@ -9,9 +9,11 @@ use maniple_mapper::VariantInfo;
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::ProcessorKind;
 
+use super::arguments::Arguments;
 use super::{Codec, ContextCall, LeafCall};
 use crate::error::Result;
 use crate::fork::Travel;
+use crate::future::Results;
 
 /// What a task returns, whatever its type.
 pub type Value = Box<dyn Any + Send + Sync>;
@@ -24,6 +26,9 @@ pub type LeafBody = Arc<dyn Fn(&LeafCall<'_>) -> Result<Value> + Send + Sync>;
 
 /// The code of a variant that launches.
 pub type ContextBody = Arc<dyn Fn(ContextCall) -> BoxFuture + Send + Sync>;
+
+/// What the runtime does when a launch of a task of its own has failed, which it was given with these arguments.
+pub(crate) type OnFailure = fn(&Arguments, &Results);
 
 /// The code of a variant.
 #[derive(Clone)]
@@ -80,6 +85,7 @@ pub struct TaskDefinition {
     /// The path by which all nodes know the task, and how it goes to them.
     travel: Option<(&'static str, Travel)>,
     is_internal: bool,
+    on_failure: Option<OnFailure>,
 }
 
 impl TaskDefinition {
@@ -93,6 +99,7 @@ impl TaskDefinition {
             codec: Some(Codec::of::<()>()),
             travel: None,
             is_internal: false,
+            on_failure: None,
         }
     }
 
@@ -155,6 +162,15 @@ impl TaskDefinition {
 
     pub(crate) fn is_internal(&self) -> bool {
         self.is_internal
+    }
+
+    /// Has something done after each launch that fails, wholly or at some points. Those that end well pay nothing for it when they are replayed.
+    pub(crate) fn when_failed(self, call: OnFailure) -> Self {
+        Self { on_failure: Some(call), ..self }
+    }
+
+    pub(crate) fn on_failure(&self) -> Option<OnFailure> {
+        self.on_failure
     }
 
     pub(crate) fn result_codec(&self) -> Option<Codec> {

@@ -8,12 +8,14 @@
 //! - [`issuing`], [`recording`]: what the analysis does is noted down as it happens;
 //! - [`content`]: what is known of a set, to compare what a template rests on with what is;
 //! - [`template`]: a recording compiled to a static graph;
+//! - [`gate`]: what keeps a launch's nodes from running too early;
 //! - [`replay`]: the graph at work, [`profiled`] and [`recorded`]: what profiles and records are told of it; [`aftermath`]: what is known of the data afterwards;
 //! - [`automatic`]: launches outside of any trace are watched for repeats, which [`mining`] finds.
 
 mod aftermath;
 mod automatic;
 mod content;
+mod gate;
 mod issuing;
 mod mining;
 mod problem;
@@ -33,6 +35,7 @@ mod tests;
 #[allow(clippy::module_inception)]
 mod trace;
 
+pub(crate) use gate::{Gate, LaterGate};
 pub(crate) use issuing::{Issuing, PointRecorder, Recordings};
 pub(crate) use problem::Problem;
 pub(crate) use recording::Recording;

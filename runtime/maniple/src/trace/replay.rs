@@ -12,6 +12,7 @@ use maniple_realm::{
 use maniple_record::LaunchNumber;
 use smallvec::SmallVec;
 
+use super::gate::Gate;
 use super::profiled::Profiled;
 use super::recorded::Recorded;
 use super::session::Wake;
@@ -137,6 +138,9 @@ impl Replay {
         launcher: &mut TaskLauncher,
     ) -> Arc<Results> {
         self.prefetch(run, stage);
+        if self.recorded.is_some() || !launcher.sources().is_empty() {
+            launcher.wait_by_event(self.context.core.realm());
+        }
         // Something is to be done at its end in any case, not only for those who ask later.
         let is_watched = !launcher.sources().is_empty() || self.recorded.is_some() || !self.ends_by_run;
         let slot = self.slot(run, stage);
@@ -175,7 +179,12 @@ impl Replay {
             results.recorded_by(self.context.core.recorder.as_ref());
             recorded.launch(&self.template, stage, results.completion())
         });
-        self.open(runs, (run, stage), (launcher.sources(), number), is_watched);
+        self.prepare_stage((run, stage), (launcher.sources(), number));
+        let gate = Gate { runs, run, stage: stage as u32, is_watched };
+        match launcher.take_parcels() {
+            Some(parcels) => parcels.open(&gate, self.context.core.realm()),
+            None => self.open(&gate, launcher.sources()),
+        }
         results
     }
 
@@ -194,16 +203,12 @@ impl Replay {
         let launched = Launched { arguments, results: staged.results, promised: Some(staged.completion) };
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
-        self.open(runs, (run, stage), (staged.launcher.sources(), staged.recorded), true);
+        self.prepare_stage((run, stage), (staged.launcher.sources(), staged.recorded));
+        self.open(&Gate { runs, run, stage: stage as u32, is_watched: true }, staged.launcher.sources());
     }
 
-    fn open(
-        &self,
-        runs: &Arc<GraphRuns>,
-        (run, stage): (u64, usize),
-        (sources, number): (&[Arc<Results>], Option<LaunchNumber>),
-        is_watched: bool,
-    ) {
+    /// A stage is about to be opened, when these results are there.
+    fn prepare_stage(&self, (run, stage): (u64, usize), (sources, number): (&[Arc<Results>], Option<LaunchNumber>)) {
         self.slot(run, stage).has_failed.store(false, Ordering::Relaxed);
         if let (Some(recorded), Some(number)) = (&self.recorded, number) {
             recorded.stage(&self.template, stage, (number, sources));
@@ -214,33 +219,32 @@ impl Replay {
                 profiled.begin(&self.template, run);
             }
         }
-        if !is_watched {
-            runs.open_unwatched(run, stage as u32);
-        } else if sources.is_empty() {
-            runs.open(run, stage as u32);
-        } else {
-            self.open_after(runs, (run, stage as u32), sources);
-        }
     }
 
     /// Opens a stage when the results that it takes are there.
-    fn open_after(&self, runs: &Arc<GraphRuns>, (run, stage): (u64, u32), sources: &[Arc<Results>]) {
+    fn open(&self, gate: &Gate<'_>, sources: &[Arc<Results>]) {
+        if sources.is_empty() {
+            return gate.open();
+        }
         let realm = self.context.core.realm();
         let mut waiting: SmallVec<[_; 4]> = SmallVec::new();
         for source in sources {
             match realm.status(source.completion()) {
                 EventStatus::Triggered => {}
                 EventStatus::Pending => waiting.push(source.completion()),
-                EventStatus::Poisoned(fault) => return runs.fail(run, stage, &fault),
+                EventStatus::Poisoned(fault) => return gate.fail(&fault),
             }
         }
         if waiting.is_empty() {
-            return runs.open(run, stage);
+            return gate.open();
         }
-        let runs = Arc::clone(runs);
-        realm.when(After::needs(&waiting), move |outcome| match outcome {
-            Ok(()) => runs.open(run, stage),
-            Err(fault) => runs.fail(run, stage, fault),
+        let (runs, run, stage, is_watched) = (Arc::clone(gate.runs), gate.run, gate.stage, gate.is_watched);
+        realm.when(After::needs(&waiting), move |outcome| {
+            let gate = Gate { runs: &runs, run, stage, is_watched };
+            match outcome {
+                Ok(()) => gate.open(),
+                Err(fault) => gate.fail(fault),
+            }
         });
     }
 
@@ -416,7 +420,7 @@ impl GraphWork for Replay {
     }
 
     fn stage_ended(&self, run: u64, stage: u32) {
-        let Launched { results, promised, .. } = self.launched(run, stage);
+        let Launched { arguments, results, promised } = self.launched(run, stage);
         let has_failed = self.slot(run, stage as usize).has_failed.load(Ordering::Acquire);
         let failure = has_failed.then(|| results.first_error()).flatten();
         if failure.is_some() {
@@ -425,7 +429,13 @@ impl GraphWork for Replay {
         }
         results.forget_sources();
         match promised {
-            None => results.end(failure),
+            None => {
+                let on_failure = self.template.stages[stage as usize].site.definition.on_failure();
+                if let Some(call) = on_failure.filter(|_| failure.is_some()) {
+                    call(arguments, results);
+                }
+                results.end(failure);
+            }
             Some(promised) => self.context.keep(*promised, failure),
         }
         if !self.ends_by_run {

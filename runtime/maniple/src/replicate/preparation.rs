@@ -1,0 +1,217 @@
+//! What a node does before a launch of the program: launches of internal tasks, put together once for all launches of the same kind that find the data where
+//! it was.
+
+use std::sync::Arc;
+
+use maniple_region::{FieldMask, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape, TreeId};
+use maniple_space::{AnyRect, AnySpace, Rect};
+use rustc_hash::FxHashMap;
+
+use super::coherence::{Exchange, Parcel, Step};
+use super::exchange::{APPLY, Addresses, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, bytes_of_point};
+use super::node::Node;
+use crate::context::Context;
+use crate::launch::TaskLauncher;
+use crate::task::TaskDefinition;
+
+/// What comes before a launch, in this order.
+pub(super) struct Preparation(Vec<Move>);
+
+enum Move {
+    /// Points become an operator's identity.
+    Identity(OverPieces, OperatorId),
+    Send(OverPieces, Parcels),
+    /// The launches take what comes one after the other, so many pieces each.
+    Receive(Vec<OverPieces>, Parcels, Option<OperatorId>),
+}
+
+/// A launch over pieces, without arguments.
+struct OverPieces {
+    launcher: TaskLauncher,
+    count: usize,
+}
+
+/// What goes to others, or comes from them, in one exchange.
+struct Parcels {
+    addresses: Arc<Addresses>,
+    /// The bytes of each.
+    bytes: Box<[u64]>,
+}
+
+impl Preparation {
+    pub(super) fn new(node: &Arc<Node>, pieces: &mut Pieces, steps: Vec<(LogicalRegion, Step)>) -> Self {
+        let (mut moves, mut exchanges) = (Vec::new(), 0);
+        for (root, step) in steps {
+            match step {
+                Step::Identity { fields, operator, place } => {
+                    let pieces = pieces.of(&root, [&place].into_iter());
+                    let launch = OverPieces::new(&IDENTITY, (pieces, &fields, Privilege::Discard), 1);
+                    moves.push(Move::Identity(launch, operator));
+                }
+                Step::Exchange { fields, fold, exchange } => {
+                    let mut maker = Maker { node, pieces, root: &root, fields: &fields, exchange: exchanges };
+                    exchanges += 1;
+                    let Exchange { sends, receives, forwards, .. } = &*exchange;
+                    moves.extend(maker.send(sends));
+                    moves.extend(maker.receive(receives, fold));
+                    moves.extend(maker.send(forwards));
+                }
+            }
+        }
+        Self(moves)
+    }
+
+    /// Launches it all, for an operation of the program.
+    pub(super) fn launch(&self, context: &Context, node: &Node, operation: u64) {
+        for one in &self.0 {
+            match one {
+                Move::Identity(launch, operator) => {
+                    launch.launch(context, |launcher| launcher.set_arguments(Emptying(*operator), true))
+                }
+                Move::Send(launch, parcels) => {
+                    parcels.count_as_sent(context, node);
+                    let sending = Sending { to: Arc::clone(&parcels.addresses), operation };
+                    launch.launch(context, |launcher| launcher.set_arguments(sending, false));
+                }
+                Move::Receive(launches, parcels, operator) => {
+                    parcels.count_as_received(context, node);
+                    let (from, mut first) = (&parcels.addresses, 0);
+                    let awaited = node.expect(from.of(operation));
+                    for launch in launches {
+                        let (from, parcels) = (Arc::clone(from), Arc::clone(&awaited));
+                        let receiving = Receiving { from, parcels, first, operator: *operator };
+                        launch.launch(context, |launcher| {
+                            launcher.set_arguments(receiving, false);
+                            launcher.wait_for_parcels(Arc::clone(&awaited));
+                        });
+                        first += launch.count;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Makes the moves of one exchange.
+struct Maker<'a> {
+    node: &'a Arc<Node>,
+    pieces: &'a mut Pieces,
+    root: &'a LogicalRegion,
+    fields: &'a FieldMask,
+    exchange: u32,
+}
+
+impl Maker<'_> {
+    fn send(&mut self, sends: &[Parcel]) -> Option<Move> {
+        let launch = |this: &mut Self| this.over_pieces(&SEND, Privilege::Read, sends);
+        (!sends.is_empty()).then(|| Move::Send(launch(self), self.parcels(sends)))
+    }
+
+    fn receive(&mut self, receives: &[Parcel], fold: Option<OperatorId>) -> Option<Move> {
+        if receives.is_empty() {
+            return None;
+        }
+        let launches = match fold {
+            None => vec![self.over_pieces(&RECEIVE, Privilege::Discard, receives)],
+            // Contributions are applied in the order of nodes, so that the outcome is the same on every run.
+            Some(_) => {
+                let batches = receives.chunk_by(|one, other| one.with == other.with);
+                batches.map(|batch| self.over_pieces(&APPLY, Privilege::ReadWrite, batch)).collect()
+            }
+        };
+        Some(Move::Receive(launches, self.parcels(receives), fold))
+    }
+
+    fn over_pieces(&mut self, task: &Arc<TaskDefinition>, privilege: Privilege, parcels: &[Parcel]) -> OverPieces {
+        let pieces = self.pieces.of(self.root, parcels.iter().map(|parcel| &parcel.points));
+        OverPieces::new(task, (pieces, self.fields, privilege), parcels.len())
+    }
+
+    fn parcels(&self, parcels: &[Parcel]) -> Parcels {
+        let size = bytes_of_point(self.root, self.fields) as u64;
+        let addresses = Addresses {
+            node: Arc::clone(self.node),
+            exchange: self.exchange,
+            parcels: parcels.iter().map(|parcel| (parcel.with, parcel.number)).collect(),
+        };
+        let bytes = parcels.iter().map(|parcel| parcel.points.space().volume() * size).collect();
+        Parcels { addresses: Arc::new(addresses), bytes }
+    }
+}
+
+impl OverPieces {
+    fn new(
+        task: &Arc<TaskDefinition>,
+        (pieces, fields, privilege): (LogicalPartition, &FieldMask, Privilege),
+        count: usize,
+    ) -> Self {
+        let requirement = Requirement::new(pieces, fields.clone(), privilege);
+        Self { launcher: TaskLauncher::new(task).requirement(requirement), count }
+    }
+
+    fn launch(&self, context: &Context, complete: impl FnOnce(&mut TaskLauncher)) {
+        let domain = AnyRect::from(Rect::<1>::from(0..self.count as i64));
+        let mut launcher = self.launcher.clone();
+        complete(&mut launcher);
+        context.submit_local(launcher, (domain, None, true));
+    }
+}
+
+impl Parcels {
+    fn count_as_sent(&self, context: &Context, node: &Node) {
+        let counters = &context.state.core.counters;
+        for (&(to, _), &bytes) in self.addresses.parcels.iter().zip(&self.bytes) {
+            let peer = node.peer(to);
+            peer.parcels_sent.add(1);
+            peer.parcel_bytes_sent.add(bytes);
+            counters.parcels_sent.add(1);
+            counters.parcel_bytes_sent.add(bytes);
+        }
+    }
+
+    fn count_as_received(&self, context: &Context, node: &Node) {
+        let counters = &context.state.core.counters;
+        for (&(from, _), &bytes) in self.addresses.parcels.iter().zip(&self.bytes) {
+            let peer = node.peer(from);
+            peer.parcels_received.add(1);
+            peer.parcel_bytes_received.add(bytes);
+            counters.parcels_received.add(1);
+            counters.parcel_bytes_received.add(bytes);
+        }
+    }
+}
+
+/// Regions' points cut into pieces that were exchanged before.
+#[derive(Default)]
+pub(super) struct Pieces(FxHashMap<(TreeId, Box<[u64]>), LogicalPartition>);
+
+/// What is remembered is forgotten when it is so much.
+const MOST_PIECES: usize = 1 << 12;
+
+impl Pieces {
+    /// The partition of a region into pieces of these shapes.
+    pub(super) fn of<'a>(
+        &mut self,
+        root: &LogicalRegion,
+        shapes: impl Iterator<Item = &'a Shape> + Clone,
+    ) -> LogicalPartition {
+        let key = (root.tree().id(), shapes.clone().map(Shape::id).collect());
+        if let Some(known) = self.0.get(&key) {
+            return known.clone();
+        }
+        let spaces: Vec<AnySpace> = shapes.map(|shape| shape.space().clone()).collect();
+        let colors = AnyRect::from(Rect::<1>::from(0..spaces.len() as i64));
+        let partitioning = root.space().forest().partition(root.space(), colors, &spaces);
+        let partition = partitioning.and_then(|partitioning| root.partition(&partitioning));
+        let partition = partition.expect("the pieces are parts of a region that is there");
+        if self.0.len() >= MOST_PIECES {
+            self.0.clear();
+        }
+        self.0.insert(key, partition.clone());
+        partition
+    }
+
+    pub(super) fn forget(&mut self, tree: TreeId) {
+        self.0.retain(|(of, _), _| *of != tree);
+    }
+}
