@@ -7,6 +7,8 @@
 //!
 //! Invariants: pending reductions are newer than every view, and where they overlap they have one operator; a view's uses lie within the set.
 
+use std::sync::Arc;
+
 use maniple_realm::machine::MemoryId;
 use maniple_realm::{After, Event, Realm};
 use maniple_region::{OperatorId, Shape, ShapeTable};
@@ -180,6 +182,15 @@ impl EquivalenceSet {
             is_needed
         });
         self.views.len() < before
+    }
+
+    /// Where reductions are applied that have to be, if whoever has it done uses no instance that can hold all points: one with current values, else with some, else
+    /// any that the set knows. Of several the one with the lowest number: what is known after a replay must not depend on the order in which the
+    /// set came to know them.
+    pub(crate) fn home(&self) -> Option<&Arc<PhysicalInstance>> {
+        let lacks = |view: &View| (!view.valid.is_everything(), view.valid.is_nothing());
+        let known = self.views.iter().filter(|view| view.instance.can_hold(&self.shape));
+        known.min_by_key(|view| (lacks(view), view.instance.id())).map(|view| view.instance.arc())
     }
 
     /// Whether an instance holds current values of part of the set, but for pending reductions.

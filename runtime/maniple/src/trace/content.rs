@@ -30,6 +30,8 @@ pub(super) struct Content {
     fill: Fill,
     /// In the order of their numbers.
     valid: Vec<(InstanceId, Cover)>,
+    /// See [`EquivalenceSet::home`]: it may be one without current values.
+    home: Option<InstanceId>,
     /// In program order.
     pending: Vec<(OperatorId, InstanceId, Cover)>,
 }
@@ -68,7 +70,7 @@ impl Content {
         valid.sort_unstable_by_key(|(instance, _)| *instance);
         let pending = set.pending.iter();
         let pending = pending.map(|pending| (pending.operator, pending.buffer.id(), pending.cover.clone())).collect();
-        Self { fill, valid, pending }
+        Self { fill, valid, home: set.home().map(|home| home.id()), pending }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::physical::cover::Cover;
 use crate::physical::group::SetId;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::Preconditions;
-use crate::physical::set::{EquivalenceSet, PendingReduction};
+use crate::physical::set::PendingReduction;
 
 /// A leaf task applies reductions itself if they are about at most so many points in all: more are worth an operation, which another worker may
 /// carry out.
@@ -35,21 +35,13 @@ impl Analysis<'_> {
             target.into_iter().for_each(|(_, instance)| self.apply_pending(group, id, instance, fields));
             return;
         }
-        let home = self.home(self.set(group, id), preferred).unwrap_or_else(|| Arc::clone(preferred));
+        let set = self.set(group, id);
+        let home = if preferred.can_hold(&set.shape) { None } else { set.home() };
+        let home = Arc::clone(home.unwrap_or(preferred));
         let mut movements = SmallVec::new();
         self.find_sources(group, id, &Cover::Everything, &home, &mut movements);
         self.issue(&movements);
         self.apply_pending(group, id, &home, fields);
-    }
-
-    /// An instance that can hold all points of a set: the preferred one, else one with current values, else any that the set knows.
-    fn home(&self, set: &EquivalenceSet, preferred: &Arc<PhysicalInstance>) -> Option<Arc<PhysicalInstance>> {
-        if preferred.can_hold(&set.shape) {
-            return Some(Arc::clone(preferred));
-        }
-        let known = || set.views.iter().filter(|view| view.instance.can_hold(&set.shape));
-        let best = known().find(|view| view.valid.is_everything()).or_else(|| known().next());
-        best.map(|view| Arc::clone(view.instance.arc()))
     }
 
     /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of it, in program order:
