@@ -92,7 +92,8 @@ pub fn rival(stage: &Stage, entry: &Entry<'_>, does: (f64, u64)) -> Vec<Contesta
 /// The variable that tells OpenBLAS which kernels to take.
 const KERNELS: &str = "OPENBLAS_CORETYPE";
 
-/// The fastest kernels of OpenBLAS that this processor can run, where that is known.
+/// The fastest kernels of OpenBLAS that this processor can run, where that is known and versions in use may not take them: all of these know processors with AVX2,
+/// by their name or by that feature.
 fn best_kernels() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -102,9 +103,6 @@ fn best_kernels() -> Option<&'static str> {
             && is_x86_feature_detected!("avx512vl")
         {
             return Some("SkylakeX");
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            return Some("Haswell");
         }
     }
     None
