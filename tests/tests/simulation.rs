@@ -106,6 +106,7 @@ fn programs_that_were_wrong_once_equal_the_oracle() {
         (Family::Unsound, 20_145, 2),
         (Family::Looping, 7_702_252, 5),
         (Family::Stumbling, 900_841, 3),
+        (Family::Stumbling, 5_300_277, 2),
     ];
     equal_the_oracle(wrong_once.into_iter().map(of));
 }

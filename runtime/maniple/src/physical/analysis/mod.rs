@@ -112,7 +112,8 @@ impl<'a> Analysis<'a> {
             if mode == Mode::Write {
                 self.leave_to_task(group, &touched, (instance, fields), (before, requirement));
             }
-            self.bring_up_to_date(group, mode, access.home(fields, instance), &touched, fields);
+            let home = access.home(fields, instance);
+            self.bring_up_to_date(group, mode, (home, fields), &touched, before.of(requirement));
             for (id, cover) in touched.iter() {
                 self.gather(group, *id, cover, (mode, instance), before.of(requirement));
             }
@@ -176,7 +177,7 @@ impl<'a> Analysis<'a> {
                 let region = self.data.root.clone();
                 let touched = self.touched_by(group, &region);
                 for &(id, _) in touched.iter() {
-                    self.apply_pending(group, id, instance, fields);
+                    self.apply_pending(group, id, (instance, fields), after);
                     let set = self.set(group, id);
                     let view = set.find_view(instance).map(|view| &set.views[view]);
                     view.into_iter().for_each(|view| {
@@ -273,13 +274,13 @@ impl<'a> Analysis<'a> {
         &mut self,
         group: usize,
         mode: Mode,
-        instance: &Arc<PhysicalInstance>,
+        (instance, fields): (&Arc<PhysicalInstance>, &FieldMask),
         touched: &[(SetId, Cover)],
-        fields: &FieldMask,
+        after: &mut Preconditions,
     ) {
         for (id, cover) in touched {
             if mode.settles(self.set(group, *id), cover, self.shapes) {
-                self.settle_pending(group, *id, instance, fields);
+                self.settle_pending(group, *id, (instance, fields), after);
             }
         }
         let sets = self.data.group(group);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use maniple_realm::Event;
 use maniple_region::FieldMask;
 use smallvec::SmallVec;
 
@@ -22,17 +23,18 @@ const LITTLE_WORK: u64 = 1 << 10;
 const MANY_COVERS: usize = 256;
 
 impl Analysis<'_> {
-    /// Applies a set's pending reductions where the set's data is at home.
+    /// Applies a set's pending reductions where the set's data is at home, and adds that to what the operation that has it done follows: also one that
+    /// does not look at the values. When an operation has ended, so has all that was issued on its behalf.
     pub(super) fn settle_pending(
         &mut self,
         group: usize,
         id: SetId,
-        preferred: &Arc<PhysicalInstance>,
-        fields: &FieldMask,
+        (preferred, fields): (&Arc<PhysicalInstance>, &FieldMask),
+        after: &mut Preconditions,
     ) {
         if let Some(sink) = self.data.sink.clone() {
             let target = sink.instances.iter().find(|(held, _)| held.overlaps(fields));
-            target.into_iter().for_each(|(_, instance)| self.apply_pending(group, id, instance, fields));
+            target.into_iter().for_each(|(_, instance)| self.apply_pending(group, id, (instance, fields), after));
             return;
         }
         let set = self.set(group, id);
@@ -41,12 +43,18 @@ impl Analysis<'_> {
         let mut movements = SmallVec::new();
         self.find_sources(group, id, &Cover::Everything, &home, &mut movements);
         self.issue(&movements);
-        self.apply_pending(group, id, &home, fields);
+        self.apply_pending(group, id, (&home, fields), after);
     }
 
     /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of it, in program order:
     /// one operation for all that have their points in common, so that the failure of a contributor spoils no other points.
-    pub(super) fn apply_pending(&mut self, group: usize, id: SetId, into: &Arc<PhysicalInstance>, fields: &FieldMask) {
+    pub(super) fn apply_pending(
+        &mut self,
+        group: usize,
+        id: SetId,
+        (into, fields): (&Arc<PhysicalInstance>, &FieldMask),
+        after: &mut Preconditions,
+    ) {
         let pending = std::mem::take(&mut self.set_mut(group, id).pending);
         if pending.is_empty() {
             return;
@@ -55,7 +63,7 @@ impl Analysis<'_> {
         self.view(group, id, into, &mut Preconditions::default());
         let fields = self.data.group(group).fields.intersection(fields);
         for (cover, together) in by_cover(pending) {
-            self.apply_together(group, id, (&cover, together), (into, &fields));
+            after.follow(self.apply_together(group, id, (&cover, together), (into, &fields)));
         }
         self.set_mut(group, id).keep_only(into);
     }
@@ -98,7 +106,7 @@ impl Analysis<'_> {
         id: SetId,
         (cover, together): (&Cover, Vec<PendingReduction>),
         (into, fields): (&Arc<PhysicalInstance>, &FieldMask),
-    ) {
+    ) -> Event {
         let mut after = Preconditions::default();
         after.need(into.ready());
         let set = self.set(group, id);
@@ -116,6 +124,7 @@ impl Analysis<'_> {
         together.into_iter().for_each(|reduction| reduction.applied_by(event));
         let (shapes, realm) = (self.shapes, self.core.pruning_realm());
         self.set_mut(group, id).add_applied(view, event, cover.clone(), (shapes, realm));
+        event
     }
 }
 
