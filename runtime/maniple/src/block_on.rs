@@ -7,15 +7,14 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use maniple_realm::Fault;
 use maniple_realm::profile::{Kind, Tag};
-use maniple_realm::threads::Parker;
+use maniple_realm::worker::Signal;
 
 use crate::error::{Error, Result};
 use crate::runtime::RuntimeCore;
 
 /// A thread that polls, and whether it was woken since it last did.
-#[derive(Default)]
 struct Poller {
-    parker: Parker,
+    signal: Signal,
     is_woken: AtomicBool,
 }
 
@@ -29,21 +28,21 @@ impl Wake for Unpark {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.0.is_woken.store(true, Ordering::Release);
-        self.0.parker.unpark();
+        self.0.signal.give();
     }
 }
 
 impl Drop for Unpark {
     fn drop(&mut self) {
-        self.0.parker.unpark();
+        self.0.signal.give();
     }
 }
 
-/// Polls a top-level task to its end, until nobody can wake it any more, or until the machine breaks down; the thread sleeps while it is pending. To the profiler it is an operation
+/// Polls a top-level task to its end, until nobody can wake it any more, or until the machine breaks down; the thread sleeps while it is pending, or does a worker's work. To the profiler it is an operation
 /// of this name.
 pub(crate) fn block_on<T>(core: &RuntimeCore, name: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
     let profiler = core.profiler();
-    let poller = Arc::new(Poller::default());
+    let poller = Arc::new(Poller { signal: core.realm().signal(), is_woken: AtomicBool::new(false) });
     let mut future = pin!(future);
     let broken = |fault: &Fault| Error::of_fault(fault, name, None);
     let breakdown = Waker::from(Arc::new(Unpark(Arc::clone(&poller))));
@@ -75,10 +74,10 @@ pub(crate) fn block_on<T>(core: &RuntimeCore, name: &str, future: impl Future<Ou
             }
             continue;
         }
-        // An unpark between poll and park makes the park return at once.
+        // A signal between poll and wait makes the wait return at once.
         core.while_top_level_waits(|| match profiler {
-            None => poller.parker.park(),
-            Some(profiler) => profiler.while_waiting(|| poller.parker.park()),
+            None => core.realm().wait_for(&poller.signal),
+            Some(profiler) => profiler.while_waiting(|| core.realm().wait_for(&poller.signal)),
         });
     }
 }

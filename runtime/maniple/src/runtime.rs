@@ -182,8 +182,11 @@ impl RuntimeBuilder {
         if let Some(profiler) = &profiler {
             builder = builder.profile(profiler.clone());
         }
-        if let Some(place) = place.as_ref().filter(|place| place.neighbours > 1 && self.workers.is_none()) {
-            builder = builder.workers(place.cores());
+        if let Some(place) = place.as_ref().filter(|place| place.neighbours > 1) {
+            builder = builder.cores(place.cores());
+            if self.workers.is_none() {
+                builder = builder.workers(place.cores());
+            }
         }
         let realm = builder.build().map_err(start)?;
         let transport = match (self.network, place) {

@@ -5,6 +5,7 @@
 //! the code that ships, and the crate itself needs no conditional compilation.
 
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use std::time::Duration;

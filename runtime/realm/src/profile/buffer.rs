@@ -22,6 +22,10 @@ const LONGEST_UNWRITTEN_NS: u64 = 1_000_000_000;
 /// A thread that is about to sleep writes records older than this.
 const LONGEST_ASLEEP_NS: u64 = 50_000_000;
 
+/// The records of a thread that does another's work, or has another do its own.
+#[derive(Default)]
+pub(crate) struct Records(Option<Buffer>);
+
 /// What belongs to one thread.
 pub(super) struct Buffer {
     shared: Arc<Shared>,
@@ -64,6 +68,11 @@ pub(super) fn with_thread<R>(
         Some(using(buffer.insert(Buffer::new(shared, thread()))))
     });
     used.ok().flatten()
+}
+
+/// Has this thread go on with other records than those that it has: gives these.
+pub(super) fn exchange(records: Records) -> Records {
+    BUFFER.try_with(|buffer| Records(buffer.replace(records.0))).unwrap_or_default()
 }
 
 impl Buffer {

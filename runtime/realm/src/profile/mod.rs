@@ -49,6 +49,7 @@ mod recording;
 mod tests;
 
 pub use activity::Activity;
+pub(crate) use buffer::Records;
 pub use header::{Header, Memory, Processor, Thread};
 pub use label::{Domain, Kind, Label, LabelId, Tag};
 pub use names::common;
@@ -183,6 +184,11 @@ impl Profiler {
     /// This thread is a worker's.
     pub(crate) fn introduce_worker(&self, processor: ProcessorId) {
         buffer::with_thread(&self.0, || Thread::worker(processor), |_| ());
+    }
+
+    /// Has this thread record what another one does, whose records these are; gives its own.
+    pub(crate) fn exchange(records: Records) -> Records {
+        buffer::exchange(records)
     }
 
     /// Has the records of this thread written. Those of the realm's workers are when it ends; a thread outside that goes on after the realm

@@ -56,11 +56,12 @@ pub struct RealmBuilder {
     profiler: Option<Profiler>,
     stack_size: usize,
     help_depth: u32,
+    cores: Option<usize>,
 }
 
 impl RealmBuilder {
     pub(super) fn new() -> Self {
-        Self { workers: None, machine: None, profiler: None, stack_size: 8 << 20, help_depth: 32 }
+        Self { workers: None, machine: None, profiler: None, stack_size: 8 << 20, help_depth: 32, cores: None }
     }
 
     /// So many cpus, hence workers, and one memory; at most 1024. Without this and [`machine`](Self::machine): the machine as
@@ -73,6 +74,13 @@ impl RealmBuilder {
     /// This machine: one worker for each of its cpus. [`workers`](Self::workers) has no effect then.
     pub fn machine(mut self, machine: Machine) -> Self {
         self.machine = Some(machine);
+        self
+    }
+
+    /// So many of the system's cores are for this realm; at least one. By default those that the process may use. Workers for which there are no cores sleep more
+    /// than others; and while a thread of the program's has no core of its own and waits, it may do a worker's work: see [`Realm::wait`].
+    pub fn cores(mut self, cores: usize) -> Self {
+        self.cores = Some(cores.max(1));
         self
     }
 
@@ -118,13 +126,13 @@ impl RealmBuilder {
             return Err(RealmError::ProfilerInUse);
         }
         let own: Vec<_> = processors.iter().map(|_| OwnDeques::new()).collect();
-        let core =
-            Core::new(Setting { machine, profiler: self.profiler, help_depth: self.help_depth }, &processors, &own);
+        let Self { profiler, help_depth, stack_size, cores, .. } = self;
+        let core = Core::new(Setting { machine, profiler, help_depth, stack_size, cores }, &processors, &own);
         let keeper = Keeper::new(Arc::clone(&core));
         for (worker, (processor, own)) in processors.into_iter().zip(own).enumerate() {
             let inner = Realm { core: Arc::clone(&core), keeper: Arc::downgrade(&keeper), kept: None };
-            let work = move || Local::new(inner, (worker, processor), own, self.stack_size).work();
-            let started = Thread::start(format!("realm-{worker}"), self.stack_size, work);
+            let work = move || Local::new(inner, (worker, processor), own, stack_size).work();
+            let started = Thread::start(format!("realm-{worker}"), stack_size, work);
             match started {
                 Ok(thread) => keeper.add(thread),
                 Err(source) => {

@@ -21,8 +21,10 @@ use crate::operation::settle::settling;
 use crate::profile::Profiler;
 use crate::simulation;
 use crate::threads::Thread;
+use crate::worker::guest::Place;
 use crate::worker::helpers::Helpers;
 use crate::worker::queue::{OwnDeques, Queues};
+use crate::worker::seat::Seat;
 use crate::worker::sleep::Sleep;
 
 /// What all threads of a realm share.
@@ -37,6 +39,12 @@ pub(crate) struct Core {
     pub(crate) graphs: Registry,
     pub(crate) sleep: Sleep,
     pub(crate) helpers: Helpers,
+    /// The place of the worker whose work a thread of the program's does while it waits.
+    pub(crate) seat: Seat<Place>,
+    /// Whether there is one: where a thread more than the workers would take the core of one.
+    pub(crate) lends_place: bool,
+    /// The stack that such a thread must have left, in bytes.
+    pub(crate) stack_of_guests: usize,
     /// How many helps may nest on one stack.
     pub(crate) help_depth: u32,
     /// How many threads the system runs at a time, if those are fewer than the workers.
@@ -71,6 +79,9 @@ pub(super) struct Setting {
     pub(super) machine: Machine,
     pub(super) profiler: Option<Profiler>,
     pub(super) help_depth: u32,
+    pub(super) stack_size: usize,
+    /// How many cores it has, if that is not what the system says.
+    pub(super) cores: Option<usize>,
 }
 
 impl Core {
@@ -131,10 +142,9 @@ impl Core {
         static REALMS: AtomicU32 = AtomicU32::new(0);
         let pools = MemoryPool::for_machine(&setting.machine);
         let is_simulated = simulation::is_inside();
-        let fewer_cores = std::thread::available_parallelism()
-            .ok()
-            .map(usize::from)
-            .filter(|&cores| cores < processors.len() && !is_simulated);
+        let cores = setting.cores.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
+        let cores = cores.filter(|_| !is_simulated).unwrap_or(processors.len());
+        let fewer_cores = (cores < processors.len()).then_some(cores);
         if let Some(profiler) = &setting.profiler {
             pools.iter().for_each(|pool| pool.record_to(profiler.clone()));
         }
@@ -146,8 +156,11 @@ impl Core {
             queues: Queues::new(own),
             graphs: Registry::default(),
             helpers: Helpers::new(processors.len()),
+            seat: Seat::new(),
+            lends_place: processors.len() >= cores,
+            stack_of_guests: setting.stack_size / 4 * 3,
             help_depth: setting.help_depth,
-            sleep: Sleep::new(processors.len(), fewer_cores.unwrap_or(processors.len())),
+            sleep: Sleep::new(processors.len(), cores),
             fewer_cores,
             is_simulated,
             pools,
@@ -418,6 +431,7 @@ impl Keeper {
         }
         self.core.stopping.store(true, Ordering::SeqCst);
         self.core.sleep.wake_all();
+        self.core.seat.call_back();
         if self.core.local().is_some() {
             // The last handle was dropped by a body: its worker cannot wait for itself.
             return;

@@ -29,7 +29,8 @@ thread_local! {
     static PARKER: RefCell<Arc<Parker>> = RefCell::default();
 }
 
-struct Unpark(Arc<Parker>);
+/// Unparks a thread.
+pub(super) struct Unpark(pub(super) Arc<Parker>);
 
 impl Body for Unpark {
     fn call(self, _: Call<'_>) -> Result<(), Arc<Fault>> {
@@ -42,7 +43,8 @@ impl Body for Unpark {
     }
 }
 
-struct WakeWorker(usize);
+/// Wakes a worker.
+pub(super) struct WakeWorker(pub(super) usize);
 
 impl Body for WakeWorker {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
@@ -66,6 +68,7 @@ impl Core {
                 self.spawn_inline(After::follows(&[event]), WakeWorker(local.index));
                 self.waiting_for(event, || local.help_while(&mut || self.result(event).is_none(), false));
             }
+            None if self.wait_as_guest(event)? => {}
             None => {
                 let parker = match self.is_simulated {
                     // Threads of a simulation share what is the system thread's own.
@@ -119,7 +122,7 @@ impl Core {
     }
 
     /// Waits for an event, and records that.
-    fn waiting_for<R>(&self, event: Event, wait: impl FnOnce() -> R) -> R {
+    pub(super) fn waiting_for<R>(&self, event: Event, wait: impl FnOnce() -> R) -> R {
         if let Some(profiler) = &self.profiler {
             profiler.awaited(event.into());
         }
@@ -179,7 +182,7 @@ fn sleep_for(nap: Duration) -> Duration {
 impl Local {
     /// Runs operations while `condition` holds; false if it still does, because the realm stops. `on_any_end` tells
     /// that the end of any operation may change the condition; otherwise somebody wakes this worker for it.
-    fn help_while(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) -> bool {
+    pub(super) fn help_while(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) -> bool {
         self.depth.set(self.depth.get() + 1);
         let met = loop {
             if !condition() {

@@ -25,17 +25,20 @@ use crate::worker::watch::Watch;
 
 mod chunks;
 mod deque;
+pub(crate) mod guest;
 mod help;
 pub(crate) mod helpers;
 mod jobs;
 mod nodes;
 pub(crate) mod queue;
+pub(crate) mod seat;
 mod sharing;
 pub(crate) mod sleep;
 #[cfg(test)]
 mod tests;
 mod watch;
 
+pub use guest::Signal;
 pub use help::HelpTooDeep;
 
 /// What a body may know of the worker that runs it.
@@ -381,24 +384,34 @@ impl Local {
     /// Finds something to do, sleeping while there is nothing; `None` once the realm stops.
     fn next_found(&self) -> Option<Found> {
         let core = self.core();
-        if core.is_stopping() {
-            return None;
+        loop {
+            if core.is_stopping() {
+                return None;
+            }
+            if self.is_place_wanted() {
+                self.lend_place();
+            } else if let Some(found) = self.find().or_else(|| self.search()) {
+                return Some(found);
+            }
         }
-        if let Some(found) = self.find() {
-            return Some(found);
-        }
+    }
+
+    /// Looks for something to do, sleeping while there is nothing; `None` if the realm stops, or somebody wants this worker's place.
+    fn search(&self) -> Option<Found> {
+        let core = self.core();
         core.sleep.begin_search();
         let found = loop {
-            if core.is_stopping() {
+            if core.is_stopping() || self.is_place_wanted() {
                 break None;
             }
             core.begin_polling();
-            if let Some(found) = self.search_while(&mut || true) {
+            if let Some(found) = self.search_while(&mut || !self.is_place_wanted()) {
                 break Some(found);
             }
             core.rest();
             core.sleep.fall_asleep(self.index);
-            if self.has_work() || core.is_stopping() || core.idle_found_message() || core.idle_found_work() {
+            let may_go_on = self.has_work() || core.is_stopping() || self.is_place_wanted();
+            if may_go_on || core.idle_found_message() || core.idle_found_work() {
                 core.sleep.cancel(self.index);
             } else {
                 self.forget_graphs();

@@ -23,6 +23,7 @@ use deque::Deque;
 use helpers::Helpers;
 use lock::{EXCLUSIVE, Lock};
 use phases::{Change, Phases};
+use seat::Seat;
 use sleep::Sleep;
 use sync::{AtomicU32, Ordering, Parker};
 use word::{EventWord, Phase, Preconditions};
@@ -37,6 +38,8 @@ mod helpers;
 mod lock;
 #[path = "../../src/barrier/phases.rs"]
 mod phases;
+#[path = "../../src/worker/seat.rs"]
+mod seat;
 #[path = "../../src/worker/sleep.rs"]
 mod sleep;
 #[path = "../../src/event/word.rs"]
@@ -369,6 +372,102 @@ fn with_fewer_cores_work_that_those_awake_do_not_come_to_is_run() {
         place.push();
         place.push();
         workers.into_iter().for_each(|worker| worker.join().unwrap());
+    });
+}
+
+/// What belongs to a worker's thread: whoever has its place uses it.
+#[derive(Default)]
+struct Belongings(Arc<UnsafeCell<u32>>);
+
+impl Belongings {
+    fn again(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+
+    fn use_them(&self) {
+        // SAFETY: loom checks it: the accesses race unless the protocol orders them.
+        self.0.with_mut(|uses| unsafe { *uses += 1 });
+    }
+}
+
+#[test]
+fn a_place_is_one_thread_s_at_a_time() {
+    model(|| {
+        let (seat, belongings) = (Arc::new(Seat::new()), Belongings::default());
+        let (guest, has_happened) = (Arc::new(Parker::default()), Arc::new(AtomicU32::new(0)));
+        let own_thread = {
+            let (seat, belongings) = (Arc::clone(&seat), belongings.again());
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    belongings.use_them();
+                    if seat.is_wanted() {
+                        seat.lend((), || false);
+                    }
+                }
+                belongings.use_them();
+            })
+        };
+        let event = {
+            let (guest, has_happened) = (Arc::clone(&guest), Arc::clone(&has_happened));
+            thread::spawn(move || {
+                has_happened.store(1, Ordering::Release);
+                guest.unpark();
+            })
+        };
+        assert!(seat.ask(&guest));
+        loop {
+            guest.park();
+            if has_happened.load(Ordering::Acquire) != 0 {
+                seat.withdraw();
+                break;
+            }
+            if let Some(place) = seat.take_free() {
+                belongings.use_them();
+                seat.leave(place);
+                break;
+            }
+        }
+        // It may be free, for as long as its own thread has not looked twice.
+        if let Some(place) = seat.take_free() {
+            belongings.use_them();
+            seat.leave(place);
+        }
+        seat.give_back();
+        own_thread.join().unwrap();
+        event.join().unwrap();
+        belongings.use_them();
+    });
+}
+
+#[test]
+fn a_worker_that_falls_asleep_lets_a_guest_in() {
+    model(|| {
+        let (seat, sleep) = (Arc::new(Seat::new()), Arc::new(Sleep::new(1, 1)));
+        let own_thread = {
+            let (seat, sleep) = (Arc::clone(&seat), Arc::clone(&sleep));
+            thread::spawn(move || {
+                sleep.begin_search();
+                sleep.fall_asleep(0);
+                if seat.is_wanted() {
+                    sleep.cancel(0);
+                } else {
+                    sleep.park(0);
+                }
+                let _was_last = sleep.end_search();
+                assert!(seat.is_wanted(), "nobody else has woken it");
+                seat.lend((), || false);
+            })
+        };
+        let guest = Arc::new(Parker::default());
+        assert!(seat.ask(&guest));
+        sleep.wake(0);
+        guest.park();
+        while seat.take_free().is_none() {
+            guest.park();
+        }
+        seat.leave(());
+        seat.give_back();
+        own_thread.join().unwrap();
     });
 }
 

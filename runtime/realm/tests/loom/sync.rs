@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-pub(crate) use loom::sync::MutexGuard;
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use loom::sync::{Arc, MutexGuard};
 
 /// The checker takes `SeqCst` of single accesses for less than it is; of fences it does not.
 pub(crate) fn store_before_loads(atomic: &AtomicU32, value: u32) {

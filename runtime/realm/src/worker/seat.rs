@@ -1,0 +1,161 @@
+//! A worker's place, and who has it: the worker's own thread, or a thread of the program's that would sleep otherwise. The protocol is told in the crate's
+//! `README.md`.
+//!
+//! The file knows nothing of workers, so that loom can check it alone (`tests/loom`).
+
+use std::time::Duration;
+
+use crate::sync::{Arc, AtomicU32, Mutex, Ordering, Parker};
+
+/// The seat of one worker. What belongs to the worker's thread alone is the *place*: it goes from hand to hand, and only who has it may use it.
+pub(crate) struct Seat<P> {
+    state: Mutex<State<P>>,
+    /// What the holder says of wishes, so that the worker's own thread may look after each thing that it has done.
+    is_wanted: AtomicU32,
+    has_guest: AtomicU32,
+    /// Where the worker's own thread waits while others have the place.
+    own_thread: Parker,
+}
+
+struct State<P> {
+    holder: Holder<P>,
+    /// How often a guest has left.
+    visits: u64,
+    /// The worker's own thread waits for a guest to leave.
+    is_told_of_leaving: bool,
+}
+
+/// Who has the place.
+enum Holder<P> {
+    /// The worker's own thread. A guest may be waiting for it, here.
+    Own(Option<Arc<Parker>>),
+    /// Nobody: whoever comes first takes it.
+    Nobody(P),
+    /// A guest.
+    Guest,
+    /// Nobody, and it is meant for the worker's own thread.
+    Returned(P),
+}
+
+/// How long the worker's own thread sleeps before it looks whether a guest has gone for good, first and at most.
+const NAPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
+
+impl<P> Seat<P> {
+    pub(crate) fn new() -> Self {
+        let state = State { holder: Holder::Own(None), visits: 0, is_told_of_leaving: false };
+        Self {
+            state: Mutex::new(state),
+            is_wanted: AtomicU32::new(0),
+            has_guest: AtomicU32::new(0),
+            own_thread: Parker::default(),
+        }
+    }
+
+    /// Whether a guest waits for the place. To be asked by the worker's own thread.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::SeqCst) != 0
+    }
+
+    /// Whether a guest has the place. One that has just taken it is seen by who has made a fence since, or else sees what came before that.
+    #[inline]
+    pub(crate) fn has_guest(&self) -> bool {
+        self.has_guest.load(Ordering::SeqCst) != 0
+    }
+
+    /// Lets a guest in who waits for the place, and waits until it is given back, or nobody has used it for a while, or `is_over`.
+    pub(crate) fn lend(&self, place: P, is_over: impl Fn() -> bool) -> P {
+        let mut state = self.state.lock();
+        let Holder::Own(guest) = &mut state.holder else { unreachable!("the worker's own thread has the place") };
+        let Some(guest) = guest.take() else { return place };
+        self.is_wanted.store(0, Ordering::SeqCst);
+        state.holder = Holder::Nobody(place);
+        drop(state);
+        guest.unpark();
+        self.await_return(is_over)
+    }
+
+    fn await_return(&self, is_over: impl Fn() -> bool) -> P {
+        let (mut nap, mut visits_before) = (NAPS.0, None);
+        loop {
+            self.own_thread.park_for(nap);
+            nap = NAPS.1.min(2 * nap);
+            let mut state = self.state.lock();
+            let is_quiet = visits_before.replace(state.visits) == Some(state.visits);
+            match std::mem::replace(&mut state.holder, Holder::Own(None)) {
+                Holder::Returned(place) => return place,
+                // Who left it does something else. What waits in the worker's queues shall not.
+                Holder::Nobody(place) if is_quiet || is_over() => return place,
+                held => state.holder = held,
+            }
+            if is_quiet {
+                // A guest stays long, maybe as there is nothing to do.
+                state.is_told_of_leaving = true;
+                drop(state);
+                self.own_thread.park();
+                nap = NAPS.0;
+            }
+        }
+    }
+
+    /// The worker's own thread looks at once whether it should have the place.
+    pub(crate) fn call_back(&self) {
+        self.own_thread.unpark();
+    }
+
+    /// A guest asks the worker's own thread for the place. If that has it, and nobody else has asked, it will unpark the guest when the place is
+    /// [free](Self::take_free); the caller sees to it that it is awake.
+    pub(crate) fn ask(&self, guest: &Arc<Parker>) -> bool {
+        let mut state = self.state.lock();
+        let Holder::Own(asking @ None) = &mut state.holder else { return false };
+        *asking = Some(Arc::clone(guest));
+        self.is_wanted.store(1, Ordering::SeqCst);
+        true
+    }
+
+    /// A guest takes the place if nobody has it.
+    pub(crate) fn take_free(&self) -> Option<P> {
+        let mut state = self.state.lock();
+        match std::mem::replace(&mut state.holder, Holder::Guest) {
+            Holder::Nobody(place) => {
+                self.has_guest.store(1, Ordering::SeqCst);
+                Some(place)
+            }
+            held => {
+                state.holder = held;
+                None
+            }
+        }
+    }
+
+    /// A guest that has asked wants the place no more.
+    pub(crate) fn withdraw(&self) {
+        if let Holder::Own(guest) = &mut self.state.lock().holder {
+            *guest = None;
+            self.is_wanted.store(0, Ordering::SeqCst);
+        }
+    }
+
+    /// A guest leaves, and may be back soon.
+    pub(crate) fn leave(&self, place: P) {
+        let mut state = self.state.lock();
+        state.holder = Holder::Nobody(place);
+        state.visits += 1;
+        self.has_guest.store(0, Ordering::SeqCst);
+        if std::mem::take(&mut state.is_told_of_leaving) {
+            self.own_thread.unpark();
+        }
+    }
+
+    /// Nobody comes back: what a guest has left is for the worker's own thread.
+    pub(crate) fn give_back(&self) {
+        let mut state = self.state.lock();
+        match std::mem::replace(&mut state.holder, Holder::Own(None)) {
+            Holder::Nobody(place) => {
+                state.holder = Holder::Returned(place);
+                self.own_thread.unpark();
+            }
+            held => state.holder = held,
+        }
+    }
+}
