@@ -332,6 +332,9 @@ impl Runtime {
 
     /// Runs a function as the top-level task, on this thread, and waits for everything that it launches.
     ///
+    /// When the function waits, in an `await` or as more is in flight than there is room for, and there are no more cores than workers, this thread runs tasks too while
+    /// traces are replayed. So it should hold no lock then that its tasks take, as it should not anyway while tasks that take it are in flight.
+    ///
     /// # Errors
     /// What the function returns, or else the first failure among the operations that it launched and whose result nobody looked at.
     /// [`Error::Stranded`] if it waits for something and nobody has kept its waker: nobody can wake it then. A waker that somebody keeps but never uses,
