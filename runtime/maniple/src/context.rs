@@ -248,6 +248,9 @@ impl Drop for Owned {
     }
 }
 
+/// A launching task that has nothing to do goes on when so large a part of its operations have ended, before half of them have: one in so many.
+const ROOM: usize = 80;
+
 /// What the task is called that a program begins with.
 const TOP_LEVEL: &str = "top level";
 
@@ -758,10 +761,15 @@ impl ContextState {
     pub(crate) fn throttle(self: &Arc<Self>) -> Result<()> {
         let window = self.core.window.min(self.replay_window.load(Ordering::Relaxed));
         if self.in_flight.count() >= window && self.mappings_in_use() == 0 {
-            let fewer = self.fewer_than(window - window / 2);
+            let (realm, few) = (self.core.realm(), window - window / 2);
             match self.depth {
-                0 => self.core.while_top_level_waits(|| self.core.realm().wait_if_safe(fewer)),
-                _ => self.core.realm().wait_if_safe(fewer),
+                0 => self.core.while_top_level_waits(|| {
+                    // While workers have nothing to do, it is time for the next launches.
+                    let (is_full, has_room) =
+                        (|| self.in_flight.count() >= few, || self.in_flight.count() < window - window / ROOM);
+                    realm.work_while(is_full, has_room) || realm.wait_if_safe(self.fewer_than(few))
+                }),
+                _ => realm.wait_if_safe(self.fewer_than(few)),
             };
             self.core.check_whole()?;
         }

@@ -36,6 +36,37 @@ impl Local {
         self.index == LENT && self.core().seat.is_wanted()
     }
 
+    /// Runs operations while `holds`; without any, searches until there is something better to do. False if it has found neither.
+    fn work_while(&self, holds: &dyn Fn() -> bool, has_better_to_do: &dyn Fn() -> bool) -> bool {
+        let core = self.core();
+        self.depth.set(self.depth.get() + 1);
+        let is_met = loop {
+            if !holds() || core.is_waiting_over() {
+                break true;
+            }
+            let found = self.find().or_else(|| {
+                if has_better_to_do() {
+                    return None;
+                }
+                core.sleep.begin_search();
+                core.begin_polling();
+                let found = self.search_while(&mut || holds() && !has_better_to_do());
+                self.end_search();
+                found
+            });
+            match found {
+                Some(found) => {
+                    self.run(found);
+                    core.take_turn();
+                }
+                None => break !holds() || has_better_to_do(),
+            }
+        };
+        self.depth.set(self.depth.get() - 1);
+        self.release_next();
+        is_met
+    }
+
     /// Lets a guest have the place. Nothing runs on this worker's stack.
     #[cold]
     pub(super) fn lend_place(&self) {
@@ -81,7 +112,9 @@ impl Core {
         };
         if let Some(place) = place {
             self.spawn_inline(After::follows(&[event]), WakeWorker(LENT));
-            self.waiting_for(event, || self.visit(place, &mut || self.result(event).is_none()));
+            self.waiting_for(event, || {
+                self.visit(place, |local| local.help_while(&mut || self.result(event).is_none(), false))
+            });
         }
         Ok(true)
     }
@@ -94,7 +127,9 @@ impl Core {
                 let place = asks().then(|| self.await_place(&signal.parker, || signal.is_given()));
                 place.flatten()
             });
-            place.into_iter().for_each(|place| self.visit(place, &mut || !signal.is_given()));
+            if let Some(place) = place {
+                self.visit(place, |local| local.help_while(&mut || !signal.is_given(), false));
+            }
         } else {
             self.seat.give_back();
         }
@@ -102,6 +137,13 @@ impl Core {
             signal.parker.park();
         }
         signal.is_given.store(false, Ordering::Relaxed);
+    }
+
+    /// Does a worker's work on a thread that is none, as long as there is any and `holds`; while there is none, only until the thread `has_better_to_do`. False if it has
+    /// to wait for anything of that otherwise.
+    fn work_while(&self, holds: &dyn Fn() -> bool, has_better_to_do: &dyn Fn() -> bool) -> bool {
+        let place = if self.takes_guests() { self.seat.take_free() } else { None };
+        place.is_some_and(|place| self.visit(place, |local| local.work_while(holds, has_better_to_do)))
     }
 
     /// Has the worker's own thread let this one in, and waits for that: until it need not wait any more.
@@ -120,20 +162,21 @@ impl Core {
         }
     }
 
-    /// Is the worker while a condition holds. Somebody wakes the worker when it holds no longer.
-    fn visit(&self, mut place: Place, condition: &mut dyn FnMut() -> bool) {
+    /// Is the worker.
+    fn visit<R>(&self, mut place: Place, work: impl FnOnce(&Local) -> R) -> R {
         // SAFETY: the place is this thread's until it leaves it, and the reference is not used beyond that.
         let local = unsafe { place.local.as_ref() };
         let own_records = Profiler::exchange(std::mem::take(&mut place.records));
         let here = 0_u8;
         local.stack.0.set(&raw const here as usize);
         let before = exchange_current(local);
-        local.help_while(condition, false);
+        let result = work(local);
         local.forget_graphs();
         self.rest();
         exchange_current(before);
         place.records = Profiler::exchange(own_records);
         self.seat.leave(place);
+        result
     }
 }
 
@@ -166,6 +209,12 @@ impl Realm {
     #[must_use]
     pub fn signal(&self) -> Signal {
         Signal { core: self.core().weak(), is_given: AtomicBool::new(false), parker: Arc::default() }
+    }
+
+    /// While graphs run, a thread that is no worker and would have to wait as long as `holds` may do a worker's work, as in [`wait`](Self::wait); and when there is
+    /// none, only until it has better to do. Gives whether it may go on: else neither has come, and nothing was left to be done. Never sleeps.
+    pub fn work_while(&self, holds: impl Fn() -> bool, has_better_to_do: impl Fn() -> bool) -> bool {
+        self.core().work_while(&holds, &has_better_to_do)
     }
 
     /// Waits until a signal of this realm is given, and takes it: one thread at a time, which is no worker. As in [`wait`](Self::wait), it may do a worker's work
