@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 
 use maniple_realm::graph::{Edge, Graph, GraphRuns, GraphSpec, GraphWork, NodeSpec, Place};
-use maniple_realm::{Fault, Realm, Spawn, Target, UserEvent, WorkerContext};
+use maniple_realm::{Event, Fault, Realm, Spawn, Target, UserEvent, WorkerContext};
 use parking_lot::Mutex;
 
 const DEPTH: u64 = 4;
@@ -71,6 +71,12 @@ impl Running {
 
     /// Has the next node run, and waits for it in the realm.
     fn step(&mut self) {
+        let end = self.open();
+        self.realm.wait(end).unwrap();
+    }
+
+    /// Has the next node run. Gives its end.
+    fn open(&mut self) -> Event {
         while !self.runs.is_armed(self.next) {
             thread::yield_now();
         }
@@ -78,7 +84,7 @@ impl Running {
         self.chain.ends.lock()[(self.next % DEPTH) as usize] = Some(end);
         self.runs.open(self.next, 0);
         self.next += 1;
-        self.realm.wait(end.event()).unwrap();
+        end.event()
     }
 
     fn has_run_on(&self, thread: ThreadId) -> bool {
@@ -222,4 +228,30 @@ fn a_guest_of_one_realm_may_be_a_worker_of_another() {
     };
     let event = outer.spawn(Spawn::ANYWHERE, body);
     outer.wait(event).unwrap();
+}
+
+#[test]
+fn a_guest_with_nothing_to_do_goes_when_it_has_better_to_do() {
+    let realm = full(1);
+    let mut running = Running::start(&realm, |_| ());
+    assert!(!realm.work_while(|| true, || true), "it has no place yet");
+    running.step_until_guest();
+    // The worker's own thread may have had enough of waiting, and want to be asked again.
+    while !realm.work_while(|| true, || true) {
+        running.step();
+    }
+}
+
+#[test]
+fn a_guest_works_while_it_has_to() {
+    let realm = full(1);
+    let mut running = Running::start(&realm, |_| ());
+    running.step_until_guest();
+    running.chain.threads.lock().clear();
+    while !running.has_run_on(thread::current().id()) {
+        let end = running.open();
+        if !realm.work_while(|| !realm.has_triggered(end), || false) {
+            realm.wait(end).unwrap();
+        }
+    }
 }
