@@ -332,8 +332,8 @@ impl Runtime {
 
     /// Runs a function as the top-level task, on this thread, and waits for everything that it launches.
     ///
-    /// When the function waits, in an `await` or as more is in flight than there is room for, and there are no more cores than workers, this thread runs tasks too while
-    /// traces are replayed. So it should hold no lock then that its tasks take, as it should not anyway while tasks that take it are in flight.
+    /// When the function waits, in an `await` or as more is in flight than there is room for, and there are no more cores than workers, this thread runs tasks of traces
+    /// that are being replayed. So those should not wait for what the function does afterwards, as by a lock that it holds or a channel that it has still to send to.
     ///
     /// # Errors
     /// What the function returns, or else the first failure among the operations that it launched and whose result nobody looked at.

@@ -233,8 +233,8 @@ impl Realm {
 
     /// Waits until the event triggers. A thread of the caller's own sleeps; a worker runs other operations meanwhile,
     /// so what it waits for must not depend on a body further down its own stack. While graphs run, and there are not more [cores](RealmBuilder::cores) than workers,
-    /// a thread of the caller's own is a worker meanwhile, if it has a stack as large as a worker's, or nearly: bodies that it runs must not wait for what it would do
-    /// after the wait.
+    /// a thread of the caller's own runs nodes of graphs and the runtime's work meanwhile, as a worker, if it has a stack as large as a worker's, or nearly: such nodes must
+    /// not wait for what it would do after the wait.
     ///
     /// # Errors
     /// The event's fault if it is poisoned; [`HelpTooDeep`](crate::worker::HelpTooDeep) on a worker that waits within

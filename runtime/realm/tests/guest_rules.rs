@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread::{self, ThreadId};
 
 use maniple_realm::graph::{Edge, Graph, GraphRuns, GraphSpec, GraphWork, NodeSpec, Place};
+use maniple_realm::profile::{Profiler, Record, Recording};
 use maniple_realm::{Event, Fault, Realm, Spawn, Target, UserEvent, WorkerContext};
 use parking_lot::Mutex;
 
@@ -254,4 +257,178 @@ fn a_guest_works_while_it_has_to() {
             realm.wait(end).unwrap();
         }
     }
+}
+
+#[test]
+fn a_task_may_wait_for_what_the_program_does_later() {
+    let realm = full(2);
+    let mut running = Running::start(&realm, |_| ());
+    running.step_until_guest();
+    for _ in 0..200 {
+        let (send, receive) = mpsc::channel::<()>();
+        let task = realm.spawn(Spawn::ANYWHERE, move || receive.recv().unwrap());
+        running.step();
+        send.send(()).unwrap();
+        realm.wait(task).unwrap();
+    }
+}
+
+#[test]
+fn a_task_that_waits_while_there_are_guests_waits() {
+    let realm = full(1);
+    let mut running = Running::start(&realm, |_| ());
+    for _ in 0..20 {
+        running.chain.threads.lock().clear();
+        running.step_until_guest();
+        let (later, ender) = (realm.user_event(), realm.clone());
+        let waits = realm.clone();
+        let has_waited = Arc::new(AtomicBool::new(false));
+        let (begun, told) = (mpsc::channel(), Arc::clone(&has_waited));
+        let task = realm.spawn(Spawn::ANYWHERE, move || {
+            begun.0.send(()).unwrap();
+            told.store(waits.wait_if_safe(later.event()), Ordering::SeqCst);
+        });
+        let other = thread::spawn(move || {
+            begun.1.recv().unwrap();
+            ender.trigger(later);
+        });
+        realm.wait(task).unwrap();
+        other.join().unwrap();
+        assert!(has_waited.load(Ordering::SeqCst), "nothing is below it on its stack");
+    }
+}
+
+#[test]
+fn a_thread_that_never_has_to_wait_does_not_keep_the_place() {
+    let realm = full(1);
+    let mut running = Running::start(&realm, |_| ());
+    running.step_until_guest();
+    let signal = realm.signal();
+    let ran = Arc::new(AtomicBool::new(false));
+    let body = Arc::clone(&ran);
+    realm.spawn(Spawn::ANYWHERE, move || body.store(true, Ordering::SeqCst));
+    while !ran.load(Ordering::SeqCst) {
+        signal.give();
+        realm.wait_for(&signal);
+    }
+}
+
+#[test]
+fn no_signal_is_lost() {
+    let realm = full(1);
+    let _running = Running::start(&realm, |_| ());
+    let signal = Arc::new(realm.signal());
+    let [goal, seen] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+    let giver = {
+        let (signal, goal, seen) = (Arc::clone(&signal), Arc::clone(&goal), Arc::clone(&seen));
+        thread::spawn(move || {
+            for round in 1..=20_000 {
+                // The second just as the first is taken.
+                signal.give();
+                goal.store(2 * round - 1, Ordering::Release);
+                (0..round % 128).for_each(|_| std::hint::spin_loop());
+                goal.store(2 * round, Ordering::Release);
+                signal.give();
+                while seen.load(Ordering::Acquire) < 2 * round {
+                    thread::yield_now();
+                }
+            }
+        })
+    };
+    for round in 1..=20_000 {
+        while goal.load(Ordering::Acquire) < 2 * round - 1 {
+            thread::yield_now();
+        }
+        while goal.load(Ordering::Acquire) < 2 * round {
+            realm.wait_for(&signal);
+        }
+        seen.store(2 * round, Ordering::Release);
+    }
+    giver.join().unwrap();
+}
+
+#[test]
+fn a_guest_that_panics_leaves_the_place() {
+    let realm = full(1);
+    let mut running = Running::start(&realm, |_| ());
+    running.step_until_guest();
+    let panics = || loop {
+        let _ = realm.work_while(|| panic!("on purpose"), || true);
+        running.step();
+    };
+    assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+    assert_eq!(realm.current_processor(), None);
+    running.step();
+}
+
+#[test]
+fn a_worker_has_no_other_workers_place() {
+    let realm = full(2);
+    let mut running = Running::start(&realm, |_| ());
+    running.step_until_guest();
+    let (other, worker) = (realm.processors()[1], realm.clone());
+    let on = Spawn { target: Target::On(other), ..Spawn::ANYWHERE };
+    let body = realm.spawn(on, move || {
+        assert!(!worker.work_while(|| true, || true));
+    });
+    realm.wait(body).unwrap();
+}
+
+#[test]
+fn all_waiting_threads_hear_of_the_realms_end() {
+    for workers in [1, 2] {
+        for _ in 0..20 {
+            let realm = full(workers);
+            let mut running = Running::start(&realm, |_| ());
+            running.step_until_guest();
+            let waits = |realm: Realm| move || realm.wait(realm.user_event().event()).is_err();
+            let threads: Vec<_> = (0..3).map(|_| thread::spawn(waits(realm.clone()))).collect();
+            realm.give_up(Fault::new("enough"));
+            realm.shut_down();
+            threads.into_iter().for_each(|thread| assert!(thread.join().unwrap()));
+        }
+    }
+}
+
+/// Bytes that are kept.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_profile_has_a_guests_waits_in_its_row_and_its_work_in_the_workers() {
+    let kept = Kept::default();
+    let profiler = Profiler::writing_to(kept.clone());
+    let realm = Realm::builder().workers(1).cores(1).stack_size(1 << 20).profile(profiler.clone()).build().unwrap();
+    let mut running = Running::start(&realm, |context| _ = context.realm().spawn(Spawn::ANYWHERE, || ()));
+    running.step_until_guest();
+    (0..10).for_each(|_| running.step());
+    let steps = running.next as usize;
+    drop(running);
+    // Its handles of the realm go with it.
+    realm.release_graphs();
+    profiler.write_thread();
+    drop(realm);
+    let recording = Recording::read_from(&kept.0.lock()[..], std::path::Path::new("test")).unwrap();
+    type Is = fn(&Record) -> bool;
+    let count = |is: Is, of_worker: bool| {
+        let threads = recording.threads.iter().filter(|thread| thread.thread.processor.is_some() == of_worker);
+        threads.flat_map(|thread| &thread.records).filter(|record| is(record)).count()
+    };
+    let (awaited, launched): (Is, Is) =
+        (|record| matches!(record, Record::Awaited { .. }), |record| matches!(record, Record::Launched { .. }));
+    assert_eq!(count(awaited, true), 0);
+    assert!((1..=steps).contains(&count(awaited, false)), "but for those that had nothing to wait for");
+    assert_eq!(count(launched, true), steps, "what bodies spawned");
+    assert_eq!(count(launched, false), 0);
 }

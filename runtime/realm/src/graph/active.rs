@@ -147,14 +147,25 @@ impl Active {
     #[cold]
     fn wake_if_ready(&self, core: &Core, lane: usize) {
         let may_wake = core.has_idle_core();
-        if !core.sleep.is_asleep(lane) || !(may_wake || self.graph.pins[lane]) {
+        // Its worker will not come to it soon.
+        let is_elsewhere = core.is_elsewhere(lane);
+        if !(is_elsewhere || core.sleep.is_asleep(lane)) || !(may_wake || self.graph.pins[lane]) {
             return;
         }
         // Against the fence of a worker that falls asleep: either it sees what has been done, or we see where its lane stands.
         fence(Ordering::SeqCst);
         if self.near_cursor(lane).any(|(node, state)| state == State::Ready && (node.pinned || may_wake)) {
-            core.sleep.wake(lane);
+            match is_elsewhere {
+                true => core.announce_nodes(),
+                false => _ = core.sleep.wake(lane),
+            }
         }
+    }
+
+    /// The worker of a lane has begun something else: others are to look at the nodes that are ready.
+    #[cold]
+    pub(crate) fn leave_to_others(&self, core: &Core, lane: usize) {
+        self.wake_if_ready(core, lane);
     }
 
     /// The nodes of a lane that its worker looks at.

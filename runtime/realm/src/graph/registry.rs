@@ -63,16 +63,15 @@ impl Registry {
         self.removed.lock().iter().all(|rest| rest.strong_count() == 0)
     }
 
-    /// Brings a copy up to date.
+    /// Whether a copy is up to date.
     #[inline]
-    pub(crate) fn refresh(&self, known: &mut Known) {
-        if known.version != self.version.load(Ordering::SeqCst) {
-            self.copy(known);
-        }
+    pub(crate) fn is_current(&self, known: &Known) -> bool {
+        known.version == self.version.load(Ordering::SeqCst)
     }
 
+    /// Brings a copy up to date. Graphs that nobody else knows go with that, and what they hold.
     #[cold]
-    fn copy(&self, known: &mut Known) {
+    pub(crate) fn refresh(&self, known: &mut Known) {
         let graphs = self.graphs.read();
         known.version = self.version.load(Ordering::SeqCst);
         known.graphs.clone_from(&graphs);

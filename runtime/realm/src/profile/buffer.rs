@@ -72,7 +72,10 @@ pub(super) fn with_thread<R>(
 
 /// Has this thread go on with other records than those that it has: gives these.
 pub(super) fn exchange(records: Records) -> Records {
-    BUFFER.try_with(|buffer| Records(buffer.replace(records.0))).unwrap_or_default()
+    let mut given = Some(records);
+    let exchanged = BUFFER.try_with(|buffer| Records(buffer.replace(given.take().unwrap_or_default().0)));
+    // A thread that is ending has none.
+    exchanged.ok().or(given).unwrap_or_default()
 }
 
 impl Buffer {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 
 use super::RealmError;
@@ -21,7 +22,7 @@ use crate::operation::settle::settling;
 use crate::profile::Profiler;
 use crate::simulation;
 use crate::threads::Thread;
-use crate::worker::guest::Place;
+use crate::worker::guest::{LENT, Place};
 use crate::worker::helpers::Helpers;
 use crate::worker::queue::{OwnDeques, Queues};
 use crate::worker::seat::Seat;
@@ -39,6 +40,8 @@ pub(crate) struct Core {
     pub(crate) graphs: Registry,
     pub(crate) sleep: Sleep,
     pub(crate) helpers: Helpers,
+    /// While graphs run, for each worker how many other things than nodes it is at, one on top of another.
+    pub(crate) elsewhere: Box<[CachePadded<AtomicU32>]>,
     /// The place of the worker whose work a thread of the program's does while it waits.
     pub(crate) seat: Seat<Place>,
     /// Whether there is one: where a thread more than the workers would take the core of one.
@@ -87,7 +90,10 @@ pub(super) struct Setting {
 impl Core {
     /// A worker that is about to park asks for work in the name of all, if all sleep.
     pub(crate) fn idle_found_work(&self) -> bool {
-        self.idle.get().is_some_and(|ask| self.sleep.all_asleep() && ask())
+        let asks = |ask: &(dyn Fn() -> bool + Send + Sync)| {
+            self.unheard(|| "looking for work that waits for room".to_owned(), ask).unwrap_or(false)
+        };
+        self.idle.get().is_some_and(|ask| self.sleep.all_asleep() && asks(ask))
     }
 
     /// A worker begins to search: it looks at the network meanwhile.
@@ -156,6 +162,7 @@ impl Core {
             queues: Queues::new(own),
             graphs: Registry::default(),
             helpers: Helpers::new(processors.len()),
+            elsewhere: processors.iter().map(|_| CachePadded::default()).collect(),
             seat: Seat::new(),
             lends_place: processors.len() >= cores,
             stack_of_guests: setting.stack_size / 4 * 3,
@@ -221,6 +228,12 @@ impl Core {
             // The others would take a core from one that runs nodes.
             Some(cores) => _ = (0..cores).any(|worker| self.sleep.is_asleep(worker) && self.sleep.wake(worker)),
         }
+    }
+
+    /// Whether a worker is at something else than nodes of graphs, or nobody has its place.
+    #[inline]
+    pub(crate) fn is_elsewhere(&self, worker: usize) -> bool {
+        self.elsewhere[worker].load(Ordering::SeqCst) != 0 || (worker == LENT && self.seat.is_unattended())
     }
 
     /// So many workers' threads could not be started: they count as ended.

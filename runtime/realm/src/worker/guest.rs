@@ -2,14 +2,19 @@
 //!
 //! Whoever launches what graphs run ahead of would be one thread more than there are cores: it would take the core of a worker each time that it goes on, and
 //! the others would wait for that.
+//!
+//! A guest runs nodes of graphs and what the runtime does, no more: a task might wait for what the program does afterwards. As soon as there are tasks
+//! for its worker, the worker's own thread has its place again.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Weak};
 
-use super::{Local, exchange_current};
+use super::queue::Taker;
+use super::{Found, Local, exchange_current};
 use crate::event::{After, Event};
 use crate::fault::Fault;
+use crate::operation::settle::settling;
 use crate::profile::{Profiler, Records};
 use crate::realm::{Core, Realm, Whom};
 use crate::sync::Parker;
@@ -20,51 +25,43 @@ pub(crate) const LENT: usize = 0;
 
 /// What belongs to a worker's thread alone, for the moment that of whoever has this.
 pub(crate) struct Place {
-    local: NonNull<Local>,
+    local: Pointer,
     /// What the worker does is in its own row of a profile, whoever does it.
     records: Records,
 }
 
+struct Pointer(NonNull<Local>);
+
 // SAFETY: a `Local` may be used by any thread, though only by one at a time: by the one that has the place. It lives on the stack of the worker's own
 // thread, which does not go on before it has the place again.
-unsafe impl Send for Place {}
+unsafe impl Send for Pointer {}
+
+/// How long a guest stays.
+struct Stay<'a> {
+    /// What it waits for has not happened.
+    holds: &'a dyn Fn() -> bool,
+    /// It need not stay if there is nothing to do.
+    has_better_to_do: &'a dyn Fn() -> bool,
+    /// When there is nothing to do it sleeps, until somebody wakes the worker; else it goes.
+    may_sleep: bool,
+}
+
+/// Why a guest goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    /// It has nothing more to wait for, or something better to do.
+    Done,
+    /// There is nothing to do.
+    Idle,
+    /// There is something to do that is not for guests.
+    ForOwnThread,
+}
 
 impl Local {
-    /// Whether a guest waits for this worker's place.
+    /// Whether a guest waits for this worker's place, and may have it.
     #[inline]
     pub(super) fn is_place_wanted(&self) -> bool {
-        self.index == LENT && self.core().seat.is_wanted()
-    }
-
-    /// Runs operations while `holds`; without any, searches until there is something better to do. False if it has found neither.
-    fn work_while(&self, holds: &dyn Fn() -> bool, has_better_to_do: &dyn Fn() -> bool) -> bool {
-        let core = self.core();
-        self.depth.set(self.depth.get() + 1);
-        let is_met = loop {
-            if !holds() || core.is_waiting_over() {
-                break true;
-            }
-            let found = self.find().or_else(|| {
-                if has_better_to_do() {
-                    return None;
-                }
-                core.sleep.begin_search();
-                core.begin_polling();
-                let found = self.search_while(&mut || holds() && !has_better_to_do());
-                self.end_search();
-                found
-            });
-            match found {
-                Some(found) => {
-                    self.run(found);
-                    core.take_turn();
-                }
-                None => break !holds() || has_better_to_do(),
-            }
-        };
-        self.depth.set(self.depth.get() - 1);
-        self.release_next();
-        is_met
+        self.index == LENT && self.core().seat.is_wanted() && !self.has_tasks()
     }
 
     /// Lets a guest have the place. Nothing runs on this worker's stack.
@@ -75,30 +72,172 @@ impl Local {
         core.rest();
         let base = self.stack.0.get();
         let before = exchange_current(std::ptr::null());
-        let place = Place { local: NonNull::from(self), records: Profiler::exchange(Records::default()) };
-        let place = core.seat.lend(place, || core.is_stopping());
+        let place = Place { local: Pointer(NonNull::from(self)), records: Profiler::exchange(Records::default()) };
+        // Asked while nobody else has the place.
+        let place = core.seat.lend(place, || core.is_stopping() || self.has_tasks());
         Profiler::exchange(place.records);
         exchange_current(before);
         self.stack.0.set(base);
     }
+
+    /// Whether there are tasks for this worker, that is anything that a guest leaves alone.
+    fn has_tasks(&self) -> bool {
+        self.core().queues.has_work_of_others(self.index, &self.deques) || self.deques.has_jobs()
+    }
+
+    /// Does the work of this worker that guests do.
+    fn work_as_guest(&self, stay: &Stay<'_>) -> (Leaves, bool) {
+        let core = self.core();
+        let goes_on = || (stay.holds)() && !core.is_waiting_over();
+        let mut has_worked = false;
+        loop {
+            if !goes_on() {
+                return (Leaves::Done, has_worked);
+            }
+            if self.has_tasks() {
+                return (Leaves::ForOwnThread, has_worked);
+            }
+            let found = match self.find_as_guest() {
+                Some(found) => Some(found),
+                None if (stay.has_better_to_do)() => return (Leaves::Done, has_worked),
+                None if core.queues.has_work_for(self.index) => return (Leaves::ForOwnThread, has_worked),
+                None => {
+                    let _searching = Searching::begin(self);
+                    core.begin_polling();
+                    let mut goes_on = || goes_on() && !(stay.has_better_to_do)() && !self.has_tasks();
+                    let found = self.search_while(&mut goes_on, || self.find_as_guest());
+                    if found.is_none() && goes_on() {
+                        if !stay.may_sleep {
+                            return (Leaves::Idle, has_worked);
+                        }
+                        self.sleep_as_guest(&goes_on);
+                    }
+                    found
+                }
+            };
+            if let Some(found) = found {
+                self.run(found);
+                // What follows from it may be a task.
+                self.release_next();
+                has_worked = true;
+                core.take_turn();
+            }
+        }
+    }
+
+    fn sleep_as_guest(&self, goes_on: &dyn Fn() -> bool) {
+        let core = self.core();
+        core.rest();
+        core.sleep.fall_asleep(self.index);
+        if self.has_work() || !goes_on() || core.idle_found_message() || core.idle_found_work() {
+            core.sleep.cancel(self.index);
+        } else {
+            self.forget_graphs();
+            self.park();
+        }
+    }
+
+    /// Finds a node of a graph, or something that the runtime does.
+    #[inline]
+    fn find_as_guest(&self) -> Option<Found> {
+        let core = self.core();
+        core.poll();
+        let taker = Taker { worker: self.index, own: &self.deques, table: &core.table };
+        self.find_among_graphs(|| core.queues.find_runtime_work(&taker, self.random()).map(Found::Operation))
+    }
+}
+
+/// A worker searches as long as this is there.
+struct Searching<'a>(&'a Local);
+
+impl<'a> Searching<'a> {
+    fn begin(local: &'a Local) -> Self {
+        local.core().sleep.begin_search();
+        Self(local)
+    }
+}
+
+impl Drop for Searching<'_> {
+    fn drop(&mut self) {
+        self.0.end_search();
+    }
+}
+
+/// A guest's time in a place. Whatever happens in it, it ends with the place left.
+struct Visit<'a> {
+    core: &'a Core,
+    place: Option<Place>,
+    before: *const Local,
+    own_records: Records,
+    has_worked: bool,
+}
+
+impl<'a> Visit<'a> {
+    fn begin(core: &'a Core, mut place: Place) -> Self {
+        // SAFETY: the place is this thread's until the visit ends, and the reference is not used beyond this.
+        let local = unsafe { place.local.0.as_ref() };
+        let here = 0_u8;
+        local.stack.0.set(&raw const here as usize);
+        let own_records = Profiler::exchange(std::mem::take(&mut place.records));
+        let before = exchange_current(local);
+        Self { core, place: Some(place), before, own_records, has_worked: true }
+    }
+
+    fn stay(mut self, stay: &Stay<'_>) -> Leaves {
+        // SAFETY: as in `begin`; the visit ends with this call.
+        let local = self.place.as_ref().map(|place| unsafe { place.local.0.as_ref() });
+        let (leaves, has_worked) = local.map_or((Leaves::Idle, false), |local| local.work_as_guest(stay));
+        self.has_worked = has_worked;
+        leaves
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        let Some(mut place) = self.place.take() else { return };
+        // SAFETY: as in `begin`.
+        let local = unsafe { place.local.0.as_ref() };
+        // What goes with a graph may be the program's.
+        self.core.unheard(|| "letting go of graphs".to_owned(), || local.forget_graphs());
+        self.core.rest();
+        exchange_current(self.before);
+        place.records = Profiler::exchange(std::mem::take(&mut self.own_records));
+        self.core.seat.leave(place, self.has_worked);
+    }
 }
 
 impl Core {
-    /// Whether a thread that is no worker, which is about to wait, may have a worker's place meanwhile: while graphs run. Bodies that run there want a stack.
+    /// Whether this thread, which is about to wait, may have a worker's place meanwhile: if it is no worker, while graphs run. Bodies that run there want a
+    /// stack.
     #[inline]
     fn takes_guests(&self) -> bool {
         let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= self.stack_of_guests);
-        !self.graphs.is_empty() && self.lends_place && (self.is_simulated || has_stack())
+        self.lends_place && !self.graphs.is_empty() && self.local().is_none() && (self.is_simulated || has_stack())
+    }
+
+    fn visit(&self, place: Place, stay: &Stay<'_>) -> Leaves {
+        let leaves = Visit::begin(self, place).stay(stay);
+        if leaves == Leaves::ForOwnThread {
+            self.seat.give_back();
+        }
+        leaves
+    }
+
+    fn give_back_place(&self) {
+        if self.lends_place && self.local().is_none() {
+            self.seat.give_back();
+        }
     }
 
     /// Waits for an event in a worker's place, on a thread that is none. Gives whether it has: else it is still to be waited for.
     pub(super) fn wait_as_guest(&self, event: Event) -> Result<bool, Arc<Fault>> {
         if !self.takes_guests() {
-            self.seat.give_back();
+            self.give_back_place();
             return Ok(false);
         }
+        let has_ended = || self.result(event).is_some() || self.is_waiting_over();
         let place = match self.seat.take_free() {
-            Some(place) => Some(place),
+            Some(place) => place,
             None => {
                 let parker = Arc::default();
                 if !self.seat.ask(&parker) {
@@ -107,43 +246,13 @@ impl Core {
                 let watch = self.breakdowns.watch(Whom::Thread(Arc::clone(&parker)));
                 let _watch = watch.inspect_err(|_| self.seat.withdraw())?;
                 self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
-                self.await_place(&parker, || self.result(event).is_some() || self.is_waiting_over())
+                let Some(place) = self.await_place(&parker, has_ended) else { return Ok(true) };
+                place
             }
         };
-        if let Some(place) = place {
-            self.spawn_inline(After::follows(&[event]), WakeWorker(LENT));
-            self.waiting_for(event, || {
-                self.visit(place, |local| local.help_while(&mut || self.result(event).is_none(), false))
-            });
-        }
-        Ok(true)
-    }
-
-    /// Waits for a signal, on a thread that is no worker, in a worker's place if there is one to be had.
-    fn wait_for(&self, signal: &Signal) {
-        if self.takes_guests() {
-            let asks = || self.seat.ask(&signal.parker);
-            let place = self.seat.take_free().or_else(|| {
-                let place = asks().then(|| self.await_place(&signal.parker, || signal.is_given()));
-                place.flatten()
-            });
-            if let Some(place) = place {
-                self.visit(place, |local| local.help_while(&mut || !signal.is_given(), false));
-            }
-        } else {
-            self.seat.give_back();
-        }
-        while !signal.is_given() {
-            signal.parker.park();
-        }
-        signal.is_given.store(false, Ordering::Relaxed);
-    }
-
-    /// Does a worker's work on a thread that is none, as long as there is any and `holds`; while there is none, only until the thread `has_better_to_do`. False if it has
-    /// to wait for anything of that otherwise.
-    fn work_while(&self, holds: &dyn Fn() -> bool, has_better_to_do: &dyn Fn() -> bool) -> bool {
-        let place = if self.takes_guests() { self.seat.take_free() } else { None };
-        place.is_some_and(|place| self.visit(place, |local| local.work_while(holds, has_better_to_do)))
+        self.spawn_inline(After::follows(&[event]), WakeWorker(LENT));
+        self.visit(place, &Stay { holds: &|| !has_ended(), has_better_to_do: &|| false, may_sleep: true });
+        Ok(has_ended())
     }
 
     /// Has the worker's own thread let this one in, and waits for that: until it need not wait any more.
@@ -162,21 +271,31 @@ impl Core {
         }
     }
 
-    /// Is the worker.
-    fn visit<R>(&self, mut place: Place, work: impl FnOnce(&Local) -> R) -> R {
-        // SAFETY: the place is this thread's until it leaves it, and the reference is not used beyond that.
-        let local = unsafe { place.local.as_ref() };
-        let own_records = Profiler::exchange(std::mem::take(&mut place.records));
-        let here = 0_u8;
-        local.stack.0.set(&raw const here as usize);
-        let before = exchange_current(local);
-        let result = work(local);
-        local.forget_graphs();
-        self.rest();
-        exchange_current(before);
-        place.records = Profiler::exchange(own_records);
-        self.seat.leave(place);
-        result
+    fn wait_for(&self, signal: &Signal) {
+        debug_assert!(std::ptr::eq(signal.core.as_ptr(), self), "a signal is waited for in its own realm");
+        assert!(!settling(), "a callback of `when` must not wait: it runs on the thread that triggers events");
+        if signal.take() {
+            return;
+        }
+        if self.takes_guests() {
+            let asks = || self.seat.ask(&signal.parker);
+            let waits = || asks().then(|| self.await_place(&signal.parker, || signal.is_given())).flatten();
+            if let Some(place) = self.seat.take_free().or_else(waits) {
+                let holds = || !signal.is_given();
+                self.visit(place, &Stay { holds: &holds, has_better_to_do: &|| false, may_sleep: true });
+            }
+        } else {
+            self.give_back_place();
+        }
+        while !signal.take() {
+            signal.parker.park();
+        }
+    }
+
+    fn work_while(&self, holds: &dyn Fn() -> bool, has_better_to_do: &dyn Fn() -> bool) -> bool {
+        let place = if self.takes_guests() && !settling() { self.seat.take_free() } else { None };
+        let stay = Stay { holds, has_better_to_do, may_sleep: false };
+        place.is_some_and(|place| self.waiting(|| self.visit(place, &stay)) == Leaves::Done)
     }
 }
 
@@ -202,6 +321,11 @@ impl Signal {
     fn is_given(&self) -> bool {
         self.is_given.load(Ordering::SeqCst)
     }
+
+    /// In one step: what came before a signal that is given now is seen by whoever looks afterwards, or the signal is there the next time.
+    fn take(&self) -> bool {
+        self.is_given.swap(false, Ordering::SeqCst)
+    }
 }
 
 impl Realm {
@@ -212,13 +336,16 @@ impl Realm {
     }
 
     /// While graphs run, a thread that is no worker and would have to wait as long as `holds` may do a worker's work, as in [`wait`](Self::wait); and when there is
-    /// none, only until it has better to do. Gives whether it may go on: else neither has come, and nothing was left to be done. Never sleeps.
+    /// none, only until it has better to do. Gives whether it may go on: else it has to wait otherwise. Never sleeps.
     pub fn work_while(&self, holds: impl Fn() -> bool, has_better_to_do: impl Fn() -> bool) -> bool {
         self.core().work_while(&holds, &has_better_to_do)
     }
 
     /// Waits until a signal of this realm is given, and takes it: one thread at a time, which is no worker. As in [`wait`](Self::wait), it may do a worker's work
     /// meanwhile. It ends by nothing else: see [`watch_for_breakdown`](Self::watch_for_breakdown).
+    ///
+    /// # Panics
+    /// Inside a callback of [`when`](Self::when), which must not wait.
     pub fn wait_for(&self, signal: &Signal) {
         self.core().wait_for(signal);
     }

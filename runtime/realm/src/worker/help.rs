@@ -68,25 +68,31 @@ impl Core {
                 self.spawn_inline(After::follows(&[event]), WakeWorker(local.index));
                 self.waiting_for(event, || local.help_while(&mut || self.result(event).is_none(), false));
             }
-            None if self.wait_as_guest(event)? => {}
-            None => {
-                let parker = match self.is_simulated {
-                    // Threads of a simulation share what is the system thread's own.
-                    true => Arc::default(),
-                    // A thread that ends has none of its own any more.
-                    false => PARKER.try_with(|parker| Arc::clone(&parker.borrow())).unwrap_or_default(),
-                };
-                let watch = self.breakdowns.watch(Whom::Thread(Arc::clone(&parker)))?;
-                self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
-                self.waiting_for(event, || parker.park());
-                drop(watch);
-                if self.breakdowns.first().is_some() {
-                    // The event's token, or that of the breakdown, may be still to come: it must not end another wait.
-                    let _ = PARKER.try_with(RefCell::take);
-                }
-            }
+            None => self.waiting_for(event, || self.wait_outside(event))?,
         }
         self.result(event).unwrap_or_else(|| Err(self.why_waiting_is_over()))
+    }
+
+    /// Waits on a thread that is no worker.
+    fn wait_outside(&self, event: Event) -> Result<(), Arc<Fault>> {
+        if self.wait_as_guest(event)? {
+            return Ok(());
+        }
+        let parker = match self.is_simulated {
+            // Threads of a simulation share what is the system thread's own.
+            true => Arc::default(),
+            // A thread that ends has none of its own any more.
+            false => PARKER.try_with(|parker| Arc::clone(&parker.borrow())).unwrap_or_default(),
+        };
+        let watch = self.breakdowns.watch(Whom::Thread(Arc::clone(&parker)))?;
+        self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
+        parker.park();
+        drop(watch);
+        if self.breakdowns.first().is_some() {
+            // The event's token, or that of the breakdown, may be still to come: it must not end another wait.
+            let _ = PARKER.try_with(RefCell::take);
+        }
+        Ok(())
     }
 
     /// The fault of waits that have ended without what was waited for.
@@ -122,7 +128,7 @@ impl Core {
     }
 
     /// Waits for an event, and records that.
-    pub(super) fn waiting_for<R>(&self, event: Event, wait: impl FnOnce() -> R) -> R {
+    fn waiting_for<R>(&self, event: Event, wait: impl FnOnce() -> R) -> R {
         if let Some(profiler) = &self.profiler {
             profiler.awaited(event.into());
         }
@@ -182,7 +188,7 @@ fn sleep_for(nap: Duration) -> Duration {
 impl Local {
     /// Runs operations while `condition` holds; false if it still does, because the realm stops. `on_any_end` tells
     /// that the end of any operation may change the condition; otherwise somebody wakes this worker for it.
-    pub(super) fn help_while(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) -> bool {
+    fn help_while(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) -> bool {
         self.depth.set(self.depth.get() + 1);
         let met = loop {
             if !condition() {
@@ -225,7 +231,7 @@ impl Local {
         let core = self.core();
         core.sleep.begin_search();
         core.begin_polling();
-        if let Some(found) = self.search_while(condition) {
+        if let Some(found) = self.search_while(condition, || self.find()) {
             self.end_search();
             self.run(found);
             return;

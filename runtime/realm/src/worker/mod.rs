@@ -20,6 +20,7 @@ use crate::operation::job::Job;
 use crate::profile::{Activity, Profiler, Tag, common};
 use crate::realm::{Core, Realm};
 use crate::threads;
+use crate::worker::guest::LENT;
 use crate::worker::queue::{OwnDeques, Rank, Taker};
 use crate::worker::watch::Watch;
 
@@ -247,7 +248,9 @@ impl Core {
             }
             Destination::On(worker) => {
                 self.queues.push_pinned(worker, class, priority, index);
-                self.sleep.wake(worker);
+                if !self.sleep.wake(worker) && worker == LENT && self.seat.is_unattended() {
+                    self.seat.give_back();
+                }
             }
             Destination::Group(group) => {
                 let group = self.queues.push_group(group, rank, index);
@@ -352,7 +355,7 @@ impl Local {
         if self.core().graphs.is_empty() {
             return self.find_queued();
         }
-        self.find_among_graphs()
+        self.find_among_graphs(|| self.find_queued())
     }
 
     /// Finds an operation or a job without waiting.
@@ -405,7 +408,7 @@ impl Local {
                 break None;
             }
             core.begin_polling();
-            if let Some(found) = self.search_while(&mut || !self.is_place_wanted()) {
+            if let Some(found) = self.search_while(&mut || !self.is_place_wanted(), || self.find()) {
                 break Some(found);
             }
             core.rest();
@@ -423,7 +426,7 @@ impl Local {
     }
 
     /// Looks for work for a few microseconds, while `condition` holds: what comes soon is cheaper to spin for than to sleep for.
-    fn search_while(&self, condition: &mut dyn FnMut() -> bool) -> Option<Found> {
+    fn search_while(&self, condition: &mut dyn FnMut() -> bool, find: impl Fn() -> Option<Found>) -> Option<Found> {
         let is_polling = self.core().is_polling();
         let rounds = match self.core().is_simulated {
             true => SIMULATED_ROUNDS,
@@ -434,7 +437,7 @@ impl Local {
             if !condition() {
                 break;
             }
-            if let Some(found) = self.find() {
+            if let Some(found) = find() {
                 return Some(found);
             }
             if self.core().is_crowded() {
@@ -468,6 +471,7 @@ impl Local {
     /// Does what was found. Bodies are caught by themselves: what panics here is the realm itself, or a job or graph that must not.
     #[inline]
     fn run(&self, found: Found) {
+        let is_elsewhere = self.goes_elsewhere(&found);
         let (kind, depths) = (found.kind(), (self.depth.get(), self.nested.get(), self.completing.get()));
         let run = || match found {
             Found::Operation(index) => self.run_operation(index),
@@ -478,6 +482,9 @@ impl Local {
             self.depth.set(depths.0);
             self.nested.set(depths.1);
             self.completing.set(depths.2);
+        }
+        if is_elsewhere {
+            self.core().elsewhere[self.index].fetch_sub(1, Ordering::SeqCst);
         }
     }
 

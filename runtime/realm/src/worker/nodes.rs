@@ -2,10 +2,12 @@
 
 use std::hint::spin_loop;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::{Found, Local, WorkerContext};
 use crate::event::Event;
 use crate::graph::active::{Active, Claimed, Who};
+use crate::graph::registry::Known;
 
 /// So many nodes are run before the worker looks whether there are operations.
 const NODES_IN_A_ROW: usize = 64;
@@ -23,8 +25,7 @@ const HOPELESS_ROUNDS: usize = 4;
 
 impl Local {
     /// What to do next while there are graphs. Nodes take turns with operations.
-    pub(super) fn find_among_graphs(&self) -> Option<Found> {
-        let operation = || self.find_queued();
+    pub(super) fn find_among_graphs(&self, operation: impl Fn() -> Option<Found>) -> Option<Found> {
         let mine = || self.claim_node(|graph| graph.claim(self.core(), self.index, Who::Owner));
         let found = if self.served.replace(false) { operation().or_else(mine) } else { mine().or_else(operation) };
         if found.is_some() || self.core().is_crowded() || !self.core().stands_in(self.index) {
@@ -35,9 +36,18 @@ impl Local {
 
     fn claim_node(&self, mut claim: impl FnMut(&Active) -> Option<Claimed>) -> Option<Found> {
         let mut known = self.known.borrow_mut();
-        self.core().graphs.refresh(&mut known);
+        self.refresh(&mut known);
         let found = known.graphs.iter().find_map(|graph| Some((graph, claim(graph)?)));
         found.map(|(graph, claimed)| Found::Node(Arc::clone(graph), claimed))
+    }
+
+    #[inline]
+    fn refresh(&self, known: &mut Known) {
+        let core = self.core();
+        if !core.graphs.is_current(known) {
+            // What goes with a graph may be the program's, and panic.
+            core.unheard(|| "letting go of graphs".to_owned(), || core.graphs.refresh(known));
+        }
     }
 
     fn steal_node(&self, graph: &Active) -> Option<Claimed> {
@@ -102,6 +112,25 @@ impl Local {
         None
     }
 
+    /// Whether what was found takes this worker away from nodes: then others look after those that are ready, as it may take long.
+    #[inline]
+    pub(super) fn goes_elsewhere(&self, found: &Found) -> bool {
+        !matches!(found, Found::Node(..)) && !self.core().graphs.is_empty() && self.leave_nodes_to_others()
+    }
+
+    fn leave_nodes_to_others(&self) -> bool {
+        let core = self.core();
+        // Against the opening of a gate: either who opens it sees this, or we see what is ready.
+        core.elsewhere[self.index].fetch_add(1, Ordering::SeqCst);
+        if core.sleep.is_anybody_asleep()
+            && let Ok(mut known) = self.known.try_borrow_mut()
+        {
+            self.refresh(&mut known);
+            known.graphs.iter().for_each(|graph| graph.leave_to_others(core, self.index));
+        }
+        true
+    }
+
     /// Whether a node is ready that this worker should run before it sleeps: the next one of its own, in any graph, or of others if there may
     /// be nobody else who looks before he sleeps.
     pub(super) fn has_ready_node(&self) -> bool {
@@ -109,7 +138,7 @@ impl Local {
             return false;
         }
         let mut known = self.known.borrow_mut();
-        self.core().graphs.refresh(&mut known);
+        self.refresh(&mut known);
         let core = self.core();
         let who = if core.stands_in(self.index) { Who::Thief } else { Who::Bystander };
         let for_others = core.has_idle_core();

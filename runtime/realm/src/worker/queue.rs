@@ -179,6 +179,10 @@ impl OwnDeques {
         self.jobs.pop()
     }
 
+    pub(crate) fn has_jobs(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
     pub(crate) fn push(&self, class: Class, index: u32) {
         self.deques[class as usize].push(index);
     }
@@ -296,6 +300,11 @@ impl Queues {
             .or_else(|| take_jobs(&self.shared_jobs, &taker.own.jobs).map(Found::Job))
     }
 
+    /// What the runtime does, from this worker's queues or from others', but for what has a rank.
+    pub(crate) fn find_runtime_work(&self, taker: &Taker<'_>, random: u32) -> Option<u32> {
+        self.take_of_class(taker, Class::Runtime).or_else(|| self.steal_of_class(taker, Class::Runtime, random))
+    }
+
     /// From a ranked queue that this worker serves, if the first item's rank is at least `least`.
     #[inline]
     fn take_ranked(&self, worker: usize, least: Rank) -> Option<u32> {
@@ -335,12 +344,15 @@ impl Queues {
     }
 
     fn steal(&self, taker: &Taker<'_>, random: u32) -> Option<u32> {
-        [Class::Runtime, Class::Task].into_iter().find_map(|class| {
-            self.others(taker.worker, random).find_map(|victim| {
-                taker
-                    .take(&victim.deques[class as usize], class)
-                    .or_else(|| taker.take(&victim.inboxes[class as usize].front, class))
-            })
+        let classes = [Class::Runtime, Class::Task];
+        classes.into_iter().find_map(|class| self.steal_of_class(taker, class, random))
+    }
+
+    fn steal_of_class(&self, taker: &Taker<'_>, class: Class, random: u32) -> Option<u32> {
+        self.others(taker.worker, random).find_map(|victim| {
+            taker
+                .take(&victim.deques[class as usize], class)
+                .or_else(|| taker.take(&victim.inboxes[class as usize].front, class))
         })
     }
 

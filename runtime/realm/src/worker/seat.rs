@@ -12,7 +12,8 @@ pub(crate) struct Seat<P> {
     state: Mutex<State<P>>,
     /// What the holder says of wishes, so that the worker's own thread may look after each thing that it has done.
     is_wanted: AtomicU32,
-    has_guest: AtomicU32,
+    /// And of itself: one of the constants below.
+    attendance: AtomicU32,
     /// Where the worker's own thread waits while others have the place.
     own_thread: Parker,
 }
@@ -37,6 +38,10 @@ enum Holder<P> {
     Returned(P),
 }
 
+const OWN_THREAD: u32 = 0;
+const NOBODY: u32 = 1;
+const GUEST: u32 = 2;
+
 /// How long the worker's own thread sleeps before it looks whether a guest has gone for good, first and at most.
 const NAPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
 
@@ -46,7 +51,7 @@ impl<P> Seat<P> {
         Self {
             state: Mutex::new(state),
             is_wanted: AtomicU32::new(0),
-            has_guest: AtomicU32::new(0),
+            attendance: AtomicU32::new(OWN_THREAD),
             own_thread: Parker::default(),
         }
     }
@@ -60,22 +65,29 @@ impl<P> Seat<P> {
     /// Whether a guest has the place. One that has just taken it is seen by who has made a fence since, or else sees what came before that.
     #[inline]
     pub(crate) fn has_guest(&self) -> bool {
-        self.has_guest.load(Ordering::SeqCst) != 0
+        self.attendance.load(Ordering::SeqCst) == GUEST
     }
 
-    /// Lets a guest in who waits for the place, and waits until it is given back, or nobody has used it for a while, or `is_over`.
-    pub(crate) fn lend(&self, place: P, is_over: impl Fn() -> bool) -> P {
+    /// Whether nobody has the place, more or less.
+    #[inline]
+    pub(crate) fn is_unattended(&self) -> bool {
+        self.attendance.load(Ordering::SeqCst) == NOBODY
+    }
+
+    /// Lets a guest in who waits for the place, and waits until it is given back, or nobody has used it for a while, or nobody has it and it `is_needed`.
+    pub(crate) fn lend(&self, place: P, is_needed: impl Fn() -> bool) -> P {
         let mut state = self.state.lock();
         let Holder::Own(guest) = &mut state.holder else { unreachable!("the worker's own thread has the place") };
         let Some(guest) = guest.take() else { return place };
         self.is_wanted.store(0, Ordering::SeqCst);
         state.holder = Holder::Nobody(place);
+        self.attendance.store(NOBODY, Ordering::SeqCst);
         drop(state);
         guest.unpark();
-        self.await_return(is_over)
+        self.await_return(is_needed)
     }
 
-    fn await_return(&self, is_over: impl Fn() -> bool) -> P {
+    fn await_return(&self, is_needed: impl Fn() -> bool) -> P {
         let (mut nap, mut visits_before) = (NAPS.0, None);
         loop {
             self.own_thread.park_for(nap);
@@ -85,7 +97,10 @@ impl<P> Seat<P> {
             match std::mem::replace(&mut state.holder, Holder::Own(None)) {
                 Holder::Returned(place) => return place,
                 // Who left it does something else. What waits in the worker's queues shall not.
-                Holder::Nobody(place) if is_quiet || is_over() => return place,
+                Holder::Nobody(place) if is_quiet || is_needed() => {
+                    self.attendance.store(OWN_THREAD, Ordering::SeqCst);
+                    return place;
+                }
                 held => state.holder = held,
             }
             if is_quiet {
@@ -118,7 +133,7 @@ impl<P> Seat<P> {
         let mut state = self.state.lock();
         match std::mem::replace(&mut state.holder, Holder::Guest) {
             Holder::Nobody(place) => {
-                self.has_guest.store(1, Ordering::SeqCst);
+                self.attendance.store(GUEST, Ordering::SeqCst);
                 Some(place)
             }
             held => {
@@ -128,20 +143,24 @@ impl<P> Seat<P> {
         }
     }
 
-    /// A guest that has asked wants the place no more.
+    /// A guest that has asked wants the place no more. Maybe it was let in meanwhile.
     pub(crate) fn withdraw(&self) {
-        if let Holder::Own(guest) = &mut self.state.lock().holder {
+        let mut state = self.state.lock();
+        if let Holder::Own(guest) = &mut state.holder {
             *guest = None;
             self.is_wanted.store(0, Ordering::SeqCst);
+        } else {
+            drop(state);
+            self.give_back();
         }
     }
 
-    /// A guest leaves, and may be back soon.
-    pub(crate) fn leave(&self, place: P) {
+    /// A guest leaves, and may be back soon. If it has not done anything, it might as well not have been there.
+    pub(crate) fn leave(&self, place: P, has_worked: bool) {
         let mut state = self.state.lock();
         state.holder = Holder::Nobody(place);
-        state.visits += 1;
-        self.has_guest.store(0, Ordering::SeqCst);
+        state.visits += u64::from(has_worked);
+        self.attendance.store(NOBODY, Ordering::SeqCst);
         if std::mem::take(&mut state.is_told_of_leaving) {
             self.own_thread.unpark();
         }
@@ -153,6 +172,7 @@ impl<P> Seat<P> {
         match std::mem::replace(&mut state.holder, Holder::Own(None)) {
             Holder::Nobody(place) => {
                 state.holder = Holder::Returned(place);
+                self.attendance.store(OWN_THREAD, Ordering::SeqCst);
                 self.own_thread.unpark();
             }
             held => state.holder = held,

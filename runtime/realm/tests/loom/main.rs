@@ -423,14 +423,14 @@ fn a_place_is_one_thread_s_at_a_time() {
             }
             if let Some(place) = seat.take_free() {
                 belongings.use_them();
-                seat.leave(place);
+                seat.leave(place, true);
                 break;
             }
         }
         // It may be free, for as long as its own thread has not looked twice.
         if let Some(place) = seat.take_free() {
             belongings.use_them();
-            seat.leave(place);
+            seat.leave(place, true);
         }
         seat.give_back();
         own_thread.join().unwrap();
@@ -465,7 +465,7 @@ fn a_worker_that_falls_asleep_lets_a_guest_in() {
         while seat.take_free().is_none() {
             guest.park();
         }
-        seat.leave(());
+        seat.leave((), true);
         seat.give_back();
         own_thread.join().unwrap();
     });
