@@ -100,7 +100,7 @@ fn loops_whose_tasks_fail_equal_the_oracle() {
 /// was none. And a replay was followed by an analysis that took reductions to have been applied in another instance than they were.
 #[test]
 fn programs_that_were_wrong_once_equal_the_oracle() {
-    let of = |(family, seed, nodes)| Trial { nodes, schedule: Some(seed), ..Trial::new(family, seed) };
+    let of = |(family, seed, nodes)| Trial { nodes, schedule: Some(seed), check: true, ..Trial::new(family, seed) };
     let wrong_once = [
         (Family::Nested, 30_045, 3),
         (Family::Unsound, 20_145, 2),
