@@ -97,7 +97,8 @@ fn loops_whose_tasks_fail_equal_the_oracle() {
 }
 
 /// Found by `torture`: contributions that a launch made for one requirement were lost when another one needed earlier ones; or when it came after a third, which
-/// was none. And a replay was followed by an analysis that took reductions to have been applied in another instance than they were.
+/// was none. And a replay was followed by an analysis that took reductions to have been applied in another instance than they were. And
+/// another replay emptied a buffer whose contributions were being applied, which the checker sees.
 #[test]
 fn programs_that_were_wrong_once_equal_the_oracle() {
     let of = |(family, seed, nodes)| Trial { nodes, schedule: Some(seed), check: true, ..Trial::new(family, seed) };
