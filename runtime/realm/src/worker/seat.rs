@@ -20,7 +20,7 @@ pub(crate) struct Seat<P> {
 
 struct State<P> {
     holder: Holder<P>,
-    /// How often a guest has left.
+    /// How often a guest has left that had done something.
     visits: u64,
     /// The worker's own thread waits for a guest to leave.
     is_told_of_leaving: bool,
