@@ -27,8 +27,10 @@ impl Default for Parameters {
     /// Where the thesis has a unit of 250 tokens, ours is 16: that finds a loop of two launches after 8 iterations in place of 125, and one of 10
     /// launches before its sixth has ended, wherever it begins. Mining 16 to 64 tokens costs a few microseconds, no more than to launch two tasks
     /// without a trace; where nothing comes of it for a whole buffer, the unit grows to the thesis'.
+    ///
+    /// The shortest trace is that short as a run costs little, and a compiled graph of a few iterations no longer fits the first cache.
     fn default() -> Self {
-        Self { shortest: 8, finest_unit: 16, coarsest_unit: 256, buffer: 8192, at_once: 64, candidates: 64 }
+        Self { shortest: 4, finest_unit: 16, coarsest_unit: 256, buffer: 8192, at_once: 64, candidates: 64 }
     }
 }
 

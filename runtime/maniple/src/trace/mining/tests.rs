@@ -201,7 +201,7 @@ fn a_loop_that_goes_on_after_an_interruption_is_replayed_by_its_iterations() {
         let stream = [body.repeat(before), vec![None], body.repeat(2000)].concat();
         let mut replayer = Replayer::new(Parameters::default());
         stream.into_iter().for_each(|token| replayer.push(token));
-        let length = period * 8_u64.div_ceil(period);
+        let length = period * (Parameters::default().shortest as u64).div_ceil(period);
         let Replayer { finder, outcome, .. } = replayer;
         let lengths = outcome.begun.iter().map(|(_, id)| finder.tokens(*id).map(<[u64]>::len));
         assert!(lengths.collect::<Vec<_>>().iter().all(|found| *found == Some(length as usize)), "period {period}");
@@ -259,7 +259,8 @@ fn failures_allowed(outcome: &Outcome) -> f64 {
 #[test]
 fn an_opponent_who_breaks_every_replay_breaks_a_logarithm_of_the_stream() {
     for break_at in [1, 4, 7] {
-        let mut replayer = Replayer::new(Parameters::default());
+        // No shorter ones, which would end before they are broken.
+        let mut replayer = Replayer::new(Parameters { shortest: 8, ..Parameters::default() });
         let mut fresh = 1_000_000;
         for _ in 0..500 {
             let loops = body(fresh, 8).repeat(12);
