@@ -17,7 +17,7 @@ use crate::future::{Future, FutureMap, Origin, Results, Sources};
 use crate::regions::Domain;
 use crate::replicate::Awaited;
 use crate::task::arguments::Arguments;
-use crate::task::{Argument, TaskDefinition};
+use crate::task::{Argument, OnFailure, TaskDefinition};
 use crate::task_operation::{TaskLaunch, TaskOperation};
 use crate::trace::StrictLaunch;
 
@@ -148,6 +148,26 @@ impl TaskLauncher {
         self.sources.extend(argument.source().map(|source| source.results()));
     }
 
+    /// Sets the arguments, of a type that nobody but the runtime knows, where those of an earlier launch were if nobody looks at them any more.
+    pub(crate) fn renew_arguments<A: Any + Send + Sync>(&mut self, arguments: A) {
+        match self.arguments.get_mut() {
+            Some(place) => *place = arguments,
+            None => self.set_arguments(arguments, false),
+        }
+    }
+
+    /// The launcher that was [lent](Context::submit_lent), if it can be used again: with new arguments.
+    pub(crate) fn lent_again(mut self, before: &Self) -> Option<Self> {
+        self.sources.clear();
+        (self.parcels, self.strict) = (None, StrictLaunch::default());
+        self.requirements.is_copy_of(&before.requirements).then_some(self)
+    }
+
+    /// What is to be done if the launch fails.
+    pub(crate) fn on_failure(&self) -> Option<(OnFailure, Arguments)> {
+        self.definition.on_failure().map(|call| (call, self.arguments.clone()))
+    }
+
     /// Has the task wait for what other nodes send.
     pub(crate) fn wait_for_parcels(&mut self, parcels: Arc<Awaited>) {
         self.parcels = Some(parcels);
@@ -270,33 +290,38 @@ impl Context {
     pub(crate) fn submit_local(
         &self,
         mut launcher: TaskLauncher,
+        of: (AnyRect, Option<AnyRect>, bool),
+    ) -> Arc<Results> {
+        let results = self.submit_lent(&mut launcher, of);
+        launcher.recycle();
+        results
+    }
+
+    /// As [`submit_local`](Self::submit_local), for one who launches the same again: a replay leaves the launcher as it was, but for its arguments, which
+    /// are those of an earlier launch.
+    pub(crate) fn submit_lent(
+        &self,
+        launcher: &mut TaskLauncher,
         (domain, share, index_launch): (AnyRect, Option<AnyRect>, bool),
     ) -> Arc<Results> {
         let state: &Arc<ContextState> = &self.state;
-        let refused = refused(&mut launcher, &domain, state.core.realm());
-        let on_failure = launcher.definition.on_failure().map(|call| (call, launcher.arguments.clone()));
-        let mut launching = Launching::new(&mut launcher, domain, index_launch);
+        let refused = refused(launcher, &domain, state.core.realm());
+        let mut launching = Launching::new(launcher, domain, index_launch);
         launching.share = share;
         let submitted = refused.and_then(|()| match state.trace_launch(&mut launching) {
             Some(results) => Ok(results),
             None => {
                 let name = Arc::clone(launching.launcher.definition());
-                state.core.analysing(name.name(), || self.submit_untraced(launching))
+                state.core.analysing(name.name(), || self.submit_untraced(&mut launching))
             }
         });
-        let results = match submitted {
-            Ok(results) => {
-                launcher.recycle();
-                results
-            }
-            Err(error) => {
-                let definition = Arc::clone(&launcher.definition);
-                self.failed(&definition, share.unwrap_or(domain), &error)
-            }
-        };
-        if let Some((call, arguments)) = on_failure
-            // A replay knows by itself.
-            && !results.are_replayed()
+        let results = submitted.unwrap_or_else(|error| {
+            let definition = Arc::clone(&launching.launcher.definition);
+            self.failed(&definition, share.unwrap_or(domain), &error)
+        });
+        // A replay knows by itself.
+        if !results.are_replayed()
+            && let Some((call, arguments)) = launching.take_on_failure()
         {
             results.when_failed(call, arguments);
         }
@@ -312,10 +337,10 @@ impl Context {
         results
     }
 
-    fn submit_untraced(&self, launching: Launching<'_>) -> Result<Arc<Results>> {
+    fn submit_untraced(&self, launching: &mut Launching<'_>) -> Result<Arc<Results>> {
         let state: &Arc<ContextState> = &self.state;
         let mut renewed = Vec::new();
-        let site = state.site(&launching, &mut |zero| renewed.push(zero));
+        let site = state.site(launching, &mut |zero| renewed.push(zero));
         // Also if the launch is refused: the next one will not be told.
         for zero in renewed {
             state.submit_zero(zero)?;
@@ -323,7 +348,7 @@ impl Context {
         let site = site?;
         state.check_inline(site.name(), &site.bounds)?;
         launching.launcher.wait_by_event(state.core.realm());
-        let task = launching.launcher.take().into_task(Arc::clone(&site));
+        let task = launching.take().into_task(Arc::clone(&site));
         let producers = Results::producers(&task.sources);
         let mut results = None;
         let operation = state.submit_after(&site.bounds, &producers, |_, submission| {

@@ -15,7 +15,8 @@ use super::launcher::TaskLauncher;
 use super::requirements::Requirements;
 use crate::context::Bound;
 use crate::mapping::Decisions;
-use crate::task::TaskDefinition;
+use crate::task::arguments::Arguments;
+use crate::task::{OnFailure, TaskDefinition};
 
 /// A launch that arrives, lent by who launches it.
 pub(crate) struct Launching<'a> {
@@ -25,6 +26,8 @@ pub(crate) struct Launching<'a> {
     pub(crate) share: Option<AnyRect>,
     pub(crate) index_launch: bool,
     token: Cell<Option<u64>>,
+    /// What is to be done if the launch fails, once the launcher has gone.
+    on_failure: Option<(OnFailure, Arguments)>,
 }
 
 /// What launches of one kind from one context have in common: all but arguments and futures. They were found to be allowed.
@@ -55,7 +58,18 @@ pub(crate) struct LaunchSite {
 
 impl<'a> Launching<'a> {
     pub(crate) fn new(launcher: &'a mut TaskLauncher, domain: AnyRect, index_launch: bool) -> Self {
-        Self { launcher, domain, share: None, index_launch, token: Cell::new(None) }
+        Self { launcher, domain, share: None, index_launch, token: Cell::new(None), on_failure: None }
+    }
+
+    /// The launcher, which goes its own way.
+    pub(crate) fn take(&mut self) -> TaskLauncher {
+        self.on_failure = self.launcher.on_failure();
+        self.launcher.take()
+    }
+
+    /// What is to be done if the launch fails.
+    pub(crate) fn take_on_failure(&mut self) -> Option<(OnFailure, Arguments)> {
+        self.on_failure.take().or_else(|| self.launcher.on_failure())
     }
 
     /// A number that is the same for launches of one kind, and hardly ever for others.

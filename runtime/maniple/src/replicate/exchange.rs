@@ -111,9 +111,10 @@ fn send(call: &LeafCall<'_>) -> Result<()> {
 
 fn receive(call: &LeafCall<'_>) -> Result<()> {
     let Receiving { from, parcels, first, operator } = call.arguments()?;
-    let delivery = parcels.delivery(first + number(call));
+    let delivery = parcels.take(first + number(call));
     let delivery = delivery.ok_or_else(|| Error::launch(call.task(), "it began before its parcel was there"))?;
-    let mut bytes: &[u8] = delivery.as_ref().map_err(|failure| from.node.hear(failure.clone()))?;
+    let delivery = delivery.map_err(|failure| from.node.hear(failure))?;
+    let mut bytes: &[u8] = &delivery;
     each_field(call, |space, place| {
         // SAFETY: the task writes the field at these points, so nobody else touches it. The bytes were packed from the same field of the same region, by
         // the same program: they are valid values; in the case of an operator, of its type on the field, which is that of its contributions

@@ -15,7 +15,6 @@ use smallvec::SmallVec;
 use super::failure::Failure;
 use super::layout::Rank;
 use crate::future::{Origin, Results, Sources};
-use crate::once::Once;
 use crate::trace::{Gate, LaterGate};
 
 /// Which parcel: what the nodes that know of it call it.
@@ -34,7 +33,7 @@ pub(crate) type Delivery = Result<Bytes, Failure>;
 
 /// Parcels that an operation waits for.
 pub(crate) struct Awaited {
-    deliveries: SmallVec<[Once<Delivery>; 1]>,
+    deliveries: SmallVec<[Mutex<Option<Delivery>>; 1]>,
     missing: AtomicUsize,
     waiting: Mutex<Waiting>,
 }
@@ -51,16 +50,16 @@ enum Waiting {
 impl Awaited {
     fn new(parcels: usize) -> Arc<Self> {
         Arc::new(Self {
-            deliveries: (0..parcels).map(|_| Once::new()).collect(),
+            deliveries: (0..parcels).map(|_| Mutex::default()).collect(),
             // One more, so that it is not complete before all are looked at.
             missing: AtomicUsize::new(parcels + 1),
             waiting: Mutex::new(Waiting::For(None, SmallVec::new())),
         })
     }
 
-    /// One of them, once all have come.
-    pub(crate) fn delivery(&self, number: usize) -> Option<&Delivery> {
-        self.deliveries.get(number)?.get()
+    /// Takes one of them, once all have come: whoever waited may be kept for long, and the bytes are many.
+    pub(crate) fn take(&self, number: usize) -> Option<Delivery> {
+        self.deliveries.get(number)?.lock().take()
     }
 
     /// Triggers when all have come, whatever they bring.
@@ -95,7 +94,7 @@ impl Awaited {
     }
 
     fn deliver(&self, number: usize, delivery: Delivery, realm: &Realm) {
-        self.deliveries[number].set(delivery);
+        *self.deliveries[number].lock() = Some(delivery);
         self.one_less(realm);
     }
 

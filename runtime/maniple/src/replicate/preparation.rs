@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use maniple_region::{FieldMask, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape, TreeId};
 use maniple_space::{AnyRect, AnySpace, Rect};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::coherence::{Exchange, Parcel, Step};
@@ -28,6 +29,8 @@ enum Move {
 /// A launch over pieces, without arguments.
 struct OverPieces {
     launcher: TaskLauncher,
+    /// A copy that was launched and replayed, with the arguments of an earlier launch.
+    used: Mutex<Option<TaskLauncher>>,
     count: usize,
 }
 
@@ -66,12 +69,12 @@ impl Preparation {
         for one in &self.0 {
             match one {
                 Move::Identity(launch, operator) => {
-                    launch.launch(context, |launcher| launcher.set_arguments(Emptying(*operator), true))
+                    launch.launch(context, |launcher| launcher.renew_arguments(Emptying(*operator)))
                 }
                 Move::Send(launch, parcels) => {
                     parcels.count_as_sent(context, node);
                     let sending = Sending { to: Arc::clone(&parcels.addresses), operation };
-                    launch.launch(context, |launcher| launcher.set_arguments(sending, false));
+                    launch.launch(context, |launcher| launcher.renew_arguments(sending));
                 }
                 Move::Receive(launches, parcels, operator) => {
                     parcels.count_as_received(context, node);
@@ -81,7 +84,7 @@ impl Preparation {
                         let (from, parcels) = (Arc::clone(from), Arc::clone(&awaited));
                         let receiving = Receiving { from, parcels, first, operator: *operator };
                         launch.launch(context, |launcher| {
-                            launcher.set_arguments(receiving, false);
+                            launcher.renew_arguments(receiving);
                             launcher.wait_for_parcels(Arc::clone(&awaited));
                         });
                         first += launch.count;
@@ -146,14 +149,15 @@ impl OverPieces {
         count: usize,
     ) -> Self {
         let requirement = Requirement::new(pieces, fields.clone(), privilege);
-        Self { launcher: TaskLauncher::new(task).requirement(requirement), count }
+        Self { launcher: TaskLauncher::new(task).requirement(requirement), used: Mutex::default(), count }
     }
 
     fn launch(&self, context: &Context, complete: impl FnOnce(&mut TaskLauncher)) {
         let domain = AnyRect::from(Rect::<1>::from(0..self.count as i64));
-        let mut launcher = self.launcher.clone();
+        let mut launcher = self.used.lock().take().unwrap_or_else(|| self.launcher.clone());
         complete(&mut launcher);
-        context.submit_local(launcher, (domain, None, true));
+        context.submit_lent(&mut launcher, (domain, None, true));
+        *self.used.lock() = launcher.lent_again(&self.launcher);
     }
 }
 

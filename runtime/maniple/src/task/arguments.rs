@@ -52,6 +52,11 @@ impl Arguments {
         }
     }
 
+    /// For who changes them, if nobody else looks at them.
+    pub(crate) fn get_mut<A: 'static>(&mut self) -> Option<&mut A> {
+        self.values.as_mut().and_then(Arc::get_mut)?.downcast_mut()
+    }
+
     /// They are about to be replaced.
     pub(crate) fn prefetch(&self) {
         prefetch_for_writing(self.address());

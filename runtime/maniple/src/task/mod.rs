@@ -15,5 +15,6 @@ pub mod workers;
 pub use argument::{Argument, IntoArgument};
 pub use call::{ContextCall, LeafCall};
 pub use codec::Codec;
+pub(crate) use definition::OnFailure;
 pub use definition::{Body, BoxFuture, LeafBody, TaskDefinition, TaskOptions, Value};
 pub use workers::Workers;

@@ -211,7 +211,7 @@ impl Session {
         let mut renewed = Vec::new();
         let site = context.site(launching, &mut |zero| renewed.push(zero));
         launching.launcher.wait_by_event(realm);
-        let (launcher, domain) = (launching.launcher.take(), launching.share.unwrap_or(launching.domain));
+        let (launcher, domain) = (launching.take(), launching.share.unwrap_or(launching.domain));
         let origin = Origin::Task(Arc::clone(launcher.definition()));
         // Also if the launch is refused: the next one will not be told.
         renewed.into_iter().for_each(|zero| self.arrive(Arrival::Zero(Box::new(context.zeroing(zero)))));
