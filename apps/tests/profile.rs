@@ -6,9 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use maniple::profile::{Completeness, Kind, Recording};
+use maniple_apps::prof::critical_path::CriticalPath;
+use maniple_apps::prof::model::{Place, Profile};
 
 const CIRCUIT: &str =
     "run circuit --pieces 4 --nodes-per-piece 20 --wires-per-piece 60 --steps 20 --workers 2 --no-tracing";
+
+/// The same, of which most is replayed.
+const REPLAYED: &str =
+    "run circuit --pieces 4 --nodes-per-piece 20 --wires-per-piece 60 --steps 20 --workers 2 --trace";
 
 /// A file of this name, for one test.
 fn file(name: &str) -> PathBuf {
@@ -56,8 +62,12 @@ fn fails(arguments: &str, files: &[&Path], code: i32, message: &str) {
 
 /// Records a circuit.
 fn recorded(name: &str) -> PathBuf {
+    recorded_of(CIRCUIT, name)
+}
+
+fn recorded_of(program: &str, name: &str) -> PathBuf {
     let file = file(name);
-    let output = maniple(&format!("{CIRCUIT} --profile FILE"), &[&file]);
+    let output = maniple(&format!("{program} --profile FILE"), &[&file]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let told = format!("profile: look at it with `maniple prof {}`\n", file.display());
     assert_eq!(String::from_utf8_lossy(&output.stderr), told);
@@ -90,6 +100,30 @@ fn every_task_mapping_and_launch_is_in_the_profile() {
     assert!(count(&recording, Kind::Task, "top level") >= 1);
     assert!(count(&recording, Kind::Fill, "fill") >= 1);
     assert!(count(&recording, Kind::Reduction, "reduction") >= 1);
+}
+
+#[test]
+fn every_replayed_task_and_transfer_is_in_the_profile() {
+    let replayed = Recording::read(&recorded_of(REPLAYED, "replayed.mprof")).expect("it was recorded");
+    for task in ["calc_new_currents", "distribute_charge", "update_voltages"] {
+        assert_eq!(count(&replayed, Kind::Task, task), 4 * 20, "{task}");
+        assert!(count(&replayed, Kind::Mapping, task) < 4 * 20, "{task} was replayed");
+    }
+    for (kind, name) in [(Kind::Fill, "fill"), (Kind::Reduction, "reduction")] {
+        assert!(count(&replayed, kind, name) >= 20, "{name}: there are some in each time step");
+    }
+}
+
+#[test]
+fn the_critical_path_goes_through_what_is_replayed() {
+    let recording = Recording::read(&recorded_of(REPLAYED, "path.mprof")).expect("it was recorded");
+    let profile = Profile::of(recording);
+    let path = CriticalPath::of(&profile);
+    let name = |place: Place| profile.label(profile.span(place)).name.as_str();
+    let tasks = ["calc_new_currents", "distribute_charge", "update_voltages"];
+    let steps = path.steps.iter().filter_map(|step| step.work).filter(|(_, place)| tasks.contains(&name(*place)));
+    // Each time step needs what the one before has done.
+    assert!(steps.count() >= 20, "{:?}", path.steps);
 }
 
 #[test]

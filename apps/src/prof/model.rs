@@ -118,6 +118,17 @@ impl Profile {
         self.bodies(operation).map(|place| self.span(place)).find(|span| self.label(span).kind != Kind::Waiting)
     }
 
+    /// When the last of what an operation waited for had happened, if that was after its launch: as the profile tells; or, as it does not tell for what is
+    /// replayed, when the last of those that the operation came after had ended.
+    #[must_use]
+    pub fn ready(&self, operation: Operation) -> Option<u64> {
+        self.operations.ready(operation).or_else(|| {
+            let launched = self.operations.launched(operation)?.time;
+            let ended = |earlier| self.bodies(earlier).map(|place| self.span(place).end).max();
+            self.operations.after(operation).filter_map(ended).max().filter(|&last| last > launched)
+        })
+    }
+
     /// The operations with spans that an operation came after, also through merges and events; no more than some.
     #[must_use]
     pub fn before(&self, operation: Operation) -> Vec<Operation> {
@@ -242,4 +253,27 @@ fn memories(recording: &Recording) -> Vec<MemoryUse> {
     }
     memories.iter_mut().for_each(|memory| memory.used.sort_by_key(|&(time, _)| time));
     memories
+}
+
+#[cfg(test)]
+mod tests {
+    use maniple::profile::{Graph, GraphId, OperationId};
+
+    use super::super::script::Script;
+    use super::*;
+
+    #[test]
+    fn what_is_replayed_is_ready_when_the_last_of_what_it_came_after_has_ended() {
+        let mut script = Script::new(1);
+        let label = script.label(Kind::Task, "task");
+        script.0.graphs.push(Graph { nodes: vec![vec![], vec![0], vec![0, 1]] });
+        script.record(0, Record::Replayed { graph: GraphId(0), first: OperationId(100), by: OperationId(7), time: 25 });
+        for (operation, start, end) in [(100, 3, 20), (101, 30, 40), (102, 55, 60)] {
+            script.span(0, label, operation, (start, end));
+        }
+        let profile = Profile::of(script.0);
+        let ready = |id| profile.ready(profile.operations.find(OperationId(id)).expect("it was named"));
+        // The first came after nothing, and what the second came after had ended when it was launched.
+        assert_eq!([100, 101, 102].map(ready), [None, None, Some(40)]);
+    }
 }

@@ -207,7 +207,7 @@ fn columns(profile: &Profile, channels: &Channels) -> Columns {
     let time = |time: Option<u64>| time.map_or(NONE, |time| since(time) + 1);
     columns.add("operation.launched", operations().map(|found| time(launched(found).map(|cause| cause.time))));
     columns.add("operation.by", operations().map(|found| operation(launched(found).and_then(|cause| cause.by))));
-    columns.add("operation.ready", operations().map(|found| time(profile.operations.ready(found))));
+    columns.add("operation.ready", operations().map(|found| time(profile.ready(found))));
     columns.add(
         "operation.bytes",
         operations().map(|found| profile.operations.moved(found).map_or(0, |moved| moved.bytes)),

@@ -1,5 +1,6 @@
 //! Replays in profiles.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_realm::graph::Edge;
@@ -18,6 +19,11 @@ pub(super) struct Profiled {
     after_run_before: Vec<(u32, Vec<u32>)>,
     /// The operation that is node 0 of a run, by slot.
     firsts: Box<[AtomicU64]>,
+}
+
+thread_local! {
+    /// The node that this thread has run last.
+    static LATEST: Cell<OperationId> = const { Cell::new(OperationId::NONE) };
 }
 
 impl Profiled {
@@ -65,7 +71,15 @@ impl Profiled {
     /// This thread begins to run a node.
     #[cold]
     pub(super) fn activity(&self, run: u64, node: u32) -> Activity<'_> {
-        self.profiler.activity(self.operation(run, node), self.tags[node as usize])
+        let operation = self.operation(run, node);
+        LATEST.set(operation);
+        self.profiler.activity(operation, self.tags[node as usize])
+    }
+
+    /// What follows now from the end of the node that this thread has run is its doing.
+    #[cold]
+    pub(super) fn aftermath(&self) -> Activity<'_> {
+        self.profiler.activity(LATEST.get(), Tag::NONE)
     }
 
     fn operation(&self, run: u64, node: u32) -> OperationId {

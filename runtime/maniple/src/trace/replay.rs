@@ -354,8 +354,15 @@ impl Replay {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    fn carry_out(&self, Place { node, run }: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
-        let _activity = self.profiled.as_ref().map(|profiled| profiled.activity(run, node));
+    fn carry_out(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        let Some(profiled) = &self.profiled else { return self.run_node(place, context) };
+        let activity = profiled.activity(place.run, place.node);
+        let result = self.run_node(place, context);
+        activity.end();
+        result
+    }
+
+    fn run_node(&self, Place { node, run }: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         match &self.template.nodes[node as usize] {
             Node::Task(task) => self.run_task(run, task, context),
             Node::Transfers(transfers) => {
@@ -420,6 +427,7 @@ impl GraphWork for Replay {
     }
 
     fn stage_ended(&self, run: u64, stage: u32) {
+        let _aftermath = self.profiled.as_ref().map(Profiled::aftermath);
         let Launched { arguments, results, promised } = self.launched(run, stage);
         let has_failed = self.slot(run, stage as usize).has_failed.load(Ordering::Acquire);
         let failure = has_failed.then(|| results.first_error()).flatten();
@@ -444,6 +452,7 @@ impl GraphWork for Replay {
     }
 
     fn run_ended(&self, run: u64) {
+        let _aftermath = self.profiled.as_ref().map(Profiled::aftermath);
         let launches = self.launches_of(run);
         let counters = &self.context.core.counters;
         counters.launches.add(launches as u64);

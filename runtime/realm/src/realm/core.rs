@@ -353,6 +353,8 @@ impl Core {
             profiler.after(event.into(), after);
         }
         if let Some(ready) = self.arm(event.slot(), slot, after) {
+            // Nothing is left to wait for, so it happens because somebody says so.
+            self.note_trigger(event);
             self.trigger_slot(event.slot(), slot, ready.poisoned);
         }
         Ok(())
