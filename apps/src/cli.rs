@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 #[cfg(unix)]
 use crate::launch;
 use crate::options::{self, memory_warning};
-use crate::{cg, circuit, info, metg, prof, recursion, stencil, taskbench, tensor};
+use crate::{cg, circuit, info, metg, prof, recursion, stencil, taskbench, tensor, warnings};
 
 const ABOUT: &str = "\
 Tasks over logical regions: programs that look sequential and run in parallel.
@@ -38,7 +38,9 @@ Examples:
 
 Exit codes: 0 if all is well, 1 if the program or its check failed, 2 if the command line makes no sense; `launch` has that of the first node \
 that failed; a shell reports 128 and the \
-signal's number for a program that a signal ended, such as 130 for Ctrl-C and 143 for `kill`.";
+signal's number for a program that a signal ended, such as 130 for Ctrl-C and 143 for `kill`.
+
+RUST_LOG=maniple=debug has the runtime tell on the standard error, among other things, why replays of traces are given up.";
 
 /// Tasks over logical regions: programs that look sequential and run in parallel
 #[derive(Parser, Debug)]
@@ -167,6 +169,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(command: &Command) -> Result<ExitCode> {
+    warnings::print();
     let report = match command {
         Command::Run(Simulation::Circuit(options)) => circuit::run(options)?.to_string(),
         Command::Run(Simulation::Cg(options)) => cg::run(options)?.to_string(),

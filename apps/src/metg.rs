@@ -119,8 +119,8 @@ impl fmt::Display for Report {
 /// # Errors
 /// As [`taskbench::run`]; [`Error::Usage`] if a record is asked for, which one run has and not a hundred.
 pub fn run(options: &Options) -> Result<Report> {
-    if options.runtime.record.is_wanted() {
-        let problem = "--check and --graph are about a single run: give them to `maniple run taskbench`";
+    if options.runtime.record.is_wanted() || options.runtime.profile.is_some() {
+        let problem = "--check, --graph and --profile are about a single run: give them to `maniple run taskbench`";
         return Err(Error::Usage(problem.to_owned()));
     }
     let mut runtime = options.runtime.clone();
@@ -143,6 +143,9 @@ pub fn run(options: &Options) -> Result<Report> {
     Ok(Report { pattern: options.pattern, width: options.width, cores, curve, verbose: options.verbose })
 }
 
+/// Task Bench's flags that are options here.
+const OWN: [&str; 4] = ["type", "width", "radix", "period"];
+
 impl Options {
     /// The graph whose tasks have so many iterations, as Task Bench's flags give it.
     fn configuration(&self, iterations: i64, steps: i64) -> Result<Configuration> {
@@ -152,7 +155,16 @@ impl Options {
             "-steps {steps} -width {width} -type {pattern} -radix {radix} -kernel {} -iter {iterations}{period}",
             KernelKind::ComputeBound
         );
-        taskbench::flags::parse(&flags.split(' ').map(str::to_owned).collect::<Vec<_>>())
+        let graph = taskbench::flags::parse(&flags.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        graph.map_err(|error| match error {
+            // Ours have the same names, with one dash more.
+            Error::Usage(problem) => Error::Usage(OWN.iter().fold(problem, |problem, flag| {
+                problem
+                    .replace(&format!(" -{flag}"), &format!(" --{flag}"))
+                    .replace(&format!("'-{flag}"), &format!("'--{flag}"))
+            })),
+            other => other,
+        })
     }
 }
 

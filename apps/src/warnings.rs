@@ -1,18 +1,31 @@
-//! What libraries warn of, where people see it.
+//! What libraries warn of, and what else they are asked to tell, where people see it.
 
-use std::io;
+use std::io::{self, Write};
 
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+/// The variable that asks for more: targets and levels, as in many programs that are written in Rust.
+const VARIABLE: &str = "RUST_LOG";
+
 /// From now on, prints what the tensor compiler warns of on the standard error: that there is no C compiler, or that a library cannot be used. What the
-/// runtime has to say of failures comes with the error that ends the program.
+/// runtime has to say of failures comes with the error that ends the program. Prints what `RUST_LOG` asks for instead, if that is set: `maniple=debug` tells why
+/// replays are given up.
 pub(crate) fn print() {
     let lines =
         tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_target(false).without_time();
-    let of_tensors = Targets::new().with_target("maniple_tensor", LevelFilter::WARN);
     // Should there be a subscriber already, it hears of them.
-    let _ = tracing_subscriber::registry().with(lines.with_filter(of_tensors)).try_init();
+    let _ = tracing_subscriber::registry().with(lines.with_filter(wanted())).try_init();
+}
+
+fn wanted() -> Targets {
+    let of_tensors = Targets::new().with_target("maniple_tensor", LevelFilter::WARN);
+    let Some(asked) = std::env::var(VARIABLE).ok().filter(|asked| !asked.is_empty()) else { return of_tensors };
+    asked.parse().unwrap_or_else(|error| {
+        let expected = "expected targets and levels, such as maniple=debug";
+        let _ = writeln!(io::stderr(), "warning: {VARIABLE}={asked} is ignored: {error}; {expected}");
+        of_tensors
+    })
 }

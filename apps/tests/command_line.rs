@@ -11,8 +11,13 @@ struct Run {
 }
 
 fn maniple(arguments: &str) -> Run {
+    maniple_with_log(arguments, "")
+}
+
+/// With this in the variable `RUST_LOG`.
+fn maniple_with_log(arguments: &str, log: &str) -> Run {
     let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
-    command.args(arguments.split_whitespace()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+    command.args(arguments.split_whitespace()).env_remove("RUST_BACKTRACE").env("RUST_LOG", log).stdin(Stdio::null());
     let output = command.output().expect("the program can be started");
     let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
     Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
@@ -469,7 +474,8 @@ mod records {
             );
         }
         fails("info --graph a.svg", 2, "unexpected argument '--graph' found");
-        fails("run metg --check", 2, "--check and --graph are about a single run");
+        fails("run metg --check", 2, "--check, --graph and --profile are about a single run");
+        fails("run metg --profile metg.mprof", 2, "--check, --graph and --profile are about a single run");
     }
 
     #[test]
@@ -669,12 +675,30 @@ mod metg {
             "invalid value 'star' for '--type <PATTERN>': there are the patterns trivial, ",
         );
         fails("run metg --budget -1", 2, "invalid value '-1' for '--budget <SECONDS>'");
-        fails("run metg --type spread", 2, "the pattern spread with width 2 and radix 3 has a period of at most 1");
+        let spread =
+            "the pattern spread with width 2 and radix 3 has a period of at most 1, not 3: set it with --period";
+        fails("run metg --type spread", 2, spread);
     }
 }
 
 mod around {
     use super::*;
+
+    #[test]
+    fn the_log_says_why_replays_are_given_up_if_it_is_asked_for() {
+        // The steps are replayed by twos or more, so that of one of these numbers some are left at the end.
+        let circuit =
+            |steps| format!("run circuit --pieces 2 --nodes-per-piece 8 --wires-per-piece 16 --steps {steps}");
+        let logs = [30, 31].map(|steps| maniple_with_log(&circuit(steps), "maniple=debug"));
+        assert!(logs.iter().all(|run| run.code == Some(0) && run.stdout.starts_with("circuit\n")));
+        assert!(logs.iter().any(|run| run.stderr.contains("a run is replayed no further")), "{}", logs[1].stderr);
+        let run = maniple_with_log(&circuit(1), "x=y=z");
+        assert!(
+            run.code == Some(0) && run.stderr.starts_with("warning: RUST_LOG=x=y=z is ignored: "),
+            "{}",
+            run.stderr
+        );
+    }
 
     #[test]
     fn the_machine_is_shown_as_the_options_make_it() {

@@ -34,7 +34,7 @@ fn command(arguments: &str, files: &[&Path]) -> Command {
             argument => command.arg(argument),
         };
     }
-    command.env_remove("MANIPLE_PROFILE").env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+    command.env_remove("MANIPLE_PROFILE").env_remove("RUST_BACKTRACE").env_remove("RUST_LOG").stdin(Stdio::null());
     command
 }
 

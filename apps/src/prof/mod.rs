@@ -103,7 +103,11 @@ pub fn run(options: &Options) -> Result<()> {
         let _ = writeln!(io::stderr(), "warning: `{}`: {warning}", options.file.display());
     }
     if options.summary {
-        write!(io::stdout(), "{}", Summary(&profile))?;
+        match write!(io::stdout(), "{}", Summary(&profile)) {
+            // Whoever reads has read enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            written => written?,
+        }
     }
     if let Some(path) = &options.chrome {
         write_file(path, |file| chrome::write(&profile, file))?;
