@@ -146,10 +146,13 @@ impl RuntimeOptions {
         concluded?;
         if let (Some(file), Some(profiler)) = (&self.profile, profiler) {
             profiler.outcome()?;
-            // Nobody may be listening.
             let place = place();
-            let node = if place.nodes > 1 { format!(".node{}", place.rank.0) } else { String::new() };
-            let _ = writeln!(io::stderr(), "profile: look at it with `maniple prof {}{node}`", file.display());
+            // One node speaks for all, each of which has written its own.
+            if place.rank.0 == 0 {
+                let nodes = if place.nodes > 1 { ".node*" } else { "" };
+                // Nobody may be listening.
+                let _ = writeln!(io::stderr(), "profile: look at it with `maniple prof {}{nodes}`", file.display());
+            }
         }
         Ok(outcome)
     }

@@ -127,6 +127,24 @@ fn the_critical_path_goes_through_what_is_replayed() {
 }
 
 #[test]
+#[cfg(unix)]
+fn the_profiles_of_a_job_are_looked_at_together() {
+    let profile = file("job.mprof");
+    let nodes = [1, 0].map(|node| PathBuf::from(format!("{}.node{node}", profile.display())));
+    let job = format!("launch -n 2 -- {} {REPLAYED} --profile FILE", env!("CARGO_BIN_EXE_maniple"));
+    let output = maniple(&job, &[&profile]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains(&format!("maniple prof {}.node*`", profile.display())), "{told}");
+    let summary = prints("prof FILE FILE --summary", &[&nodes[0], &nodes[1]]);
+    let lines = |start: &str| summary.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!((lines("node 0, processor "), lines("node 1, processor ")), (2, 2), "{summary}");
+    let updates = summary.lines().find(|line| line.starts_with("update_voltages")).unwrap_or_default();
+    assert_eq!(updates.split_whitespace().nth(1), Some("80"), "{summary}");
+    fails("prof FILE FILE -o FILE", &[&nodes[0], &nodes[1], &nodes[1]], 2, "is the profile itself");
+}
+
+#[test]
 fn the_summary_has_tasks_shares_memories_and_the_critical_path() {
     let summary = prints("prof FILE --summary", &[&recorded("summary.mprof")]);
     let line =

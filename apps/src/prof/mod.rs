@@ -19,6 +19,7 @@ mod script;
 pub mod serve;
 pub mod statistics;
 pub mod summary;
+pub mod together;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -31,6 +32,7 @@ use crate::error::{Error, Result};
 use model::Profile;
 use serve::PageServer;
 use summary::Summary;
+use together::together;
 
 /// What `maniple prof` teaches.
 pub const ABOUT: &str = "\
@@ -51,6 +53,7 @@ Examples:
   maniple prof c.mprof -o circuit.html       write the page, to keep or send
   maniple prof c.mprof --summary             tables in the terminal
   maniple prof c.mprof --chrome trace.json   for ui.perfetto.dev
+  maniple prof c.mprof.node*                 all nodes of a job
 
 A program of your own that uses the library records if it is told where:
   MANIPLE_PROFILE=mine.mprof ./my-program";
@@ -58,9 +61,9 @@ A program of your own that uses the library records if it is told where:
 /// Which profile to look at, and how.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The profile
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// The profile; of several processes of a job, all that are to be looked at together
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
 
     /// Write the page into this file, instead of serving it
     #[arg(short, long, value_name = "HTML")]
@@ -90,18 +93,24 @@ pub struct Options {
 /// [`Error::Usage`] if a file would be written over the profile.
 pub fn run(options: &Options) -> Result<()> {
     for written in [&options.output, &options.chrome].into_iter().flatten() {
-        if is_same(written, &options.file) {
+        if options.files.iter().any(|file| is_same(written, file)) {
             let file = written.display();
             return Err(Error::Usage(format!(
                 "`{file}` is the profile itself: it would be overwritten; give another name"
             )));
         }
     }
-    let profile = Profile::of(Recording::read(&options.file)?);
-    if let Some(warning) = profile.warning() {
-        // Nobody may be listening.
-        let _ = writeln!(io::stderr(), "warning: `{}`: {warning}", options.file.display());
-    }
+    let recordings = options.files.iter().map(|file| {
+        let recording = Recording::read(file)?;
+        if let Some(warning) = model::warning(recording.completeness) {
+            // Nobody may be listening.
+            let _ = writeln!(io::stderr(), "warning: `{}`: {warning}", file.display());
+        }
+        Ok(recording)
+    });
+    let together = together(recordings.collect::<Result<_>>()?);
+    let nothing = || Error::Usage("name the profile, or several of one job".to_owned());
+    let profile = Profile::of(together.ok_or_else(nothing)?);
     if options.summary {
         match write!(io::stdout(), "{}", Summary(&profile)) {
             // Whoever reads has read enough.

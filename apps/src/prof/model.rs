@@ -180,22 +180,28 @@ impl Profile {
     /// What is missing, in words.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
-        match self.completeness {
-            Completeness::Whole => None,
-            Completeness::Unended => Some(
-                "the profile has no end: the program was ended from outside, or still runs; its last moments are missing"
-                    .to_owned(),
-            ),
-            Completeness::Damaged { at } => {
-                Some(format!("the profile is damaged after {at} bytes; what was recorded until then is shown"))
-            }
-        }
+        warning(self.completeness)
     }
 
     /// Whether a span is work of the runtime.
     #[must_use]
     pub fn is_runtime(&self, span: &Span) -> bool {
         is_runtime(self.label(span).kind)
+    }
+}
+
+/// What of a profile is missing, in words.
+#[must_use]
+pub fn warning(completeness: Completeness) -> Option<String> {
+    match completeness {
+        Completeness::Whole => None,
+        Completeness::Unended => Some(
+            "the profile has no end: the program was ended from outside, or still runs; its last moments are missing"
+                .to_owned(),
+        ),
+        Completeness::Damaged { at } => {
+            Some(format!("the profile is damaged after {at} bytes; what was recorded until then is shown"))
+        }
     }
 }
 
