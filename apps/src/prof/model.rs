@@ -136,7 +136,7 @@ impl Profile {
         while let Some(next) = open.pop()
             && seen.len() < MOST_BEFORE
         {
-            let made_by = self.operations.triggered(next).and_then(|cause| cause.by);
+            let made_by = self.operations.triggered(next).and_then(|cause| self.had_ended(cause.by?, cause.time));
             for earlier in self.operations.after(next).chain(made_by) {
                 if !seen.insert(earlier) {
                     continue;
@@ -149,6 +149,19 @@ impl Profile {
             }
         }
         found
+    }
+
+    /// What happened because an operation that had ended said so: what makes something happen while it goes on is not waited for.
+    pub fn triggers(&self) -> impl Iterator<Item = (Operation, Operation)> {
+        self.operations.triggers().filter(|&(event, by)| {
+            self.operations.triggered(event).is_some_and(|cause| self.had_ended(by, cause.time).is_some())
+        })
+    }
+
+    /// The operation, if it had ended by then.
+    fn had_ended(&self, operation: Operation, time: u64) -> Option<Operation> {
+        let ended = self.bodies(operation).map(|place| self.span(place).end).max();
+        ended.is_none_or(|ended| ended <= time).then_some(operation)
     }
 
     /// A span in words, such as `update_voltages[3]`.
@@ -281,5 +294,20 @@ mod tests {
         let ready = |id| profile.ready(profile.operations.find(OperationId(id)).expect("it was named"));
         // The first came after nothing, and what the second came after had ended when it was launched.
         assert_eq!([100, 101, 102].map(ready), [None, None, Some(40)]);
+    }
+
+    #[test]
+    fn who_makes_something_happen_and_goes_on_is_not_waited_for() {
+        let mut script = Script::new(2);
+        let label = script.label(Kind::Task, "task");
+        for (operation, event, thread, ended) in [(1, 10, 0, 20), (2, 11, 1, 30)] {
+            script.span(thread, label, operation, (1, ended));
+            script.record(0, Record::Triggered { event: OperationId(event), by: OperationId(operation), time: 25 });
+        }
+        script.span(2, label, 3, (26, 40));
+        script.after(3, &[10, 11]);
+        let profile = Profile::of(script.0);
+        let find = |id| profile.operations.find(OperationId(id)).expect("it was named");
+        assert_eq!(profile.before(find(3)), [find(1)]);
     }
 }

@@ -233,7 +233,7 @@ fn add_order(profile: &Profile, columns: &mut Columns) {
     let operations = &profile.operations;
     let awaited = operations.all_awaited().map(|(operation, _, event)| (operation, event));
     let mut pairs: Vec<(Operation, Operation)> =
-        operations.pairs().iter().copied().chain(operations.triggers()).chain(awaited).collect();
+        operations.pairs().iter().copied().chain(profile.triggers()).chain(awaited).collect();
     pairs.sort_unstable();
     pairs.dedup();
     columns.add("order.later", pairs.iter().map(|&(later, _)| u64::from(later.0)));

@@ -96,7 +96,9 @@ result.before = names(page.view.before);
 result.after = names(page.view.after);
 const panel = document.getElementById("selected").textContent;
 check(panel.includes("distribute_charge[2]") && panel.includes("waited for a processor"), "the panel does not tell of the selected task");
-check(page.view.before.every((span) => page.spans.start[span] + page.spans.duration[span] <= page.spans.start[chosen]), "what it waited for had not ended");
+const early = page.view.before.filter((span) => page.spans.start[span] + page.spans.duration[span] > page.spans.start[chosen]);
+const times = (span) => `${page.spanName(span)} from ${page.spans.start[span]} for ${page.spans.duration[span]}`;
+check(early.length === 0, `what it waited for had not ended: ${[chosen, ...early].map(times)}`);
 check(page.view.after.every((span) => page.spans.start[span] >= page.spans.start[chosen] + page.spans.duration[chosen]), "who waited for it had begun");
 
 // A link in the panel goes to the other task.
