@@ -577,6 +577,11 @@ impl ContextState {
         self.in_flight.begin_operation();
     }
 
+    /// Counts so many more operations in flight.
+    pub(crate) fn operations_begin(&self, operations: usize) {
+        (0..operations).for_each(|_| self.in_flight.begin_operation());
+    }
+
     /// A replay wants no more operations than this in flight.
     pub(crate) fn set_window(&self, operations: usize) {
         self.replay_window.store(operations, Ordering::Relaxed);

@@ -19,7 +19,7 @@ use crate::replicate::Awaited;
 use crate::task::arguments::Arguments;
 use crate::task::{Argument, OnFailure, TaskDefinition};
 use crate::task_operation::{TaskLaunch, TaskOperation};
-use crate::trace::StrictLaunch;
+use crate::trace::{Part, StrictLaunch};
 
 /// A task about to be launched: what it is, what it wants of which data, and what it is given.
 ///
@@ -146,14 +146,6 @@ impl TaskLauncher {
 
     pub(crate) fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: &Argument<T>) {
         self.sources.extend(argument.source().map(|source| source.results()));
-    }
-
-    /// Sets the arguments, of a type that nobody but the runtime knows, where those of an earlier launch were if nobody looks at them any more.
-    pub(crate) fn renew_arguments<A: Any + Send + Sync>(&mut self, arguments: A) {
-        match self.arguments.get_mut() {
-            Some(place) => *place = arguments,
-            None => self.set_arguments(arguments, false),
-        }
     }
 
     /// The launcher that was [lent](Context::submit_lent), if it can be used again: with new arguments.
@@ -292,7 +284,7 @@ impl Context {
         mut launcher: TaskLauncher,
         of: (AnyRect, Option<AnyRect>, bool),
     ) -> Arc<Results> {
-        let results = self.submit_lent(&mut launcher, of);
+        let results = self.submit_lent(&mut launcher, of, None);
         launcher.recycle();
         results
     }
@@ -303,11 +295,12 @@ impl Context {
         &self,
         launcher: &mut TaskLauncher,
         (domain, share, index_launch): (AnyRect, Option<AnyRect>, bool),
+        part: Option<Part>,
     ) -> Arc<Results> {
         let state: &Arc<ContextState> = &self.state;
         let refused = refused(launcher, &domain, state.core.realm());
         let mut launching = Launching::new(launcher, domain, index_launch);
-        launching.share = share;
+        (launching.share, launching.part) = (share, part);
         let submitted = refused.and_then(|()| match state.trace_launch(&mut launching) {
             Some(results) => Ok(results),
             None => {

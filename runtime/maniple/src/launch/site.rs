@@ -17,6 +17,7 @@ use crate::context::Bound;
 use crate::mapping::Decisions;
 use crate::task::arguments::Arguments;
 use crate::task::{OnFailure, TaskDefinition};
+use crate::trace::{Part, WholeNumber};
 
 /// A launch that arrives, lent by who launches it.
 pub(crate) struct Launching<'a> {
@@ -25,6 +26,8 @@ pub(crate) struct Launching<'a> {
     /// The points of the domain that run here, if others run elsewhere.
     pub(crate) share: Option<AnyRect>,
     pub(crate) index_launch: bool,
+    /// Of what it is a part, if a launch of the program is several here.
+    pub(crate) part: Option<Part>,
     token: Cell<Option<u64>>,
     /// What is to be done if the launch fails, once the launcher has gone.
     on_failure: Option<(OnFailure, Arguments)>,
@@ -58,7 +61,7 @@ pub(crate) struct LaunchSite {
 
 impl<'a> Launching<'a> {
     pub(crate) fn new(launcher: &'a mut TaskLauncher, domain: AnyRect, index_launch: bool) -> Self {
-        Self { launcher, domain, share: None, index_launch, token: Cell::new(None), on_failure: None }
+        Self { launcher, domain, share: None, index_launch, part: None, token: Cell::new(None), on_failure: None }
     }
 
     /// The launcher, which goes its own way.
@@ -70,6 +73,11 @@ impl<'a> Launching<'a> {
     /// What is to be done if the launch fails.
     pub(crate) fn take_on_failure(&mut self) -> Option<(OnFailure, Arguments)> {
         self.on_failure.take().or_else(|| self.launcher.on_failure())
+    }
+
+    /// By what it is known to who looks for repeats: of a whole, its first part.
+    pub(crate) fn unit_token(&self) -> u64 {
+        self.part.and_then(Part::begins).map_or_else(|| self.token(), WholeNumber::token)
     }
 
     /// A number that is the same for launches of one kind, and hardly ever for others.
@@ -134,8 +142,9 @@ impl LaunchSite {
         self.is_same(launching) && self.is_there()
     }
 
+    /// Whether all that such a launch names is there.
     #[inline]
-    fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         let endings = endings();
         if self.there_after.load(Ordering::Relaxed) == endings {
             return true;

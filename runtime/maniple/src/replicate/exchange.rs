@@ -31,6 +31,8 @@ pub(super) struct Addresses {
     pub(super) exchange: u32,
     /// The other node, and the number of the parcel between the two.
     pub(super) parcels: Box<[(Rank, u32)]>,
+    /// The bytes of each.
+    pub(super) bytes: Box<[u64]>,
 }
 
 impl Addresses {
@@ -100,12 +102,13 @@ fn internal(name: &str, body: fn(&LeafCall<'_>) -> Result<()>) -> TaskDefinition
 fn send(call: &LeafCall<'_>) -> Result<()> {
     let Sending { to, operation } = call.arguments()?;
     // As many as there will be: what is too large would be copied into a smaller one.
-    let mut bytes = Vec::with_capacity(size(call)?);
+    let piece = number(call);
+    let mut bytes = Vec::with_capacity(to.bytes.get(piece).map_or(0, |&bytes| bytes as usize));
     each_field(call, |space, place| {
         // SAFETY: the task reads the field at these points, so nobody writes it meanwhile. Instances are initialised when they are made.
         unsafe { pack(space, place, &mut bytes) }.map_err(|error| Error::of_transfer(&error))
     })?;
-    to.send(*operation, number(call), Ok(bytes.into()));
+    to.send(*operation, piece, Ok(bytes.into()));
     Ok(())
 }
 
@@ -145,12 +148,6 @@ fn empty(call: &LeafCall<'_>) -> Result<()> {
 /// The number of the call's piece.
 fn number(call: &LeafCall<'_>) -> usize {
     call.domain().linear(call.point()) as usize
-}
-
-/// The bytes of the call's piece.
-fn size(call: &LeafCall<'_>) -> Result<usize> {
-    let (region, fields) = (call.region(0)?, call.fields(0)?);
-    Ok(bytes_of_point(region, fields) * region.space().space().volume() as usize)
 }
 
 /// The bytes of fields at a point.

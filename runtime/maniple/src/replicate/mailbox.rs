@@ -48,13 +48,20 @@ enum Waiting {
 }
 
 impl Awaited {
-    fn new(parcels: usize) -> Arc<Self> {
+    pub(crate) fn new(parcels: usize) -> Arc<Self> {
         Arc::new(Self {
             deliveries: (0..parcels).map(|_| Mutex::default()).collect(),
             // One more, so that it is not complete before all are looked at.
             missing: AtomicUsize::new(parcels + 1),
             waiting: Mutex::new(Waiting::For(None, SmallVec::new())),
         })
+    }
+
+    /// Makes it that of other parcels, as many: for one who knows that nobody waits for these.
+    pub(crate) fn renew(&mut self) {
+        *self.missing.get_mut() = self.deliveries.len() + 1;
+        *self.waiting.get_mut() = Waiting::For(None, SmallVec::new());
+        self.deliveries.iter_mut().for_each(|delivery| *delivery.get_mut() = None);
     }
 
     /// Takes one of them, once all have come: whoever waited may be kept for long, and the bytes are many.
@@ -136,25 +143,24 @@ enum Slot {
 pub(crate) struct Mailbox(Mutex<FxHashMap<(Rank, ParcelName), Slot>>);
 
 impl Mailbox {
-    /// Waits for parcels.
+    /// Waits for parcels, as many as were said when `awaited` was made.
     pub(crate) fn expect(
         &self,
-        parcels: impl ExactSizeIterator<Item = (Rank, ParcelName)>,
+        awaited: &Arc<Awaited>,
+        parcels: impl Iterator<Item = (Rank, ParcelName)>,
         realm: &Realm,
-    ) -> Arc<Awaited> {
-        let awaited = Awaited::new(parcels.len());
+    ) {
         let mut slots = self.0.lock();
         for (number, parcel) in parcels.enumerate() {
             match slots.remove(&parcel) {
                 Some(Slot::Arrived(delivery)) => awaited.deliver(number, delivery, realm),
                 _ => {
-                    slots.insert(parcel, Slot::Expected(Arc::clone(&awaited), number));
+                    slots.insert(parcel, Slot::Expected(Arc::clone(awaited), number));
                 }
             }
         }
         drop(slots);
         awaited.one_less(realm);
-        awaited
     }
 
     /// Nothing comes any more.

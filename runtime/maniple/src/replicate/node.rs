@@ -89,13 +89,31 @@ impl Letter {
     }
 }
 
-/// What comes with a parcel.
-#[derive(Serialize, Deserialize)]
-struct ParcelHeader {
-    operation: u64,
-    exchange: u32,
-    number: u32,
-    is_good: bool,
+/// What comes with a parcel: its name, and whether it brings values. Of fixed length, as there are more of them than of all other messages.
+type ParcelHeader = [u8; 17];
+
+fn encode_parcel(ParcelName { operation, exchange, number }: ParcelName, is_good: bool) -> ParcelHeader {
+    let mut header = [0; 17];
+    header[..8].copy_from_slice(&operation.to_le_bytes());
+    header[8..12].copy_from_slice(&exchange.to_le_bytes());
+    header[12..16].copy_from_slice(&number.to_le_bytes());
+    header[16] = u8::from(is_good);
+    header
+}
+
+fn decode_parcel(header: &[u8]) -> Option<(ParcelName, bool)> {
+    let header: &ParcelHeader = header.try_into().ok()?;
+    let (&operation, rest) = header.split_first_chunk()?;
+    let (&exchange, rest) = rest.split_first_chunk()?;
+    let (&number, rest) = rest.split_first_chunk()?;
+    let is_good = match rest {
+        [0] => false,
+        [1] => true,
+        _ => return None,
+    };
+    let (operation, exchange, number) =
+        (u64::from_le_bytes(operation), u32::from_le_bytes(exchange), u32::from_le_bytes(number));
+    Some((ParcelName { operation, exchange, number }, is_good))
 }
 
 /// Where a node's program has ended.
@@ -312,20 +330,18 @@ impl Node {
 
     /// Sends a parcel, or why there is none. Never waits.
     pub(crate) fn send_parcel(&self, to: Rank, name: ParcelName, delivery: Delivery) {
-        let ParcelName { operation, exchange, number } = name;
-        let header = ParcelHeader { operation, exchange, number, is_good: delivery.is_ok() };
+        let header = Head::from_slice(&encode_parcel(name, delivery.is_ok()));
         let payload = delivery.unwrap_or_else(|failure| encode(&failure).into());
-        let letter = Letter { handler: PARCEL, header: encode_head(&header), payload, haste: Haste::Now };
+        let letter = Letter { handler: PARCEL, header, payload, haste: Haste::Now };
         self.post.send(&self.endpoint, to, letter);
     }
 
     /// Waits for parcels: see [`Mailbox::expect`].
-    pub(crate) fn expect(&self, parcels: impl ExactSizeIterator<Item = (Rank, ParcelName)>) -> Arc<Awaited> {
-        let expected = self.post.mailbox.expect(parcels, &self.post.realm);
+    pub(crate) fn expect(&self, awaited: &Arc<Awaited>, parcels: impl Iterator<Item = (Rank, ParcelName)>) {
+        self.post.mailbox.expect(awaited, parcels, &self.post.realm);
         if self.post.is_closed() {
             self.post.mailbox.forget(&self.post.realm);
         }
-        expected
     }
 
     /// Computes something together with all other nodes, which contribute under the same name. The outcome is given to `done` where it arrives: both
@@ -389,14 +405,13 @@ impl Post {
     }
 
     fn take_parcel(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let ParcelHeader { operation, exchange, number, is_good } = decode(incoming.header())?;
+        let (name, is_good) = decode_parcel(incoming.header())?;
         let payload = self.take_payload(incoming);
         let delivery = match is_good {
             true => Ok(payload),
             false => Err(decode::<Failure>(&payload)?),
         };
-        let name = ParcelName { operation, exchange, number };
-        self.latest.hear(usize::from(incoming.from().0), operation);
+        self.latest.hear(usize::from(incoming.from().0), name.operation);
         self.mailbox.arrive(usize::from(incoming.from().0), name, delivery, &self.realm).then_some(())
     }
 
@@ -631,6 +646,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_header_of_a_parcel_is_read_as_it_was_written_and_no_other() {
+        let name = ParcelName { operation: u64::MAX - 1, exchange: 7, number: u32::MAX };
+        for is_good in [false, true] {
+            let header = encode_parcel(name, is_good);
+            assert_eq!(decode_parcel(&header), Some((name, is_good)));
+            assert_eq!(decode_parcel(&header[1..]), None);
+            assert_eq!(decode_parcel(&[&header[..16], &[2]].concat()), None);
+        }
+    }
+
+    #[test]
     fn what_is_too_long_for_a_message_comes_in_pieces_and_whole() {
         const LENGTHS: [usize; 6] = [0, 9, 10, 11, 100, 12_345];
         let network = Network::new(2);
@@ -641,7 +667,8 @@ mod tests {
         let name = |length: usize| ParcelName { operation: length as u64, exchange: 0, number: 0 };
         let bytes = |length: usize| Bytes::from_iter((0..length).map(|byte| byte as u8));
         let expected: Vec<_> = LENGTHS.iter().map(|&length| (0, name(length))).collect();
-        let awaited = nodes[1].expect(expected.into_iter());
+        let awaited = Awaited::new(expected.len());
+        nodes[1].expect(&awaited, expected.into_iter());
         std::thread::scope(|scope| {
             // Two at a time: nothing comes between the pieces of one.
             for lengths in LENGTHS.chunks(3) {

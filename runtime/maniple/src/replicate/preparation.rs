@@ -10,13 +10,20 @@ use rustc_hash::FxHashMap;
 
 use super::coherence::{Exchange, Parcel, Step};
 use super::exchange::{APPLY, Addresses, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, bytes_of_point};
+use super::mailbox::Awaited;
 use super::node::Node;
 use crate::context::Context;
 use crate::launch::TaskLauncher;
 use crate::task::TaskDefinition;
+use crate::task::arguments::Arguments;
+use crate::trace::{Part, WholeNumber};
 
 /// What comes before a launch, in this order.
-pub(super) struct Preparation(Vec<Move>);
+pub(super) struct Preparation {
+    moves: Vec<Move>,
+    /// Of the launch, with all this.
+    pub(super) number: WholeNumber,
+}
 
 enum Move {
     /// Points become an operator's identity.
@@ -35,11 +42,7 @@ struct OverPieces {
 }
 
 /// What goes to others, or comes from them, in one exchange.
-struct Parcels {
-    addresses: Arc<Addresses>,
-    /// The bytes of each.
-    bytes: Box<[u64]>,
-}
+struct Parcels(Arc<Addresses>);
 
 impl Preparation {
     pub(super) fn new(node: &Arc<Node>, pieces: &mut Pieces, steps: Vec<(LogicalRegion, Step)>) -> Self {
@@ -61,36 +64,118 @@ impl Preparation {
                 }
             }
         }
-        Self(moves)
+        Self { moves, number: WholeNumber::new() }
     }
 
-    /// Launches it all, for an operation of the program.
-    pub(super) fn launch(&self, context: &Context, node: &Node, operation: u64) {
-        for one in &self.0 {
-            match one {
-                Move::Identity(launch, operator) => {
-                    launch.launch(context, |launcher| launcher.renew_arguments(Emptying(*operator)))
+    /// Launches it all, for an operation of the program, as parts of a whole or as launches like any others.
+    pub(super) fn launch(&self, context: &Context, node: &Node, (operation, is_whole): (u64, bool)) {
+        let mut again = self.again(context, node, operation);
+        let launches = self.moves.iter().flat_map(Move::launches);
+        let parts = self.launches();
+        for (number, launch) in launches.enumerate() {
+            let part = if is_whole { self.number.part(number, parts) } else { None };
+            launch.launch(context, part, |launcher| {
+                if let Some(parcels) = again.complete_next(launcher.arguments_mut()) {
+                    launcher.wait_for_parcels(parcels);
                 }
-                Move::Send(launch, parcels) => {
-                    parcels.count_as_sent(context, node);
-                    let sending = Sending { to: Arc::clone(&parcels.addresses), operation };
-                    launch.launch(context, |launcher| launcher.renew_arguments(sending));
-                }
-                Move::Receive(launches, parcels, operator) => {
-                    parcels.count_as_received(context, node);
-                    let (from, mut first) = (&parcels.addresses, 0);
-                    let awaited = node.expect(from.of(operation));
-                    for launch in launches {
-                        let (from, parcels) = (Arc::clone(from), Arc::clone(&awaited));
-                        let receiving = Receiving { from, parcels, first, operator: *operator };
-                        launch.launch(context, |launcher| {
-                            launcher.renew_arguments(receiving);
-                            launcher.wait_for_parcels(Arc::clone(&awaited));
-                        });
-                        first += launch.count;
+            });
+        }
+    }
+
+    /// How many launches it is.
+    pub(super) fn launches(&self) -> usize {
+        self.moves.iter().map(|one| one.launches().len()).sum()
+    }
+
+    /// As what the launch of the task counts that comes after it.
+    pub(super) fn task_part(&self) -> Option<Part> {
+        self.number.part(self.launches(), self.launches())
+    }
+
+    /// The arguments of its launches, for an operation of the program.
+    pub(super) fn again<'a>(&'a self, context: &'a Context, node: &'a Node, operation: u64) -> Again<'a> {
+        Again { context, node, operation, moves: self.moves.iter(), receiving: None }
+    }
+}
+
+/// Completes the launches of a [`Preparation`], one after the other.
+pub(super) struct Again<'a> {
+    context: &'a Context,
+    node: &'a Node,
+    operation: u64,
+    moves: std::slice::Iter<'a, Move>,
+    /// A receipt of which launches are left.
+    receiving: Option<Receipt<'a>>,
+}
+
+/// Launches that take what comes in one exchange.
+struct Receipt<'a> {
+    launches: std::slice::Iter<'a, OverPieces>,
+    from: &'a Arc<Addresses>,
+    operator: Option<OperatorId>,
+    parcels: Arc<Awaited>,
+    first: usize,
+}
+
+impl Again<'_> {
+    /// Makes arguments of the next launch out of those of an earlier one, or anew. Gives the parcels that it waits for.
+    pub(super) fn complete_next(&mut self, arguments: &mut Arguments) -> Option<Arc<Awaited>> {
+        if let Some(parcels) = self.receive_next(arguments) {
+            return Some(parcels);
+        }
+        let (context, node, operation) = (self.context, self.node, self.operation);
+        match self.moves.next()? {
+            Move::Identity(_, operator) => arguments.renew(Emptying(*operator)),
+            Move::Send(_, parcels) => {
+                parcels.count_as_sent(context, node);
+                match arguments.get_mut::<Sending>() {
+                    Some(Sending { to, operation: earlier }) if Arc::ptr_eq(to, &parcels.0) => {
+                        *earlier = operation;
                     }
+                    _ => arguments.renew(Sending { to: Arc::clone(&parcels.0), operation }),
                 }
             }
+            Move::Receive(launches, parcels, operator) => {
+                parcels.count_as_received(context, node);
+                let from = &parcels.0;
+                // What an earlier launch waited for, if nobody looks at it any more.
+                let earlier = arguments.get_mut::<Receiving>().filter(|earlier| Arc::ptr_eq(&earlier.from, from));
+                if let (Some(Receiving { parcels, .. }), 1) = (earlier, launches.len())
+                    && let Some(awaited) = Arc::get_mut(parcels)
+                {
+                    awaited.renew();
+                    node.expect(parcels, from.of(operation));
+                    return Some(Arc::clone(parcels));
+                }
+                let awaited = Awaited::new(from.parcels.len());
+                node.expect(&awaited, from.of(operation));
+                let (launches, operator) = (launches.iter(), *operator);
+                self.receiving = Some(Receipt { launches, from, operator, parcels: awaited, first: 0 });
+                return self.receive_next(arguments);
+            }
+        }
+        None
+    }
+
+    /// The same, if it is one of a receipt that has begun.
+    fn receive_next(&mut self, arguments: &mut Arguments) -> Option<Arc<Awaited>> {
+        let Receipt { launches, from, operator, parcels, first } = self.receiving.as_mut()?;
+        let Some(launch) = launches.next() else {
+            self.receiving = None;
+            return None;
+        };
+        let (from, operator) = (Arc::clone(from), *operator);
+        arguments.renew(Receiving { from, parcels: Arc::clone(parcels), first: *first, operator });
+        *first += launch.count;
+        Some(Arc::clone(parcels))
+    }
+}
+
+impl Move {
+    fn launches(&self) -> &[OverPieces] {
+        match self {
+            Self::Identity(launch, _) | Self::Send(launch, _) => std::slice::from_ref(launch),
+            Self::Receive(launches, ..) => launches,
         }
     }
 }
@@ -132,13 +217,12 @@ impl Maker<'_> {
 
     fn parcels(&self, parcels: &[Parcel]) -> Parcels {
         let size = bytes_of_point(self.root, self.fields) as u64;
-        let addresses = Addresses {
+        Parcels(Arc::new(Addresses {
             node: Arc::clone(self.node),
             exchange: self.exchange,
             parcels: parcels.iter().map(|parcel| (parcel.with, parcel.number)).collect(),
-        };
-        let bytes = parcels.iter().map(|parcel| parcel.points.space().volume() * size).collect();
-        Parcels { addresses: Arc::new(addresses), bytes }
+            bytes: parcels.iter().map(|parcel| parcel.points.space().volume() * size).collect(),
+        }))
     }
 }
 
@@ -152,11 +236,11 @@ impl OverPieces {
         Self { launcher: TaskLauncher::new(task).requirement(requirement), used: Mutex::default(), count }
     }
 
-    fn launch(&self, context: &Context, complete: impl FnOnce(&mut TaskLauncher)) {
+    fn launch(&self, context: &Context, part: Option<Part>, complete: impl FnOnce(&mut TaskLauncher)) {
         let domain = AnyRect::from(Rect::<1>::from(0..self.count as i64));
         let mut launcher = self.used.lock().take().unwrap_or_else(|| self.launcher.clone());
         complete(&mut launcher);
-        context.submit_lent(&mut launcher, (domain, None, true));
+        context.submit_lent(&mut launcher, (domain, None, true), part);
         *self.used.lock() = launcher.lent_again(&self.launcher);
     }
 }
@@ -164,7 +248,7 @@ impl OverPieces {
 impl Parcels {
     fn count_as_sent(&self, context: &Context, node: &Node) {
         let counters = &context.state.core.counters;
-        for (&(to, _), &bytes) in self.addresses.parcels.iter().zip(&self.bytes) {
+        for (&(to, _), &bytes) in self.0.parcels.iter().zip(&self.0.bytes) {
             let peer = node.peer(to);
             peer.parcels_sent.add(1);
             peer.parcel_bytes_sent.add(bytes);
@@ -175,7 +259,7 @@ impl Parcels {
 
     fn count_as_received(&self, context: &Context, node: &Node) {
         let counters = &context.state.core.counters;
-        for (&(from, _), &bytes) in self.addresses.parcels.iter().zip(&self.bytes) {
+        for (&(from, _), &bytes) in self.0.parcels.iter().zip(&self.0.bytes) {
             let peer = node.peer(from);
             peer.parcels_received.add(1);
             peer.parcel_bytes_received.add(bytes);

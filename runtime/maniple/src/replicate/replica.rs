@@ -36,6 +36,7 @@ use crate::error::{Error, Result};
 use crate::future::{Future, FutureMap, Origin, Results};
 use crate::launch::{LaunchSite, Launching, TaskLauncher};
 use crate::task::Codec;
+use crate::trace::Whole;
 
 /// See the [module](self).
 pub(crate) struct Replica {
@@ -116,18 +117,34 @@ impl Replica {
             source.completion();
         }
         let mut program = self.program.lock();
-        self.preparation(&mut program, &plan).launch(context, &self.node, operation);
-        drop(program);
+        let preparation = self.preparation(&mut program, &plan);
         let name = TogetherName { operation, part: 0 };
         let (origin, codec) = (Origin::Task(Arc::clone(launcher.definition())), launcher.definition().result_codec());
         let mut local = Local::with_capacity(plan.mine.len());
-        let mut submit = |share: AnyRect, launcher| {
-            local.push((share, context.submit_local(launcher, (domain, Some(share), index_launch))));
-        };
-        if let Some((last, others)) = plan.mine.split_last() {
-            others.iter().for_each(|share| submit(*share, launcher.clone()));
-            submit(*last, launcher);
+        if let [share] = plan.mine[..] {
+            let mut again = preparation.again(context, &self.node, operation);
+            let mut whole = Whole {
+                number: preparation.number,
+                internal: preparation.launches(),
+                complete: &mut |arguments| again.complete_next(arguments),
+                launcher: &mut launcher,
+            };
+            local.extend(state.replay_whole(&mut whole).map(|results| (share, results)));
         }
+        if local.is_empty() {
+            let is_whole = plan.mine.len() == 1;
+            preparation.launch(context, &self.node, (operation, is_whole));
+            drop(program);
+            let mut submit = |share: AnyRect, launcher: &mut TaskLauncher| {
+                let part = if is_whole { preparation.task_part() } else { None };
+                local.push((share, context.submit_lent(launcher, (domain, Some(share), index_launch), part)));
+            };
+            if let Some((last, others)) = plan.mine.split_last() {
+                others.iter().for_each(|share| submit(*share, &mut launcher.clone()));
+                submit(*last, &mut launcher);
+            }
+        }
+        launcher.recycle();
         Ok(Spread::results((&self.node, &self.agreement, name), (origin, domain, codec), local))
     }
 
@@ -154,7 +171,7 @@ impl Replica {
         let layout = self.coherence(&mut program, &root).layout(everywhere, shapes(region));
         let steps = self.steps(&mut program, (&root, fields, Privilege::Read, &layout));
         let steps = steps.into_iter().map(|step| (root.clone(), step)).collect();
-        Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, operation);
+        Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, (operation, false));
         if privilege != Privilege::Read {
             self.coherence(&mut program, &root).fill(fields, region.space().shape(), shapes(region));
         }

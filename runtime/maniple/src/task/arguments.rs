@@ -57,6 +57,14 @@ impl Arguments {
         self.values.as_mut().and_then(Arc::get_mut)?.downcast_mut()
     }
 
+    /// Makes them others, of a type that nobody but the runtime knows, in the same place if nobody looks at these any more.
+    pub(crate) fn renew<A: Any + Send + Sync>(&mut self, values: A) {
+        match self.get_mut() {
+            Some(place) => *place = values,
+            None => std::mem::replace(self, Self::known(values, false)).recycle(),
+        }
+    }
+
     /// They are about to be replaced.
     pub(crate) fn prefetch(&self) {
         prefetch_for_writing(self.address());

@@ -97,6 +97,31 @@ impl Automatic {
         Some((id, length))
     }
 
+    /// Whether a launch with this token is what comes next of a candidate, which is under way or may begin with it.
+    pub(crate) fn expects(&mut self, id: CandidateId, token: u64) -> bool {
+        let at = match self.current {
+            Some((current, at)) if current == id => at,
+            Some(_) => return false,
+            None => {
+                self.ingest();
+                if self.finder.starting_with(token) != Some(id) {
+                    return false;
+                }
+                0
+            }
+        };
+        self.finder.tokens(id).and_then(|all| all.get(at)) == Some(&token)
+    }
+
+    /// Takes in a launch that was [expected](Self::expects), as the beginning of the candidate if none is under way.
+    pub(crate) fn push_expected(&mut self, id: CandidateId, token: u64, realm: &Realm) {
+        if self.current.is_none() {
+            self.finder.begin(id);
+            self.current = Some((id, 0));
+        }
+        self.push(token, realm);
+    }
+
     /// Takes in the launch that has come.
     pub(crate) fn push(&mut self, token: u64, realm: &Realm) {
         self.ingest();

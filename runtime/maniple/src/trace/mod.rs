@@ -10,6 +10,7 @@
 //! - [`template`]: a recording compiled to a static graph;
 //! - [`gate`]: what keeps a launch's nodes from running too early;
 //! - [`replay`]: the graph at work, [`profiled`] and [`recorded`]: what profiles and records are told of it; [`aftermath`]: what is known of the data afterwards;
+//! - [`whole`]: launches of the program that are several here are replayed together;
 //! - [`automatic`]: launches outside of any trace are watched for repeats, which [`mining`] finds.
 
 mod aftermath;
@@ -34,6 +35,7 @@ mod template;
 mod tests;
 #[allow(clippy::module_inception)]
 mod trace;
+mod whole;
 
 pub(crate) use gate::{Gate, LaterGate};
 pub(crate) use issuing::{Issuing, PointRecorder, Recordings};
@@ -42,3 +44,4 @@ pub(crate) use recording::Recording;
 pub(crate) use stream::Tracing;
 pub(crate) use strict::StrictLaunch;
 pub(crate) use trace::Trace;
+pub(crate) use whole::{Part, Whole, WholeNumber};

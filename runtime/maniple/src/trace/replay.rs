@@ -22,8 +22,9 @@ use super::template::{Node, TaskNode, Template};
 use crate::completion::{Completion, ReplayedStage};
 use crate::context::ContextState;
 use crate::error::Error;
-use crate::future::{Origin, Results};
+use crate::future::{Origin, Results, Sources};
 use crate::launch::TaskLauncher;
+use crate::replicate::Awaited;
 use crate::task::arguments::Arguments;
 use crate::task::call::LeafCall;
 use crate::task::taken::Taken;
@@ -186,6 +187,58 @@ impl Replay {
             None => self.open(&gate, launcher.sources()),
         }
         results
+    }
+
+    /// Issues an internal launch, as a stage of a run that has a slot: with arguments that `complete` makes of those of an earlier run. It gives the parcels for
+    /// which the launch waits.
+    pub(super) fn launch_internal(
+        &self,
+        runs: &Arc<GraphRuns>,
+        run: u64,
+        stage: usize,
+        complete: &mut dyn FnMut(&mut Arguments) -> Option<Arc<Awaited>>,
+    ) {
+        self.prefetch(run, stage);
+        let is_watched = !self.ends_by_run;
+        let slot = self.slot(run, stage);
+        let replayed = || ReplayedStage { runs: Arc::downgrade(runs), run, stage: stage as u32, is_watched };
+        let new = || {
+            let site = &self.template.stages[stage].site;
+            let origin = Origin::Task(Arc::clone(&site.definition));
+            Results::new(
+                self.context.core.realm(),
+                origin,
+                site.points,
+                Completion::of_stage(replayed()),
+                Sources::new(),
+            )
+        };
+        // SAFETY: as in `launch`.
+        let launched = unsafe { &mut *slot.launched.get() };
+        let launched = match launched {
+            Some(old) => {
+                match Arc::get_mut(&mut old.results) {
+                    Some(results) => results.renew((run, is_watched), replayed, &[]),
+                    None => old.results = new(),
+                }
+                old.promised = None;
+                old
+            }
+            None => launched.insert(Launched { arguments: Arguments::none(), results: new(), promised: None }),
+        };
+        let parcels = complete(&mut launched.arguments);
+        slot.arguments.store(launched.arguments.address().cast_mut(), Ordering::Relaxed);
+        self.prepare_stage((run, stage), (&[], None));
+        let gate = Gate { runs, run, stage: stage as u32, is_watched };
+        match parcels {
+            Some(parcels) => parcels.open(&gate, self.context.core.realm()),
+            None => gate.open(),
+        }
+    }
+
+    /// Whether a record is kept of it.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.recorded.is_some()
     }
 
     /// The same launch of the next runs will be put where workers were at work: what is there is far away.

@@ -25,6 +25,7 @@ use super::staged::Staged;
 use super::strict::{Described, differences};
 use super::template::Template;
 use super::trace::{Trace, TraceId};
+use super::whole::{Part, Whole};
 use crate::bulk::Zeroing;
 use crate::context::{ContextState, Promised, Stream};
 use crate::future::{Origin, Results};
@@ -49,7 +50,7 @@ pub(crate) struct Session {
     phase: Phase,
     /// What has arrived and is still to be looked at.
     line: VecDeque<Arrival>,
-    /// How many launches the run has that arrives.
+    /// How many launches the run has that arrives: of a whole, the last of its parts counts.
     arrived: usize,
     is_closed: bool,
     /// What is analysed goes through this stream.
@@ -188,15 +189,34 @@ impl Session {
             _ => false,
         };
         if let (Check::Token(token), false) = (check, is_expected)
-            && launching.token() != token
+            && launching.unit_token() != token
         {
             return None;
         }
-        self.arrived += 1;
+        self.arrived += usize::from(launching.part.is_none_or(Part::is_last));
+        let ends_run = self.run_length == Some(self.arrived) && launching.part.is_none_or(Part::is_last);
         let results = match &mut self.phase {
             Phase::Replaying(replaying) if is_expected && replaying.can_issue() => replaying.issue(launching),
             _ => self.line_up(launching),
         };
+        if ends_run {
+            self.end_run();
+        }
+        Some(results)
+    }
+
+    /// Whether a replay expects a launch of the program and all that comes with it, and all of it may go straight into that.
+    pub(crate) fn expects_whole(&self, whole: &Whole<'_>) -> bool {
+        let Phase::Replaying(replaying) = &self.phase else { return false };
+        !self.is_closed && self.line.is_empty() && replaying.expects_whole(whole) && replaying.can_issue()
+    }
+
+    /// Takes in all of a launch of the program, which was found to be [expected](Self::expects_whole).
+    pub(crate) fn take_whole(&mut self, whole: &mut Whole<'_>) -> Option<Arc<Results>> {
+        let Phase::Replaying(replaying) = &mut self.phase else { return None };
+        self.context.operations_begin(whole.parts());
+        self.arrived += 1;
+        let results = replaying.issue_whole(whole);
         if self.run_length == Some(self.arrived) {
             self.end_run();
         }
@@ -589,6 +609,19 @@ impl Replaying {
         stage.is_some_and(|stage| stage.site.is_same_and_allowed(launching))
     }
 
+    /// Whether the next launches were found to be the parts of this one before, and all that they name is there.
+    fn expects_whole(&self, whole: &Whole<'_>) -> bool {
+        let stages = self.replay.template.stages.get(self.stage..self.stage + whole.parts());
+        !self.replay.is_recorded()
+            && stages.is_some_and(|stages| {
+                let mut stages = stages.iter().enumerate();
+                stages.all(|(number, stage)| {
+                    let part = whole.number.part(number, whole.internal);
+                    part.is_some_and(|part| stage.mark.is(part)) && stage.site.is_there()
+                })
+            })
+    }
+
     fn expects_staged(&self, staged: &Staged) -> bool {
         let stage = self.replay.template.stages.get(self.stage);
         stage.is_some_and(|stage| stage.site.is_like(&staged.site))
@@ -605,7 +638,21 @@ impl Replaying {
 
     /// Issues the launch that is expected.
     fn issue(&mut self, launching: &mut Launching<'_>) -> Arc<Results> {
+        if let Some(part) = launching.part {
+            self.replay.template.stages[self.stage].mark.set(part);
+        }
         let results = self.replay.launch(&self.runs, self.run, self.stage, launching.launcher);
+        self.step();
+        results
+    }
+
+    /// Issues all of a launch of the program, which is expected.
+    fn issue_whole(&mut self, whole: &mut Whole<'_>) -> Arc<Results> {
+        for _ in 0..whole.internal {
+            self.replay.launch_internal(&self.runs, self.run, self.stage, whole.complete);
+            self.step();
+        }
+        let results = self.replay.launch(&self.runs, self.run, self.stage, whole.launcher);
         self.step();
         results
     }

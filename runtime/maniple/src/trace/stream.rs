@@ -9,6 +9,7 @@ use super::automatic::Automatic;
 use super::session::{Check, Session};
 use super::strict::StrictTraces;
 use super::trace::{TraceBook, TraceId};
+use super::whole::Whole;
 use crate::context::{Context, ContextState};
 use crate::future::Results;
 use crate::launch::Launching;
@@ -20,6 +21,8 @@ pub(crate) struct Tracing {
     pub(super) book: TraceBook,
     session: Option<(TraceId, Arc<Mutex<Session>>)>,
     automatic: Automatic,
+    /// The session under way has taken the first part of the latest whole.
+    whole_is_traced: bool,
     pub(crate) strict: StrictTraces,
 }
 
@@ -171,6 +174,16 @@ impl ContextState {
         }
         taken
     }
+
+    /// Replays all of a launch of the program, if a replay is under way that expects it. If not, nothing has happened.
+    pub(crate) fn replay_whole(self: &Arc<Self>, whole: &mut Whole<'_>) -> Option<Arc<Results>> {
+        if !self.core.is_tracing() {
+            return None;
+        }
+        // After a breakdown the stream says why.
+        self.throttle().ok()?;
+        self.tracing.lock().replay_whole(self, whole)
+    }
 }
 
 impl Tracing {
@@ -178,6 +191,27 @@ impl Tracing {
     fn launch_inside(&mut self, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
         let (_, session) = self.session.as_ref()?;
         session.lock().take(launching, Check::None)
+    }
+
+    /// As [`ContextState::replay_whole`].
+    fn replay_whole(&mut self, context: &ContextState, whole: &mut Whole<'_>) -> Option<Arc<Results>> {
+        let (id, session) = self.session.as_ref()?;
+        let mut session = session.lock();
+        if !session.expects_whole(whole) || self.strict.are_running() {
+            return None;
+        }
+        match (id, self.book.depth) {
+            (TraceId::Named(_), 1..) => {}
+            (&TraceId::Found(id), 0) => {
+                let token = whole.number.token();
+                if !self.automatic.expects(id, token) {
+                    return None;
+                }
+                self.automatic.push_expected(id, token, context.core.realm());
+            }
+            _ => return None,
+        }
+        session.take_whole(whole)
     }
 
     /// Where the program has said nothing.
@@ -188,6 +222,18 @@ impl Tracing {
         if !context.core.is_tracing_automatically() {
             return None;
         }
+        if launching.part.is_some_and(|part| part.begins().is_none()) {
+            // Where the first part is.
+            let (_, session) = self.session.as_ref().filter(|_| self.whole_is_traced)?;
+            return session.lock().take(launching, Check::None);
+        }
+        let taken = self.launch_unit(context, launching);
+        self.whole_is_traced = taken.is_some();
+        taken
+    }
+
+    /// Of a launch that is none of the later parts of a whole.
+    fn launch_unit(&mut self, context: &Arc<ContextState>, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
         let realm = context.core.realm();
         if let (Some((_, session)), Some(expected)) = (&self.session, self.automatic.expected()) {
             if let Some(results) = session.lock().take(launching, Check::Token(expected)) {
@@ -208,11 +254,12 @@ impl Tracing {
     ) -> Option<Arc<Results>> {
         let realm = context.core.realm();
         // Nearly always the same trace begins anew, and its first launch is known by comparing.
-        let known = self.session.as_ref().and_then(|(_, session)| session.lock().token_of_expected(launching));
+        let session = self.session.as_ref().filter(|_| launching.part.is_none());
+        let known = session.and_then(|(_, session)| session.lock().token_of_expected(launching));
         let (token, check) = match known {
             Some(token) => (token, Check::Done),
             None => {
-                let token = launching.token();
+                let token = launching.unit_token();
                 (token, Check::Token(token))
             }
         };

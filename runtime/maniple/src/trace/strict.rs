@@ -46,6 +46,13 @@ pub(crate) struct StrictLaunch {
 /// The findings of a trace, and how many launches of a run came before.
 type Place = (Arc<Mutex<Findings>>, usize);
 
+impl StrictTraces {
+    /// Whether a run is under way.
+    pub(super) fn are_running(&self) -> bool {
+        !self.runs.is_empty()
+    }
+}
+
 impl StrictLaunch {
     fn is_in(&mut self, place: Place) {
         if let Some(outer) = self.inner.replace(place) {

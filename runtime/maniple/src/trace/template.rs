@@ -13,6 +13,7 @@ use super::content::{Entry, Fit, makers_of};
 use super::problem::Problem;
 use super::recorded::{self, NodeRecord};
 use super::recording::{NodeTape, PointTape, Role, Slot, Tape};
+use super::whole::Mark;
 use crate::launch::LaunchSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::physical::state::{RegionData, RegionState};
@@ -41,6 +42,8 @@ pub(super) struct Template {
 pub(super) struct Stage {
     pub(super) site: Arc<LaunchSite>,
     pub(super) points: Vec<PointTape>,
+    /// The part of a launch of the program as which it was replayed last.
+    pub(super) mark: Mark,
 }
 
 /// What one node of the graph does.
@@ -96,7 +99,8 @@ impl Template {
         let graph = Arc::new(Graph::new(&spec, realm.processors()));
         let movements = core.recorder.as_ref().map(|recorder| recorded::movements(&tape, recorder));
         let stages = tape.stages.into_iter();
-        let stages: Vec<Stage> = stages.map(|stage| Stage { site: stage.site, points: stage.points }).collect();
+        let stages: Vec<Stage> =
+            stages.map(|stage| Stage { site: stage.site, points: stage.points, mark: Mark::default() }).collect();
         let nodes = tape.nodes.into_iter().map(|node| {
             Ok(match node.body {
                 NodeTape::Transfers(transfers) => Node::Transfers(transfers),

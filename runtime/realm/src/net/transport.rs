@@ -57,6 +57,12 @@ pub trait Transport: Send + Sync {
     /// Sends frames, all of one lane, without others of the lane in between. The node may be this one.
     fn send(&self, to: NodeId, frames: Frames, flush: Flush);
 
+    /// Sends a frame of the messages' lane, if it can go at once and without a copy. False if not: then nothing was sent.
+    fn send_directly(&self, to: NodeId, header: &Header, head: &[u8], body: &[u8], flush: Flush) -> bool {
+        let _ = (to, header, head, body, flush);
+        false
+    }
+
     /// Lets everything leave that waits in queues.
     fn flush(&self);
 

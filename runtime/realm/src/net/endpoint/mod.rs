@@ -221,6 +221,9 @@ impl Endpoint {
         self.counters.sent.fetch_add(1, Ordering::SeqCst);
         let Message { handler, header: head, payload: mut rest } = message;
         let header = Header::Message { handler, payload: rest.len() as u64, counted, ask };
+        if rest.len() <= self.options.part && self.transport.send_directly(to, &header, &head, &rest, flush) {
+            return;
+        }
         let first = rest.split_to(rest.len().min(self.options.part));
         let mut frames = Frames::new();
         frames.push(Frame { header, head, body: Body::Bytes(first), sent: None });

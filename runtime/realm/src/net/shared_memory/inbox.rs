@@ -1,5 +1,9 @@
-//! The memory that a node shares with its neighbours: a ring of bytes from each of them, a flag that says that something came, and a *bell* that says
-//! whether it is to be told over the other transport.
+//! The memory that a node shares with its neighbours: a ring from each of them, a flag that says that something came, and a *bell* that says whether it is to
+//! be told over the other transport.
+//!
+//! A ring is made of cells, each a cache line: some bytes, and a *tag* that says which of all cells that were ever written it is, and how many bytes it holds. So a
+//! short message is one line that goes from one core to another, and nothing besides: the reader looks at the tag of the cell that comes next, and the
+//! writer looks only now and then how far the reader has come.
 //!
 //! The other processes are trusted not to shorten the file. Nothing else of theirs is: every place is computed from what this process knows itself.
 
@@ -15,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
 
 /// The first bytes of an inbox: what it is, and in which layout.
-const MAGIC: [u8; 16] = *b"maniple inbox 1\n";
+const MAGIC: [u8; 16] = *b"maniple inbox 2\n";
 
 /// Things that different processes write are so far apart: two cache lines, which processors fetch together.
 const LINE: usize = 128;
@@ -24,11 +28,20 @@ const BELL: usize = LINE;
 const MAIL: usize = 2 * LINE;
 const RINGS: usize = 3 * LINE;
 
-/// Of a ring: how far it was read and written, and whether the writer waits for room. Then come its bytes.
+/// Of a ring: how many cells were read, and whether the writer waits for room. Then come its cells.
 const READ: usize = 0;
-const WRITTEN: usize = LINE;
-const WANTS_ROOM: usize = 2 * LINE;
-const BYTES: usize = 3 * LINE;
+const WANTS_ROOM: usize = LINE;
+const CELLS: usize = 2 * LINE;
+
+/// The bytes of a cell: first those of messages, then its tag.
+const CELL: usize = 64;
+const CONTENT: usize = CELL - 8;
+
+/// A tag is one more than the number of the cell, shifted by so much, and how many bytes it holds.
+const COUNT: u32 = 6;
+
+/// Whose inbox has so few rings looks at them all; for others there is the flag.
+const FEW: usize = 4;
 
 /// What a neighbour needs to know to open an inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,8 +70,28 @@ impl Offer {
 pub(super) struct Inbox {
     map: MmapRaw,
     rings: usize,
-    /// Bytes of a ring: a power of two.
+    /// Cells of a ring: a power of two.
     capacity: usize,
+}
+
+/// What was in a cell.
+pub(super) struct Cell {
+    content: [u8; CONTENT],
+    length: usize,
+}
+
+impl Cell {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.content[..self.length]
+    }
+}
+
+/// Where the writer of a ring is.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    cells: u64,
+    /// At least so many were read.
+    read: u64,
 }
 
 /// Positions that do not fit together.
@@ -66,12 +99,12 @@ pub(super) struct Inbox {
 pub(super) struct Damaged;
 
 impl Inbox {
-    /// A new inbox, its file, and what to tell neighbours. The file can go once all have opened it.
-    pub(super) fn create(rings: usize, capacity: usize) -> io::Result<(Self, TempPath, Offer)> {
-        let capacity = capacity.next_power_of_two();
+    /// A new inbox with rings of so many bytes, its file, and what to tell neighbours. The file can go once all have opened it.
+    pub(super) fn create(rings: usize, bytes: usize) -> io::Result<(Self, TempPath, Offer)> {
+        let capacity = bytes.div_ceil(CELL).next_power_of_two();
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
-        let length = RINGS + rings * (BYTES + capacity);
+        let length = RINGS + rings * (CELLS + capacity * CELL);
         let mut file = create_file()?;
         // Written, not only lengthened: whether there is memory for it is found out here, not by a signal when it is used.
         file.write_all(&MAGIC)?;
@@ -85,7 +118,7 @@ impl Inbox {
         }
         let inbox = Self { map: map(file.as_file(), length)?, rings, capacity };
         let path = file.into_temp_path();
-        let too_large = |_| io::Error::new(io::ErrorKind::InvalidInput, "an inbox has at most 4 GiB");
+        let too_large = |_| io::Error::new(io::ErrorKind::InvalidInput, "a ring has at most 256 GiB");
         let offer = Offer {
             path: path.to_path_buf(),
             nonce,
@@ -104,7 +137,7 @@ impl Inbox {
             return refuse("an offer that makes no sense");
         }
         let file = OpenOptions::new().read(true).write(true).open(&offer.path)?;
-        let length = RINGS + rings * (BYTES + capacity);
+        let length = RINGS + rings * (CELLS + capacity * CELL);
         if file.metadata()?.len() != length as u64 {
             return refuse("a file of another length");
         }
@@ -130,27 +163,75 @@ impl Inbox {
 
     fn ring(&self, ring: usize) -> usize {
         assert!(ring < self.rings, "ring {ring} of {}", self.rings);
-        RINGS + ring * (BYTES + self.capacity)
+        RINGS + ring * (CELLS + self.capacity * CELL)
     }
 
-    /// Copies as much of the pieces, one after the other, as there is room for into a ring, of which `written` bytes were written before. Gives how many.
-    pub(super) fn write(&self, ring: usize, written: &mut u64, pieces: &[&[u8]]) -> Result<usize, Damaged> {
-        let start = self.ring(ring);
-        let read = self.atomic64(start + READ).load(Ordering::Acquire);
-        let used = usize::try_from(written.wrapping_sub(read)).map_err(|_| Damaged)?;
-        let room = self.capacity.checked_sub(used).ok_or(Damaged)?;
-        let mut done = 0;
-        for piece in pieces {
-            let length = piece.len().min(room - done);
-            self.copy_in(start + BYTES, *written + done as u64, &piece[..length]);
-            done += length;
+    /// Whether its owner looks at the rings: the flag need not be set for what comes there.
+    pub(super) fn has_few_rings(&self) -> bool {
+        self.rings <= FEW
+    }
+
+    /// Whether a ring of which so many cells were read has another one.
+    #[inline]
+    pub(super) fn has_next(&self, ring: usize, read: u64) -> bool {
+        self.tag(self.ring(ring), read).load(Ordering::Relaxed) >> COUNT == read + 1
+    }
+
+    /// Copies as much of the pieces, one after the other, as there is room for into cells of a ring. Gives how many bytes.
+    pub(super) fn write(&self, ring: usize, written: &mut Written, pieces: &[&[u8]]) -> Result<usize, Damaged> {
+        let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let cells = (length.div_ceil(CONTENT) as u64).min(self.make_room(ring, written, length)?);
+        self.fill(ring, written, cells, pieces);
+        Ok(length.min(cells as usize * CONTENT))
+    }
+
+    /// As [`write`](Self::write), if there is room for all of it. False if not: then nothing was written.
+    pub(super) fn write_whole(&self, ring: usize, written: &mut Written, pieces: &[&[u8]]) -> Result<bool, Damaged> {
+        let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let cells = length.div_ceil(CONTENT) as u64;
+        let has_room = self.make_room(ring, written, length)? >= cells;
+        if has_room {
+            self.fill(ring, written, cells, pieces);
         }
-        *written += done as u64;
-        self.atomic64(start + WRITTEN).store(*written, Ordering::Release);
-        Ok(done)
+        Ok(has_room)
     }
 
-    /// Appends what a ring has, up to `limit` bytes, of which `read` were read before. Gives how many.
+    /// For how many cells there is room. Looks how far the reader has come only if that is not known to be enough for so many bytes.
+    fn make_room(&self, ring: usize, written: &mut Written, length: usize) -> Result<u64, Damaged> {
+        let room = self.room(written)?;
+        if room >= length.div_ceil(CONTENT) as u64 {
+            return Ok(room);
+        }
+        written.read = self.atomic64(self.ring(ring) + READ).load(Ordering::Acquire);
+        self.room(written)
+    }
+
+    /// Copies as much of the pieces as so many cells hold, for which there is room.
+    fn fill(&self, ring: usize, written: &mut Written, cells: u64, pieces: &[&[u8]]) {
+        let start = self.ring(ring);
+        let mut rest = Pieces { pieces, done: 0 };
+        for _ in 0..cells {
+            let cell = self.cell(start, written.cells);
+            let mut filled = 0;
+            while filled < CONTENT
+                && let Some(bytes) = rest.next(CONTENT - filled)
+            {
+                self.copy_in(cell + filled, bytes);
+                filled += bytes.len();
+            }
+            let tag = (written.cells + 1) << COUNT | filled as u64;
+            self.tag(start, written.cells).store(tag, Ordering::Release);
+            written.cells += 1;
+        }
+    }
+
+    /// For how many cells there is room, as far as is known.
+    fn room(&self, written: &Written) -> Result<u64, Damaged> {
+        let used = written.cells.checked_sub(written.read).ok_or(Damaged)?;
+        (self.capacity as u64).checked_sub(used).ok_or(Damaged)
+    }
+
+    /// Appends what a ring has, of which `read` cells were read before: no more once there are `limit` bytes. Gives how many bytes.
     pub(super) fn read(
         &self,
         ring: usize,
@@ -158,19 +239,36 @@ impl Inbox {
         into: &mut BytesMut,
         limit: usize,
     ) -> Result<usize, Damaged> {
-        let start = self.ring(ring);
-        let written = self.atomic64(start + WRITTEN).load(Ordering::Acquire);
-        let there = usize::try_from(written.wrapping_sub(*read)).map_err(|_| Damaged)?;
-        if there > self.capacity {
-            return Err(Damaged);
+        let mut length = 0;
+        while length < limit
+            && let Some(cell) = self.peek(ring, *read)?
+        {
+            into.extend_from_slice(cell.bytes());
+            (length, *read) = (length + cell.bytes().len(), *read + 1);
         }
-        let length = there.min(limit);
         if length > 0 {
-            self.copy_out(start + BYTES, *read, length, into);
-            *read += length as u64;
-            self.atomic64(start + READ).store(*read, Ordering::Release);
+            self.publish_read(ring, *read);
         }
         Ok(length)
+    }
+
+    /// A copy of the next cell of a ring of which so many were read, if it has come.
+    pub(super) fn peek(&self, ring: usize, read: u64) -> Result<Option<Cell>, Damaged> {
+        let start = self.ring(ring);
+        let tag = self.tag(start, read).load(Ordering::Acquire);
+        if tag >> COUNT != read + 1 {
+            return Ok(None);
+        }
+        let length = tag as usize & ((1 << COUNT) - 1);
+        if !(1..=CONTENT).contains(&length) {
+            return Err(Damaged);
+        }
+        Ok(Some(Cell { content: self.copy_out(self.cell(start, read)), length }))
+    }
+
+    /// Tells the writer of a ring that so many cells were read, and may be written again.
+    pub(super) fn publish_read(&self, ring: usize, read: u64) {
+        self.atomic64(self.ring(ring) + READ).store(read, Ordering::Release);
     }
 
     /// The writer of a ring waits for room: it has to try once more after this.
@@ -187,31 +285,28 @@ impl Inbox {
         wish.load(Ordering::Relaxed) != 0 && wish.swap(0, Ordering::Relaxed) != 0
     }
 
-    fn copy_in(&self, base: usize, position: u64, bytes: &[u8]) {
-        let offset = position as usize & (self.capacity - 1);
-        let first = bytes.len().min(self.capacity - offset);
-        let to = self.map.as_mut_ptr();
-        // SAFETY: `base` is where the bytes of a ring begin (`ring` has checked that it exists), `offset + first` and the rest are within its capacity,
-        // which `bytes` does not exceed (`write`). The reader does not look at them before `written` is published; one that does gets bytes.
-        unsafe {
-            ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(base + offset), first);
-            ptr::copy_nonoverlapping(bytes.as_ptr().add(first), to.add(base), bytes.len() - first);
-        }
+    /// Where a cell is, of a ring that begins there.
+    fn cell(&self, start: usize, number: u64) -> usize {
+        start + CELLS + (number as usize & (self.capacity - 1)) * CELL
     }
 
-    fn copy_out(&self, base: usize, position: u64, length: usize, into: &mut BytesMut) {
-        let offset = position as usize & (self.capacity - 1);
-        let first = length.min(self.capacity - offset);
-        into.reserve(length);
-        let (from, end) = (self.map.as_ptr(), into.len());
-        // SAFETY: as in `copy_in` for the source; the target has room for `length` bytes behind its end, which are then written. Should the other process
-        // write at the same time, against the protocol, they are some bytes: what they say is checked like all that comes from others.
-        unsafe {
-            let to = into.as_mut_ptr().add(end);
-            ptr::copy_nonoverlapping(from.add(base + offset), to, first);
-            ptr::copy_nonoverlapping(from.add(base), to.add(first), length - first);
-            into.set_len(end + length);
-        }
+    fn tag(&self, start: usize, number: u64) -> &AtomicU64 {
+        self.atomic64(self.cell(start, number) + CONTENT)
+    }
+
+    fn copy_in(&self, to: usize, bytes: &[u8]) {
+        assert!(to + bytes.len() <= self.map.len());
+        // SAFETY: within the mapping. The reader does not look at them before the cell's tag is published; one that does gets bytes.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.as_mut_ptr().add(to), bytes.len()) };
+    }
+
+    fn copy_out(&self, from: usize) -> [u8; CONTENT] {
+        assert!(from + CONTENT <= self.map.len());
+        let mut content = [0; CONTENT];
+        // SAFETY: within the mapping. Should the other process write at the same time, against the protocol, they are some bytes: what they say is checked like
+        // all that comes from others.
+        unsafe { ptr::copy_nonoverlapping(self.map.as_ptr().add(from), content.as_mut_ptr(), CONTENT) };
+        content
     }
 
     fn atomic32(&self, offset: usize) -> &AtomicU32 {
@@ -224,6 +319,29 @@ impl Inbox {
         assert!(offset + 8 <= self.map.len() && offset.is_multiple_of(8));
         // SAFETY: as in `atomic32`.
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(offset).cast()) }
+    }
+}
+
+/// Some bytes in pieces, from which others of other lengths are cut.
+struct Pieces<'a> {
+    pieces: &'a [&'a [u8]],
+    /// So many bytes of the first are gone.
+    done: usize,
+}
+
+impl<'a> Pieces<'a> {
+    /// The next bytes, as many as there are in one piece, up to a limit.
+    fn next(&mut self, limit: usize) -> Option<&'a [u8]> {
+        loop {
+            let (first, others) = self.pieces.split_first()?;
+            let left = &first[self.done..];
+            if !left.is_empty() {
+                let bytes = &left[..left.len().min(limit)];
+                self.done += bytes.len();
+                return Some(bytes);
+            }
+            (self.pieces, self.done) = (others, 0);
+        }
     }
 }
 
@@ -253,38 +371,56 @@ mod tests {
 
     #[test]
     fn bytes_come_out_as_they_went_in_around_the_end_of_the_ring() {
-        let (inbox, other) = pair(64);
-        let (mut written, mut read, mut random) = (0, 0, fastrand::Rng::with_seed(1));
+        let (inbox, other) = pair(4 * CELL);
+        let (mut written, mut read, mut random) = (Written::default(), 0, fastrand::Rng::with_seed(1));
         let (mut sent, mut came) = (Vec::new(), BytesMut::new());
         for _ in 0..1000 {
-            let mut bytes = vec![0; random.usize(..100)];
+            let mut bytes = vec![0; random.usize(..400)];
             random.fill(&mut bytes);
             let (one, two) = bytes.split_at(bytes.len() / 3);
             let done = other.write(1, &mut written, &[one, two]).unwrap();
             sent.extend_from_slice(&bytes[..done]);
-            inbox.read(1, &mut read, &mut came, random.usize(..100)).unwrap();
+            assert_eq!(inbox.has_next(1, read), came.len() < sent.len());
+            inbox.read(1, &mut read, &mut came, random.usize(..400)).unwrap();
         }
-        inbox.read(1, &mut read, &mut came, 64).unwrap();
-        assert!(sent.len() > 10_000);
+        inbox.read(1, &mut read, &mut came, usize::MAX).unwrap();
+        assert!(sent.len() > 40_000);
         assert_eq!(came, sent);
     }
 
     #[test]
-    fn positions_that_make_no_sense_are_found_out() {
-        let (inbox, other) = pair(64);
-        other.atomic64(other.ring(1) + WRITTEN).store(65, Ordering::Relaxed);
-        assert_eq!(inbox.read(1, &mut 0, &mut BytesMut::new(), 100), Err(Damaged));
-        inbox.atomic64(inbox.ring(0) + READ).store(1, Ordering::Relaxed);
-        assert_eq!(other.write(0, &mut 0, &[&[1]]), Err(Damaged));
+    fn a_writer_that_has_not_looked_for_long_finds_all_the_room_there_is() {
+        let (inbox, other) = pair(4 * CELL);
+        let (mut written, mut read, mut came) = (Written::default(), 0, BytesMut::new());
+        assert_eq!(other.write(0, &mut written, &[&[1; 1000]]), Ok(4 * CONTENT), "what there is room for");
+        assert_eq!(other.write(0, &mut written, &[&[1]]), Ok(0));
+        assert_eq!(inbox.read(0, &mut read, &mut came, 1), Ok(CONTENT), "whole cells");
+        assert_eq!(inbox.read(0, &mut read, &mut came, usize::MAX), Ok(3 * CONTENT));
+        assert_eq!(other.write(0, &mut written, &[&[1; 1000]]), Ok(4 * CONTENT));
+    }
+
+    #[test]
+    fn positions_and_tags_that_make_no_sense_are_found_out() {
+        let (inbox, other) = pair(4 * CELL);
+        for bytes in [0, CONTENT as u64 + 1, 63] {
+            other.tag(other.ring(1), 0).store(1 << COUNT | bytes, Ordering::Relaxed);
+            assert_eq!(inbox.read(1, &mut 0, &mut BytesMut::new(), 100), Err(Damaged));
+        }
+        other.tag(other.ring(1), 0).store(2 << COUNT | 1, Ordering::Relaxed);
+        assert_eq!(inbox.read(1, &mut 0, &mut BytesMut::new(), 100), Ok(0), "a cell of another time");
+        let mut written = Written::default();
+        assert_eq!(other.write_whole(0, &mut written, &[&[1; 4 * CONTENT], &[1]]), Ok(false), "all or nothing");
+        inbox.atomic64(inbox.ring(0) + READ).store(5, Ordering::Relaxed);
+        assert_eq!(other.write(0, &mut written, &[&[1; 4 * CELL]]), Err(Damaged), "more was read than written");
     }
 
     #[test]
     fn a_file_that_is_not_the_one_offered_is_refused() {
-        let (_inbox, path, offer) = Inbox::create(1, 64).unwrap();
+        let (_inbox, path, offer) = Inbox::create(1, 4 * CELL).unwrap();
         assert!(Inbox::open(&offer).is_ok());
         assert!(Inbox::open(&Offer { nonce: [7; 16], ..offer.clone() }).is_err());
-        assert!(Inbox::open(&Offer { capacity: 128, ..offer.clone() }).is_err());
-        assert!(Inbox::open(&Offer { capacity: 63, ..offer.clone() }).is_err());
+        assert!(Inbox::open(&Offer { capacity: 8, ..offer.clone() }).is_err());
+        assert!(Inbox::open(&Offer { capacity: 3, ..offer.clone() }).is_err());
         assert!(Inbox::open(&Offer { ring: 1, ..offer.clone() }).is_err());
         drop(path);
         assert!(Inbox::open(&offer).is_err(), "it is gone");

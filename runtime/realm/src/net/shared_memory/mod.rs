@@ -23,6 +23,7 @@ use self::neighbour::{Incoming, Neighbour, Outgoing, Writing};
 use super::error::Loss;
 use super::frame::{Body, Frame, Header, Lane, Violation};
 use super::transport::{Close, Flush, Frames, Place, Polled, Receiver, Transport};
+use super::wire::Decoded;
 use crate::machine::NodeId;
 
 /// The bytes of a ring.
@@ -124,7 +125,9 @@ impl SharedMemory {
 
     /// Something lies in a neighbour's inbox.
     fn announce(&self, neighbour: &Neighbour, inbox: &Inbox, flush: Flush) {
-        inbox.mail().store(1, Ordering::Release);
+        if !inbox.has_few_rings() {
+            inbox.mail().store(1, Ordering::Release);
+        }
         match flush {
             Flush::Now => self.ring(neighbour, inbox),
             Flush::Later => {
@@ -188,12 +191,23 @@ impl SharedMemory {
 
     /// Receives what is in the inbox, if somebody has said that there is anything; gives whether there was.
     fn look(&self, care: Care) -> bool {
-        self.inbox.mail().load(Ordering::Relaxed) != 0 && self.look_closely(care)
+        self.has_mail() && self.look_closely(care)
+    }
+
+    #[inline]
+    fn has_mail(&self) -> bool {
+        let has_next = |(place, neighbour): (usize, &Neighbour)| {
+            self.inbox.has_next(place, neighbour.read.load(Ordering::Relaxed))
+        };
+        self.inbox.mail().load(Ordering::Relaxed) != 0
+            || (self.inbox.has_few_rings() && self.neighbours.iter().enumerate().any(has_next))
     }
 
     fn look_closely(&self, care: Care) -> bool {
         // Sequentially consistent: what is written before the flag is set again is seen the next time, the rest below.
-        self.inbox.mail().swap(0, Ordering::SeqCst);
+        if self.inbox.mail().load(Ordering::Relaxed) != 0 {
+            self.inbox.mail().swap(0, Ordering::SeqCst);
+        }
         let was_receiving = RECEIVING.replace(true);
         let mut has_found = false;
         for (place, neighbour) in self.neighbours.iter().enumerate() {
@@ -221,43 +235,77 @@ impl SharedMemory {
             return false;
         }
         let neighbour = &self.neighbours[place];
-        let read = self.inbox.read(place, &mut incoming.read, &mut incoming.buffer, limit);
-        let outcome = match read {
-            Ok(0) => return false,
+        match self.receive_cells(place, incoming, limit) {
             Ok(length) => {
-                if length == limit {
+                if length >= limit {
                     self.inbox.mail().store(1, Ordering::Relaxed);
                 }
-                if self.inbox.take_wish(place) {
-                    self.tell_of_room(neighbour);
-                }
-                self.take_frames(neighbour.node, &mut incoming.buffer)
+                length > 0
             }
-            Err(Damaged) => Err(Violation::OutOfPlace("positions of shared memory that make no sense")),
-        };
-        if let Err(violation) = outcome {
-            incoming.by_ring = false;
-            self.lose(neighbour, Loss::Violation(violation.to_string()));
+            Err(violation) => {
+                neighbour.stop_reading(incoming);
+                self.lose(neighbour, Loss::Violation(violation.to_string()));
+                true
+            }
         }
-        true
+    }
+
+    /// Receives what is in a ring; gives how many bytes.
+    fn receive_cells(&self, place: usize, incoming: &mut Incoming, limit: usize) -> Result<usize, Violation> {
+        let damaged = |Damaged| Violation::OutOfPlace("positions of shared memory that make no sense");
+        let neighbour = &self.neighbours[place];
+        let mut length = 0;
+        // Short frames, each in a cell of its own, and nothing of a longer one before.
+        while incoming.buffer.is_empty()
+            && length < limit
+            && let Some(cell) = self.inbox.peek(place, incoming.read).map_err(damaged)?
+        {
+            let bytes = cell.bytes();
+            let decoded = Header::decode(bytes)?.filter(|decoded| decoded.body.end == bytes.len());
+            let Some(Decoded { header, head, body }) = decoded else { break };
+            (incoming.read, length) = (incoming.read + 1, length + bytes.len());
+            neighbour.read.store(incoming.read, Ordering::Relaxed);
+            self.take_frame(neighbour.node, &header, &bytes[head], || Bytes::copy_from_slice(&bytes[body]))?;
+        }
+        if length > 0 {
+            self.inbox.publish_read(place, incoming.read);
+        }
+        let rest = limit.saturating_sub(length);
+        let read = self.inbox.read(place, &mut incoming.read, &mut incoming.buffer, rest).map_err(damaged)?;
+        neighbour.read.store(incoming.read, Ordering::Relaxed);
+        length += read;
+        if length > 0 && self.inbox.take_wish(place) {
+            self.tell_of_room(neighbour);
+        }
+        self.take_frames(neighbour.node, &mut incoming.buffer)?;
+        Ok(length)
     }
 
     fn take_frames(&self, from: NodeId, buffer: &mut BytesMut) -> Result<(), Violation> {
-        while let Some(decoded) = Header::decode(buffer)? {
-            if buffer.len() < decoded.body.end {
+        while let Some(Decoded { header, head, body }) = Header::decode(buffer)? {
+            if buffer.len() < body.end {
                 break;
             }
-            if decoded.header.lane() != Lane::Messages || decoded.header.is_for_transports() {
-                return Err(Violation::OutOfPlace("a frame by shared memory that does not go that way"));
-            }
-            let frame = buffer.split_to(decoded.body.end).freeze();
-            if let Some(receiver) = self.receiver.get()
-                && !self.is_closing.load(Ordering::Relaxed)
-            {
-                receiver.receive(from, &decoded.header, &frame[decoded.head], frame.slice(decoded.body))?;
-            }
+            let frame = buffer.split_to(body.end).freeze();
+            self.take_frame(from, &header, &frame[head], || frame.slice(body))?;
         }
         Ok(())
+    }
+
+    fn take_frame(
+        &self,
+        from: NodeId,
+        header: &Header,
+        head: &[u8],
+        body: impl FnOnce() -> Bytes,
+    ) -> Result<(), Violation> {
+        if header.lane() != Lane::Messages || header.is_for_transports() {
+            return Err(Violation::OutOfPlace("a frame by shared memory that does not go that way"));
+        }
+        match self.receiver.get() {
+            Some(receiver) if !self.is_closing.load(Ordering::Relaxed) => receiver.receive(from, header, head, body()),
+            _ => Ok(()),
+        }
     }
 
     /// A neighbour's inbox is damaged: it is told, and ends its connection, which tells this node.
@@ -271,7 +319,10 @@ impl SharedMemory {
 
     fn tell_of_room(&self, neighbour: &Neighbour) {
         match &*neighbour.outgoing.lock() {
-            Outgoing::Ring(writing) => self.announce(neighbour, &writing.inbox, Flush::Now),
+            Outgoing::Ring(writing) => {
+                writing.inbox.mail().store(1, Ordering::Release);
+                self.ring(neighbour, &writing.inbox);
+            }
             Outgoing::Other => self.tell(neighbour.node, Header::Bell, Bytes::new()),
             Outgoing::Lost => {}
         }
@@ -379,6 +430,18 @@ impl Transport for SharedMemory {
         }
     }
 
+    fn send_directly(&self, to: NodeId, header: &Header, head: &[u8], body: &[u8], flush: Flush) -> bool {
+        let Some((_, neighbour)) = self.neighbour(to).filter(|_| header.lane() == Lane::Messages) else { return false };
+        let mut outgoing = neighbour.outgoing.lock();
+        let Outgoing::Ring(writing) = &mut *outgoing else { return false };
+        let sent = writing.send_directly(header, head, body);
+        if sent == Ok(true) {
+            self.announce(neighbour, &writing.inbox, flush);
+        }
+        // What is wrong with the ring is found again when the frame goes there the other way.
+        sent == Ok(true)
+    }
+
     fn flush(&self) {
         self.ring_where_owed();
         self.other.flush();
@@ -468,7 +531,7 @@ impl Receiver for Reception {
                 // What it had said before is heard.
                 let mut incoming = neighbour.incoming.lock();
                 while shared.receive(place, &mut incoming, TURN) {}
-                incoming.by_ring = false;
+                neighbour.stop_reading(&mut incoming);
                 drop(incoming);
                 shared.take_answer(neighbour);
                 shared.lose(neighbour, loss);

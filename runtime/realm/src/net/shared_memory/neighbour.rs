@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 
-use super::inbox::{Damaged, Inbox};
+use super::inbox::{Damaged, Inbox, Written};
 use crate::machine::NodeId;
-use crate::net::frame::{Body, Frame};
+use crate::net::frame::{Body, Frame, Header};
 use crate::net::transport::Frames;
 
 pub(super) struct Neighbour {
@@ -21,6 +21,8 @@ pub(super) struct Neighbour {
     pub(super) is_owed_bell: AtomicBool,
     /// Whether it has tried to open our inbox, or never will.
     pub(super) has_answered: AtomicBool,
+    /// How much of its ring was read, for who asks whether there is more.
+    pub(super) read: AtomicU64,
     /// Locked while anything of this node is received: one frame at a time.
     pub(super) incoming: Mutex<Incoming>,
 }
@@ -33,10 +35,20 @@ impl Neighbour {
             has_pending: AtomicBool::new(false),
             is_owed_bell: AtomicBool::new(false),
             has_answered: AtomicBool::new(false),
+            read: AtomicU64::new(0),
             incoming: Mutex::default(),
         }
     }
+
+    /// Nothing in its ring is looked at any more.
+    pub(super) fn stop_reading(&self, incoming: &mut Incoming) {
+        incoming.by_ring = false;
+        self.read.store(BEYOND, Ordering::Relaxed);
+    }
 }
+
+/// More cells than are ever written.
+const BEYOND: u64 = u64::MAX - 1;
 
 /// How messages get there.
 pub(super) enum Outgoing {
@@ -51,13 +63,20 @@ pub(super) enum Outgoing {
 pub(super) struct Writing {
     pub(super) inbox: Inbox,
     ring: usize,
-    written: u64,
+    written: Written,
     pending: VecDeque<Bytes>,
 }
 
 impl Writing {
     pub(super) fn new(inbox: Inbox, ring: usize) -> Self {
-        Self { inbox, ring, written: 0, pending: VecDeque::new() }
+        Self { inbox, ring, written: Written::default(), pending: VecDeque::new() }
+    }
+
+    /// Writes a frame, if all of it can be written now.
+    pub(super) fn send_directly(&mut self, header: &Header, head: &[u8], body: &[u8]) -> Result<bool, Damaged> {
+        let encoded = header.encode(head.len(), body.len());
+        let pieces = [encoded.as_slice(), head, body];
+        Ok(self.pending.is_empty() && self.inbox.write_whole(self.ring, &mut self.written, &pieces)?)
     }
 
     /// Writes frames, as far as there is room; gives whether some bytes are left.
