@@ -292,12 +292,21 @@ impl Results {
     }
 
     pub(crate) fn set(&self, index: usize, value: Result<Value>) {
-        if let Ok(value) = &value
-            && (**value).is::<()>()
-        {
-            // Points that end on several cores would all write to the same lines.
-            return;
+        match value {
+            Ok(value) => self.set_value(index, value),
+            Err(error) => self.keep(index, Err(error)),
         }
+    }
+
+    /// A point has ended well.
+    pub(crate) fn set_value(&self, index: usize, value: Value) {
+        // Points that end on several cores would all write to the same lines.
+        if !(*value).is::<()>() {
+            self.keep(index, Ok(value));
+        }
+    }
+
+    fn keep(&self, index: usize, value: Result<Value>) {
         if !self.has_values.load(Ordering::Relaxed) {
             self.has_values.store(true, Ordering::Relaxed);
         }

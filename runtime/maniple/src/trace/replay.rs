@@ -381,23 +381,24 @@ impl Replay {
             taken: Taken::default(),
         };
         let shown = || self.template.stages[task.stage as usize].site.shown_point(task.point);
-        let value =
-            fault::catch(|| (task.body)(&call)).map_err(|fault| Error::of_fault(&fault, name, shown())).flatten();
-        let value = value.map_err(|error| error.of_task(name, shown()));
+        // Most tasks end well, and errors take room: they are not handed on unless there is one.
+        let mut failure = None;
+        let ended = fault::catch(|| match (task.body)(&call) {
+            Ok(value) => launched.results.set_value(task.index, value),
+            Err(error) => failure = Some(error),
+        });
         if let Some(started) = started {
             let profile = TaskProfile { processor: context.processor(), started, ended: core.now_ns() };
             self.context.report(name, &profile);
         }
-        match value {
-            Ok(value) => {
-                launched.results.set(task.index, Ok(value));
-                Ok(())
-            }
-            Err(error) => {
-                self.fail(run, task, error.clone());
-                Err(error.into())
-            }
-        }
+        let error = match (ended, failure) {
+            (Ok(()), None) => return Ok(()),
+            (Ok(()), Some(error)) => error,
+            (Err(fault), _) => Error::of_fault(&fault, name, shown()),
+        };
+        let error = error.of_task(name, shown());
+        self.fail(run, task, error.clone());
+        Err(error.into())
     }
 
     #[cold]
