@@ -347,6 +347,40 @@ fn smooth_unless(
     if at[0] == where_ { Err(format!("{} has no answer", at[0])) } else { Ok(()) }
 }
 
+/// The values after so many steps of two launches, of which the first exchanges data between nodes; and how many launches were replayed at once.
+async fn smoothed(cx: &Context, runtime: &Runtime, (steps, marked): (usize, bool)) -> Result<(Vec<u64>, u64)> {
+    let cells = cx.region::<Cell>(24)?;
+    let split = cells.partition(6).equal()?;
+    let around = cells.around(&split, [1])?;
+    cx.index_launch(6, start(&split));
+    let step = |cx: &Context| {
+        cx.index_launch(6, smooth(&split, &around));
+        cx.index_launch(6, take_over(&split));
+    };
+    (0..steps).for_each(|_| if marked { cx.trace("step", step) } else { step(cx) });
+    let values = cx.map_read(&cells, Cell::value).await?.to_vec();
+    Ok((values.into_iter().map(f64::to_bits).collect(), runtime.statistics().replayed_at_once))
+}
+
+#[test]
+fn most_launches_of_a_loop_are_replayed_at_once_with_their_exchanges() {
+    const STEPS: usize = 300;
+    let run = |nodes, marked| {
+        on_nodes(Nodes::new(nodes), async |cx, runtime| smoothed(cx, runtime, (STEPS, marked)).await)
+            .into_iter()
+            .map(Result::unwrap)
+    };
+    let (expected, _) = run(1, true).next().unwrap();
+    for (nodes, marked) in [(2, true), (3, true), (2, false), (3, false)] {
+        for (node, (values, at_once)) in run(nodes, marked).enumerate() {
+            assert_eq!(values, expected, "node {node} of {nodes}");
+            // Before come some steps that are analysed, recorded or, without marks, watched.
+            let least = if marked { 2 * STEPS * 9 / 10 } else { STEPS };
+            assert!(at_once as usize > least, "node {node} of {nodes}, marked: {marked}: {at_once}");
+        }
+    }
+}
+
 #[test]
 fn a_failure_in_a_step_that_is_replayed_spreads_to_the_neighbours_on_other_nodes() {
     let outcomes = on_nodes(Nodes::new(3), async |cx, runtime| {

@@ -40,6 +40,8 @@ pub struct Statistics {
     pub replays: u64,
     /// Runs of traces of which a part was replayed, when other launches came than recorded, or none.
     pub replays_given_up: u64,
+    /// Launches of a program on several nodes that were replayed at once with all that comes before them on this node, such as exchanges.
+    pub replayed_at_once: u64,
     /// The most operations and events that were pending at a time, or some dozens more for each thread. What is given up before it is known stays: if
     /// this grows with the length of a program whose window does not, something is waited for that will never come.
     pub most_pending: u64,
@@ -97,7 +99,7 @@ counters! {
     Counters => Statistics:
     launches, tasks, logical_visits, copies, bytes_copied, parcels_sent, parcel_bytes_sent, parcels_received,
     parcel_bytes_received, fills, reductions, instances, mapper_calls, mapping_retries,
-    recordings, replays, replays_given_up,
+    recordings, replays, replays_given_up, replayed_at_once,
 }
 
 counters! {

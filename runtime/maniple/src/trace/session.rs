@@ -215,6 +215,7 @@ impl Session {
     pub(crate) fn take_whole(&mut self, whole: &mut Whole<'_>) -> Option<Arc<Results>> {
         let Phase::Replaying(replaying) = &mut self.phase else { return None };
         self.context.operations_begin(whole.parts());
+        self.context.core.counters.replayed_at_once.add(1);
         self.arrived += 1;
         let results = replaying.issue_whole(whole);
         if self.run_length == Some(self.arrived) {
