@@ -20,6 +20,7 @@ use super::guests::Guests;
 use super::latest::{Doing, Latest};
 use super::layout::Rank;
 use super::mailbox::{Awaited, Delivery, Mailbox, ParcelName};
+use super::profiled::Profiled;
 use super::tree::{Combine, Done, Gathering, Step, children, contribution_goes_to, outcome_goes_to, parent};
 use crate::error::Error;
 use crate::statistics::{PeerCounters, PeerStatistics};
@@ -43,6 +44,16 @@ const LONGEST: usize = 1 << 29;
 pub(super) const GUEST: HandlerId = HandlerId(4);
 /// Brings the value of one back.
 pub(super) const DONE: HandlerId = HandlerId(5);
+
+/// What a profile calls messages, but for those of which the next one tells.
+const MESSAGES: [(HandlerId, &str); 6] = [
+    (PARCEL, "parcel"),
+    (UP, "contribution"),
+    (DOWN, "outcome"),
+    (END, "end"),
+    (GUEST, "word of a task"),
+    (DONE, "value of a task"),
+];
 
 /// What all nodes call something that they compute together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -155,6 +166,7 @@ pub(super) struct Post {
     pub(super) guests: Guests,
     /// Whether the endpoint is gone: nothing is received any more.
     closed: AtomicBool,
+    profiled: Option<Profiled>,
     /// Messages for which there was no room, by where they go.
     waiting: Mutex<FxHashMap<Rank, VecDeque<Message>>>,
 }
@@ -190,12 +202,21 @@ impl Node {
             longest,
             guests: Guests::default(),
             closed: AtomicBool::new(false),
+            profiled: realm.profiler().map(|profiler| Profiled::new(profiler, transport.nodes(), &MESSAGES)),
             waiting: Mutex::default(),
         });
-        let handler = |handle: fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()>| {
+        let handler = |id: HandlerId, handle: fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()>| {
             let post = Arc::clone(&post);
             move |incoming: &mut Incoming<'_>| {
-                let understood = handle(&post, incoming);
+                let understood = match post.profiled.as_ref().filter(|_| id != PIECE) {
+                    None => handle(&post, incoming),
+                    Some(profiled) => {
+                        let activity = profiled.receive(incoming.from(), id);
+                        let understood = handle(&post, incoming);
+                        activity.end();
+                        understood
+                    }
+                };
                 // A panic of a handler ends this node's part, and the others are told.
                 assert!(understood.is_some(), "a message from {} makes no sense", incoming.from());
             }
@@ -205,13 +226,13 @@ impl Node {
             move |node: NodeId, loss: &Loss| post.lose(usize::from(node.0), loss)
         };
         let handlers = Handlers::new()
-            .on(PARCEL, handler(Post::take_parcel))
-            .on(UP, handler(Post::take_contribution))
-            .on(DOWN, handler(Post::take_outcome))
-            .on(END, handler(Post::take_end))
-            .on(PIECE, handler(Post::take_piece))
-            .on(GUEST, handler(Post::take_guest))
-            .on(DONE, handler(Post::take_done))
+            .on(PARCEL, handler(PARCEL, Post::take_parcel))
+            .on(UP, handler(UP, Post::take_contribution))
+            .on(DOWN, handler(DOWN, Post::take_outcome))
+            .on(END, handler(END, Post::take_end))
+            .on(PIECE, handler(PIECE, Post::take_piece))
+            .on(GUEST, handler(GUEST, Post::take_guest))
+            .on(DONE, handler(DONE, Post::take_done))
             .on_loss(on_loss);
         let endpoint = Endpoint::start(transport, handlers, Options::default());
         if let Some(polled) = endpoint.polled() {
@@ -528,6 +549,9 @@ impl Post {
     pub(super) fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, letter: Letter) {
         let Letter { handler, header, mut payload, haste } = letter;
         let mut waiting = self.waiting.lock();
+        if let Some(profiled) = &self.profiled {
+            profiled.send(to);
+        }
         let mut is_full = false;
         while payload.len() > self.longest {
             let piece = Message::new(PIECE).payload(payload.split_to(self.longest));
@@ -626,9 +650,75 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, Write};
+    use std::path::Path;
+
     use maniple_realm::net::loopback::Network;
+    use maniple_realm::profile::{OperationId, Profiler, Record, Recording};
 
     use super::*;
+
+    /// A profile that is looked at when it is written.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The numbers of what a profile says was sent, or received, and how many of the latter were handled.
+    fn messages(recording: &Recording) -> (Vec<u64>, Vec<u64>, usize) {
+        let all = || recording.threads.iter().flat_map(|thread| &thread.records);
+        let sent =
+            all().filter_map(|record| if let Record::Sent { number, .. } = record { Some(*number) } else { None });
+        let received = all().filter_map(|record| match record {
+            Record::Received { number, message, .. } => Some((*number, *message)),
+            _ => None,
+        });
+        let received: FxHashMap<OperationId, u64> = received.map(|(number, message)| (message, number)).collect();
+        let is_handling =
+            |record: &&Record| matches!(record, Record::Span { operation, .. } if received.contains_key(operation));
+        let handled = all().filter(is_handling).count();
+        (sent.collect(), received.into_values().collect(), handled)
+    }
+
+    #[test]
+    fn both_sides_give_messages_the_same_numbers_in_profiles_however_long_they_are() {
+        const LENGTHS: [usize; 4] = [0, 9, 100, 10];
+        let network = Network::new(2);
+        let pump = network.pump();
+        let profiles = [(); 2].map(|()| Written::default());
+        let realms = [0, 1].map(|node| {
+            let profiler = Profiler::writing_to(profiles[node].clone()).of_node(NodeId(node as u16));
+            Realm::builder().workers(1).profile(profiler).build().unwrap()
+        });
+        let nodes = [0, 1].map(|node| {
+            let transport = network.node(NodeId(node as u16));
+            Arc::new(Node::join_with(transport, &realms[node], 10))
+        });
+        let name = |length: usize| ParcelName { operation: length as u64, exchange: 0, number: 0 };
+        let expected: Vec<_> = LENGTHS.iter().map(|&length| (0, name(length))).collect();
+        let awaited = nodes[1].expect(expected.into_iter());
+        LENGTHS.iter().for_each(|&length| nodes[0].send_parcel(1, name(length), Ok(vec![7; length].into())));
+        realms[1].wait(awaited.complete(&realms[1])).unwrap();
+        std::thread::scope(|scope| nodes.iter().for_each(|node| drop(scope.spawn(|| node.leave()))));
+        drop((nodes, pump, awaited));
+        drop(realms);
+        let [zero, one] = profiles.map(|Written(bytes)| {
+            let recording = Recording::read_from(&bytes.lock()[..], Path::new("test")).unwrap();
+            messages(&recording)
+        });
+        assert_eq!(zero, (vec![0, 1, 2, 3], vec![], 0));
+        let (sent, mut received, handled) = one;
+        received.sort_unstable();
+        assert_eq!((sent, received, handled), (vec![], vec![0, 1, 2, 3], 4));
+    }
 
     #[test]
     fn what_is_too_long_for_a_message_comes_in_pieces_and_whole() {
@@ -653,8 +743,8 @@ mod tests {
         });
         realms[1].wait(awaited.complete(&realms[1])).unwrap();
         for (number, &length) in LENGTHS.iter().enumerate() {
-            assert_eq!(awaited.take(number), Some(Ok(bytes(length))));
-            assert_eq!(awaited.take(number), None, "whoever waited keeps no bytes");
+            assert_eq!(awaited.take(number, &realms[1]), Some(Ok(bytes(length))));
+            assert_eq!(awaited.take(number, &realms[1]), None, "whoever waited keeps no bytes");
         }
         std::thread::scope(|scope| nodes.iter().for_each(|node| drop(scope.spawn(|| node.leave()))));
         drop(pump);
