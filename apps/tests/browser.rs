@@ -140,6 +140,7 @@ fn many_tasks(count: u64) -> Profile {
     const PROCESSORS: u64 = 4;
     let thread = |processor: u64| ThreadRecording {
         thread: Thread { name: format!("processor {processor}"), processor: Some(processor as u32) },
+        node: 0,
         records: (0..count / PROCESSORS)
             .map(|number| {
                 let (tag, operation) =
