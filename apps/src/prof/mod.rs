@@ -21,6 +21,7 @@ mod script;
 pub mod serve;
 pub mod statistics;
 pub mod summary;
+pub mod timelines;
 pub mod together;
 
 use std::fs::File;

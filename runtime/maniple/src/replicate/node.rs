@@ -184,7 +184,7 @@ impl Node {
         Self::join_with(transport, realm, LONGEST)
     }
 
-    fn join_with(transport: Arc<dyn Transport>, realm: &Realm, longest: usize) -> Self {
+    pub(super) fn join_with(transport: Arc<dyn Transport>, realm: &Realm, longest: usize) -> Self {
         let post = Arc::new(Post {
             rank: usize::from(transport.rank().0),
             nodes: transport.nodes(),
@@ -650,75 +650,9 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, Write};
-    use std::path::Path;
-
     use maniple_realm::net::loopback::Network;
-    use maniple_realm::profile::{OperationId, Profiler, Record, Recording};
 
     use super::*;
-
-    /// A profile that is looked at when it is written.
-    #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Written {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    /// The numbers of what a profile says was sent, or received, and how many of the latter were handled.
-    fn messages(recording: &Recording) -> (Vec<u64>, Vec<u64>, usize) {
-        let all = || recording.threads.iter().flat_map(|thread| &thread.records);
-        let sent =
-            all().filter_map(|record| if let Record::Sent { number, .. } = record { Some(*number) } else { None });
-        let received = all().filter_map(|record| match record {
-            Record::Received { number, message, .. } => Some((*number, *message)),
-            _ => None,
-        });
-        let received: FxHashMap<OperationId, u64> = received.map(|(number, message)| (message, number)).collect();
-        let is_handling =
-            |record: &&Record| matches!(record, Record::Span { operation, .. } if received.contains_key(operation));
-        let handled = all().filter(is_handling).count();
-        (sent.collect(), received.into_values().collect(), handled)
-    }
-
-    #[test]
-    fn both_sides_give_messages_the_same_numbers_in_profiles_however_long_they_are() {
-        const LENGTHS: [usize; 4] = [0, 9, 100, 10];
-        let network = Network::new(2);
-        let pump = network.pump();
-        let profiles = [(); 2].map(|()| Written::default());
-        let realms = [0, 1].map(|node| {
-            let profiler = Profiler::writing_to(profiles[node].clone()).of_node(NodeId(node as u16));
-            Realm::builder().workers(1).profile(profiler).build().unwrap()
-        });
-        let nodes = [0, 1].map(|node| {
-            let transport = network.node(NodeId(node as u16));
-            Arc::new(Node::join_with(transport, &realms[node], 10))
-        });
-        let name = |length: usize| ParcelName { operation: length as u64, exchange: 0, number: 0 };
-        let expected: Vec<_> = LENGTHS.iter().map(|&length| (0, name(length))).collect();
-        let awaited = nodes[1].expect(expected.into_iter());
-        LENGTHS.iter().for_each(|&length| nodes[0].send_parcel(1, name(length), Ok(vec![7; length].into())));
-        realms[1].wait(awaited.complete(&realms[1])).unwrap();
-        std::thread::scope(|scope| nodes.iter().for_each(|node| drop(scope.spawn(|| node.leave()))));
-        drop((nodes, pump, awaited));
-        drop(realms);
-        let [zero, one] = profiles.map(|Written(bytes)| {
-            let recording = Recording::read_from(&bytes.lock()[..], Path::new("test")).unwrap();
-            messages(&recording)
-        });
-        assert_eq!(zero, (vec![0, 1, 2, 3], vec![], 0));
-        let (sent, mut received, handled) = one;
-        received.sort_unstable();
-        assert_eq!((sent, received, handled), (vec![], vec![0, 1, 2, 3], 4));
-    }
 
     #[test]
     fn what_is_too_long_for_a_message_comes_in_pieces_and_whole() {
