@@ -155,6 +155,10 @@ pub fn main() -> ExitCode {
     match run(&command) {
         Ok(code) => code,
         Err(error) => {
+            if let Some(report) = error.report() {
+                // The error is told in any case.
+                let _ = print(&command, report);
+            }
             // Nobody may be listening.
             let _ = writeln!(io::stderr(), "error: {error}");
             if let Some(hint) = command.on_memory().filter(|_| error.is_want_of_memory()) {
@@ -185,6 +189,10 @@ fn run(command: &Command) -> Result<ExitCode> {
         #[cfg(unix)]
         Command::Launch(options) => return launch::run(options),
     };
+    print(command, &report)
+}
+
+fn print(command: &Command, report: &str) -> Result<ExitCode> {
     // All nodes of a job have come to the same.
     if matches!(command, Command::Run(_) | Command::Tensor(_) | Command::Info(_)) && options::place().rank.0 > 0 {
         return Ok(ExitCode::SUCCESS);

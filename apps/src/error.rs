@@ -52,6 +52,14 @@ pub enum Error {
         /// What is in the way.
         problem: String,
     },
+    /// The program has run, but not all that was to be done afterwards could be.
+    #[error("{error}")]
+    AfterRun {
+        /// What the program has to say.
+        report: String,
+        /// What went wrong then.
+        error: Box<Error>,
+    },
     /// A profile that can't be read.
     #[error(transparent)]
     Profile(#[from] RecordingError),
@@ -121,8 +129,15 @@ impl Error {
                 maniple::Error::Panicked { backtrace, .. } => backtrace.as_deref(),
                 _ => None,
             },
+            Self::AfterRun { error, .. } => error.backtrace(),
             _ => None,
         }
+    }
+
+    /// What the program has to say all the same, if it has run.
+    #[must_use]
+    pub fn report(&self) -> Option<&str> {
+        if let Self::AfterRun { report, .. } = self { Some(report) } else { None }
     }
 
     /// Whether more memory would have helped.
@@ -131,6 +146,7 @@ impl Error {
         match self {
             Self::TooLarge { .. } => true,
             Self::Runtime(error) => matches!(**error, maniple::Error::OutOfMemory { .. }),
+            Self::AfterRun { error, .. } => error.is_want_of_memory(),
             _ => false,
         }
     }
@@ -140,6 +156,7 @@ impl Error {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),
+            Self::AfterRun { error, .. } => error.exit_code(),
             _ => ExitCode::FAILURE,
         }
     }

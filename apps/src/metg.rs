@@ -14,9 +14,10 @@ use maniple::ProcessorKind;
 
 use self::sweep::{Curve, Sweep};
 use crate::error::{Error, Result};
-use crate::options::{RuntimeOptions, default_from_command_line, place, positive, worker_count};
+use crate::options::{RuntimeOptions, default_from_command_line, piece_count, place, positive, worker_count};
 use crate::progress::Progress;
-use crate::taskbench::graph::Pattern;
+use crate::taskbench::flags::complete;
+use crate::taskbench::graph::{Graph, Pattern};
 use crate::taskbench::kernel::KernelKind;
 use crate::taskbench::{self, Configuration};
 
@@ -46,15 +47,15 @@ pub struct Options {
     pub pattern: Pattern,
 
     /// Tasks of a step
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = positive, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = piece_count, allow_hyphen_values = true)]
     pub width: usize,
 
     /// On how many tasks a task depends, where the pattern leaves that open
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = piece_count, allow_hyphen_values = true)]
     pub radix: usize,
 
     /// After how many steps the dependences repeat, where the pattern leaves that open
-    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = piece_count, allow_hyphen_values = true)]
     pub period: Option<usize>,
 
     /// Cores whose time counts, and workers unless --workers says otherwise [default: the workers]
@@ -143,28 +144,16 @@ pub fn run(options: &Options) -> Result<Report> {
     Ok(Report { pattern: options.pattern, width: options.width, cores, curve, verbose: options.verbose })
 }
 
-/// Task Bench's flags that are options here.
-const OWN: [&str; 4] = ["type", "width", "radix", "period"];
-
 impl Options {
-    /// The graph whose tasks have so many iterations, as Task Bench's flags give it.
+    /// The graph whose tasks have so many iterations.
     fn configuration(&self, iterations: i64, steps: i64) -> Result<Configuration> {
-        let Self { pattern, width, radix, .. } = self;
-        let period = self.period.map_or_else(String::new, |period| format!(" -period {period}"));
-        let flags = format!(
-            "-steps {steps} -width {width} -type {pattern} -radix {radix} -kernel {} -iter {iterations}{period}",
-            KernelKind::ComputeBound
-        );
-        let graph = taskbench::flags::parse(&flags.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        graph.map_err(|error| match error {
-            // Ours have the same names, with one dash more.
-            Error::Usage(problem) => Error::Usage(OWN.iter().fold(problem, |problem, flag| {
-                problem
-                    .replace(&format!(" -{flag}"), &format!(" --{flag}"))
-                    .replace(&format!("'-{flag}"), &format!("'--{flag}"))
-            })),
-            other => other,
-        })
+        let &Self { pattern, width, radix, period, .. } = self;
+        let (width, radix, period) = (width as i64, radix as i64, period.map(|period| period as i64));
+        let mut graph = Graph { steps, width, radix, pattern, ..Graph::new(0) };
+        (graph.kernel.kind, graph.kernel.iterations) = (KernelKind::ComputeBound, iterations);
+        // Options here have the names of Task Bench's flags, with one dash more.
+        let graph = complete(graph, period).map_err(|problem| Error::Usage(problem.said("--")))?;
+        Ok(Configuration { graphs: vec![graph], ..Configuration::default() })
     }
 }
 

@@ -9,9 +9,10 @@ use std::str::FromStr;
 use clap::Args;
 use maniple::environment::Place;
 use maniple::mapper::{DefaultMapper, LoggingMapper, Mapper, RandomMapper};
+use maniple::profile::Profiler;
 use maniple::{Machine, Runtime, Topology, topology};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::recording::RecordOptions;
 use crate::report::bytes_apart;
 
@@ -122,9 +123,9 @@ impl RuntimeOptions {
     /// asked for, is whole.
     ///
     /// # Errors
-    /// The program's; else those of [`RuntimeOptions::start`] and [`RecordOptions::conclude`], and
-    /// [`Error::ProfileLost`](crate::error::Error::ProfileLost) if the profile could not be written.
-    pub fn run<T>(&self, program: impl FnOnce(&Runtime) -> Result<T>) -> Result<T> {
+    /// Those of [`RuntimeOptions::start`], and the program's; else [`Error::AfterRun`], with those of [`RecordOptions::conclude`], and
+    /// [`Error::ProfileLost`] if the profile could not be written.
+    pub fn run<T: fmt::Display>(&self, program: impl FnOnce(&Runtime) -> Result<T>) -> Result<T> {
         self.run_by(|| Box::new(DefaultMapper::new()), program)
     }
 
@@ -132,7 +133,7 @@ impl RuntimeOptions {
     ///
     /// # Errors
     /// As [`RuntimeOptions::run`].
-    pub(crate) fn run_by<T>(
+    pub(crate) fn run_by<T: fmt::Display>(
         &self,
         usual: fn() -> Box<dyn Mapper>,
         program: impl FnOnce(&Runtime) -> Result<T>,
@@ -143,7 +144,14 @@ impl RuntimeOptions {
         let concluded = self.record.conclude(&runtime);
         drop(runtime);
         let outcome = outcome?;
-        concluded?;
+        match concluded.and_then(|()| self.tell_of_profile(profiler)) {
+            Ok(()) => Ok(outcome),
+            Err(error) => Err(Error::AfterRun { report: outcome.to_string(), error: Box::new(error) }),
+        }
+    }
+
+    /// Says where the profile is, if one was asked for.
+    fn tell_of_profile(&self, profiler: Option<Profiler>) -> Result<()> {
         if let (Some(file), Some(profiler)) = (&self.profile, profiler) {
             profiler.outcome()?;
             let place = place();
@@ -154,7 +162,7 @@ impl RuntimeOptions {
                 let _ = writeln!(io::stderr(), "profile: look at it with `maniple prof {}{nodes}`", file.display());
             }
         }
-        Ok(outcome)
+        Ok(())
     }
 
     /// Whether progress may be shown: not if it is unwanted, or a mapper writes to standard error.

@@ -33,6 +33,9 @@ pub struct RecordOptions {
     pub graph_all: bool,
 }
 
+/// What helps where a graph is too large.
+const ON_SIZE: &str = "here that is fewer steps or pieces, --graph-of launches, or a file that ends in .dot";
+
 /// What a graph shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Subject {
@@ -104,9 +107,7 @@ impl RecordOptions {
             return Ok(());
         }
         let record = runtime.take_record();
-        if let Some(file) = &self.graph {
-            self.draw(&record, &file.of_node(runtime))?;
-        }
+        let drawn = self.graph.as_ref().map_or(Ok(()), |file| self.draw(&record, &file.of_node(runtime)));
         if self.check {
             let Proof { operations, replayed, pairs, reads, .. } = check(&record).map_err(Box::new)?;
             say(format_args!(
@@ -114,7 +115,7 @@ impl RecordOptions {
                  right values"
             ));
         }
-        Ok(())
+        drawn
     }
 
     fn draw(&self, record: &Record, file: &GraphFile) -> Result<()> {
@@ -125,7 +126,7 @@ impl RecordOptions {
         let fail = |problem: String| Error::Graph { file: file.path.clone(), problem };
         let text = match file.format {
             Format::Dot => graph.to_dot(),
-            Format::Svg => graph.to_svg().map_err(|error| fail(error.to_string()))?,
+            Format::Svg => graph.to_svg().map_err(|error| fail(format!("{error}; {ON_SIZE}")))?,
         };
         std::fs::write(&file.path, text).map_err(|error| fail(error.to_string()))?;
         say(format_args!("graph: {} nodes and {} edges in {file}", graph.nodes.len(), graph.edges.len()));

@@ -11,6 +11,7 @@ use maniple::profile::{
 };
 use maniple_apps::prof::model::Profile;
 use maniple_apps::prof::page::page;
+use maniple_apps::prof::together::{Together, together};
 use serde_json::Value;
 
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
@@ -117,6 +118,70 @@ fn can_be_used(browser: &Path, name: &str, replayed: bool) {
 }
 
 #[test]
+#[cfg(unix)]
+fn the_selection_shows_what_another_process_sent() {
+    let Some(browser) = browser() else { return };
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("job-visited.mprof");
+    let program = env!("CARGO_BIN_EXE_maniple");
+    let mut job = Command::new(program);
+    job.args([
+        "launch",
+        "-n",
+        "2",
+        "--",
+        program,
+        "run",
+        "circuit",
+        "--pieces",
+        "4",
+        "--steps",
+        "10",
+        "--workers",
+        "1",
+    ]);
+    let output = job.args(["--no-verify", "--trace", "--profile"]).arg(&file).output().expect("it can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let node =
+        |node: u32| Recording::read(Path::new(&format!("{}.node{node}", file.display()))).expect("it was recorded");
+    let Together { recording, notes } = together(vec![node(0), node(1)]).expect("there are two");
+    let profile = Profile::of(recording).with_notes(notes);
+    let script = "
+        const { data, spans, view, select, spanName } = window.maniple;
+        const told = (span) => [data.lanes[node(span)].node, spanName(span).replace(/[[].*/, '')];
+        const node = (span) => spans.lane[span];
+        const before = (span, name) => {
+            select(span);
+            return view.before.find((other) => spanName(other).startsWith(name)) ?? -1;
+        };
+        const found = [];
+        for (let span = 0; span < spans.count; span++) {
+            if (!spanName(span).startsWith('receive[') || data.kinds[spans.kind(span)] !== 'task') continue;
+            const message = before(span, 'parcel from node');
+            const sender = message < 0 ? -1 : before(message, 'send');
+            if (sender < 0) continue;
+            select(message);
+            const panel = document.getElementById('selected').textContent;
+            found.push({ shown: [span, message, sender].map(told), panel: panel.includes('send[') && panel.includes('receive[') });
+        }
+        const element = document.createElement('pre');
+        element.id = 'result';
+        element.textContent = JSON.stringify(found);
+        document.body.append(element);";
+    let address = with_script(&page(&profile), script, "job");
+    let (document, console) = visit(&browser, &address, "job");
+    assert_eq!(console, [""; 0], "nothing is written on the console");
+    let found = result(&document);
+    let found = found.as_array().expect("a list");
+    // In each time step, whether analysed or replayed.
+    for receiver in 0..2 {
+        let shown = serde_json::json!([[receiver, "receive"], [receiver, "parcel from node"], [1 - receiver, "send"]]);
+        let of_node = found.iter().filter(|one| one["shown"] == shown);
+        assert!(of_node.clone().count() >= 10, "node {receiver}: {found:?}");
+        assert!(of_node.clone().all(|one| one["panel"] == true), "node {receiver}: {found:?}");
+    }
+}
+
+#[test]
 fn the_served_page_draws() {
     use std::io::{BufRead, BufReader};
     let Some(browser) = browser() else { return };
@@ -140,6 +205,7 @@ fn many_tasks(count: u64) -> Profile {
     const PROCESSORS: u64 = 4;
     let thread = |processor: u64| ThreadRecording {
         thread: Thread { name: format!("processor {processor}"), processor: Some(processor as u32) },
+        node: 0,
         records: (0..count / PROCESSORS)
             .map(|number| {
                 let (tag, operation) =

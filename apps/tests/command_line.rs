@@ -481,10 +481,21 @@ mod records {
     #[test]
     fn a_graph_that_cannot_be_drawn_is_an_error_that_says_why() {
         let small = "run stencil --size 10 --steps 1";
-        fails(&format!("{small} --graph no/such/folder.svg"), 1, "cannot draw no/such/folder.svg: No such file");
+        let run = maniple(&format!("{small} --graph no/such/folder.svg"));
+        assert_eq!(run.code, Some(1));
+        assert!(run.stderr.starts_with("error: cannot draw no/such/folder.svg: No such file"), "{}", run.stderr);
+    }
+
+    #[test]
+    fn the_report_of_a_run_whose_graph_is_too_large_comes_all_the_same_and_its_proof_too() {
         let large = file("large.svg", "").display().to_string();
-        let message = format!("cannot draw {large}: the graph has ");
-        fails(&format!("run stencil --size 100 --tiles 10 --steps 20 --graph {large}"), 1, &message);
+        let run = maniple(&format!("run stencil --size 100 --tiles 10 --steps 20 --check --graph {large}"));
+        assert_eq!(run.code, Some(1));
+        assert!(!value(&run.stdout, "time").is_empty(), "{}", run.stdout);
+        let said: Vec<&str> = run.stderr.lines().collect();
+        let problem = format!("error: cannot draw {large}: the graph has ");
+        assert!(said[0].starts_with("check: ") && said[1].starts_with(&problem), "{}", run.stderr);
+        assert!(said[1].contains(".dot"), "it says what to do: {}", run.stderr);
     }
 }
 
@@ -678,6 +689,9 @@ mod metg {
         let spread =
             "the pattern spread with width 2 and radix 3 has a period of at most 1, not 3: set it with --period";
         fails("run metg --type spread", 2, spread);
+        let period = "the pattern fft has no period that could be set: drop --period";
+        fails("run metg --type fft --period 2", 2, period);
+        fails("run metg --width 2000000", 2, "invalid value '2000000' for '--width <N>': it must be at most 1048576");
     }
 }
 

@@ -5,9 +5,11 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use maniple::profile::{Completeness, Kind, Recording};
+use maniple::profile::{Completeness, Kind, Record, Recording};
 use maniple_apps::prof::critical_path::CriticalPath;
+use maniple_apps::prof::messages::messages;
 use maniple_apps::prof::model::{Place, Profile};
+use maniple_apps::prof::together::together;
 
 const CIRCUIT: &str =
     "run circuit --pieces 4 --nodes-per-piece 20 --wires-per-piece 60 --steps 20 --workers 2 --no-tracing";
@@ -142,6 +144,59 @@ fn the_profiles_of_a_job_are_looked_at_together() {
     let updates = summary.lines().find(|line| line.starts_with("update_voltages")).unwrap_or_default();
     assert_eq!(updates.split_whitespace().nth(1), Some("80"), "{summary}");
     fails("prof FILE FILE -o FILE", &[&nodes[0], &nodes[1], &nodes[1]], 2, "is the profile itself");
+}
+
+/// The profiles of two processes that have run a circuit together, of 10 time steps that take some milliseconds each.
+#[cfg(unix)]
+fn job(name: &str, tracing: &str) -> Vec<Recording> {
+    let profile = file(name);
+    let program = env!("CARGO_BIN_EXE_maniple");
+    let circuit =
+        "run circuit --pieces 4 --nodes-per-piece 500 --wires-per-piece 4000 --steps 10 --workers 1 --no-verify";
+    let job = format!("launch -n 2 -- {program} {circuit} {tracing} --profile FILE");
+    let output = maniple(&job, &[&profile]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let node = |node: u32| PathBuf::from(format!("{}.node{node}", profile.display()));
+    [0, 1].map(|number| Recording::read(&node(number)).expect("it was recorded")).to_vec()
+}
+
+#[test]
+#[cfg(unix)]
+fn every_message_of_a_job_is_known_to_both_processes() {
+    let recordings = job("messages.mprof", "--no-tracing");
+    assert!(recordings.iter().all(|recording| recording.completeness == Completeness::Whole));
+    let all = || recordings.iter().flat_map(|recording| &recording.threads).flat_map(|thread| &thread.records);
+    let sent = all().filter(|record| matches!(record, Record::Sent { .. })).count();
+    let received = all().filter(|record| matches!(record, Record::Received { .. })).count();
+    assert_eq!((messages(&recordings).len(), received), (sent, sent));
+    // Each time step moves charges and voltages, both ways.
+    assert!(sent >= 10 * 2 * 2, "{sent}");
+}
+
+#[test]
+#[cfg(unix)]
+fn the_critical_path_of_a_job_goes_through_its_processes() {
+    for (name, tracing) in [("path-analysed.mprof", "--no-tracing"), ("path-replayed.mprof", "--trace")] {
+        let profile = Profile::of(together(job(name, tracing)).expect("there are two").recording);
+        let path = CriticalPath::of(&profile);
+        let node = |place: Place| profile.lanes[place.lane as usize].node;
+        let name = |place: Place| profile.label(profile.span(place)).name.as_str();
+        let places: Vec<Place> = path.steps.iter().filter_map(|step| step.work).map(|(_, place)| place).collect();
+        let shown: Vec<_> = places.iter().map(|&place| (node(place), name(place))).collect();
+        let has = |node: u16, name: &str| shown.contains(&(node, name));
+        assert!((0..2).all(|node| has(node, "update_voltages")), "{tracing}: {shown:?}");
+        // Each time step needs what the one before has done, on one node or the other.
+        let tasks = ["calc_new_currents", "distribute_charge", "update_voltages"];
+        assert!(shown.iter().filter(|(_, name)| tasks.contains(name)).count() >= 10, "{tracing}: {shown:?}");
+        // What sent a message comes before it on the path.
+        let crosses = |two: &[(u16, &str)]| two[1].1 == "parcel from node" && two[0].0 != two[1].0;
+        assert!(shown.windows(2).any(crosses), "{tracing}: {shown:?}");
+        // Before the first step the processes have met.
+        let since = path.steps.iter().find(|step| step.work.is_some()).map_or(0, |step| step.start);
+        let until = path.steps.last().map_or(0, |step| step.end);
+        let work: u64 = path.by_node(&profile).values().sum();
+        assert!(3 * work > until - since, "{tracing}: nothing is known of most of the time: {shown:?}");
+    }
 }
 
 #[test]

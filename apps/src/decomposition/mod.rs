@@ -110,7 +110,7 @@ impl Report {
 }
 
 /// Runs a decomposition on a runtime of its own.
-fn run<T>(
+fn run<T: fmt::Display>(
     options: &RuntimeOptions,
     program: impl AsyncFnOnce(&Algebra<'_>) -> Result<T, DistributedError>,
 ) -> AppResult<T> {

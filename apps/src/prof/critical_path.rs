@@ -1,5 +1,7 @@
 //! What the end of a profile waited for, step by step, back to its beginning.
 
+use std::collections::BTreeMap;
+
 use maniple::profile::Kind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -53,6 +55,18 @@ impl CriticalPath {
     #[must_use]
     pub fn duration(&self) -> u64 {
         self.steps.iter().map(Step::duration).sum()
+    }
+
+    /// How long it is on each node that it goes through.
+    #[must_use]
+    pub fn by_node(&self, profile: &Profile) -> BTreeMap<u16, u64> {
+        let mut nodes = BTreeMap::new();
+        for step in &self.steps {
+            if let Some((_, place)) = step.work {
+                *nodes.entry(profile.lanes[place.lane as usize].node).or_default() += step.duration();
+            }
+        }
+        nodes
     }
 
     /// How long it is in each kind of work, and how long nothing was done.

@@ -76,10 +76,8 @@ impl Lane {
         // What contains others was recorded after them.
         spans.reverse();
         nest(&mut spans);
-        let thread = &thread.thread;
-        let own = |processor: &&maniple::profile::Processor| Some(processor.id) == thread.processor;
-        let node = recording.header.processors.iter().find(own).map_or(0, |processor| processor.node);
-        Self { name: thread.name.clone(), processor: thread.processor, node, spans }
+        let ThreadRecording { thread, node, .. } = thread;
+        Self { name: thread.name.clone(), processor: thread.processor, node: *node, spans }
     }
 
     /// What the thread did at each moment from `began` to `ended`, without gaps.

@@ -1,13 +1,15 @@
 //! `maniple prof`: looking at profiles.
 //!
 //! A file is read by [`maniple::profile::Recording`] and sorted out by [`model`]: [`lanes`] are what threads did, [`operations`] what came after
-//! what. From that follow [`statistics`], the [`critical_path`], and what is shown: a [`summary`] in text, the [`page`], which [`page_data`] and
+//! what. Those of several processes are put [`together`] first, by their [`messages`] and [`clocks`]. From that follow [`statistics`], the [`critical_path`], and what is shown: a [`summary`] in text, the [`page`], which [`page_data`] and
 //! [`columns`] feed and [`serve`] serves, and [`chrome`]'s format.
 
 pub mod chrome;
+pub mod clocks;
 pub mod columns;
 pub mod critical_path;
 pub mod lanes;
+pub mod messages;
 pub mod model;
 #[cfg(test)]
 mod nonsense;
@@ -19,6 +21,7 @@ mod script;
 pub mod serve;
 pub mod statistics;
 pub mod summary;
+pub mod timelines;
 pub mod together;
 
 use std::fs::File;
@@ -32,7 +35,7 @@ use crate::error::{Error, Result};
 use model::Profile;
 use serve::PageServer;
 use summary::Summary;
-use together::together;
+use together::{Together, together};
 
 /// What `maniple prof` teaches.
 pub const ABOUT: &str = "\
@@ -110,7 +113,11 @@ pub fn run(options: &Options) -> Result<()> {
     });
     let together = together(recordings.collect::<Result<_>>()?);
     let nothing = || Error::Usage("name the profile, or several of one job".to_owned());
-    let profile = Profile::of(together.ok_or_else(nothing)?);
+    let Together { recording, notes } = together.ok_or_else(nothing)?;
+    for note in &notes {
+        let _ = writeln!(io::stderr(), "note: {note}");
+    }
+    let profile = Profile::of(recording).with_notes(notes);
     if options.summary {
         match write!(io::stdout(), "{}", Summary(&profile)) {
             // Whoever reads has read enough.

@@ -30,6 +30,8 @@ pub struct Profile {
     slices: Vec<Vec<Slice>>,
     /// The bodies of each operation, by operation and time.
     places: Vec<(Operation, Place)>,
+    /// What is to be said of the profile.
+    notes: Vec<String>,
 }
 
 /// Where a span is: ordered by time.
@@ -69,7 +71,15 @@ impl Profile {
         let slices = lanes.iter().map(|lane| lane.slices(began, ended)).collect();
         let places = places(&lanes);
         let Recording { header, labels, completeness, .. } = recording;
-        Self { header, completeness, labels, lanes, operations, memories, began, ended, slices, places }
+        let notes = Vec::new();
+        Self { header, completeness, labels, lanes, operations, memories, began, ended, slices, places, notes }
+    }
+
+    /// With something to be said of it.
+    #[must_use]
+    pub fn with_notes(mut self, notes: Vec<String>) -> Self {
+        self.notes = notes;
+        self
     }
 
     /// What a span is.
@@ -124,8 +134,11 @@ impl Profile {
     pub fn ready(&self, operation: Operation) -> Option<u64> {
         self.operations.ready(operation).or_else(|| {
             let launched = self.operations.launched(operation)?.time;
+            // What a message made happen is there before its thread has ended with it.
+            let began = self.bodies(operation).next().map_or(u64::MAX, |place| place.start);
             let ended = |earlier| self.bodies(earlier).map(|place| self.span(place).end).max();
-            self.operations.after(operation).filter_map(ended).max().filter(|&last| last > launched)
+            let last = self.operations.after(operation).filter_map(ended).max()?.min(began);
+            (last > launched).then_some(last)
         })
     }
 
@@ -158,10 +171,11 @@ impl Profile {
         })
     }
 
-    /// The operation, if it had ended by then.
+    /// The operation, if it had ended by then, or is a message: that makes happen what it came for, and then its thread goes on.
     fn had_ended(&self, operation: Operation, time: u64) -> Option<Operation> {
         let ended = self.bodies(operation).map(|place| self.span(place).end).max();
-        ended.is_none_or(|ended| ended <= time).then_some(operation)
+        let had_ended = ended.is_none_or(|ended| ended <= time) || self.operations.is_message(operation);
+        had_ended.then_some(operation)
     }
 
     /// A span in words, such as `update_voltages[3]`.
@@ -190,10 +204,11 @@ impl Profile {
         self.lanes.iter().map(|lane| lane.spans.len()).sum()
     }
 
-    /// What is missing, in words.
+    /// What is missing or in doubt, in words.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
-        warning(self.completeness)
+        let all: Vec<String> = warning(self.completeness).into_iter().chain(self.notes.iter().cloned()).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 
     /// Whether a span is work of the runtime.
@@ -248,7 +263,9 @@ fn limit_times(record: &mut Record) {
         | Record::Triggered { time, .. }
         | Record::Awaited { time, .. }
         | Record::Memory { time, .. }
-        | Record::Replayed { time, .. } => *time = LATEST.min(*time),
+        | Record::Replayed { time, .. }
+        | Record::Sent { time, .. }
+        | Record::Received { time, .. } => *time = LATEST.min(*time),
         Record::After { .. } | Record::Transfer { .. } => {}
     }
 }

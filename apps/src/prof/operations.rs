@@ -1,7 +1,7 @@
 //! Operations of a profile, numbered without gaps, and what came after what.
 
 use maniple::profile::{OperationId, Record, Recording};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An operation of a profile, or something that happened and that operations wait for: its place in [`Operations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,6 +43,8 @@ pub struct Operations {
     ready: FxHashMap<Operation, u64>,
     triggered: FxHashMap<Operation, Cause>,
     moved: FxHashMap<Operation, Moved>,
+    /// What is done because a message has come from another process.
+    messages: FxHashSet<Operation>,
     /// Operation, when it began to wait, and for what; sorted.
     awaited: Vec<(Operation, u64, Operation)>,
     /// Pairs of an operation and one that it came after; sorted, each once.
@@ -96,7 +98,11 @@ impl Operations {
                     earlier.iter().for_each(|&earlier| self.came_after(node(number), node(earlier as usize)));
                 }
             }
-            Record::Memory { .. } => {}
+            Record::Received { message, .. } => {
+                let message = self.number(message);
+                self.messages.extend(message);
+            }
+            Record::Sent { .. } | Record::Memory { .. } => {}
         }
     }
 
@@ -164,6 +170,12 @@ impl Operations {
     #[must_use]
     pub fn moved(&self, operation: Operation) -> Option<Moved> {
         self.moved.get(&operation).copied()
+    }
+
+    /// Whether an operation is what is done because a message has come from another process.
+    #[must_use]
+    pub fn is_message(&self, operation: Operation) -> bool {
+        self.messages.contains(&operation)
     }
 
     /// What an operation waited for after it had begun: when it began to wait, and for what.

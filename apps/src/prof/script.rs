@@ -25,9 +25,28 @@ impl Script {
             },
             labels: Vec::new(),
             graphs: Vec::new(),
-            threads: threads.map(|thread| ThreadRecording { thread, records: Vec::new() }).collect(),
+            threads: threads.map(|thread| ThreadRecording { thread, node: 0, records: Vec::new() }).collect(),
             completeness: Completeness::Whole,
         })
+    }
+
+    /// Of one worker, and the thread outside, of a node of a job.
+    pub(super) fn of_node(node: u16) -> Self {
+        let mut script = Self::new(1);
+        script.0.header.processors.iter_mut().for_each(|processor| processor.node = node);
+        script.0.header.memories.iter_mut().for_each(|memory| memory.node = node);
+        script.0.threads.iter_mut().for_each(|thread| thread.node = node);
+        script
+    }
+
+    /// A message leaves for a node.
+    pub(super) fn sent(&mut self, by: u64, to: u16, number: u64, time: u64) {
+        self.record(0, Record::Sent { by: OperationId(by), to, number, time });
+    }
+
+    /// A message comes from a node.
+    pub(super) fn received(&mut self, message: u64, from: u16, number: u64, time: u64) {
+        self.record(0, Record::Received { message: OperationId(message), from, number, time });
     }
 
     pub(super) fn label(&mut self, kind: Kind, name: &str) -> LabelId {

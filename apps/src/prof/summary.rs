@@ -143,6 +143,11 @@ fn critical_path(profile: &Profile, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     line.push(format!("nothing done {}", share(nothing, whole)));
     writeln!(f, "  {}", line.join(", "))?;
+    let by_node = path.by_node(profile);
+    if by_node.len() > 1 {
+        let line = by_node.iter().map(|(node, spent)| format!("node {node} {}", share(*spent, whole)));
+        writeln!(f, "  {}", line.collect::<Vec<_>>().join(", "))?;
+    }
     let (longest, chain) = longest_chain(profile);
     let took = profile.ended - profile.began;
     let operations = counted(chain.len(), "operation", "operations");

@@ -1,42 +1,78 @@
 //! Several profiles as one: those of the nodes of a job.
 //!
-//! Each process of a job records for itself. Put together, what has a number gets one that nothing else has, whichever process it was recorded by; and times
-//! count from when the first process began, by the clocks of the machines.
+//! Each process of a job records for itself. Put together, what has a number gets one that nothing else has, whichever process it was recorded by; times
+//! count from when the first process began, on its [`timeline`](super::timelines); and what [`messages`](super::messages) brought about comes after
+//! what sent them.
 
-use maniple::profile::{Completeness, Header, OperationId, Record, Recording};
+use maniple::profile::{Completeness, Header, OperationId, Record, Recording, Thread, ThreadRecording};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::messages::{Message, messages};
+use super::timelines::{Timeline, timelines};
+
+/// Recordings as one.
+pub struct Together {
+    /// All of them.
+    pub recording: Recording,
+    /// What is to be said of it.
+    pub notes: Vec<String>,
+}
 
 /// All of them as one: in the order of their nodes, or, if they do not say of which nodes they are, in that in which they are given. A single one stays as it
 /// is; of none nothing is left.
 #[must_use]
-pub fn together(mut recordings: Vec<Recording>) -> Option<Recording> {
+pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
     if recordings.len() < 2 {
-        return recordings.pop();
+        return recordings.pop().map(|recording| Together { recording, notes: Vec::new() });
     }
     let nodes: FxHashSet<u16> = recordings.iter().map(node).collect();
-    if nodes.len() == recordings.len() {
+    let mut messages = if nodes.len() == recordings.len() {
         recordings.sort_by_key(node);
+        messages(&recordings)
     } else {
         (0..).zip(&mut recordings).for_each(|(node, recording)| set_node(recording, node));
-    }
+        // Who is meant by the number of a node nobody knows.
+        Vec::new()
+    };
+    let (timelines, notes) = timelines(&recordings, &messages);
     let began = recordings.iter().map(|recording| recording.header.began).min().unwrap_or_default();
     let mut whole = empty(began, &recordings);
     let mut operations = Operations { next: 1, ..Operations::default() };
-    for recording in recordings {
+    for (number, (recording, timeline)) in recordings.into_iter().zip(&timelines).enumerate() {
         operations.begin(&recording);
-        add(&mut whole, recording, &mut operations);
+        let ends = messages.iter_mut().flat_map(|Message { sent, received }| [sent, received]);
+        for end in ends.filter(|end| end.recording == number) {
+            operations.name(&mut end.operation);
+            end.time = timeline.at(end.time);
+        }
+        add(&mut whole, recording, &mut operations, timeline);
     }
-    Some(whole)
+    tie(&mut whole, &messages, &mut operations);
+    Some(Together { recording: whole, notes })
 }
 
 /// The node that recorded.
-fn node(recording: &Recording) -> u16 {
+pub(super) fn node(recording: &Recording) -> u16 {
     recording.header.processors.first().map_or(0, |processor| processor.node)
 }
 
 fn set_node(recording: &mut Recording, node: u16) {
     recording.header.processors.iter_mut().for_each(|processor| processor.node = node);
     recording.header.memories.iter_mut().for_each(|memory| memory.node = node);
+    recording.threads.iter_mut().for_each(|thread| thread.node = node);
+}
+
+/// Has what messages brought about come after what sent them.
+fn tie(whole: &mut Recording, messages: &[Message], operations: &mut Operations) {
+    let ties = messages.iter().flat_map(|Message { sent, received }| {
+        // Whoever sent it may have gone on with other things: what counts is when it left.
+        let (event, by, time) = (operations.fresh(), sent.operation, sent.time.min(received.time));
+        let after = [event, by, OperationId::NONE, OperationId::NONE];
+        [Record::Triggered { event, by, time }, Record::After { operation: received.operation, after }]
+    });
+    let thread = Thread { name: "between processes".to_owned(), processor: None };
+    let records: Vec<Record> = ties.collect();
+    whole.threads.push(ThreadRecording { thread, node: 0, records });
 }
 
 /// Of all of them, with nothing in it yet.
@@ -57,8 +93,7 @@ fn empty(began: u64, all: &[Recording]) -> Recording {
     }
 }
 
-fn add(whole: &mut Recording, mut recording: Recording, operations: &mut Operations) {
-    let late = recording.header.began - whole.header.began;
+fn add(whole: &mut Recording, mut recording: Recording, operations: &mut Operations, timeline: &Timeline) {
     let node = node(&recording);
     let (labels, graphs) = (whole.labels.len() as u32, whole.graphs.len() as u32);
     let own_labels = recording.labels.len() as u32;
@@ -71,7 +106,7 @@ fn add(whole: &mut Recording, mut recording: Recording, operations: &mut Operati
         thread.thread.processor = thread.thread.processor.map(|processor| processor.saturating_add(processors));
         for record in &mut thread.records {
             operations.rename(record);
-            delay(record, late);
+            tell_time(record, timeline);
             match record {
                 // A label that is missing must not become another's.
                 Record::Span { tag, .. } if tag.label.0 >= own_labels => tag.label.0 = u32::MAX,
@@ -98,17 +133,17 @@ fn after_all(numbers: impl Iterator<Item = u32>) -> u32 {
     numbers.max().map_or(0, |last| last.saturating_add(1))
 }
 
-fn delay(record: &mut Record, by: u64) {
+fn tell_time(record: &mut Record, timeline: &Timeline) {
     match record {
-        Record::Span { start, end, .. } => {
-            (*start, *end) = (start.saturating_add(by), end.saturating_add(by));
-        }
+        Record::Span { start, end, .. } => (*start, *end) = (timeline.at(*start), timeline.at(*end)),
         Record::Launched { time, .. }
         | Record::Ready { time, .. }
         | Record::Triggered { time, .. }
         | Record::Awaited { time, .. }
         | Record::Memory { time, .. }
-        | Record::Replayed { time, .. } => *time = time.saturating_add(by),
+        | Record::Replayed { time, .. }
+        | Record::Sent { time, .. }
+        | Record::Received { time, .. } => *time = timeline.at(*time),
         Record::After { .. } | Record::Transfer { .. } => {}
     }
 }
@@ -139,9 +174,11 @@ impl Operations {
 
     fn rename(&mut self, record: &mut Record) {
         match record {
-            Record::Span { operation, .. } | Record::Ready { operation, .. } | Record::Transfer { operation, .. } => {
-                self.name(operation);
-            }
+            Record::Span { operation, .. }
+            | Record::Ready { operation, .. }
+            | Record::Transfer { operation, .. }
+            | Record::Sent { by: operation, .. }
+            | Record::Received { message: operation, .. } => self.name(operation),
             Record::Launched { operation: one, by: other, .. }
             | Record::Triggered { event: one, by: other, .. }
             | Record::Awaited { operation: one, event: other, .. }
@@ -171,6 +208,12 @@ impl Operations {
             }),
         };
     }
+
+    /// A name that nothing has.
+    fn fresh(&mut self) -> OperationId {
+        self.next += 1;
+        OperationId(self.next - 1)
+    }
 }
 
 #[cfg(test)]
@@ -199,16 +242,117 @@ mod tests {
         script.0
     }
 
+    fn profile(recordings: Vec<Recording>) -> Profile {
+        let Together { recording, notes } = together(recordings).expect("there are some");
+        Profile::of(recording).with_notes(notes)
+    }
+
+    /// A task on node 0 sends a message within itself; what it brings on node 1 has a task there begin, which sends one back, for another task here. Node
+    /// 1's clock is off by so much.
+    fn exchange(off: i64) -> [Recording; 2] {
+        let (mut zero, mut one) = (Script::of_node(0), Script::of_node(1));
+        let there = |time: u64| 1_000_000_000u64.saturating_add_signed(off) + time;
+        let (make, uses) = (zero.label(Kind::Task, "make"), zero.label(Kind::Task, "use"));
+        let message = zero.label(Kind::Runtime, "parcel from node");
+        let (answer, brought) = (one.label(Kind::Task, "answer"), one.label(Kind::Runtime, "parcel from node"));
+        zero.span(0, make, 1, (0, 100));
+        zero.sent(1, 1, 0, 90);
+        one.received(5, 0, 0, there(110));
+        one.span(0, brought, 5, (there(110), there(112)));
+        one.span(0, answer, 6, (there(120), there(200)));
+        one.after(6, &[5]);
+        one.sent(6, 0, 0, there(190));
+        zero.received(7, 1, 0, 210);
+        zero.span(0, message, 7, (210, 212));
+        zero.span(0, uses, 8, (220, 300));
+        zero.after(8, &[7]);
+        (zero.0.header.began, one.0.header.began) = (1_000_000_000, 0);
+        [zero.0, one.0]
+    }
+
+    /// Steps as names of what was done, where, and their beginnings and ends.
+    fn path(profile: &Profile) -> Vec<(String, u16, u64, u64)> {
+        let steps = CriticalPath::of(profile).steps;
+        let named = steps.iter().map(|step| match step.work {
+            Some((_, place)) => {
+                let node = profile.lanes[place.lane as usize].node;
+                (profile.name(profile.span(place)), node, step.start, step.end)
+            }
+            None => (String::new(), 0, step.start, step.end),
+        });
+        named.filter(|(name, ..)| !name.is_empty()).collect()
+    }
+
+    #[test]
+    fn the_critical_path_follows_messages_from_process_to_process() {
+        let profile = profile(exchange(0).to_vec());
+        assert_eq!(profile.warning(), None);
+        // The message left before its task ended, and was received afterwards: until then it was under way.
+        let expected = [
+            ("make", 0, 0, 100),
+            ("parcel from node", 1, 110, 112),
+            ("answer", 1, 120, 200),
+            ("parcel from node", 0, 210, 212),
+            ("use", 0, 220, 300),
+        ];
+        let began = profile.began;
+        let found = path(&profile).into_iter().map(|(name, node, start, end)| (name, node, start - began, end - began));
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            expected.map(|(name, node, start, end)| (name.to_owned(), node, start, end))
+        );
+    }
+
+    #[test]
+    fn what_a_message_brought_about_depends_on_what_sent_it() {
+        let profile = profile(exchange(0).to_vec());
+        let of = |name: &str, node: u16| {
+            let lane = profile.lanes.iter().find(|lane| lane.node == node).expect("each node has a worker");
+            let span = lane.spans.iter().find(|span| profile.name(span) == name).expect("it ran there");
+            span.operation.expect("it has a name")
+        };
+        assert_eq!(profile.before(of("answer", 1)), [of("parcel from node", 1)]);
+        assert_eq!(profile.before(of("parcel from node", 1)), [of("make", 0)]);
+        assert_eq!(profile.before(of("parcel from node", 0)), [of("answer", 1)]);
+    }
+
+    #[test]
+    fn a_clock_that_is_wrong_is_set_by_the_messages_and_that_is_told() {
+        for (off, how) in [(-10_000_000, "forward"), (700_000, "back")] {
+            let profile = profile(exchange(off).to_vec());
+            let told = profile.warning().expect("it is told");
+            assert!(told.contains(&format!("the clock of node 1 was put {how} by")), "{told}");
+            // Both messages take the same time: as long as they do by clocks that agree.
+            let starts = path(&profile).into_iter().map(|(.., start, _)| start - profile.began);
+            assert_eq!(starts.collect::<Vec<_>>(), [0, 110, 120, 210, 220]);
+        }
+    }
+
+    #[test]
+    fn messages_that_come_before_they_were_sent_whatever_the_clocks_are_told_of_and_followed() {
+        let [zero, mut one] = exchange(0);
+        for record in &mut one.threads[0].records {
+            if let Record::Sent { time, .. } = record {
+                *time += 80;
+            }
+        }
+        let profile = profile(vec![zero, one]);
+        let told = profile.warning().expect("it is told");
+        assert!(told.contains("of 2 messages seem to have come before they were sent, by up to"), "{told}");
+        assert_eq!(path(&profile).len(), 5);
+    }
+
     #[test]
     fn one_stays_as_it_is_and_none_gives_none() {
-        let one = together(vec![process(5, 3, "alone")]).expect("there is one");
+        let one = together(vec![process(5, 3, "alone")]).expect("there is one").recording;
         assert_eq!((one.threads[0].thread.name.as_str(), one.header.program.as_str()), ("processor 0", "test"));
         assert!(together(Vec::new()).is_none());
     }
 
     #[test]
     fn processes_stand_beside_each_other_in_the_order_of_their_nodes_and_by_one_clock() {
-        let whole = together(vec![process(1_100, 1, "late"), process(1_000, 0, "early")]).expect("there are two");
+        let whole =
+            together(vec![process(1_100, 1, "late"), process(1_000, 0, "early")]).expect("there are two").recording;
         let [first, second]: [Processor; 2] = whole.header.processors.clone().try_into().expect("one each");
         assert_eq!([(first.id, first.node), (second.id, second.node)], [(0, 0), (1, 1)]);
         let [first, second]: [Memory; 2] = whole.header.memories.clone().try_into().expect("one each");
@@ -228,7 +372,7 @@ mod tests {
 
     #[test]
     fn operations_of_different_processes_do_not_meet_and_keep_their_order() {
-        let profile = Profile::of(together(vec![process(0, 0, "a"), process(0, 0, "b")]).expect("there are two"));
+        let profile = profile(vec![process(0, 0, "a"), process(0, 0, "b")]);
         assert_eq!(profile.operations.len(), 6);
         assert_eq!(profile.operations.pairs().len(), 4);
         for lane in &profile.lanes {
@@ -246,7 +390,7 @@ mod tests {
     fn a_label_that_is_missing_does_not_become_anothers() {
         let mut broken = process(0, 0, "a");
         broken.labels.clear();
-        let profile = Profile::of(together(vec![broken, process(0, 1, "b")]).expect("there are two"));
+        let profile = profile(vec![broken, process(0, 1, "b")]);
         assert_eq!(profile.span_count(), 3);
     }
 }

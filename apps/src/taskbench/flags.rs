@@ -197,33 +197,97 @@ impl Unfinished {
         Ok(())
     }
 
-    /// The graph, if its flags make sense together.
     fn finish(self) -> Result<Graph> {
-        let Self { mut graph, period } = self;
-        let (pattern, kernel) = (graph.pattern, &graph.kernel);
-        graph.period = period.unwrap_or(if pattern.has_period() { 3 } else { 0 });
-        let longest = (graph.width + graph.radix - 1) / graph.radix.max(1);
-        let problem = if pattern.has_period() && graph.period == 0 {
-            format!("the pattern {pattern} needs a period of at least 1: set it with -period")
-        } else if !pattern.has_period() && graph.period != 0 {
-            format!("the pattern {pattern} has no period that could be set: drop -period")
-        } else if pattern == Pattern::Spread && graph.radix == 0 {
-            format!("the pattern {pattern} needs a radix of at least 1: set it with -radix")
-        } else if pattern == Pattern::Spread && graph.period > longest {
-            format!(
-                "the pattern {pattern} with width {} and radix {} has a period of at most {longest}, not {}: set it with -period",
-                graph.width, graph.radix, graph.period
-            )
-        } else if kernel.kind.needs_scratch() && graph.scratch_bytes == 0 {
-            format!("the kernel {} needs memory to work in: set it with -scratch", kernel.kind)
-        } else if graph.scratch_bytes % 8 != 0 {
-            format!("a scratch of {} bytes is no multiple of 8: change -scratch", graph.scratch_bytes)
-        } else if kernel.kind.needs_samples() && kernel.samples == 0 {
-            format!("the kernel {} needs at least 1 sample: set it with -sample", kernel.kind)
-        } else {
-            return Ok(graph);
-        };
-        Err(Error::Usage(problem))
+        complete(self.graph, self.period).map_err(|problem| Error::Usage(problem.said("-")))
+    }
+}
+
+/// The graph, if what it is described by makes sense together.
+///
+/// # Errors
+/// What does not.
+pub fn complete(mut graph: Graph, period: Option<i64>) -> Result<Graph, Problem> {
+    let (pattern, kernel) = (graph.pattern, &graph.kernel);
+    graph.period = period.unwrap_or(if pattern.has_period() { 3 } else { 0 });
+    let longest = (graph.width + graph.radix - 1) / graph.radix.max(1);
+    if pattern.has_period() && graph.period == 0 {
+        Err(Problem::NeedsPeriod(pattern))
+    } else if !pattern.has_period() && graph.period != 0 {
+        Err(Problem::HasNoPeriod(pattern))
+    } else if pattern == Pattern::Spread && graph.radix == 0 {
+        Err(Problem::NeedsRadix(pattern))
+    } else if pattern == Pattern::Spread && graph.period > longest {
+        let Graph { width, radix, period, .. } = graph;
+        Err(Problem::LongPeriod { pattern, width, radix, period, longest })
+    } else if kernel.kind.needs_scratch() && graph.scratch_bytes == 0 {
+        Err(Problem::NeedsScratch(kernel.kind))
+    } else if graph.scratch_bytes % 8 != 0 {
+        Err(Problem::OddScratch(graph.scratch_bytes))
+    } else if kernel.kind.needs_samples() && kernel.samples == 0 {
+        Err(Problem::NeedsSample(kernel.kind))
+    } else {
+        Ok(graph)
+    }
+}
+
+/// What of a graph's description makes no sense together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// A pattern that repeats after no steps.
+    NeedsPeriod(Pattern),
+    /// A period for a pattern that has none.
+    HasNoPeriod(Pattern),
+    /// A pattern in which tasks depend on no others.
+    NeedsRadix(Pattern),
+    /// A pattern that would wrap around.
+    LongPeriod {
+        /// The pattern.
+        pattern: Pattern,
+        /// Tasks of a step.
+        width: i64,
+        /// On how many tasks a task depends.
+        radix: i64,
+        /// After how many steps it was to repeat.
+        period: i64,
+        /// After how many it can.
+        longest: i64,
+    },
+    /// A kernel without memory to work in.
+    NeedsScratch(KernelKind),
+    /// Memory to work in that is no whole number of words.
+    OddScratch(i64),
+    /// A kernel without parts of its memory.
+    NeedsSample(KernelKind),
+}
+
+impl Problem {
+    /// In words, for those who know the flags with these dashes.
+    #[must_use]
+    pub fn said(self, dashes: &str) -> String {
+        match self {
+            Self::NeedsPeriod(pattern) => {
+                format!("the pattern {pattern} needs a period of at least 1: set it with {dashes}period")
+            }
+            Self::HasNoPeriod(pattern) => {
+                format!("the pattern {pattern} has no period that could be set: drop {dashes}period")
+            }
+            Self::NeedsRadix(pattern) => {
+                format!("the pattern {pattern} needs a radix of at least 1: set it with {dashes}radix")
+            }
+            Self::LongPeriod { pattern, width, radix, period, longest } => format!(
+                "the pattern {pattern} with width {width} and radix {radix} has a period of at most {longest}, not {period}: \
+                 set it with {dashes}period"
+            ),
+            Self::NeedsScratch(kernel) => {
+                format!("the kernel {kernel} needs memory to work in: set it with {dashes}scratch")
+            }
+            Self::OddScratch(bytes) => {
+                format!("a scratch of {bytes} bytes is no multiple of 8: change {dashes}scratch")
+            }
+            Self::NeedsSample(kernel) => {
+                format!("the kernel {kernel} needs at least 1 sample: set it with {dashes}sample")
+            }
+        }
     }
 }
 

@@ -179,6 +179,10 @@ impl RuntimeBuilder {
             Some(file) => Some(Profiler::create(&file).map_err(|error| Error::Start(Arc::new(error)))?),
             None => None,
         };
+        let profiler = match (profiler, rank) {
+            (Some(profiler), Some(rank)) => Some(profiler.of_node(rank)),
+            (profiler, _) => profiler,
+        };
         if let Some(profiler) = &profiler {
             builder = builder.profile(profiler.clone());
         }

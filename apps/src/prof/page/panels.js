@@ -109,7 +109,9 @@ function showSelected() {
 /** How far another span is from this one, in words. */
 function when(span, other) {
   const gap = spans.start[span] - spans.end(other);
-  return gap >= 0 ? `ended ${time(gap)} before` : `began ${time(Math.max(0, spans.start[other] - spans.end(span)))} after`;
+  if (gap >= 0) return `ended ${time(gap)} before`;
+  const wait = spans.start[other] - spans.end(span);
+  return wait >= 0 ? `began ${time(wait)} after` : "at the same time";
 }
 
 function facts(span) {

@@ -114,7 +114,7 @@ fn send(call: &LeafCall<'_>) -> Result<()> {
 
 fn receive(call: &LeafCall<'_>) -> Result<()> {
     let Receiving { from, parcels, first, operator } = call.arguments()?;
-    let delivery = parcels.take(first + number(call));
+    let delivery = parcels.take(first + number(call), from.node.realm());
     let delivery = delivery.ok_or_else(|| Error::launch(call.task(), "it began before its parcel was there"))?;
     let delivery = delivery.map_err(|failure| from.node.hear(failure))?;
     let mut bytes: &[u8] = &delivery;

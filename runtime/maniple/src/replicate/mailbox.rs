@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use maniple_realm::profile::{OperationId, Profiler, Record};
 use maniple_realm::{Event, Realm, UserEvent};
 use maniple_space::{AnyRect, Rect};
 use parking_lot::Mutex;
@@ -31,11 +32,19 @@ pub(crate) struct ParcelName {
 /// What has come.
 pub(crate) type Delivery = Result<Bytes, Failure>;
 
+/// A delivery, and which message has brought it, for a profile.
+struct Arrived {
+    delivery: Delivery,
+    message: OperationId,
+}
+
 /// Parcels that an operation waits for.
 pub(crate) struct Awaited {
-    deliveries: SmallVec<[Mutex<Option<Delivery>>; 1]>,
+    deliveries: SmallVec<[Mutex<Option<Arrived>>; 1]>,
     missing: AtomicUsize,
     waiting: Mutex<Waiting>,
+    /// What a profile calls that all have come.
+    all_have_come: OperationId,
 }
 
 /// Who waits until all parcels have come.
@@ -48,25 +57,36 @@ enum Waiting {
 }
 
 impl Awaited {
-    pub(crate) fn new(parcels: usize) -> Arc<Self> {
+    pub(crate) fn new(parcels: usize, realm: &Realm) -> Arc<Self> {
         Arc::new(Self {
             deliveries: (0..parcels).map(|_| Mutex::default()).collect(),
             // One more, so that it is not complete before all are looked at.
             missing: AtomicUsize::new(parcels + 1),
             waiting: Mutex::new(Waiting::For(None, SmallVec::new())),
+            all_have_come: name_in_profile(realm),
         })
     }
 
     /// Makes it that of other parcels, as many: for one who knows that nobody waits for these.
-    pub(crate) fn renew(&mut self) {
+    pub(crate) fn renew(&mut self, realm: &Realm) {
+        self.all_have_come = name_in_profile(realm);
         *self.missing.get_mut() = self.deliveries.len() + 1;
         *self.waiting.get_mut() = Waiting::For(None, SmallVec::new());
         self.deliveries.iter_mut().for_each(|delivery| *delivery.get_mut() = None);
     }
 
-    /// Takes one of them, once all have come: whoever waited may be kept for long, and the bytes are many.
-    pub(crate) fn take(&self, number: usize) -> Option<Delivery> {
-        self.deliveries.get(number)?.lock().take()
+    /// Takes one of them, once all have come: whoever waited may be kept for long, and the bytes are many. Whoever takes it is at work for whom it is.
+    pub(crate) fn take(&self, number: usize, realm: &Realm) -> Option<Delivery> {
+        let Arrived { delivery, message } = self.deliveries.get(number)?.lock().take()?;
+        if let Some(profiler) = realm.profiler() {
+            profiler.came_after(profiler.current(), [message]);
+        }
+        Some(delivery)
+    }
+
+    /// What a profile calls that all have come.
+    pub(crate) fn all_have_come(&self) -> OperationId {
+        self.all_have_come
     }
 
     /// Triggers when all have come, whatever they bring.
@@ -100,14 +120,18 @@ impl Awaited {
         gate.open();
     }
 
-    fn deliver(&self, number: usize, delivery: Delivery, realm: &Realm) {
-        *self.deliveries[number].lock() = Some(delivery);
+    fn deliver(&self, number: usize, arrived: Arrived, realm: &Realm) {
+        *self.deliveries[number].lock() = Some(arrived);
         self.one_less(realm);
     }
 
     fn one_less(&self, realm: &Realm) {
         if self.missing.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
+        }
+        if let Some(profiler) = realm.profiler() {
+            let (event, by, time) = (self.all_have_come, profiler.current(), profiler.now_ns());
+            profiler.record(Record::Triggered { event, by, time });
         }
         let (event, gates) = self.end_as(Waiting::Complete);
         gates.iter().for_each(|gate| gate.now(|gate| gate.open()));
@@ -127,6 +151,11 @@ impl Awaited {
     }
 }
 
+/// What a profile calls something that is about to be waited for, if one is kept.
+fn name_in_profile(realm: &Realm) -> OperationId {
+    realm.profiler().map_or(OperationId::NONE, |profiler| profiler.new_operations(1))
+}
+
 /// What is replayed and cannot run any more must end, if only with a failure, as it keeps its context.
 fn fail(gates: impl IntoIterator<Item = LaterGate>, realm: &Realm) {
     let Some(fault) = realm.breakdown() else { return };
@@ -134,7 +163,7 @@ fn fail(gates: impl IntoIterator<Item = LaterGate>, realm: &Realm) {
 }
 
 enum Slot {
-    Arrived(Delivery),
+    Arrived(Arrived),
     Expected(Arc<Awaited>, usize),
 }
 
@@ -153,7 +182,7 @@ impl Mailbox {
         let mut slots = self.0.lock();
         for (number, parcel) in parcels.enumerate() {
             match slots.remove(&parcel) {
-                Some(Slot::Arrived(delivery)) => awaited.deliver(number, delivery, realm),
+                Some(Slot::Arrived(arrived)) => awaited.deliver(number, arrived, realm),
                 _ => {
                     slots.insert(parcel, Slot::Expected(Arc::clone(awaited), number));
                 }
@@ -173,18 +202,20 @@ impl Mailbox {
         }
     }
 
-    /// A parcel has come. False if it has come before.
+    /// A parcel has come, with the message that this thread is at work for. False if it has come before.
     #[must_use]
     pub(crate) fn arrive(&self, from: Rank, name: ParcelName, delivery: Delivery, realm: &Realm) -> bool {
+        let message = realm.profiler().map_or(OperationId::NONE, Profiler::current);
+        let arrived = Arrived { delivery, message };
         let mut slots = self.0.lock();
         match slots.remove(&(from, name)) {
             None => {
-                slots.insert((from, name), Slot::Arrived(delivery));
+                slots.insert((from, name), Slot::Arrived(arrived));
                 true
             }
             Some(Slot::Expected(awaited, number)) => {
                 drop(slots);
-                awaited.deliver(number, delivery, realm);
+                awaited.deliver(number, arrived, realm);
                 true
             }
             Some(Slot::Arrived(_)) => false,

@@ -16,6 +16,7 @@ mod mailbox;
 mod missing;
 pub(crate) mod node;
 mod preparation;
+mod profiled;
 mod reduction;
 pub(crate) mod replica;
 mod sharding;

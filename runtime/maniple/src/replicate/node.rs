@@ -20,6 +20,7 @@ use super::guests::Guests;
 use super::latest::{Doing, Latest};
 use super::layout::Rank;
 use super::mailbox::{Awaited, Delivery, Mailbox, ParcelName};
+use super::profiled::Profiled;
 use super::tree::{Combine, Done, Gathering, Step, children, contribution_goes_to, outcome_goes_to, parent};
 use crate::error::Error;
 use crate::statistics::{PeerCounters, PeerStatistics};
@@ -43,6 +44,16 @@ const LONGEST: usize = 1 << 29;
 pub(super) const GUEST: HandlerId = HandlerId(4);
 /// Brings the value of one back.
 pub(super) const DONE: HandlerId = HandlerId(5);
+
+/// What a profile calls messages, but for those of which the next one tells.
+const MESSAGES: [(HandlerId, &str); 6] = [
+    (PARCEL, "parcel"),
+    (UP, "contribution"),
+    (DOWN, "outcome"),
+    (END, "end"),
+    (GUEST, "word of a task"),
+    (DONE, "value of a task"),
+];
 
 /// What all nodes call something that they compute together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -173,6 +184,7 @@ pub(super) struct Post {
     pub(super) guests: Guests,
     /// Whether the endpoint is gone: nothing is received any more.
     closed: AtomicBool,
+    profiled: Option<Profiled>,
     /// Messages for which there was no room, by where they go.
     waiting: Mutex<FxHashMap<Rank, VecDeque<Message>>>,
 }
@@ -190,7 +202,7 @@ impl Node {
         Self::join_with(transport, realm, LONGEST)
     }
 
-    fn join_with(transport: Arc<dyn Transport>, realm: &Realm, longest: usize) -> Self {
+    pub(super) fn join_with(transport: Arc<dyn Transport>, realm: &Realm, longest: usize) -> Self {
         let post = Arc::new(Post {
             rank: usize::from(transport.rank().0),
             nodes: transport.nodes(),
@@ -208,12 +220,21 @@ impl Node {
             longest,
             guests: Guests::default(),
             closed: AtomicBool::new(false),
+            profiled: realm.profiler().map(|profiler| Profiled::new(profiler, transport.nodes(), &MESSAGES)),
             waiting: Mutex::default(),
         });
-        let handler = |handle: fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()>| {
+        let handler = |id: HandlerId, handle: fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()>| {
             let post = Arc::clone(&post);
             move |incoming: &mut Incoming<'_>| {
-                let understood = handle(&post, incoming);
+                let understood = match post.profiled.as_ref().filter(|_| id != PIECE) {
+                    None => handle(&post, incoming),
+                    Some(profiled) => {
+                        let activity = profiled.receive(incoming.from(), id);
+                        let understood = handle(&post, incoming);
+                        activity.end();
+                        understood
+                    }
+                };
                 // A panic of a handler ends this node's part, and the others are told.
                 assert!(understood.is_some(), "a message from {} makes no sense", incoming.from());
             }
@@ -223,13 +244,13 @@ impl Node {
             move |node: NodeId, loss: &Loss| post.lose(usize::from(node.0), loss)
         };
         let handlers = Handlers::new()
-            .on(PARCEL, handler(Post::take_parcel))
-            .on(UP, handler(Post::take_contribution))
-            .on(DOWN, handler(Post::take_outcome))
-            .on(END, handler(Post::take_end))
-            .on(PIECE, handler(Post::take_piece))
-            .on(GUEST, handler(Post::take_guest))
-            .on(DONE, handler(Post::take_done))
+            .on(PARCEL, handler(PARCEL, Post::take_parcel))
+            .on(UP, handler(UP, Post::take_contribution))
+            .on(DOWN, handler(DOWN, Post::take_outcome))
+            .on(END, handler(END, Post::take_end))
+            .on(PIECE, handler(PIECE, Post::take_piece))
+            .on(GUEST, handler(GUEST, Post::take_guest))
+            .on(DONE, handler(DONE, Post::take_done))
             .on_loss(on_loss);
         let endpoint = Endpoint::start(transport, handlers, Options::default());
         if let Some(polled) = endpoint.polled() {
@@ -543,6 +564,9 @@ impl Post {
     pub(super) fn send(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, letter: Letter) {
         let Letter { handler, header, mut payload, haste } = letter;
         let mut waiting = self.waiting.lock();
+        if let Some(profiled) = &self.profiled {
+            profiled.send(to);
+        }
         let mut is_full = false;
         while payload.len() > self.longest {
             let piece = Message::new(PIECE).payload(payload.split_to(self.longest));
@@ -667,7 +691,7 @@ mod tests {
         let name = |length: usize| ParcelName { operation: length as u64, exchange: 0, number: 0 };
         let bytes = |length: usize| Bytes::from_iter((0..length).map(|byte| byte as u8));
         let expected: Vec<_> = LENGTHS.iter().map(|&length| (0, name(length))).collect();
-        let awaited = Awaited::new(expected.len());
+        let awaited = Awaited::new(expected.len(), &realms[1]);
         nodes[1].expect(&awaited, expected.into_iter());
         std::thread::scope(|scope| {
             // Two at a time: nothing comes between the pieces of one.
@@ -680,8 +704,8 @@ mod tests {
         });
         realms[1].wait(awaited.complete(&realms[1])).unwrap();
         for (number, &length) in LENGTHS.iter().enumerate() {
-            assert_eq!(awaited.take(number), Some(Ok(bytes(length))));
-            assert_eq!(awaited.take(number), None, "whoever waited keeps no bytes");
+            assert_eq!(awaited.take(number, &realms[1]), Some(Ok(bytes(length))));
+            assert_eq!(awaited.take(number, &realms[1]), None, "whoever waited keeps no bytes");
         }
         std::thread::scope(|scope| nodes.iter().for_each(|node| drop(scope.spawn(|| node.leave()))));
         drop(pump);

@@ -143,11 +143,11 @@ impl Again<'_> {
                 if let (Some(Receiving { parcels, .. }), 1) = (earlier, launches.len())
                     && let Some(awaited) = Arc::get_mut(parcels)
                 {
-                    awaited.renew();
+                    awaited.renew(node.realm());
                     node.expect(parcels, from.of(operation));
                     return Some(Arc::clone(parcels));
                 }
-                let awaited = Awaited::new(from.parcels.len());
+                let awaited = Awaited::new(from.parcels.len(), node.realm());
                 node.expect(&awaited, from.of(operation));
                 let (launches, operator) = (launches.iter(), *operator);
                 self.receiving = Some(Receipt { launches, from, operator, parcels: awaited, first: 0 });

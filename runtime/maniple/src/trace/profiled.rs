@@ -1,6 +1,7 @@
 //! Replays in profiles.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_realm::graph::Edge;
@@ -12,19 +13,33 @@ use super::template::{Node, Template};
 /// What a profile is told of a replay.
 pub(super) struct Profiled {
     profiler: Profiler,
+    /// Which replay it is, of all that this process has.
+    replay: u64,
     graph: GraphId,
     /// What each node is called.
     tags: Vec<Tag>,
+    /// The nodes of each stage.
+    stages: Vec<Range<u32>>,
     /// Nodes that come after some of the run before, and which.
     after_run_before: Vec<(u32, Vec<u32>)>,
     /// The operation that is node 0 of a run, by slot.
     firsts: Box<[AtomicU64]>,
 }
 
-thread_local! {
-    /// The node that this thread has run last.
-    static LATEST: Cell<OperationId> = const { Cell::new(OperationId::NONE) };
+/// What a thread has run last. It may run nodes of several replays in turn, also of several runtimes, whose operations have the same names.
+#[derive(Clone, Copy)]
+struct Latest {
+    replay: u64,
+    run: u64,
+    operation: OperationId,
 }
+
+thread_local! {
+    static LATEST: Cell<Option<Latest>> = const { Cell::new(None) };
+}
+
+/// The number of the next replay.
+static REPLAYS: AtomicU64 = AtomicU64::new(0);
 
 impl Profiled {
     pub(super) fn new(profiler: &Profiler, template: &Template, slots: usize) -> Self {
@@ -43,8 +58,11 @@ impl Profiled {
             Node::Transfers(transfers) => transfers.first().map_or(Tag::NONE, |first| Tag::of(first.label())),
         };
         let tags = template.nodes.iter().map(tag).collect();
+        let first_of = |stage: usize| predecessors.partition_point(|node| (node.stage as usize) < stage) as u32;
+        let stages = (0..template.stages.len()).map(|stage| first_of(stage)..first_of(stage + 1)).collect();
         let (profiler, firsts) = (profiler.clone(), (0..slots).map(|_| AtomicU64::new(0)).collect());
-        Self { profiler, graph, tags, after_run_before, firsts }
+        let replay = REPLAYS.fetch_add(1, Ordering::Relaxed);
+        Self { profiler, replay, graph, tags, stages, after_run_before, firsts }
     }
 
     /// A run begins.
@@ -68,18 +86,27 @@ impl Profiled {
         }
     }
 
+    /// The gate of a stage is opened after these.
+    #[cold]
+    pub(super) fn opens_after(&self, (run, stage): (u64, usize), earlier: &[OperationId]) {
+        for node in self.stages[stage].clone() {
+            self.profiler.came_after(self.operation(run, node), earlier.iter().copied());
+        }
+    }
+
     /// This thread begins to run a node.
     #[cold]
     pub(super) fn activity(&self, run: u64, node: u32) -> Activity<'_> {
         let operation = self.operation(run, node);
-        LATEST.set(operation);
+        LATEST.set(Some(Latest { replay: self.replay, run, operation }));
         self.profiler.activity(operation, self.tags[node as usize])
     }
 
-    /// What follows now from the end of the node that this thread has run is its doing.
+    /// What follows now from the end of the node of a run that this thread has run is its doing; nobody's, if the thread has run something else since.
     #[cold]
-    pub(super) fn aftermath(&self) -> Activity<'_> {
-        self.profiler.activity(LATEST.get(), Tag::NONE)
+    pub(super) fn aftermath(&self, run: u64) -> Activity<'_> {
+        let own = LATEST.get().filter(|latest| (latest.replay, latest.run) == (self.replay, run));
+        self.profiler.activity(own.map_or(OperationId::NONE, |latest| latest.operation), Tag::NONE)
     }
 
     fn operation(&self, run: u64, node: u32) -> OperationId {
@@ -88,5 +115,51 @@ impl Profiled {
 
     fn slot(&self, run: u64) -> usize {
         run as usize & (self.firsts.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two runtimes, each of which has a profile of its own, in which operations have the same names.
+    fn replays() -> [Profiled; 2] {
+        [(); 2].map(|()| {
+            let profiler = Profiler::writing_to(std::io::sink());
+            let graph = profiler.graph(Graph { nodes: vec![Vec::new()] });
+            let firsts = [profiler.replay(graph, 1), profiler.replay(graph, 1)];
+            Profiled {
+                profiler,
+                replay: REPLAYS.fetch_add(1, Ordering::Relaxed),
+                graph,
+                tags: vec![Tag::NONE],
+                stages: std::iter::once(0..1).collect(),
+                after_run_before: Vec::new(),
+                firsts: firsts.map(|first| AtomicU64::new(first.0)).into(),
+            }
+        })
+    }
+
+    /// Whose doing it is what follows.
+    fn doer_after(replay: &Profiled, run: u64) -> OperationId {
+        let _aftermath = replay.aftermath(run);
+        replay.profiler.current()
+    }
+
+    #[test]
+    fn what_follows_from_the_end_of_a_node_is_its_doing() {
+        let [replay, _] = replays();
+        drop(replay.activity(1, 0));
+        assert_eq!(doer_after(&replay, 1), replay.operation(1, 0));
+    }
+
+    #[test]
+    fn nothing_is_the_doing_of_another_replay_or_run_whose_node_the_thread_has_run() {
+        let [replay, other] = replays();
+        drop(replay.activity(0, 0));
+        drop(other.activity(0, 0));
+        assert_eq!(replay.operation(0, 0), other.operation(0, 0), "the names alone do not tell");
+        assert_eq!(doer_after(&replay, 0), OperationId::NONE);
+        assert_eq!(doer_after(&other, 1), OperationId::NONE);
     }
 }

@@ -75,7 +75,7 @@ impl Recorded {
         self.fence.iter().for_each(|&fence| self.recorder.depends(launch, fence, Because::Fence));
         let first = nodes.partition_point(|node| (node.stage as usize) < stage);
         for (node, record) in (first..).zip(&nodes[first..]).take_while(|(_, node)| node.stage as usize == stage) {
-            let Predecessors { same_run, run_before } = &self.predecessors[node];
+            let Predecessors { same_run, run_before, .. } = &self.predecessors[node];
             // The first run comes after none.
             let run_before = if runs.before.nodes.is_empty() { &[] } else { run_before.as_slice() };
             for (run, edges) in [(&runs.current, same_run.as_slice()), (&runs.before, run_before)] {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering,
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::graph::{GraphRuns, GraphWork, Place};
+use maniple_realm::profile::OperationId;
 use maniple_realm::{
     After, EventStatus, Fault, UserEvent, WorkerContext, fault, prefetch_for_reading, prefetch_for_writing,
 };
@@ -183,7 +184,7 @@ impl Replay {
         self.prepare_stage((run, stage), (launcher.sources(), number));
         let gate = Gate { runs, run, stage: stage as u32, is_watched };
         match launcher.take_parcels() {
-            Some(parcels) => parcels.open(&gate, self.context.core.realm()),
+            Some(parcels) => self.open_with_parcels(&gate, &parcels),
             None => self.open(&gate, launcher.sources()),
         }
         results
@@ -231,7 +232,7 @@ impl Replay {
         self.prepare_stage((run, stage), (&[], None));
         let gate = Gate { runs, run, stage: stage as u32, is_watched };
         match parcels {
-            Some(parcels) => parcels.open(&gate, self.context.core.realm()),
+            Some(parcels) => self.open_with_parcels(&gate, &parcels),
             None => gate.open(),
         }
     }
@@ -274,6 +275,14 @@ impl Replay {
         }
     }
 
+    /// Opens a stage when all parcels have come.
+    fn open_with_parcels(&self, gate: &Gate<'_>, parcels: &Awaited) {
+        if let Some(profiled) = &self.profiled {
+            profiled.opens_after((gate.run, gate.stage as usize), &[parcels.all_have_come()]);
+        }
+        parcels.open(gate, self.context.core.realm());
+    }
+
     /// Opens a stage when the results that it takes are there.
     fn open(&self, gate: &Gate<'_>, sources: &[Arc<Results>]) {
         if sources.is_empty() {
@@ -290,6 +299,10 @@ impl Replay {
         }
         if waiting.is_empty() {
             return gate.open();
+        }
+        if let Some(profiled) = &self.profiled {
+            let waiting: SmallVec<[OperationId; 4]> = waiting.iter().map(|&event| event.into()).collect();
+            profiled.opens_after((gate.run, gate.stage as usize), &waiting);
         }
         let (runs, run, stage, is_watched) = (Arc::clone(gate.runs), gate.run, gate.stage, gate.is_watched);
         realm.when(After::needs(&waiting), move |outcome| {
@@ -481,7 +494,7 @@ impl GraphWork for Replay {
     }
 
     fn stage_ended(&self, run: u64, stage: u32) {
-        let _aftermath = self.profiled.as_ref().map(Profiled::aftermath);
+        let _aftermath = self.profiled.as_ref().map(|profiled| profiled.aftermath(run));
         let Launched { arguments, results, promised } = self.launched(run, stage);
         let has_failed = self.slot(run, stage as usize).has_failed.load(Ordering::Acquire);
         let failure = has_failed.then(|| results.first_error()).flatten();
@@ -506,7 +519,7 @@ impl GraphWork for Replay {
     }
 
     fn run_ended(&self, run: u64) {
-        let _aftermath = self.profiled.as_ref().map(Profiled::aftermath);
+        let _aftermath = self.profiled.as_ref().map(|profiled| profiled.aftermath(run));
         let launches = self.launches_of(run);
         let counters = &self.context.core.counters;
         counters.launches.add(launches as u64);

@@ -7,6 +7,8 @@ use super::compile::{Graph, JUNCTION};
 /// What a node waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Predecessors {
+    /// That this stage is open.
+    pub stage: u32,
     /// Nodes of the same run, in ascending order.
     pub same_run: Vec<Edge>,
     /// Nodes of the run before, in ascending order. Those of the first run wait for none.
@@ -22,6 +24,7 @@ impl Graph {
         let mut all = vec![Predecessors::default(); of_specification.max().unwrap_or(0)];
         for (place, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.index != JUNCTION) {
             let predecessors = &mut all[node.index as usize];
+            predecessors.stage = node.stage;
             self.collect_predecessors(place, true, predecessors);
             predecessors.same_run.sort_unstable();
             predecessors.run_before.sort_unstable();

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::unix_ns;
-use crate::machine::{Machine, ProcessorId};
+use crate::machine::{Machine, NodeId, ProcessorId};
 
 /// The process that recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,22 +42,23 @@ pub struct Memory {
 }
 
 impl Header {
-    /// This process, now, on a machine.
-    pub(crate) fn of(machine: &Machine) -> Self {
+    /// This process, on a machine, which is one node of a job if it says so.
+    pub(crate) fn of(machine: &Machine, node: Option<NodeId>, began: u64) -> Self {
+        let node = |of_machine: NodeId| node.unwrap_or(of_machine).0;
         let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
         let processors = machine.processors().iter();
         let memories = machine.memories().iter();
         Self {
             program: arguments.collect::<Vec<_>>().join(" "),
-            began: unix_ns(),
+            began,
             processors: processors
-                .map(|found| Processor { id: found.id.0, kind: found.kind.to_string(), node: found.node.0 })
+                .map(|found| Processor { id: found.id.0, kind: found.kind.to_string(), node: node(found.node) })
                 .collect(),
             memories: memories
                 .map(|found| Memory {
                     id: found.id.0,
                     kind: found.kind.to_string(),
-                    node: found.node.0,
+                    node: node(found.node),
                     capacity: found.capacity,
                 })
                 .collect(),

@@ -27,14 +27,14 @@
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use maniple_space::AnyRect;
 
-use crate::clock::FineClock;
+use crate::clock::{FineClock, unix_ns};
 use crate::event::After;
-use crate::machine::{Machine, ProcessorId};
+use crate::machine::{Machine, NodeId, ProcessorId};
 
 mod activity;
 mod buffer;
@@ -70,6 +70,9 @@ pub struct Profiler(Arc<Shared>);
 /// What all threads share.
 struct Shared {
     clock: FineClock,
+    /// What another clock, which all processes can read, showed at the origin of this one.
+    began: u64,
+    node: OnceLock<NodeId>,
     names: NameTable,
     output: Output,
     next_operation: AtomicU64,
@@ -86,17 +89,27 @@ impl Profiler {
 
     /// Records into anything. It is given chunks of some ten kilobytes.
     pub fn writing_to(sink: impl Write + Send + 'static) -> Self {
+        let (clock, began) = (FineClock::start(), unix_ns());
         Self(Arc::new(Shared {
-            clock: FineClock::start(),
+            clock,
+            began,
+            node: OnceLock::new(),
             names: NameTable::new(),
             output: Output::new(Box::new(sink)),
             next_operation: AtomicU64::new(OperationId::FIRST_FRESH),
         }))
     }
 
+    /// Of one process of a job, which all others know by this number. To be said before the realm is built; what was said first holds.
+    #[must_use]
+    pub fn of_node(self, node: NodeId) -> Self {
+        let _ = self.0.node.set(node);
+        self
+    }
+
     /// Begins the profile of a realm on this machine. False if it has begun.
     pub(crate) fn begin(&self, machine: &Machine) -> bool {
-        self.0.output.begin(Header::of(machine))
+        self.0.output.begin(Header::of(machine, self.0.node.get().copied(), self.0.began))
     }
 
     /// Ends the profile.

@@ -137,6 +137,28 @@ pub enum Record {
         /// When.
         time: u64,
     },
+    /// A message left for another process of the job.
+    Sent {
+        /// Who sent it.
+        by: OperationId,
+        /// The node that it went to.
+        to: u16,
+        /// Its number among all messages from this node to that one, as [`Record::Received`] has it there.
+        number: u64,
+        /// When: not after it left.
+        time: u64,
+    },
+    /// A message came from another process of the job.
+    Received {
+        /// What is done because of it: an operation of its own.
+        message: OperationId,
+        /// The node that it came from.
+        from: u16,
+        /// Its number among all messages from that node to this one.
+        number: u64,
+        /// When: not before it was there.
+        time: u64,
+    },
 }
 
 impl Record {
@@ -150,7 +172,9 @@ impl Record {
             | Self::Triggered { time, .. }
             | Self::Awaited { time, .. }
             | Self::Memory { time, .. }
-            | Self::Replayed { time, .. } => Some(time),
+            | Self::Replayed { time, .. }
+            | Self::Sent { time, .. }
+            | Self::Received { time, .. } => Some(time),
             Self::After { .. } | Self::Transfer { .. } => None,
         }
     }

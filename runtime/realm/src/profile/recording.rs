@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::format::{self, Chunk, LARGEST_CHUNK, MAGIC, Names, VERSION};
-use super::header::{Header, Thread};
+use super::header::{Header, Processor, Thread};
 use super::label::{Label, LabelId};
 use super::record::{Graph, GraphId, Record};
 
@@ -78,6 +78,8 @@ pub struct Recording {
 pub struct ThreadRecording {
     /// The thread.
     pub thread: Thread,
+    /// The node that it is in.
+    pub node: u16,
     /// Its records, in the order in which it made them.
     pub records: Vec<Record>,
 }
@@ -140,7 +142,13 @@ impl Recording {
             Chunk::Names(Names { labels, threads, graphs }) => {
                 self.labels.extend(labels);
                 self.graphs.extend(graphs);
-                self.threads.extend(threads.into_iter().map(|thread| ThreadRecording { thread, records: Vec::new() }));
+                let own = self.header.processors.first().map_or(0, |processor| processor.node);
+                self.threads.extend(threads.into_iter().map(|thread| {
+                    let of_thread = |processor: &&Processor| Some(processor.id) == thread.processor;
+                    let processor = self.header.processors.iter().find(of_thread);
+                    let node = processor.map_or(own, |processor| processor.node);
+                    ThreadRecording { thread, node, records: Vec::new() }
+                }));
                 true
             }
             Chunk::Records { thread, records } => match self.threads.get_mut(thread as usize) {

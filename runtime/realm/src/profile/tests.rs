@@ -90,6 +90,18 @@ fn any_record() -> impl Strategy<Value = Record> {
             by,
             time
         }),
+        (operation(), any::<u16>(), any::<u64>(), time()).prop_map(|(by, to, number, time)| Record::Sent {
+            by,
+            to,
+            number,
+            time
+        }),
+        (operation(), any::<u16>(), any::<u64>(), time()).prop_map(|(message, from, number, time)| Record::Received {
+            message,
+            from,
+            number,
+            time
+        }),
     ]
 }
 
@@ -164,7 +176,7 @@ fn other_files_and_other_versions_are_refused_in_words() {
     let message = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
     assert!(message(b"").contains("`test` is no profile"));
     assert!(message(b"%%MatrixMarket matrix").contains("`test` is no profile"));
-    assert!(message(b"MANIPROF\x09\0\0\0").contains("version 9, and this program reads version 1"));
+    assert!(message(b"MANIPROF\x09\0\0\0").contains("version 9, and this program reads version 2"));
     assert!(message(b"MANIPROF\x01\0\0\0").contains("damaged at its very beginning"));
     let directory = Recording::read(&std::env::temp_dir()).unwrap_err().to_string();
     assert!(directory.contains("is a directory"), "{directory}");
@@ -271,4 +283,23 @@ fn points_of_a_domain_are_found_by_their_rank() {
     assert_eq!(domain.point(12), None);
     let strange = Domain { lo: vec![i64::MIN, 5], hi: vec![i64::MAX, 3] };
     assert_eq!(strange.point(7), None);
+}
+
+#[test]
+fn processes_and_threads_of_a_job_are_on_its_nodes() {
+    let bytes = Bytes::default();
+    let profiler = Profiler::writing_to(bytes.clone()).of_node(NodeId(3));
+    assert!(profiler.begin(&Machine::uniform(2, 1 << 20)));
+    profiler.introduce_worker(ProcessorId(1));
+    profiler.write_thread();
+    let outside = profiler.clone();
+    let thread = std::thread::spawn(move || outside.span(Tag::NONE, OperationId(1), 0));
+    thread.join().expect("it only records");
+    profiler.record(Record::Sent { by: OperationId(1), to: 2, number: 0, time: 5 });
+    profiler.write_thread();
+    profiler.end();
+    let recording = bytes.read().expect("it was recorded");
+    assert!(recording.header.processors.iter().all(|processor| processor.node == 3));
+    assert!(recording.header.memories.iter().all(|memory| memory.node == 3));
+    assert_eq!(recording.threads.iter().map(|thread| thread.node).collect::<Vec<_>>(), [3, 3]);
 }

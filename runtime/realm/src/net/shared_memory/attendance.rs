@@ -8,6 +8,8 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use super::SharedMemory;
 
 /// How often to look while others attend.
@@ -21,7 +23,9 @@ const TICKS: usize = 8;
 
 pub(super) struct Attendance {
     state: Arc<State>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
+    /// To wait for its end.
+    end: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
@@ -36,7 +40,20 @@ impl Attendance {
         let state = Arc::new(State::default());
         let (watched, watcher) = (Weak::clone(shared), Arc::clone(&state));
         let thread = thread::Builder::new().name("inbox".to_owned()).spawn(move || watch(&watched, &watcher)).ok();
-        Self { state, thread }
+        Self { state, thread: thread.as_ref().map(|thread| thread.thread().clone()), end: Mutex::new(thread) }
+    }
+
+    /// Ends the thread, and waits for that, unless it is this one.
+    pub(super) fn stop(&self) {
+        self.state.is_over.store(true, Ordering::SeqCst);
+        let ending = self.end.lock().take();
+        if let Some(thread) = ending {
+            thread.thread().unpark();
+            if thread.thread().id() != thread::current().id() {
+                // It panics no more than any other thread that runs handlers.
+                let _ = thread.join();
+            }
+        }
     }
 
     /// Somebody looks from now on. If the bell had to be turned off for that, it is.
@@ -47,7 +64,7 @@ impl Attendance {
         self.state.is_attended.store(true, Ordering::SeqCst);
         bell.store(0, Ordering::Relaxed);
         if !self.state.is_ticking.load(Ordering::SeqCst) {
-            self.thread().inspect(|thread| thread.unpark());
+            self.thread.as_ref().inspect(|thread| thread.unpark());
         }
     }
 
@@ -63,10 +80,6 @@ impl Attendance {
             turn_on(bell);
         }
     }
-
-    fn thread(&self) -> Option<&Thread> {
-        self.thread.as_ref().map(JoinHandle::thread)
-    }
 }
 
 fn turn_on(bell: &AtomicU32) {
@@ -77,14 +90,7 @@ fn turn_on(bell: &AtomicU32) {
 
 impl Drop for Attendance {
     fn drop(&mut self) {
-        self.state.is_over.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            if thread.thread().id() != thread::current().id() {
-                // It panics no more than any other thread that runs handlers.
-                let _ = thread.join();
-            }
-        }
+        self.stop();
     }
 }
 

@@ -466,6 +466,8 @@ impl Transport for SharedMemory {
         // Whoever receives may hold what the other transport's thread waits for.
         if !RECEIVING.get() {
             self.other.join();
+            // Nothing comes any more; and what the thread has recorded is to be written before a profile ends.
+            self.attendance.stop();
         }
     }
 
