@@ -151,7 +151,7 @@ proptest! {
     fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), valid_start: bool) {
         let mut file = Vec::new();
         if valid_start {
-            file.extend_from_slice(b"MANIPROF\x01\0\0\0");
+            file.extend_from_slice(b"MANIPROF\x02\0\0\0");
         }
         file.extend(bytes);
         let _ = read(&file);
