@@ -52,26 +52,61 @@ pub fn corrections(processes: usize, messages: &[Exchanged]) -> Vec<Correction> 
         let (a, b) = (message.sent.0, message.received.0);
         between.entry((a.min(b), a.max(b))).or_default().push(message);
     }
+    let with = |process: usize, others: &[usize]| {
+        let pairs = others.iter().filter_map(|&other| between.get(&(process.min(other), process.max(other))));
+        pairs.map(Vec::as_slice).collect::<Vec<_>>()
+    };
     let mut corrections = vec![Correction::default(); processes];
     let mut open: Vec<usize> = (1..processes).collect();
     let mut fixed = vec![0];
-    let with = |process: usize, fixed: &[usize]| {
-        let pairs = fixed.iter().filter_map(|&other| between.get(&(process.min(other), process.max(other))));
-        pairs.map(Vec::as_slice).collect::<Vec<_>>()
-    };
     // Next comes who has exchanged most with those that are done.
     while let Some(place) = (0..open.len())
         .max_by_key(|&place| with(open[place], &fixed).iter().map(|messages| messages.len()).sum::<usize>())
     {
         let process = open.swap_remove(place);
         let mut bounds = Bounds::default();
-        for message in with(process, &fixed).concat() {
-            bounds.add(process, &message, &corrections);
-        }
-        corrections[process] = bounds.correction();
+        with(process, &fixed).concat().iter().for_each(|message| bounds.add(process, message, &corrections));
+        corrections[process] = bounds.least();
         fixed.push(process);
     }
+    // Who was corrected early knew nothing of what those say who come later.
+    relax(&mut corrections, messages);
     corrections
+}
+
+/// So often all messages are looked at again, as long as some come too early.
+const ROUNDS: usize = 300;
+
+/// What is added to the time that a message took too little, in nanoseconds: so this ends.
+const SLACK: f64 = 100.0;
+
+/// Changes the corrections of both ends of each message that comes too early by as little as puts that right, again and again (the relaxation method for linear
+/// inequalities: Agmon 1954, Motzkin and Schoenberg 1954). It ends if there are corrections with which none does.
+fn relax(corrections: &mut [Correction], messages: &[Exchanged]) {
+    let last = messages.iter().map(|message| message.sent.1.max(message.received.1)).fold(1.0, f64::max);
+    for _ in 0..ROUNDS {
+        let mut is_done = true;
+        for message in messages {
+            let took = message.took(corrections);
+            if took >= 0.0 {
+                continue;
+            }
+            is_done = false;
+            // The first process has no correction. Rates count for what they come to in the end, as offsets do.
+            let weight = |(process, time): (usize, f64)| if process == 0 { 0.0 } else { 1.0 + (time / last).powi(2) };
+            let step = (SLACK - took) / (weight(message.received) + weight(message.sent));
+            for ((process, time), by) in [(message.received, step), (message.sent, -step)] {
+                if process > 0 {
+                    let Correction { offset, rate } = &mut corrections[process];
+                    *offset += by;
+                    *rate = (*rate + by * time / (last * last)).clamp(-LARGEST_RATE, LARGEST_RATE);
+                }
+            }
+        }
+        if is_done {
+            break;
+        }
+    }
 }
 
 /// What the correction of a clock must lie between: times of that clock, and what is added to them at least or at most.
@@ -98,17 +133,27 @@ impl Bounds {
         (least, self.most.iter().map(offset).fold(f64::INFINITY, f64::min))
     }
 
-    fn correction(&self) -> Correction {
+    /// None, if that is possible; else an offset alone, if that is.
+    fn least(&self) -> Correction {
         let (least, most) = self.offsets(0.0);
         if least <= 0.0 && 0.0 <= most {
-            return Correction::default();
+            Correction::default()
+        } else if least <= most {
+            self.with_rate(0.0)
+        } else {
+            // There are messages both ways.
+            self.with_rate(self.best_rate())
         }
-        if least.is_infinite() || most.is_infinite() {
-            return Correction { offset: if least.is_finite() { least } else { most }, rate: 0.0 };
-        }
-        let rate = if least <= most { 0.0 } else { self.best_rate() };
-        let (least, most) = self.offsets(rate);
-        Correction { offset: f64::midpoint(least, most), rate }
+    }
+
+    /// The offset in the middle of what is possible, or at its end that is near.
+    fn with_rate(&self, rate: f64) -> Correction {
+        let offset = match self.offsets(rate) {
+            (least, most) if least.is_finite() && most.is_finite() => f64::midpoint(least, most),
+            (least, _) if least.is_finite() => least.max(0.0),
+            (_, most) => most.min(0.0),
+        };
+        Correction { offset, rate }
     }
 
     /// The rate that leaves most room for the offset. The room is a concave function of the rate, so its maximum is found by thirds.
@@ -165,24 +210,28 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever two steady clocks show, no message seems to have come before it was sent.
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Whatever steady clocks show of many messages, none seems to have come before it was sent.
         #[test]
         fn steady_clocks_come_to_agree(
-            offset in -1e9..1e9f64,
-            rate in -1e-4..1e-4f64,
-            sent in prop::collection::vec((0..2usize, 0..10_000_000_000u64, 1_000..100_000u64), 1..60),
+            clocks in prop::collection::vec((-1e6..1e6f64, -3e-5..3e-5f64), 1..4),
+            sent in prop::collection::vec((0..4usize, 1..4usize, 0..10_000_000_000u64, 1_000..100_000u64), 200..400),
         ) {
-            let shown = |process: usize, time: f64| match process {
-                0 => time,
-                _ => time * (1.0 + rate) + offset,
+            let processes = clocks.len() + 1;
+            let shown = |process: usize, time: f64| match process.checked_sub(1) {
+                None => time,
+                Some(clock) => time * (1.0 + clocks[clock].1) + clocks[clock].0,
             };
-            let messages: Vec<Exchanged> = sent.iter().map(|&(from, time, took)| {
-                let (to, time, arrived) = (1 - from, time as f64, (time + took) as f64);
+            let messages = sent.iter().map(|&(from, step, time, took)| {
+                let (from, time, arrived) = (from % processes, time as f64, (time + took) as f64);
+                let to = (from + 1 + step % (processes - 1)) % processes;
                 message((from, shown(from, time)), (to, shown(to, arrived)))
-            }).collect();
-            let corrections = corrections(2, &messages);
+            });
+            let messages: Vec<Exchanged> = messages.collect();
+            let corrections = corrections(processes, &messages);
             for message in &messages {
-                prop_assert!(message.took(&corrections) > -1.0, "{message:?} {corrections:?}");
+                prop_assert!(message.took(&corrections) > -10.0, "{message:?} {corrections:?}");
             }
         }
     }

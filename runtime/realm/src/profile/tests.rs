@@ -151,7 +151,7 @@ proptest! {
     fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), valid_start: bool) {
         let mut file = Vec::new();
         if valid_start {
-            file.extend_from_slice(b"MANIPROF\x01\0\0\0");
+            file.extend_from_slice(b"MANIPROF\x02\0\0\0");
         }
         file.extend(bytes);
         let _ = read(&file);
@@ -177,7 +177,7 @@ fn other_files_and_other_versions_are_refused_in_words() {
     assert!(message(b"").contains("`test` is no profile"));
     assert!(message(b"%%MatrixMarket matrix").contains("`test` is no profile"));
     assert!(message(b"MANIPROF\x09\0\0\0").contains("version 9, and this program reads version 2"));
-    assert!(message(b"MANIPROF\x01\0\0\0").contains("damaged at its very beginning"));
+    assert!(message(b"MANIPROF\x02\0\0\0").contains("damaged at its very beginning"));
     let directory = Recording::read(&std::env::temp_dir()).unwrap_err().to_string();
     assert!(directory.contains("is a directory"), "{directory}");
     let missing = Recording::read(Path::new("/no/such/file.mprof")).unwrap_err().to_string();
