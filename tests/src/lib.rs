@@ -10,7 +10,8 @@
 //! - [`environment`]: random machines, mappers and limits from seeds, none of which may change a result;
 //! - [`execute`]: a program carried out through the public interface of the runtime, compared with the oracle on the way and at the end; also
 //!   the mistakes on purpose that show that the comparison is no formality;
-//! - [`trial`]: one seed of one family of programs: program, environment, run and outcome; [`watch`]: the same for programs that may hang;
+//! - [`trial`]: one seed of one family of programs: program, environment, run and outcome; [`records`]: what its nodes have done;
+//!   [`watch`]: the same for programs that may hang;
 //! - [`shrink`]: a smaller program that still fails;
 //! - [`naive`]: a second opinion on the records of runs, for the checker of records; [`mutation`]: records made wrong on purpose.
 //!
@@ -39,6 +40,7 @@ pub mod naive;
 pub mod nodes;
 pub mod oracle;
 pub mod program;
+pub mod records;
 pub mod shrink;
 pub mod trial;
 pub mod value;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use maniple::machine::NodeId;
 use maniple::net::loopback::Network;
-use maniple::record::{Record, check};
+use maniple::record::{Violation, check};
 use maniple::simulation::{Answer, Report, Simulation};
 use maniple::threads::nap;
 use maniple::{AnySpace, Field, Rect, Region, Runtime, Statistics};
@@ -17,6 +17,7 @@ use crate::execute::{Counts, Mistake, Run, Tally, Tolerance, run_program};
 use crate::generate::{Profile, generate};
 use crate::oracle::{Context, World};
 use crate::program::Program;
+use crate::records::Records;
 use crate::value::{Cells, Kind, mix, register_operators};
 
 /// A kind of trial.
@@ -154,8 +155,8 @@ pub struct Outcome {
     pub counts: Counts,
     /// What the runtime has done.
     pub statistics: Statistics,
-    /// What was launched and issued, if [`Trial::check`] is set.
-    pub record: Record,
+    /// What was launched and issued, node by node, if [`Trial::check`] is set.
+    pub records: Records,
     /// The turns that were taken, if [`Trial::schedule`] is set.
     pub turns: Option<Report>,
 }
@@ -165,17 +166,19 @@ impl Outcome {
         Self { deviations: vec![what], ..Self::default() }
     }
 
-    /// What the nodes have come to together.
-    fn of_nodes(mut outcomes: Vec<Self>) -> Self {
-        if outcomes.len() == 1 {
-            return outcomes.remove(0);
+    /// What the nodes have come to together, as far as they have come to something.
+    fn of_nodes(outcomes: Vec<Option<Self>>) -> Self {
+        let several = outcomes.len() > 1;
+        let (mut together, mut records) = (None, Records::default());
+        let mut deviations = Vec::new();
+        for (node, outcome) in outcomes.into_iter().enumerate() {
+            let Some(mut outcome) = outcome else { continue };
+            let of_node = |what: &String| if several { format!("node {node}: {what}") } else { what.clone() };
+            deviations.extend(outcome.deviations.iter().map(of_node));
+            records.0.extend(std::mem::take(&mut outcome.records.0).into_values().map(|record| (node, record)));
+            together.get_or_insert(outcome);
         }
-        let of_node = |(node, outcome): (usize, &Self)| -> Vec<String> {
-            outcome.deviations.iter().map(|what| format!("node {node}: {what}")).collect()
-        };
-        let deviations = outcomes.iter().enumerate().flat_map(of_node).collect();
-        let first = outcomes.into_iter().next().unwrap_or_default();
-        Self { deviations, ..first }
+        Self { deviations, records, ..together.unwrap_or_default() }
     }
 
     /// Whether nothing deviates from the oracle.
@@ -249,7 +252,7 @@ impl Trial {
         match simulation.run() {
             Ok(report) => {
                 // All that have ended: none has, who was killed before.
-                let outcomes = nodes.iter().filter_map(Answer::take).collect();
+                let outcomes = nodes.iter().map(Answer::take).collect();
                 Outcome { turns: Some(report), ..Outcome::of_nodes(outcomes) }
             }
             Err(hang) => Outcome::deviation(hang.to_string()),
@@ -292,10 +295,10 @@ impl Trial {
             let job = self.job(&network, node);
             self.of_node(node).run_here(program.clone(), expected.clone(), Arc::clone(tally), job)
         };
-        let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
+        let outcomes: Vec<_> = std::thread::scope(|scope| {
             let nodes: Vec<_> = (0..self.nodes).map(|node| scope.spawn(move || run(node))).collect();
             let lost = |_| Outcome::deviation("a node panicked".to_owned());
-            nodes.into_iter().map(|node| node.join().unwrap_or_else(lost)).collect()
+            nodes.into_iter().map(|node| Some(node.join().unwrap_or_else(lost))).collect()
         });
         Outcome::of_nodes(outcomes)
     }
@@ -326,9 +329,15 @@ impl Trial {
         let (counts, statistics) = (run.tally.read(), runtime.statistics());
         let record = runtime.take_record();
         if self.check {
-            deviations.extend(check(&record).err().map(|violation| format!("the record is no proof: {violation}")));
+            // What has broken down has left things unfinished, of which nobody knows.
+            let is_wrong = |violation: &Violation| {
+                runtime.breakdown().is_none() || !matches!(violation, Violation::Unfinished { .. })
+            };
+            let violation = check(&record).err().filter(is_wrong);
+            deviations.extend(violation.map(|violation| format!("the record is no proof: {violation}")));
         }
-        Outcome { deviations, counts, statistics, record, turns: None }
+        let records = if self.check { Records([(0, record)].into()) } else { Records::default() };
+        Outcome { deviations, counts, statistics, records, turns: None }
     }
 }
 

@@ -621,6 +621,7 @@ impl ContextState {
         }
         ended.map_err(|fault| Error::of_fault(&fault, TOP_LEVEL, None))?;
         self.core.check_whole()?;
+        self.core.record_whole(self.recorded);
         result
     }
 

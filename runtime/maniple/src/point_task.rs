@@ -174,6 +174,7 @@ impl ContextTask {
         let body = realm.merge(After { needs: &[body], follows: &everything });
         let ended = Arc::clone(&core);
         realm.when(&body, move |outcome| {
+            ended.record_whole(recorded);
             let value = match outcome {
                 Ok(()) => {
                     slot.lock().take().unwrap_or_else(|| Err(Error::launch(state.name(), "its body gave no result")))

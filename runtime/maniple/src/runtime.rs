@@ -390,7 +390,8 @@ impl Runtime {
     /// What has been launched and issued since the last call, with what came after what: to be [checked](maniple_record::check()), drawn, or
     /// looked through. Empty unless [`RuntimeBuilder::record_operations`] was set.
     ///
-    /// Take it while nothing runs; else it lacks what ends later, and the next one what began before.
+    /// Take it while nothing runs; else it lacks what ends later, and the next one what began before, and neither proves anything
+    /// ([`Record::unfinished`](maniple_record::Record::unfinished)). The same goes for a runtime that has [broken down](Self::breakdown).
     #[must_use]
     pub fn take_record(&self) -> Record {
         self.core.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())

@@ -11,6 +11,7 @@ use maniple::mapper::{
     ReductionPlace, RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, TaskProfile, Validity,
 };
 use maniple::prelude::*;
+use maniple::record::{Violation, check};
 use maniple::{
     AnyPoint, AnyRect, CustomProjection, LogicalRegion, Machine, ProcessorId, Projection, ReductionOperator,
     RegionError, UpperBound, register_reduction,
@@ -84,9 +85,8 @@ struct Never {
 #[task(leaf)]
 fn nothing(#[reads(value)] _cells: Piece<Cell>) {}
 
-#[test]
-fn a_panic_of_which_no_task_would_hear_ends_the_run_and_all_later_ones() {
-    let runtime = Runtime::builder().workers(2).build().unwrap();
+/// Runs a program during which something panics of which no task would hear, while a task is under way.
+fn break_down(runtime: &Runtime) -> Error {
     let kept = Arc::new(Never::default());
     let outcome = runtime.run(async |cx| {
         let forever = cx.launch(never(Arc::clone(&kept)));
@@ -99,11 +99,25 @@ fn a_panic_of_which_no_task_would_hear_ends_the_run_and_all_later_ones() {
         }
         forever.await
     });
-    let error = outcome.unwrap_err();
+    outcome.unwrap_err()
+}
+
+#[test]
+fn a_panic_of_which_no_task_would_hear_ends_the_run_and_all_later_ones() {
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let error = break_down(&runtime);
     assert!(matches!(&error, Error::BrokenDown { during, .. } if during.contains("waker")), "{error}");
     assert!(error.to_string().contains("on purpose") && error.to_string().contains("panics.rs"), "{error}");
     let again = runtime.run(async |_| Ok(()));
     assert!(matches!(again, Err(Error::BrokenDown { .. })), "{again:?}");
+}
+
+#[test]
+fn the_record_of_a_run_that_broke_down_proves_nothing_as_it_waited_for_nobody() {
+    let runtime = Runtime::builder().workers(2).record_operations(true).build().unwrap();
+    break_down(&runtime);
+    let outcome = check(&runtime.take_record());
+    assert!(matches!(outcome, Err(Violation::Unfinished { .. })), "{outcome:?}");
 }
 
 // ---- Mappers ----

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use maniple::machine::{Affinity, MemoryKind, ProcessorKind};
 use maniple::mapper::{InstanceChoice, Mapper, MappingContext, RequirementMapping, Reuse, TaskInfo};
 use maniple::prelude::*;
-use maniple::record::{Because, Kind, OperationNumber, Record, check};
+use maniple::record::{Because, Kind, OperationNumber, Record, Violation, check};
 use maniple::{Machine, MemoryId, ProcessorId};
 
 #[derive(Fields)]
@@ -85,6 +85,26 @@ fn a_record_begins_where_the_last_one_ended() {
     assert_eq!(second.first_operation.0, first.operations.len() as u64);
     assert_eq!(second.first_launch.0, first.launches.len() as u64);
     assert_eq!(check(&first), check(&second));
+}
+
+#[test]
+fn a_record_that_is_taken_while_a_task_launches_is_not_whole_nor_is_the_next_one() {
+    let runtime = Runtime::builder().workers(2).record_operations(true).build().unwrap();
+    let program = async |cx: &Context| cx.launch(twice(&cx.region::<Cell>(4)?)).await;
+    let early = async |cx: &Context| {
+        program(cx).await?;
+        let early = runtime.take_record();
+        program(cx).await?;
+        Ok(early)
+    };
+    let early = runtime.run(early).unwrap();
+    let (late, top) = (runtime.take_record(), OperationNumber(0));
+    for record in [&early, &late] {
+        assert_eq!(record.unfinished, BTreeSet::from([top]), "only the top-level task had not ended");
+        assert!(matches!(check(record), Err(Violation::Unfinished { task }) if task.number == top));
+    }
+    runtime.run(program).unwrap();
+    check(&runtime.take_record()).unwrap();
 }
 
 #[test]

@@ -78,7 +78,8 @@ impl fmt::Display for Record {
             let after = if after.is_empty() { "nothing".to_owned() } else { after.join(", ") };
             let OperationName { text, replayed, .. } = self.name(number);
             let replayed = if replayed { ", replayed," } else { "" };
-            writeln!(f, "{number}: {text}{replayed} after {after}")?;
+            let unfinished = if self.unfinished.contains(&number) { ", unfinished," } else { "" };
+            writeln!(f, "{number}: {text}{replayed}{unfinished} after {after}")?;
             for Usage { region, fields, privilege, instances } in operation.kind.usages() {
                 let instances: Vec<String> = instances.iter().map(|(_, instance)| instance.0.to_string()).collect();
                 let (names, points) = (region.fields().names_of(fields), region.space().space());

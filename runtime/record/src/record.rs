@@ -30,6 +30,9 @@ pub struct Record {
     pub operations: Vec<Operation>,
     /// Those of the operations that were replayed: no analysis found what they came after, but the compiled graph of a trace made them wait for it.
     pub replayed: BTreeSet<OperationNumber>,
+    /// The tasks that launch others and had not ended, with all those, when the record was taken, or had begun before an earlier one was: the record lacks
+    /// part of what they did.
+    pub unfinished: BTreeSet<OperationNumber>,
     /// The instances that operations name.
     pub instances: BTreeMap<InstanceId, Instance>,
 }

@@ -113,6 +113,19 @@ mod order {
     }
 
     #[test]
+    fn a_record_of_which_part_is_missing_proves_nothing() {
+        let mut story = Story::new();
+        let (memory, whole) = (story.instance(&story.whole.clone()), story.whole.clone());
+        let caller = story.place();
+        let caller = story.task((caller, "caller", false), &[], []);
+        // What brings the values of the task's own instance home is not on record yet.
+        story.leaf("read", &[(&whole, READ, memory)], [caller]);
+        story.record.unfinished.insert(caller);
+        assert!(wrong(&story).starts_with("task `caller` (operation 1) was under way when the record was taken"));
+        assert!(story.record.to_string().contains("1: task `caller`, unfinished, after"), "{}", story.record);
+    }
+
+    #[test]
     fn what_an_earlier_record_holds_has_ended() {
         let mut story = Story::new();
         story.record.first_operation = OperationNumber(100);

@@ -41,11 +41,12 @@ struct Options {
     /// Print each statement and task as it begins (>) and ends (<), and what mappers decide. For a program that hangs.
     #[arg(long)]
     trace: bool,
-    /// Also record what is launched and issued, and prove that all that interferes was ordered and every task saw the right values.
+    /// Also record what is launched and issued, and prove that all that interferes was ordered and every task saw the right values: of one seed in so many.
+    /// `--check` is all of them, `--check=0` none.
+    #[arg(long, value_name = "ONE IN", default_value_t = 5, default_missing_value = "1", num_args = 0..=1, require_equals = true)]
+    check: u64,
+    /// Check all programs, and when one fails, print the record of what was launched and issued, node by node.
     #[arg(long)]
-    check: bool,
-    /// When a program fails, print the record of what was launched and issued.
-    #[arg(long, requires = "check")]
     record: bool,
     /// Print what the programs consisted of when all have run.
     #[arg(long)]
@@ -53,6 +54,13 @@ struct Options {
     /// Print the whole program when it fails, without looking for a smaller one.
     #[arg(long)]
     no_shrink: bool,
+}
+
+impl Options {
+    /// Whether the program of a seed is recorded, and the record checked.
+    fn checks(&self, seed: u64) -> bool {
+        self.record || self.check > 0 && seed.is_multiple_of(self.check)
+    }
 }
 
 /// After how long without progress a program counts as hanging.
@@ -74,7 +82,7 @@ fn main() -> ExitCode {
         failures += u64::from(!is_right(
             &Trial {
                 trace: options.trace,
-                check: options.check,
+                check: options.checks(trial.seed),
                 nodes: options.nodes,
                 schedule: options.schedule.map(|schedule| schedule.wrapping_add(trial.seed)),
                 ..trial.clone()
@@ -108,10 +116,11 @@ fn is_right(trial: &Trial, options: &Options) -> bool {
 fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
     let schedule = trial.schedule.map(|schedule| format!(" --schedule {}", schedule.wrapping_sub(trial.seed)));
     let (family, seed, nodes, schedule) = (trial.family, trial.seed, trial.nodes, schedule.unwrap_or_default());
-    println!("\nreplay: torture --family {family} --seed {seed} --nodes {nodes}{schedule} --count 1");
+    let check = if trial.check { " --check" } else { " --check=0" };
+    println!("\nreplay: torture --family {family} --seed {seed} --nodes {nodes}{schedule}{check} --count 1");
     println!("  {}", outcome.deviations.join("\n  "));
     if options.record {
-        print!("{}", outcome.record);
+        print!("{}", outcome.records);
     }
     let quiet = Trial { trace: false, ..trial.clone() };
     let program = trial.program();

@@ -14,6 +14,8 @@
 
 mod data;
 
+use std::collections::BTreeSet;
+
 use maniple_realm::{After, Event, Realm};
 use maniple_record::{
     Because, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Place, Record, Task, Usage,
@@ -39,6 +41,8 @@ struct Recording {
     ends: FxHashMap<Event, End>,
     /// For each task that launches, the number of its end.
     ends_of_tasks: FxHashMap<OperationNumber, OperationNumber>,
+    /// Tasks that launch, and have not ended.
+    under_way: BTreeSet<OperationNumber>,
     /// For each task that has come to a standstill, the latest one.
     standstills: FxHashMap<OperationNumber, OperationNumber>,
     /// For each launch, the ends of its points so far.
@@ -48,7 +52,7 @@ struct Recording {
     /// The end of each trace, by its beginning.
     ends_of_traces: FxHashMap<LaunchNumber, LaunchNumber>,
     /// Joins of launches that may not have been mapped yet.
-    unfinished: Vec<(OperationNumber, Vec<End>)>,
+    open_joins: Vec<(OperationNumber, Vec<End>)>,
 }
 
 /// What an event is the end of.
@@ -119,6 +123,11 @@ impl Recorder {
         self.stand_still(parent, vec![end]);
     }
 
+    /// Says that a task that launches has ended, with all that it launched.
+    pub(crate) fn has_ended(&self, task: OperationNumber) {
+        self.0.lock().under_way.remove(&task);
+    }
+
     /// What all comes after that a task issues now: its beginning, or its latest standstill.
     pub(crate) fn issued_after(&self, task: OperationNumber) -> OperationNumber {
         self.0.lock().issued_after(task)
@@ -168,7 +177,7 @@ impl Recorder {
         let mut recording = self.0.lock();
         let ends = of.into_iter().filter_map(|event| recording.ends.get(&event).copied()).collect();
         let number = recording.push(Kind::Join, Vec::new());
-        recording.unfinished.push((number, ends));
+        recording.open_joins.push((number, ends));
         recording.ends.insert(event, End::Operation(number));
         number
     }
@@ -201,7 +210,7 @@ impl Recorder {
     /// The record so far. What comes later makes another one.
     pub(crate) fn take(&self) -> Record {
         let mut recording = self.0.lock();
-        for (join, ends) in std::mem::take(&mut recording.unfinished) {
+        for (join, ends) in std::mem::take(&mut recording.open_joins) {
             let mut after = Vec::new();
             ends.into_iter().for_each(|end| recording.resolve(end, &mut after));
             after.sort_unstable();
@@ -212,10 +221,14 @@ impl Recorder {
         let next = Record {
             first_launch: record.next_launch(),
             first_operation: record.next_operation(),
+            // What they did before will be missing from it.
+            unfinished: recording.under_way.clone(),
             instances: record.instances.clone(),
             ..Record::default()
         };
-        std::mem::replace(&mut recording.record, next)
+        let mut record = std::mem::replace(&mut recording.record, next);
+        record.unfinished.extend(&recording.under_way);
+        record
     }
 }
 
@@ -227,6 +240,7 @@ impl Recording {
         if launches {
             let end = self.append(Kind::End { task: number }, vec![number]);
             self.ends_of_tasks.insert(number, end);
+            self.under_way.insert(number);
         }
         if let Some(Place { parent, launch, .. }) = place.filter(|_| has_end) {
             let end = self.end_of(number);
@@ -347,6 +361,13 @@ impl RuntimeCore {
     pub(crate) fn record_end_after(&self, task: Option<OperationNumber>, events: &[Event]) {
         if let (Some(recorder), Some(task)) = (&self.recorder, task) {
             recorder.ends_after(task, events.iter().copied());
+        }
+    }
+
+    /// Says that a task that launches has ended, with all that it launched: unless what it launched was given up, and it waited no longer.
+    pub(crate) fn record_whole(&self, task: Option<OperationNumber>) {
+        if let (Some(recorder), Some(task), Ok(())) = (&self.recorder, task, self.check_whole()) {
+            recorder.has_ended(task);
         }
     }
 

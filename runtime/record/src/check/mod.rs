@@ -58,12 +58,18 @@ pub struct Proof {
 ///    right writer, with the contributions of all reductions since then, each once, those of different operators in program order.
 ///
 /// It does so point by point, as far as the record tells points apart. Values that a task was not asked to keep (`discards`) or that were [lost](crate::Kind::Lost)
-/// may be anything. Takes time and memory proportional to what is used, counted by operation, field and set of points, plus the
+/// may be anything. Of a record that lacks part of what was done, it says no more than that ([`Violation::Unfinished`]).
+///
+/// Takes time and memory proportional to what is used, counted by operation, field and set of points, plus the
 /// size of the record for each 1024 pairs that are ordered only by way of others.
 ///
 /// # Errors
 /// The first thing that is wrong: what kind, which operations, which data, and what was expected.
 pub fn check(record: &Record) -> Result<Proof, Violation> {
+    // Nothing that it lacks may be taken for wrong.
+    if let Some(&task) = record.unfinished.first() {
+        return Err(Violation::Unfinished { task: record.name(task) });
+    }
     let order = Order::of(record)?;
     let (atoms, mut versions) = (Atoms::of_record(record), Versions::of_record(record));
     let program = program::program_order(record);

@@ -19,6 +19,15 @@ pub enum Violation {
         /// What is wrong.
         problem: String,
     },
+    /// The record was taken too early, or began too late: it lacks part of what a task did, and so proves nothing of the whole.
+    #[error(
+        "{task} was under way when the record was taken, or one before it, so part of what it did is missing: take records while nothing runs; of a \
+         runtime that has broken down there is no whole one"
+    )]
+    Unfinished {
+        /// The task.
+        task: OperationName,
+    },
     /// Operations wait for each other.
     #[error("these wait for each other, each for the one before: {}", listed(.operations))]
     Circle {
