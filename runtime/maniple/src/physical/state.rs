@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::machine::MemoryId;
 use maniple_realm::{Event, Realm};
 use maniple_region::{FieldMask, LogicalRegion, Partitioning};
-use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::cover::Cover;

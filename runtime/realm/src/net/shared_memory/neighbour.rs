@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::AtomicBool;
 
+use crate::locks::Mutex;
 use bytes::{Bytes, BytesMut};
-use parking_lot::Mutex;
 
 use super::inbox::{Damaged, Inbox};
 use crate::machine::NodeId;
