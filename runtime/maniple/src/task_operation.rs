@@ -223,15 +223,19 @@ impl TaskState {
         mapped
     }
 
-    /// Splits equivalence sets as disjoint partitions are about to use them.
+    /// Splits equivalence sets as partitions are about to use them: those that are disjoint first, which others follow.
     fn refine(&self, states: &mut LockedStates<'_>) {
         if self.site.points.volume() < 2 {
             return;
         }
-        for bound in &self.site.bounds {
-            if let DataTarget::Partition(partition, _) = &bound.requirement.target {
-                for (fields, state) in &bound.parts {
-                    states.of(state).refine(fields, partition.partitioning());
+        for is_disjoint in [true, false] {
+            for bound in &self.site.bounds {
+                if let DataTarget::Partition(partition, _) = &bound.requirement.target
+                    && partition.partitioning().is_disjoint() == is_disjoint
+                {
+                    for (fields, state) in &bound.parts {
+                        states.of(state).refine(fields, partition.partitioning());
+                    }
                 }
             }
         }
