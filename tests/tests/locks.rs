@@ -119,9 +119,9 @@ fn locks_of_the_stencil(workers: usize, pieces: usize) -> u64 {
 #[test]
 fn a_launch_from_a_known_site_takes_no_lock_for_a_point_that_reads_and_writes() {
     let _alone = alone();
-    let [few, many] = [64, 512].map(|pieces| locks_of_the_stencil(1, pieces));
-    println!("{few} locks a step of 64 pieces, {many} of 512");
-    assert!(many <= few + 2 * 512 / 8, "two launches of 64 points: {few} locks; of 512: {many}");
+    let [few, many] = [64, 256].map(|pieces| locks_of_the_stencil(1, pieces));
+    println!("{few} locks a step of 64 pieces, {many} of 256");
+    assert!(many <= few + 2 * 256 / 8, "two launches of 64 points: {few} locks; of 256: {many}");
 }
 
 /// Several workers: who maps a point may hand its task to another, whose inbox has a lock for those who put something in. Taking something out takes none.
@@ -129,10 +129,10 @@ fn a_launch_from_a_known_site_takes_no_lock_for_a_point_that_reads_and_writes() 
 fn a_launch_from_a_known_site_takes_at_most_the_lock_of_an_inbox_for_a_point_that_reads_and_writes() {
     let _alone = alone();
     for workers in [2, 4] {
-        let [few, many] = [64, 512].map(|pieces| locks_of_the_stencil(workers, pieces));
-        println!("{workers} workers: {few} locks a step of 64 pieces, {many} of 512");
-        let most = 160 + 2 * 512 + 2 * 512 / 8;
-        assert!(many <= most, "two launches of 64 points: {few} locks; of 512: {many}; {workers} workers");
+        let [few, many] = [64, 256].map(|pieces| locks_of_the_stencil(workers, pieces));
+        println!("{workers} workers: {few} locks a step of 64 pieces, {many} of 256");
+        let most = 160 + 2 * 256 + 2 * 256 / 8;
+        assert!(many <= most, "two launches of 64 points: {few} locks; of 256: {many}; {workers} workers");
     }
 }
 
@@ -141,9 +141,9 @@ fn a_launch_from_a_known_site_takes_at_most_the_lock_of_an_inbox_for_a_point_tha
 #[test]
 fn a_launch_from_a_known_site_takes_few_locks_for_a_point_that_contributes_to_a_buffer() {
     let _alone = alone();
-    let [few, many] = [64, 512].map(|pieces| locks_of_the_circuit(1, pieces, Marks::None));
-    println!("{few} locks a step of 64 pieces, {many} of 512");
-    assert!(many <= few + 512 * 6, "a step of 64 pieces: {few} locks; of 512: {many}");
+    let [few, many] = [64, 256].map(|pieces| locks_of_the_circuit(1, pieces, Marks::None));
+    println!("{few} locks a step of 64 pieces, {many} of 256");
+    assert!(many <= few + 256 * 6, "a step of 64 pieces: {few} locks; of 256: {many}");
 }
 
 #[task(leaf)]
