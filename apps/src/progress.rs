@@ -55,9 +55,14 @@ impl Progress {
 
     /// Advances by one when an index launch has ended. Launching goes on meanwhile: this is where the work is, not the program.
     pub fn advance_after<T: Clone + Send + Sync + 'static>(&self, launch: &FutureMap<T>) {
+        self.advance_by_after(1, launch);
+    }
+
+    /// Advances by so many steps when an index launch has ended, the last of them.
+    pub fn advance_by_after<T: Clone + Send + Sync + 'static>(&self, steps: u64, launch: &FutureMap<T>) {
         if !self.bar.is_hidden() {
             let bar = self.bar.clone();
-            let _ = launch.fold((), |(), _| ()).map(move |()| bar.inc(1));
+            let _ = launch.fold((), |(), _| ()).map(move |()| bar.inc(steps));
         }
     }
 

@@ -76,7 +76,7 @@ impl Watched {
         let path = folder.join("line");
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         let program = ["sh", "-c", &format!("exec 3>\"$1\"; {script}"), "node", path.to_str().unwrap()];
-        let launcher = maniple_launch(options, &program).spawn().unwrap();
+        let launcher = maniple_launch(options, &program).env("TMPDIR", folder).spawn().unwrap();
         // Waits until somebody opens the other end.
         let line = BufReader::new(File::open(path).unwrap());
         Self { launcher, line }
@@ -347,6 +347,21 @@ mod orphans {
         watched.signal(Signal::KILL);
         let (said, run) = watched.end();
         assert_eq!((said.as_str(), run.code), ("", None));
+    }
+
+    #[test]
+    fn a_launcher_leaves_no_directory_behind_even_if_it_is_killed() {
+        for signal in [Signal::KILL, Signal::HUP, Signal::TERM] {
+            let folder = folder("directory");
+            let directories =
+                || fs::read_dir(&folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
+            let mut watched = Watched::start_in(&folder, &["-n", "2"], &format!("echo here >&3; {FOR_EVER}"));
+            watched.hear(2);
+            assert_eq!(directories(), 1, "where the nodes meet");
+            watched.signal(signal);
+            watched.end();
+            assert_eq!(directories(), 0, "after {signal:?}");
+        }
     }
 
     #[test]

@@ -32,6 +32,7 @@
 //! ```
 
 pub mod census;
+pub mod circuit;
 pub mod environment;
 pub mod execute;
 pub mod generate;

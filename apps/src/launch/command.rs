@@ -13,8 +13,10 @@ use super::cores::Shares;
 use super::hosts::Place;
 use crate::error::{Error, Result};
 
-/// Beside a node of this machine, in the same process group: reads the names of signals for the group, and kills it when nobody can send any more.
-const GUARD: &str = "trap '' INT TERM QUIT; while IFS= read -r signal; do kill -s \"$signal\" 0; done; kill -s KILL 0";
+/// Beside a node of this machine, in the same process group: reads the names of signals for the group, and kills it when nobody can send any more. If it is
+/// given a directory, that goes first: a launcher that was killed has left it.
+const GUARD: &str = "trap '' INT TERM QUIT; while IFS= read -r signal; do kill -s \"$signal\" 0; done; \
+    [ $# = 0 ] || rm -rf -- \"$1\"; kill -s KILL 0";
 
 /// On another machine: reads the secret, becomes the node, and leaves a guard behind. There `$$` is the node, and the leader of its process group where
 /// ssh's server has started it.
@@ -31,6 +33,8 @@ pub struct Starter<'a> {
     pub places: &'a [Place],
     /// Where they meet.
     pub rendezvous: Rendezvous,
+    /// What is theirs alone, and goes with the job.
+    pub directory: &'a Path,
     /// How to reach other machines.
     pub remote: Option<Remote>,
     /// Cores for the nodes of this machine, unless they share all of them.
@@ -83,7 +87,13 @@ impl Starter<'_> {
             Some(host) => self.elsewhere(rank, host)?,
         };
         let mut guard = Command::new("/bin/sh");
-        guard.args(["-c", GUARD]).process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        guard
+            .args(["-c", GUARD, "guard"])
+            .args((rank == 0).then_some(self.directory))
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut guard = guard.spawn().map_err(Error::launch("starting /bin/sh, which guards a node"))?;
         let pipe = guard.stdin.take();
         let mut leash = Leash { guard, pipe, remote: None };

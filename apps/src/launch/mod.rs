@@ -130,8 +130,14 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         command::find_program(&options.program[0])?;
     }
     let coloured = !options.no_prefix && std::io::stdout().is_terminal() && console::colors_enabled();
-    let starter =
-        Starter { program: &options.program, places: &places, rendezvous, remote, cores: cores(options, &places) };
+    let starter = Starter {
+        program: &options.program,
+        places: &places,
+        rendezvous,
+        directory: directory.path(),
+        remote,
+        cores: cores(options, &places),
+    };
     let style = output::Style { nodes: places.len(), has_prefix: !options.no_prefix, coloured };
     job::run(&starter, style, options.grace)
 }

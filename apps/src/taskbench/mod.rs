@@ -26,6 +26,7 @@ use self::report::{Report, Totals};
 use self::tasks::Tasks;
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{RuntimeOptions, default_from_command_line};
+use crate::progress::Progress;
 
 /// What `maniple run taskbench` teaches.
 pub const ABOUT: &str = "\
@@ -112,7 +113,8 @@ pub fn run(options: &Options) -> AppResult<Report> {
         let ignored = configuration.ignored.join(" ");
         let _ = writeln!(io::stderr(), "warning: Task Bench has no `{ignored}`: ignored; --help lists its flags");
     }
-    options.runtime.run(|runtime| run_on(runtime, configuration))
+    let steps = configuration.graphs.iter().map(|graph| graph.steps.max(0) as usize).max().unwrap_or(0);
+    options.runtime.run(|runtime| run_showing(runtime, configuration, Some(Progress::steps(steps, &options.runtime))))
 }
 
 /// Runs graphs on a runtime that was started before.
@@ -121,23 +123,33 @@ pub fn run(options: &Options) -> AppResult<Report> {
 /// [`AppError::Runtime`] if a task finds a wrong input or fails otherwise, for instance for want of memory; [`AppError::Verification`] if a task was left
 /// out.
 pub fn run_on(runtime: &Runtime, configuration: Configuration) -> AppResult<Report> {
+    run_showing(runtime, configuration, None)
+}
+
+/// The same, showing how far it is until it begins to measure.
+fn run_showing(runtime: &Runtime, configuration: Configuration, mut progress: Option<Progress>) -> AppResult<Report> {
     let totals = Totals::of(&configuration);
-    let (elapsed, tasks) = runtime.run(async |cx| measure(cx, &configuration, runtime).await)?;
+    let (elapsed, tasks) = runtime.run(async |cx| measure(cx, &configuration, (runtime, progress.take())).await)?;
     if configuration.validates && u128::from(tasks) != totals.tasks {
         return Err(AppError::Verification(format!("the graphs have {} tasks, but {tasks} have run", totals.tasks)));
     }
     Ok(Report { configuration, totals, elapsed })
 }
 
-/// Runs all steps twice; of the second time, how long it took and how many tasks ran.
-async fn measure(cx: &Context, configuration: &Configuration, runtime: &Runtime) -> Result<(Duration, u64)> {
+/// Runs all steps twice; of the second time, how long it took and how many tasks ran. The first time may take much longer, and only then is its progress shown.
+async fn measure(
+    cx: &Context,
+    configuration: &Configuration,
+    (runtime, progress): (&Runtime, Option<Progress>),
+) -> Result<(Duration, u64)> {
     let graphs = configuration.graphs.iter();
     let graphs: Vec<Tasks> = graphs.map(|graph| Tasks::new(cx, graph, configuration.fields)).collect::<Result<_>>()?;
     graphs.iter().for_each(|graph| graph.prepare(cx));
-    launch_steps(cx, &graphs);
+    launch_steps(cx, &graphs, progress.as_ref());
     cx.execution_fence().await?;
+    drop(progress);
     let (started, before) = (Instant::now(), runtime.statistics().tasks);
-    launch_steps(cx, &graphs);
+    launch_steps(cx, &graphs, None);
     cx.execution_fence().await?;
     // Of the slowest node: what is run next may depend on it, and has to be the same on all.
     let elapsed = cx.per_node(started.elapsed().as_secs_f64()).reduce(Max).await?;
@@ -146,11 +158,17 @@ async fn measure(cx: &Context, configuration: &Configuration, runtime: &Runtime)
 }
 
 /// Launches the steps of all graphs, in turn.
-fn launch_steps(cx: &Context, graphs: &[Tasks]) {
+fn launch_steps(cx: &Context, graphs: &[Tasks], progress: Option<&Progress>) {
     let steps = graphs.iter().map(Tasks::steps).max().unwrap_or(0);
+    // Of a long run, few steps are told of: that costs more than a tiny task.
+    let stride = steps / 128 + 1;
     for step in 0..steps {
+        let mut last = None;
         for graph in graphs.iter().filter(|graph| step < graph.steps()) {
-            graph.launch(cx, step);
+            last = Some(graph.launch(cx, step));
+        }
+        if let (Some(progress), Some(last), true) = (progress, last, (step + 1) % stride == 0) {
+            progress.advance_by_after(stride as u64, &last);
         }
     }
 }

@@ -155,11 +155,11 @@ impl Tasks {
     }
 
     /// Launches the tasks of a step.
-    pub fn launch(&self, cx: &Context, step: i64) {
+    pub fn launch(&self, cx: &Context, step: i64) -> FutureMap<()> {
         let (set, fields) = (self.graph.set_at(step) as usize, self.outputs.fields.len());
         let launcher = self.launchers[set * fields + step as usize % fields].clone();
         let Interval { first, last } = self.graph.window(step);
-        cx.index_launch(first..last + 1, launcher.arguments(step).typed::<()>());
+        cx.index_launch(first..last + 1, launcher.arguments(step).typed::<()>())
     }
 }
 
@@ -241,7 +241,7 @@ mod tests {
     fn outputs_are_the_stamps_of_the_tasks_that_wrote_them() {
         let outputs = run(async |cx| {
             let tasks = Tasks::new(cx, &graph(Pattern::Stencil1d), 3)?;
-            (0..5).for_each(|step| tasks.launch(cx, step));
+            (0..5).for_each(|step| _ = tasks.launch(cx, step));
             let outputs = region(&tasks.outputs)?;
             let step_3 = cx.map_read(&outputs, Field::<(), Stamp>::new(tasks.outputs.field_at(3))).await?.to_vec();
             let step_4 = cx.map_read(&outputs, Field::<(), Stamp>::new(tasks.outputs.field_at(4))).await?.to_vec();
@@ -255,7 +255,7 @@ mod tests {
     fn a_corrupted_input_is_an_error_of_the_run() {
         let error = run(async |cx| {
             let tasks = Tasks::new(cx, &graph(Pattern::Dom), 2)?;
-            (0..5).for_each(|step| tasks.launch(cx, step));
+            (0..5).for_each(|step| _ = tasks.launch(cx, step));
             let output = Field::<(), Stamp>::new(tasks.outputs.field_at(4));
             // Three values a point: the last of point 4, which only point 4 reads.
             cx.map_write(&region(&tasks.outputs)?, output).await?[14].step = 2;
@@ -282,7 +282,7 @@ mod tests {
         let error = run(async |cx| {
             let tasks = Tasks::new(cx, &graph, 2)?;
             tasks.prepare(cx);
-            (0..3).for_each(|step| tasks.launch(cx, step));
+            (0..3).for_each(|step| _ = tasks.launch(cx, step));
             let scratch = tasks.scratch.as_ref().expect("the kernel needs one");
             // 32 words a point: the first of point 3.
             cx.map_write(&region(scratch)?, Field::<(), u64>::new(scratch.field_at(1))).await?[96] = 0;

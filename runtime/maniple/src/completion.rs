@@ -3,8 +3,8 @@
 use std::sync::{Arc, Weak};
 
 use maniple_realm::graph::GraphRuns;
+use maniple_realm::locks::Mutex;
 use maniple_realm::{Event, Fault, Realm, UserEvent};
-use parking_lot::Mutex;
 
 use crate::replicate::Spread;
 

@@ -8,12 +8,12 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
 use maniple_mapper::TaskProfile;
+use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::machine::{Machine, ProcessorId};
 use maniple_realm::{Event, UserEvent};
 use maniple_record::{Because, Kind, LaunchNumber, OperationNumber};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
-use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

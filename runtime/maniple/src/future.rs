@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Poll, Waker};
 
+use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, Fault, Realm, fault};
 use maniple_space::AnyRect;
-use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 

@@ -7,12 +7,12 @@ use std::slice;
 use std::sync::{Arc, Weak};
 
 use maniple_mapper::{RequirementInfo, RequirementMapping};
+use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, Fault, UserEvent};
 use maniple_record::Kind;
 use maniple_region::{
     Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement, Shape, Target,
 };
-use parking_lot::Mutex;
 
 use crate::context::{Bound, Context, ContextState};
 use crate::error::{Error, Result};

@@ -108,6 +108,8 @@ pub use bytemuck;
 pub use maniple_macros::{Fields, task};
 pub use maniple_mapper as mapper;
 pub use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
+#[doc(hidden)]
+pub use maniple_realm::locks;
 pub use maniple_realm::machine::{self, Machine, MemoryId, ProcessorId, ProcessorKind};
 pub use maniple_realm::net::{self, environment};
 pub use maniple_realm::profile;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use maniple_realm::UserEvent;
+use maniple_realm::locks::Mutex;
 use maniple_record::{LaunchNumber, Place};
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::context::ContextState;

@@ -162,7 +162,7 @@ impl ContextTask {
         core.record_end_after(recorded, &ready);
         let borrowed: Vec<PhysicalRegion> =
             task.mapped.physical.iter().filter(|region| region.is_borrowed()).cloned().collect();
-        let slot = Arc::new(parking_lot::Mutex::new(None));
+        let slot = Arc::new(maniple_realm::locks::Mutex::new(None));
         let filled = Arc::clone(&slot);
         let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(start.after()) };
         let everything = ready.clone();

@@ -9,6 +9,7 @@ use std::time::Duration;
 use maniple_mapper::{DefaultMapper, InstanceId, Mapper};
 use maniple_realm::clock::Clock;
 use maniple_realm::instance::Instance;
+use maniple_realm::locks::Mutex;
 use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 use maniple_realm::net::Transport;
 use maniple_realm::net::environment::Place;
@@ -19,7 +20,6 @@ use maniple_realm::transfer::{Transfer, TransferError};
 use maniple_realm::{After, Class, Event, Fault, Realm, Spawn, WorkerContext};
 use maniple_record::{Kind, Part, Place as RecordPlace, Record};
 use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId, Shape};
-use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::{Error, Result};

@@ -223,15 +223,19 @@ impl TaskState {
         mapped
     }
 
-    /// Splits equivalence sets as disjoint partitions are about to use them.
+    /// Splits equivalence sets as partitions are about to use them: those that are disjoint first, which others follow.
     fn refine(&self, states: &mut LockedStates<'_>) {
         if self.site.points.volume() < 2 {
             return;
         }
-        for bound in &self.site.bounds {
-            if let DataTarget::Partition(partition, _) = &bound.requirement.target {
-                for (fields, state) in &bound.parts {
-                    states.of(state).refine(fields, partition.partitioning());
+        for is_disjoint in [true, false] {
+            for bound in &self.site.bounds {
+                if let DataTarget::Partition(partition, _) = &bound.requirement.target
+                    && partition.partitioning().is_disjoint() == is_disjoint
+                {
+                    for (fields, state) in &bound.parts {
+                        states.of(state).refine(fields, partition.partitioning());
+                    }
                 }
             }
         }
@@ -289,7 +293,7 @@ impl TaskState {
                         .map(|(number, (asked, bound))| PhysicalRegion::of(asked, (bound, number), &chosen));
                     let physical = physical.collect();
                     let mapped = MappedPoint { point, index, mapping, chosen, physical, places: None };
-                    let mapped = self.site.decisions.made(mapped);
+                    let mapped = self.decided(mapped);
                     let placed = self.placed(operation, index, (Regions::Mapped(&mapped.physical), issuing));
                     self.issue(operation, states, &mapped, (&placed, before));
                     return Ok(());
@@ -318,19 +322,24 @@ impl TaskState {
         point: AnyPoint,
     ) -> bool {
         let index = self.index(point);
-        let Some(earlier) = self.site.decisions.point(index) else { return false };
+        let Some(earlier) = self.site.decisions.take(index) else { return false };
         let placed = self.placed(operation, index, (Regions::Mapped(&earlier.physical), Issuing::Live));
         let mut before = self.nothing_prepared(earlier.mapping.variant, &placed);
-        let Some(again) = placed.choose_again(states, &earlier, &mut before) else {
-            self.site.decisions.forget_point(index);
-            return false;
+        let Some(again) = placed.choose_again(states, &earlier, &mut before) else { return false };
+        let other = match again {
+            Again::Same => None,
+            Again::Other(mapped) => Some(self.decided(*mapped)),
         };
-        let mapped = match again {
-            Again::Same => Arc::clone(&earlier),
-            Again::Other(mapped) => self.site.decisions.made(*mapped),
-        };
-        self.issue(operation, states, &mapped, (&placed, before));
+        self.issue(operation, states, other.as_ref().unwrap_or(&earlier), (&placed, before));
+        if other.is_none() {
+            self.site.decisions.put_back(earlier);
+        }
         true
+    }
+
+    /// A decision about a point, which is kept if it holds.
+    fn decided(&self, mapped: MappedPoint) -> Arc<MappedPoint> {
+        self.site.decisions.made(mapped, self.site.points.volume() as usize)
     }
 
     fn placed<'a>(
@@ -408,13 +417,13 @@ impl TaskState {
         (placed, mut before): (&PointMapping<'_>, Preparation),
     ) {
         let MappedPoint { mapping, chosen, places, .. } = &**mapped;
-        let (mut known, mut found) = (places.as_ref().map(KnownPlaces::lock), Places::new());
-        let places = known.as_deref_mut().unwrap_or(&mut found);
-        if places.is_empty() {
+        let (mut known, mut found) = (places.as_ref().map(KnownPlaces::take), Places::new());
+        let found = known.as_deref_mut().unwrap_or(&mut found);
+        if found.is_empty() {
             // Nearly always enough.
-            places.reserve(2 * self.site.bounds.len());
+            found.reserve(2 * self.site.bounds.len());
         }
-        placed.prepare(states, (chosen, places), &mut before);
+        placed.prepare(states, (chosen, found), &mut before);
         let mut start = Preconditions::default();
         self.sources.iter().for_each(|source| start.need(source.completion()));
         start.follow(self.barrier);
@@ -450,7 +459,10 @@ impl TaskState {
             }
         };
         self.context.core.record_end(recorded, event);
-        placed.commit(states, (chosen, places), event);
+        placed.commit(states, (chosen, found), event);
+        if let (Some(places), Some(known)) = (places, known) {
+            places.put_back(known);
+        }
         before.ends_with(event);
         if !chosen.is_virtual() {
             self.point_mapped(operation);

@@ -37,8 +37,8 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use crate::locks::Mutex;
 use maniple_space::AnyPoint;
-use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::event::Event;

@@ -67,6 +67,8 @@ pub mod clock;
 pub mod event;
 pub mod fault;
 pub mod graph;
+#[doc(hidden)]
+pub mod locks;
 pub mod operation;
 mod prefetch;
 pub mod profile;

@@ -30,7 +30,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 use thiserror::Error;
 
 use crate::machine::{Machine, MemoryId};

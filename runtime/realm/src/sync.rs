@@ -4,7 +4,7 @@
 //! `tests/loom` compiles the very same files with a `sync` module made of loom's types, so the model checker sees
 //! the code that ships, and the crate itself needs no conditional compilation.
 
-pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+pub(crate) use crate::locks::{Mutex, MutexGuard};
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -22,8 +22,9 @@ pub(crate) fn store_before_loads(atomic: &AtomicU32, value: u32) {
 /// [simulation](crate::simulation) wait for those of the same one.
 #[derive(Debug, Default)]
 pub struct Parker {
-    token: Mutex<bool>,
-    given: Condvar,
+    /// Not of [`crate::locks`]: a condition variable goes with no other, and what counts locks is not to count sleepers.
+    token: parking_lot::Mutex<bool>,
+    given: parking_lot::Condvar,
 }
 
 impl Parker {

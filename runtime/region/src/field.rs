@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytemuck::Zeroable;
-use parking_lot::RwLock;
+use maniple_realm::locks::RwLock;
 
 pub use maniple_realm::layout::FieldId;
 

@@ -20,8 +20,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{LazyLock, OnceLock};
 
+use maniple_realm::locks::RwLock;
 use maniple_realm::reduction::{RawReduction, Reduction};
-use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 
 use crate::{FieldType, FieldValue};

@@ -8,8 +8,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use maniple_realm::locks::RwLock;
 use maniple_space::AnySpace;
-use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 
 /// A set of points in which equality is a comparison of two numbers.

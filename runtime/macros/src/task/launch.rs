@@ -159,8 +159,12 @@ fn region_calls(runtime: &Path, index: usize, name: &Ident, region: &Region) -> 
             Privilege::Discards => (None, quote!(Discard)),
             Privilege::Reduces(operator) => {
                 let types = columns.iter().map(|column| &column.ty);
-                // The machine layer reduces without knowing types: it must have met each pair before the launch is analysed.
-                let registrations = quote!(#(#runtime::register_reduction::<#operator, #types>();)*);
+                // The machine layer reduces without knowing types: it must have met each pair before the launch is analysed. The first one sees to that:
+                // the table is everybody's.
+                let registrations = quote! {{
+                    static MET: ::std::sync::Once = ::std::sync::Once::new();
+                    MET.call_once(|| { #(#runtime::register_reduction::<#operator, #types>();)* });
+                }};
                 (Some(registrations), quote!(Reduce(#runtime::OperatorId::of::<#operator>())))
             }
         };

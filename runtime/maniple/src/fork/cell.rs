@@ -13,9 +13,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
+use maniple_realm::locks::Mutex;
 use maniple_realm::profile::{OperationId, Record, Tag};
 use maniple_realm::{Job, JobHead, fault};
-use parking_lot::Mutex;
 
 use super::body::{Body, ForkCall, Free, FreeResult, Typed};
 use super::parent::Parent;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use maniple_realm::locks::Mutex;
 use maniple_region::TreeId;
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::check::check;

@@ -1,10 +1,12 @@
 //! What mappers have decided about the points of a launch site, for as long as it holds.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use crossbeam_utils::atomic::AtomicCell;
 use maniple_mapper::{RequirementMapping, Reuse, Slice, TaskMapping, Validity};
+use maniple_realm::locks::Mutex;
 use maniple_space::AnyPoint;
-use parking_lot::Mutex;
 
 use super::point::Chosen;
 use crate::physical::places::KnownPlaces;
@@ -23,70 +25,77 @@ pub(crate) struct MappedPoint {
 }
 
 /// The decisions about a launch site. They hold on to instances, so they can be forgotten at any time.
+///
+/// No lock is taken for a point: who maps it takes the decision out of its cell, and puts one back. Should two map the same point at a time, one finds
+/// nothing and asks again.
 #[derive(Default)]
-pub(crate) struct Decisions(Mutex<Decided>);
-
-#[derive(Default)]
-struct Decided {
+pub(crate) struct Decisions {
     /// The site is launched from again and again.
-    are_kept: bool,
-    slices: Option<Arc<[Slice]>>,
-    /// Those about the points that have any, by their index.
-    points: Vec<Option<Arc<MappedPoint>>>,
+    are_kept: AtomicBool,
+    slices: Mutex<Option<Arc<[Slice]>>>,
+    /// Something was decided about a point, and not forgotten since.
+    are_any: AtomicBool,
+    /// Those about the points, by their index.
+    points: OnceLock<Box<[Decided]>>,
 }
+
+/// What was decided about a point, if anything.
+type Decided = AtomicCell<Option<Arc<MappedPoint>>>;
+
+const _: () = assert!(Decided::is_lock_free(), "a decision is exchanged by one instruction");
 
 impl Decisions {
     /// From now on decisions are kept.
     pub(crate) fn keep(&self) {
-        self.0.lock().are_kept = true;
+        if !self.are_kept.load(Ordering::Relaxed) {
+            self.are_kept.store(true, Ordering::Relaxed);
+        }
     }
 
     /// The slices of the launch, if they are known and something else that the mapper decided about it holds.
     pub(crate) fn slices(&self) -> Option<Arc<[Slice]>> {
-        let decided = self.0.lock();
-        decided.slices.clone().filter(|_| !decided.points.is_empty())
+        self.are_any.load(Ordering::Acquire).then(|| self.slices.lock().clone()).flatten()
     }
 
     pub(crate) fn keep_slices(&self, slices: &[Slice]) {
-        let mut decided = self.0.lock();
-        if decided.are_kept {
-            decided.slices = Some(slices.into());
+        if self.are_kept.load(Ordering::Relaxed) {
+            *self.slices.lock() = Some(slices.into());
         }
     }
 
-    /// What was decided about the point of this index.
-    pub(crate) fn point(&self, index: usize) -> Option<Arc<MappedPoint>> {
-        self.0.lock().points.get(index)?.clone()
+    /// Takes out what was decided about the point of this index. It is forgotten unless it is [put back](Self::put_back).
+    pub(crate) fn take(&self, index: usize) -> Option<Arc<MappedPoint>> {
+        self.points.get()?.get(index)?.take()
     }
 
-    /// A decision, which is kept if it holds for later launches.
-    pub(crate) fn made(&self, mut mapped: MappedPoint) -> Arc<MappedPoint> {
-        let holds = mapped.holds();
-        let mut decided = self.0.lock();
-        if !holds || !decided.are_kept {
+    /// What was decided still holds.
+    pub(crate) fn put_back(&self, mapped: Arc<MappedPoint>) {
+        if let Some(decided) = self.points.get().and_then(|points| points.get(mapped.index)) {
+            decided.store(Some(mapped));
+        }
+    }
+
+    /// A decision about one of so many points, which is kept if it holds for later launches.
+    pub(crate) fn made(&self, mut mapped: MappedPoint, points: usize) -> Arc<MappedPoint> {
+        if !mapped.holds() || !self.are_kept.load(Ordering::Relaxed) {
             // Nobody will ask for them. Given back here, and not on the other core where the task ends, they cost much less.
             mapped.mapping.requirements = Vec::new();
             return Arc::new(mapped);
         }
         let mapped = Arc::new(mapped.located());
-        if decided.points.len() <= mapped.index {
-            decided.points.resize(mapped.index + 1, None);
+        self.points.get_or_init(|| (0..points).map(|_| Decided::default()).collect());
+        self.put_back(Arc::clone(&mapped));
+        if !self.are_any.load(Ordering::Relaxed) {
+            self.are_any.store(true, Ordering::Release);
         }
-        decided.points[mapped.index] = Some(Arc::clone(&mapped));
         mapped
-    }
-
-    pub(crate) fn forget_point(&self, index: usize) {
-        let mut decided = self.0.lock();
-        if let Some(mapped) = decided.points.get_mut(index) {
-            *mapped = None;
-        }
     }
 
     /// Lets go of all instances. Whether there were any.
     pub(crate) fn forget(&self) -> bool {
-        let decided = std::mem::take(&mut self.0.lock().points);
-        !decided.is_empty()
+        self.are_any.store(false, Ordering::Release);
+        let points = self.points.get().into_iter().flatten();
+        points.filter_map(AtomicCell::take).count() > 0
     }
 }
 

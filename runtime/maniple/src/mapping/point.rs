@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use maniple_mapper::{InstanceChoice, InstanceId, MappingFailure, RequirementMapping};
 use maniple_realm::Event;
+use maniple_realm::locks::MutexGuard;
 use maniple_realm::machine::ProcessorId;
 use maniple_record::Place as RecordPlace;
-use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
 use super::decisions::MappedPoint;
@@ -131,19 +131,25 @@ impl PointMapping<'_> {
     ) -> Result<(), SelectionError> {
         let (number, part) = selection.place;
         let (_, state) = &self.bounds[number].parts[part];
-        let request = self.request(selection.place, taken);
+        let must_buffer = self.reduces_twice[number] && self.reduces_again(number);
+        let request = self.request(selection.place, taken, must_buffer);
         states.of(state).select(self.core, &request, choices, (selection, before))?;
         take(selection, taken);
         Ok(())
     }
 
-    fn request<'a>(&'a self, (number, part): (usize, usize), taken: &'a [InstanceId]) -> Request<'a> {
+    fn request<'a>(
+        &'a self,
+        (number, part): (usize, usize),
+        taken: &'a [InstanceId],
+        must_buffer: bool,
+    ) -> Request<'a> {
         Request {
             number,
             region: &self.regions[number],
             fields: &self.bounds[number].parts[part].0,
             privilege: self.bounds[number].requirement.privilege,
-            must_buffer: self.reduces_twice[number] && self.reduces_again(number),
+            must_buffer,
             may_wait: self.may_wait,
             taken,
             issuing: self.issuing,
@@ -165,7 +171,9 @@ impl PointMapping<'_> {
         for (index, then) in chosen.iter().enumerate().filter(|(_, then)| then.is_buffered()) {
             let (number, part) = then.place;
             let (_, state) = &self.bounds[number].parts[part];
-            if states.of(state).select_again(self.core, &self.request(then.place, &taken), (then, before)) {
+            // Those before were buffers.
+            let request = self.request(then.place, &taken, true);
+            if states.of(state).select_again(self.core, &request, (then, before)) {
                 take(then, &mut taken);
                 continue;
             }

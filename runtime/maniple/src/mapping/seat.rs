@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use maniple_mapper::{Mapper, ReadyOperation, TaskInfo, Validity};
+use maniple_realm::locks::Mutex;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::profile::{Kind, Tag};
 use maniple_realm::{Class, Spawn, fault};
 use maniple_region::FieldMask;
 use maniple_space::{AnyRect, Rect};
-use parking_lot::Mutex;
 
 use super::answer::check_mapping;
 use super::lookup::Lookup;

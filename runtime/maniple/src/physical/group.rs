@@ -82,22 +82,28 @@ impl FieldGroup {
         if let Some(known) = self.lookups.get(&region.id()) {
             return Arc::clone(known);
         }
-        let shape = region.shape();
-        let mut touched = Vec::new();
-        self.index.query(&shape.space().bounds(), |id| {
-            let cover = Cover::of(shape, &self.sets[id].shape, shapes);
-            if !cover.is_nothing() {
-                touched.push((id, cover));
-            }
-        });
-        // The index answers in any order; program order of copies must not depend on it.
-        touched.sort_unstable_by_key(|(id, _)| *id);
+        let near = self.near(region.shape()).into_iter();
+        let touched = near.map(|id| (id, Cover::of(region.shape(), &self.sets[id].shape, shapes)));
+        let touched: Touched = touched.filter(|(_, cover)| !cover.is_nothing()).collect();
         if self.lookups.len() >= LOOKUP_LIMIT {
             self.lookups.clear();
         }
-        let touched: Touched = touched.into();
         self.lookups.insert(region.id(), Arc::clone(&touched));
         touched
+    }
+
+    /// The sets that may have some of these points, in the order of their ids: the index answers in any, and program order of copies must not depend on it.
+    fn near(&self, shape: &Shape) -> Vec<SetId> {
+        let (space, mut found) = (shape.space(), Vec::new());
+        // Points that are far apart have nearly everything in the box around them.
+        if (2..=self.sets.len()).contains(&space.rect_count()) {
+            space.rects().for_each(|rect| self.index.query(&rect, |id| found.push(id)));
+        } else {
+            self.index.query(&space.bounds(), |id| found.push(id));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// The sets that a region touches, after splitting those that stick out of it.
@@ -143,14 +149,15 @@ impl FieldGroup {
     }
 
     /// If one set has just the points that a disjoint partition splits, splits the set alike: the pieces are about to be used one by one.
-    pub(crate) fn refine(&mut self, partition: &Partitioning, shapes: &ShapeTable) {
-        if partition.len() < 2 || !partition.is_disjoint() {
-            return;
+    /// Whether there was one.
+    pub(crate) fn refine(&mut self, partition: &Partitioning, shapes: &ShapeTable) -> bool {
+        if partition.len() < 2 {
+            return false;
         }
         let parent = partition.parent();
-        let [(id, Cover::Everything)] = self.touched(parent, shapes)[..] else { return };
+        let [(id, Cover::Everything)] = self.touched(parent, shapes)[..] else { return false };
         if self.sets[id].shape != *parent.shape() {
-            return;
+            return false;
         }
         let whole = self.remove(id);
         self.forget_lookups();
@@ -162,6 +169,7 @@ impl FieldGroup {
             self.insert(whole.within(&rest, shapes));
         }
         whole.dissolve();
+        true
     }
 
     /// The same history for only some of the fields.

@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use maniple_mapper::{InstanceId, InstanceInfo};
 use maniple_realm::instance::{Instance, InstanceKind};
 use maniple_realm::layout::LayoutConstraint;
+use maniple_realm::locks::Mutex;
 use maniple_realm::machine::MemoryId;
 use maniple_realm::transfer::{FillValue, Transfer};
 use maniple_realm::{After, Event, EventStatus, Realm};
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape};
-use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -177,7 +177,10 @@ impl PhysicalInstance {
 
     /// Uses that must end before the memory is used for something else or given back.
     pub(crate) fn leave_behind(&self, events: impl IntoIterator<Item = Event>) {
-        let mut leftovers = self.leftovers.lock();
+        self.add_to(&mut self.leftovers.lock(), events);
+    }
+
+    fn add_to(&self, leftovers: &mut Leftovers, events: impl IntoIterator<Item = Event>) {
         leftovers.events.extend(events);
         let is_recorded = self.recorder.is_some() || self.recordings.are_under_way();
         if leftovers.events.len() > leftovers.sweep_at {
@@ -190,10 +193,11 @@ impl PhysicalInstance {
 
     /// The same for a use that comes after all that [`leftovers`](Self::leftovers) has told of.
     pub(crate) fn leave_behind_instead(&self, event: Event) {
+        let mut leftovers = self.leftovers.lock();
         if !self.recordings.are_under_way() {
-            self.leftovers.lock().events.clear();
+            leftovers.events.clear();
         }
-        self.leave_behind([event]);
+        self.add_to(&mut leftovers, [event]);
     }
 
     /// The uses left behind that have not ended, as few events, so that a program that runs far ahead gathers no long lists. While a record is kept, also

@@ -1,6 +1,6 @@
 //! Where in a region's state the data of an access is: found out once, for as long as no set changes its points.
 
-use parking_lot::{Mutex, MutexGuard};
+use crossbeam_utils::atomic::AtomicCell;
 
 use super::group::Touched;
 
@@ -20,12 +20,23 @@ pub(crate) struct Place {
 pub(crate) type Places = Vec<Place>;
 
 /// Remembers the places of a point that is mapped again and again with the same instances.
+///
+/// Nobody waits for them: who finds that another has taken them finds them out anew, of which the last to put them back is remembered. That hardly happens:
+/// whoever looks has locked the states that they are about.
 #[derive(Default)]
-pub(crate) struct KnownPlaces(Mutex<Places>);
+#[allow(clippy::box_collection, reason = "a pointer is exchanged by one instruction")]
+pub(crate) struct KnownPlaces(AtomicCell<Option<Box<Places>>>);
 
 impl KnownPlaces {
-    /// The places that are known. Never waits for long: whoever looks has locked the states that they are about.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Places> {
-        self.0.lock()
+    /// Takes out the places that are known.
+    #[allow(clippy::box_collection, reason = "as above")]
+    pub(crate) fn take(&self) -> Box<Places> {
+        self.0.take().unwrap_or_default()
+    }
+
+    /// Puts places back, or new ones there.
+    #[allow(clippy::box_collection, reason = "as above")]
+    pub(crate) fn put_back(&self, places: Box<Places>) {
+        self.0.store(Some(places));
     }
 }

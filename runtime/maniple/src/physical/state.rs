@@ -1,11 +1,11 @@
 //! What is known of the data of one region tree in one context.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::machine::MemoryId;
 use maniple_realm::{Event, Realm};
 use maniple_region::{FieldMask, LogicalRegion, Partitioning};
-use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::cover::Cover;
@@ -36,6 +36,8 @@ pub(crate) struct RegionData {
     pub(crate) sink: Option<Sink>,
     /// Why contributions on their way to the sink were never made.
     pub(crate) lost: Vec<Event>,
+    /// The disjoint partition by which sets were split last.
+    split_by: Weak<Partitioning>,
     /// A trace is replayed that counts on what is known here.
     pub(crate) in_replay: bool,
 }
@@ -92,7 +94,16 @@ impl RegionState {
         sink: Option<Sink>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            data: Mutex::new(RegionData { root, fields, groups, table, sink, lost: Vec::new(), in_replay: false }),
+            data: Mutex::new(RegionData {
+                root,
+                fields,
+                groups,
+                table,
+                sink,
+                lost: Vec::new(),
+                split_by: Weak::new(),
+                in_replay: false,
+            }),
         })
     }
 
@@ -167,12 +178,28 @@ impl RegionData {
         &mut self.groups[index]
     }
 
-    /// Splits the sets that have just the points that a disjoint partition splits: its pieces are about to be used one by one.
-    pub(crate) fn refine(&mut self, fields: &FieldMask, partition: &Partitioning) {
-        let forest = Arc::clone(self.root.space().forest());
+    /// Splits the sets that have just the points that a disjoint partition splits: its pieces are about to be used one by one. If they are those of a
+    /// partition that is not disjoint, and many, they are split as sets of other fields were: in one set, each piece would have to be held against
+    /// all others.
+    pub(crate) fn refine(&mut self, fields: &FieldMask, partition: &Arc<Partitioning>) {
+        let splits =
+            if partition.is_disjoint() { Some(Arc::clone(partition)) } else { self.split_of_others(partition) };
+        let Some(splits) = splits else { return };
+        let (forest, mut any) = (Arc::clone(self.root.space().forest()), false);
         for group in self.groups_of(fields) {
-            self.groups[group].refine(partition, forest.shapes());
+            any |= self.groups[group].refine(&splits, forest.shapes());
         }
+        if any {
+            self.split_by = Arc::downgrade(&splits);
+        }
+    }
+
+    /// The partition by which sets were split last, if it is for the use of one that is not disjoint.
+    fn split_of_others(&self, aliased: &Partitioning) -> Option<Arc<Partitioning>> {
+        // Of fewer, one set is as good as several.
+        const MANY: usize = 256;
+        let splits = (aliased.len() >= MANY).then(|| self.split_by.upgrade()).flatten()?;
+        (splits.parent() == aliased.parent() && splits.len() <= aliased.len()).then_some(splits)
     }
 
     /// Gives fields one value at all points of a region, which is stored nowhere yet.

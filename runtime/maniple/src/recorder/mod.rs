@@ -16,11 +16,11 @@ mod data;
 
 use std::collections::BTreeSet;
 
+use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, Realm};
 use maniple_record::{
     Because, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Place, Record, Task, Usage,
 };
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 pub(crate) use data::{contributions, movements, usage};

@@ -8,9 +8,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use maniple_realm::locks::Mutex;
 use maniple_region::{LogicalRegion, Requirement, Target};
 use maniple_space::{AnySpace, for_dimension};
-use parking_lot::Mutex;
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
+use maniple_realm::locks::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::layout::Rank;

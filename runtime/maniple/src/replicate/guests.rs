@@ -15,9 +15,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::{Endpoint, Incoming};
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use maniple_realm::locks::Mutex;
 
 use super::layout::Rank;
 use crate::task::TaskDefinition;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use maniple_realm::locks::Mutex;
 use maniple_realm::profile::{OperationId, Profiler, Record};
 use maniple_realm::{Event, Realm, UserEvent};
 use maniple_space::{AnyRect, Rect};
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

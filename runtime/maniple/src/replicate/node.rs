@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::{Endpoint, HandlerId, Handlers, Incoming, Loss, Message, Options, SendError, Transport};
 use maniple_realm::threads::Parker;
 use maniple_realm::{Fault, Realm, fault};
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

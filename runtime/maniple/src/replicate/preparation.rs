@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use maniple_realm::locks::Mutex;
 use maniple_region::{FieldMask, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape, TreeId};
 use maniple_space::{AnyRect, AnySpace, Rect};
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::coherence::{Exchange, Parcel, Step};

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use maniple_mapper::{Sharding, TaskInfo};
 use maniple_realm::Realm;
+use maniple_realm::locks::Mutex;
 use maniple_region::{
     FieldId, FieldMask, IndexSpaceNode, LogicalPartition, LogicalRegion, Privilege, Requirement, Shape, ShapeTable,
     TreeId,
 };
 use maniple_space::{AnyPoint, AnyRect, AnySpace, Rect, for_dimension, partition};
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

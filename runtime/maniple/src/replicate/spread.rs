@@ -6,9 +6,9 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
+use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, UserEvent};
 use maniple_space::AnyRect;
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 

@@ -63,10 +63,13 @@ impl Stage {
                 issuing: Issuing::Again(&ends),
             };
             let MappedPoint { chosen, places, .. } = &*point.mapped;
-            let (mut known, mut found) = (places.as_ref().map(KnownPlaces::lock), Places::new());
-            let places = known.as_deref_mut().unwrap_or(&mut found);
-            placed.prepare(&mut states, (chosen, places), &mut Preparation::together());
-            placed.commit(&mut states, (chosen, places), end(point.task));
+            let (mut known, mut found) = (places.as_ref().map(KnownPlaces::take), Places::new());
+            let found = known.as_deref_mut().unwrap_or(&mut found);
+            placed.prepare(&mut states, (chosen, found), &mut Preparation::together());
+            placed.commit(&mut states, (chosen, found), end(point.task));
+            if let (Some(places), Some(known)) = (places, known) {
+                places.put_back(known);
+            }
         }
     }
 }

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use maniple_realm::locks::Mutex;
 use maniple_realm::threads::Parker;
 use maniple_realm::{Class, Realm, Spawn, fault};
-use parking_lot::Mutex;
 
 use super::mining::{CandidateId, Finder, JobId, Mined, Parameters};
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use maniple_realm::Event;
 use maniple_realm::graph::{Edge, Predecessors};
+use maniple_realm::locks::Mutex;
 use maniple_record::{Because, Kind, LaunchNumber, OperationNumber, Place, Task};
-use parking_lot::Mutex;
 
 use super::recording::{NodeTape, Tape};
 use super::template::{Node, Stage, TaskNode, Template};

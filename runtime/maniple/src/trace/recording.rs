@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_mapper::InstanceId;
 use maniple_realm::graph::Edge;
+use maniple_realm::locks::Mutex;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::transfer::Transfer;
 use maniple_realm::{Event, EventStatus, Realm};
-use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 

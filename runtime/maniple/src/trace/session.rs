@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Class, Event, Spawn};
 use maniple_record::LaunchNumber;
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use maniple_realm::Fault;
 use maniple_realm::graph::Place;
-use parking_lot::Mutex;
+use maniple_realm::locks::Mutex;
 use rustc_hash::FxHashMap;
 
 /// For each node that has failed, the first run in which it did, and why.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maniple_realm::Event;
-use parking_lot::Mutex;
+use maniple_realm::locks::Mutex;
 
 use super::automatic::Automatic;
 use super::session::{Check, Session};

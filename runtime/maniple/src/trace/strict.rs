@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use maniple_realm::locks::Mutex;
 use maniple_region::{Requirement, TreeId};
 use maniple_space::AnyRect;
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::context::{Context, ContextState};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use maniple_realm::locks::Mutex;
 use maniple_region::TreeId;
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::content::Fit;

@@ -21,7 +21,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use crate::locks::{Mutex, RwLock};
 
 use crate::event::{After, Event, UserEvent};
 use crate::fault::Fault;

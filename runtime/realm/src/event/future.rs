@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 
 use super::{After, Event};
 use crate::fault::{Abandoned, Fault};

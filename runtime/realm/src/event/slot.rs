@@ -9,8 +9,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use crate::locks::Mutex;
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
 
 use super::word::{EventWord, LAST_GENERATION, Preconditions};
 use super::{Event, SLOT_BITS};

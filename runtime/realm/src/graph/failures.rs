@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::compile::{Graph, Predecessor};

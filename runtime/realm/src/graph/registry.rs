@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+use crate::locks::{Mutex, RwLock};
 use crossbeam_utils::CachePadded;
-use parking_lot::{Mutex, RwLock};
 
 use super::active::Active;
 

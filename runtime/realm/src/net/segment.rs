@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 
 use crate::instance::Instance;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 
 use super::format::Names;
 use super::header::Thread;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 
 use super::format::{self, Chunk, MAGIC, VERSION};
 use super::header::Header;

@@ -9,7 +9,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 
 use super::Core;
 use crate::fault::{self, Fault, Panic};

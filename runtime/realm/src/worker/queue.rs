@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
+use crate::locks::{Mutex, RwLock};
 use crossbeam_deque::{Injector, Steal, Stealer as JobStealer, Worker as JobDeque};
 use crossbeam_utils::CachePadded;
-use parking_lot::{Mutex, RwLock};
 
 use crate::event::slot::Table;
 use crate::operation::job::Job;

@@ -4,7 +4,7 @@ use std::mem::transmute;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 
 use super::chunks::Chunks;
 use super::{Local, SEARCH_ROUNDS, WorkerContext};

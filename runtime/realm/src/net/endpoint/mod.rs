@@ -10,7 +10,7 @@ mod transfer;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 use smallvec::SmallVec;
 
 use self::peer::Peer;

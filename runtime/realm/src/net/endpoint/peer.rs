@@ -12,8 +12,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::locks::Mutex;
 use bytes::Bytes;
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::{Done, cost};

@@ -17,7 +17,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle, Thread, ThreadId};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 
 use self::driver::Event;
 pub use self::error::JoinError;

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::mem;
 
+use crate::locks::Mutex;
 use bytes::Bytes;
-use parking_lot::Mutex;
 
 use crate::net::frame::{Body, Callback, Frame, Header, Lane};
 use crate::net::transport::{Flush, Frames};

@@ -13,8 +13,8 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, OnceLock, Weak};
 
+use crate::locks::{Mutex, MutexGuard};
 use bytes::{Bytes, BytesMut};
-use parking_lot::{Mutex, MutexGuard};
 use tempfile::TempPath;
 
 use self::attendance::Attendance;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::locks::Mutex;
 use bytes::{Bytes, BytesMut};
-use parking_lot::Mutex;
 
 use super::inbox::{Damaged, Inbox, Written};
 use crate::machine::NodeId;

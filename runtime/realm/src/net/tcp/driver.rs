@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use crate::locks::Mutex;
 use bytes::Bytes;
-use parking_lot::Mutex;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::runtime::Builder;
 use tokio::sync::Notify;

@@ -17,8 +17,8 @@ use std::mem;
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::locks::Mutex;
 use bytes::Bytes;
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 use socket2::SockRef;
 use tokio::net::TcpStream;

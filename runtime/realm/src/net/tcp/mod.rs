@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use crate::locks::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::driver::{Event, Shared};
