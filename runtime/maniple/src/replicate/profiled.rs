@@ -66,9 +66,9 @@ mod tests {
     use std::sync::Arc;
 
     use maniple_realm::Realm;
+    use maniple_realm::locks::Mutex;
     use maniple_realm::net::loopback::Network;
     use maniple_realm::profile::{OperationId, Recording};
-    use parking_lot::Mutex;
     use rustc_hash::FxHashMap;
 
     use super::super::mailbox::{Awaited, ParcelName};

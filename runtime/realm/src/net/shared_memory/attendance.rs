@@ -8,9 +8,8 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use super::SharedMemory;
+use crate::locks::Mutex;
 
 /// How often to look while others attend.
 const TICK: Duration = Duration::from_millis(1);
