@@ -1,7 +1,7 @@
 //! `maniple prof`: looking at profiles.
 //!
 //! A file is read by [`maniple::profile::Recording`] and sorted out by [`model`]: [`lanes`] are what threads did, [`operations`] what came after
-//! what. Those of several processes are put [`together`] first, by their [`messages`] and [`clocks`]. From that follow [`statistics`], the [`critical_path`], and what is shown: a [`summary`] in text, the [`page`], which [`page_data`] and
+//! what. Those of several processes are put [`together`](mod@together) first, by their [`messages`] and [`clocks`]. From that follow [`statistics`], the [`critical_path`], and what is shown: a [`summary`] in text, the [`page`], which [`page_data`] and
 //! [`columns`] feed and [`serve`] serves, and [`chrome`]'s format.
 
 pub mod chrome;
