@@ -82,7 +82,7 @@ struct Known {
 }
 
 /// A launch that finds the data in ever new states is not remembered for all of them.
-const MOST_KNOWN: usize = 16;
+const MOST_KNOWN: usize = 64;
 
 /// What is remembered of launches is forgotten when it is so much.
 const MOST_PLANS: usize = 1 << 12;
@@ -143,6 +143,9 @@ impl Replica {
                 others.iter().for_each(|share| submit(*share, &mut launcher.clone()));
                 submit(*last, &mut launcher);
             }
+        } else {
+            // What the launcher leaves may be the program's, and is not let go of in here.
+            drop(program);
         }
         launcher.recycle();
         Ok(Spread::results((&self.node, &self.agreement, name), (origin, domain, codec), local))

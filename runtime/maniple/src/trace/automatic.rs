@@ -113,13 +113,15 @@ impl Automatic {
         self.finder.tokens(id).and_then(|all| all.get(at)) == Some(&token)
     }
 
-    /// Takes in a launch that was [expected](Self::expects), as the beginning of the candidate if none is under way.
-    pub(crate) fn push_expected(&mut self, id: CandidateId, token: u64, realm: &Realm) {
-        if self.current.is_none() {
+    /// Takes in a launch that was [expected](Self::expects), as the beginning of the candidate if none is under way; gives whether it is.
+    pub(crate) fn push_expected(&mut self, id: CandidateId, token: u64, realm: &Realm) -> bool {
+        let begins = self.current.is_none();
+        if begins {
             self.finder.begin(id);
             self.current = Some((id, 0));
         }
         self.push(token, realm);
+        begins
     }
 
     /// Takes in the launch that has come.

@@ -177,7 +177,7 @@ impl ContextState {
 
     /// Replays all of a launch of the program, if a replay is under way that expects it. If not, nothing has happened.
     pub(crate) fn replay_whole(self: &Arc<Self>, whole: &mut Whole<'_>) -> Option<Arc<Results>> {
-        if !self.core.is_tracing() {
+        if !self.core.is_tracing() || whole.parts() > self.core.window {
             return None;
         }
         // After a breakdown the stream says why.
@@ -200,18 +200,23 @@ impl Tracing {
         if !session.expects_whole(whole) || self.strict.are_running() {
             return None;
         }
-        match (id, self.book.depth) {
-            (TraceId::Named(_), 1..) => {}
+        let begins = match (id, self.book.depth) {
+            (TraceId::Named(_), 1..) => false,
             (&TraceId::Found(id), 0) => {
                 let token = whole.number.token();
                 if !self.automatic.expects(id, token) {
                     return None;
                 }
-                self.automatic.push_expected(id, token, context.core.realm());
+                self.automatic.push_expected(id, token, context.core.realm())
             }
             _ => return None,
+        };
+        let results = session.take_whole(whole);
+        drop(session);
+        if begins {
+            self.forget_candidates();
         }
-        session.take_whole(whole)
+        results
     }
 
     /// Where the program has said nothing.
@@ -236,7 +241,10 @@ impl Tracing {
     fn launch_unit(&mut self, context: &Arc<ContextState>, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
         let realm = context.core.realm();
         if let (Some((_, session)), Some(expected)) = (&self.session, self.automatic.expected()) {
-            if let Some(results) = session.lock().take(launching, Check::Token(expected)) {
+            // Wholes may begin with the same part, and go on with others.
+            let may_be_expected = launching.part.is_none() || launching.unit_token() == expected;
+            let take = || session.lock().take(launching, Check::Token(expected));
+            if let Some(results) = may_be_expected.then(take).flatten() {
                 self.automatic.push(expected, realm);
                 return Some(results);
             }

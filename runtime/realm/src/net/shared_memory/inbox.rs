@@ -104,7 +104,7 @@ impl Inbox {
         let capacity = bytes.div_ceil(CELL).next_power_of_two();
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
-        let length = RINGS + rings * (CELLS + capacity * CELL);
+        let length = length(rings, capacity).ok_or_else(too_large)?;
         let mut file = create_file()?;
         // Written, not only lengthened: whether there is memory for it is found out here, not by a signal when it is used.
         file.write_all(&MAGIC)?;
@@ -118,12 +118,11 @@ impl Inbox {
         }
         let inbox = Self { map: map(file.as_file(), length)?, rings, capacity };
         let path = file.into_temp_path();
-        let too_large = |_| io::Error::new(io::ErrorKind::InvalidInput, "a ring has at most 256 GiB");
         let offer = Offer {
             path: path.to_path_buf(),
             nonce,
-            rings: u32::try_from(rings).map_err(too_large)?,
-            capacity: u32::try_from(capacity).map_err(too_large)?,
+            rings: u32::try_from(rings).map_err(|_| too_large())?,
+            capacity: u32::try_from(capacity).map_err(|_| too_large())?,
             ring: 0,
         };
         Ok((inbox, path, offer))
@@ -136,8 +135,8 @@ impl Inbox {
         if !capacity.is_power_of_two() || offer.ring >= offer.rings {
             return refuse("an offer that makes no sense");
         }
+        let Some(length) = length(rings, capacity) else { return refuse("an offer that makes no sense") };
         let file = OpenOptions::new().read(true).write(true).open(&offer.path)?;
-        let length = RINGS + rings * (CELLS + capacity * CELL);
         if file.metadata()?.len() != length as u64 {
             return refuse("a file of another length");
         }
@@ -273,7 +272,8 @@ impl Inbox {
 
     /// The writer of a ring waits for room: it has to try once more after this.
     pub(super) fn want_room(&self, ring: usize) {
-        self.atomic32(self.ring(ring) + WANTS_ROOM).store(1, Ordering::Relaxed);
+        // Release: who is told of the room sees what was there to be written.
+        self.atomic32(self.ring(ring) + WANTS_ROOM).store(1, Ordering::Release);
         // Against the one in `take_wish`: either the reader sees the wish, or the writer the room.
         fence(Ordering::SeqCst);
     }
@@ -282,7 +282,7 @@ impl Inbox {
     pub(super) fn take_wish(&self, ring: usize) -> bool {
         fence(Ordering::SeqCst);
         let wish = self.atomic32(self.ring(ring) + WANTS_ROOM);
-        wish.load(Ordering::Relaxed) != 0 && wish.swap(0, Ordering::Relaxed) != 0
+        wish.load(Ordering::Relaxed) != 0 && wish.swap(0, Ordering::AcqRel) != 0
     }
 
     /// Where a cell is, of a ring that begins there.
@@ -343,6 +343,15 @@ impl<'a> Pieces<'a> {
             (self.pieces, self.done) = (others, 0);
         }
     }
+}
+
+/// The bytes of an inbox, if there are so many.
+fn length(rings: usize, capacity: usize) -> Option<usize> {
+    rings.checked_mul(capacity.checked_mul(CELL)?.checked_add(CELLS)?)?.checked_add(RINGS)
+}
+
+fn too_large() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "rings so long or so many cannot be addressed")
 }
 
 fn map(file: &File, length: usize) -> io::Result<MmapRaw> {
@@ -422,6 +431,8 @@ mod tests {
         assert!(Inbox::open(&Offer { capacity: 8, ..offer.clone() }).is_err());
         assert!(Inbox::open(&Offer { capacity: 3, ..offer.clone() }).is_err());
         assert!(Inbox::open(&Offer { ring: 1, ..offer.clone() }).is_err());
+        let endless = Offer { rings: u32::MAX, capacity: 1 << 31, ..offer.clone() };
+        assert!(Inbox::open(&endless).is_err(), "longer than memory");
         drop(path);
         assert!(Inbox::open(&offer).is_err(), "it is gone");
     }

@@ -37,6 +37,9 @@ const LEAST: usize = 16 << 10;
 /// So much of one neighbour is received before others have their turn.
 const TURN: usize = 256 << 10;
 
+/// So many short frames are handled before the writer is told of the room that they leave.
+const PUBLISHED_EVERY: u64 = 64;
+
 thread_local! {
     /// Whether this thread is receiving.
     static RECEIVING: Cell<bool> = const { Cell::new(false) };
@@ -170,6 +173,7 @@ impl SharedMemory {
     /// What the thread of the attendance does now and then.
     fn look_now_and_then(&self) {
         while self.look(Care::Thorough) {}
+        self.neighbours.iter().for_each(|neighbour| self.push(neighbour));
         self.close_if_sent();
     }
 
@@ -265,6 +269,9 @@ impl SharedMemory {
             let Some(Decoded { header, head, body }) = decoded else { break };
             (incoming.read, length) = (incoming.read + 1, length + bytes.len());
             neighbour.read.store(incoming.read, Ordering::Relaxed);
+            if incoming.read.is_multiple_of(PUBLISHED_EVERY) {
+                self.inbox.publish_read(place, incoming.read);
+            }
             self.take_frame(neighbour.node, &header, &bytes[head], || Bytes::copy_from_slice(&bytes[body]))?;
         }
         if length > 0 {
@@ -419,13 +426,16 @@ impl Transport for SharedMemory {
             // With the lock, so that nothing comes behind the word that messages go another way from now on. The frames of a lost node are dropped there.
             return self.other.send(to, frames, flush);
         };
-        match writing.send(frames) {
-            Ok(is_left) => {
-                if is_left {
-                    neighbour.has_pending.store(true, Ordering::Release);
-                }
-                self.announce(neighbour, &writing.inbox, flush);
+        let sent = writing.send(frames).and_then(|is_left| {
+            if is_left {
+                neighbour.has_pending.store(true, Ordering::Release);
+                // Asks for room once more: who was told of it before this found nothing that waits for it.
+                neighbour.has_pending.store(writing.push()?, Ordering::Release);
             }
+            Ok(())
+        });
+        match sent {
+            Ok(()) => self.announce(neighbour, &writing.inbox, flush),
             Err(Damaged) => self.give_up(neighbour, outgoing),
         }
     }
@@ -488,8 +498,10 @@ impl Receiver for Reception {
 
     fn placed(&self, from: NodeId, header: &Header, length: usize) {
         let Some(shared) = self.0.upgrade() else { return };
-        let _one_at_a_time = shared.neighbour(from).map(|(_, neighbour)| neighbour.incoming.lock());
+        let one_at_a_time = shared.neighbour(from).map(|(_, neighbour)| neighbour.incoming.lock());
         shared.receiver.get().inspect(|receiver| receiver.placed(from, header, length));
+        drop(one_at_a_time);
+        shared.ring_where_owed();
     }
 
     fn receive(&self, from: NodeId, header: &Header, head: &[u8], body: Bytes) -> Result<(), Violation> {
