@@ -364,7 +364,8 @@ async fn smoothed(cx: &Context, runtime: &Runtime, (steps, marked): (usize, bool
 
 #[test]
 fn most_launches_of_a_loop_are_replayed_at_once_with_their_exchanges() {
-    const STEPS: usize = 300;
+    // The first of them arrive before anything is recorded, as many as the window lets in, and stand in line.
+    const STEPS: usize = 2_000;
     let run = |nodes, marked| {
         on_nodes(Nodes::new(nodes), async |cx, runtime| smoothed(cx, runtime, (STEPS, marked)).await)
             .into_iter()
@@ -374,9 +375,7 @@ fn most_launches_of_a_loop_are_replayed_at_once_with_their_exchanges() {
     for (nodes, marked) in [(2, true), (3, true), (2, false), (3, false)] {
         for (node, (values, at_once)) in run(nodes, marked).enumerate() {
             assert_eq!(values, expected, "node {node} of {nodes}");
-            // Before come some steps that are analysed, recorded or, without marks, watched.
-            let least = if marked { 2 * STEPS * 9 / 10 } else { STEPS };
-            assert!(at_once as usize > least, "node {node} of {nodes}, marked: {marked}: {at_once}");
+            assert!(at_once as usize > STEPS, "node {node} of {nodes}, marked: {marked}: {at_once} of {}", 2 * STEPS);
         }
     }
 }
