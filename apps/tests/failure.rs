@@ -331,6 +331,27 @@ impl Wire {
         ip(&format!("-n {} link set wire up", self.names[0])).unwrap();
     }
 
+    /// From now on each end loses one in twenty of the packets that come to it.
+    fn lose_packets(&self) -> Result<(), String> {
+        self.names.iter().try_for_each(|end| {
+            let nft = |arguments: &str| ip(&format!("netns exec {end} nft {arguments}"));
+            nft("add table ip loss")?;
+            nft("add chain ip loss input { type filter hook input priority 0 ; }")?;
+            nft("add rule ip loss input numgen random mod 20 0 counter drop")
+        })
+    }
+
+    /// How many packets each end has lost.
+    fn lost(&self) -> [u64; 2] {
+        [0, 1].map(|end| {
+            let list = ["netns", "exec", &self.names[end], "nft", "list", "chain", "ip", "loss", "input"];
+            let said = Command::new("ip").args(list).output().unwrap();
+            let said = String::from_utf8_lossy(&said.stdout).into_owned();
+            let counted = said.split_once("counter packets ").and_then(|(_, rest)| rest.split(' ').next());
+            counted.unwrap_or_else(|| panic!("no counter in: {said}")).parse().unwrap()
+        })
+    }
+
     /// Two nodes that play a part, one at each end.
     fn start(&self, test: &str, part: &str) -> Job {
         let [a, b] = &self.names;
@@ -355,14 +376,9 @@ impl Drop for Wire {
 }
 
 fn ip(arguments: &str) -> Result<(), String> {
-    ip_tool("ip", arguments)
-}
-
-fn ip_tool(tool: &str, arguments: &str) -> Result<(), String> {
-    let output =
-        Command::new(tool).args(arguments.split(' ')).output().map_err(|error| format!("`{tool}`: {error}"))?;
+    let output = Command::new("ip").args(arguments.split(' ')).output().map_err(|error| format!("`ip`: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(()) } else { Err(format!("`{tool} {arguments}`: {}", said.trim())) }
+    if output.status.success() { Ok(()) } else { Err(format!("`ip {arguments}`: {}", said.trim())) }
 }
 
 #[test]
@@ -391,10 +407,11 @@ fn a_network_that_loses_much_changes_nothing() {
             .run(async |cx| stencil(cx, 60, || {}).await)
     };
     let expected = format!("the sum is {}", alone().unwrap());
+    let loses = wire.lose_packets();
     let mut job = wire.start("lossy", "finish");
     job.running(0);
     // Where the kernel cannot lose packets by chance, the wire is cut for as long as it takes to start a program, again and again.
-    if let Err(why) = ip_tool("tc", &format!("-n {} qdisc add dev wire root netem loss 5%", wire.names[0])) {
+    if let Err(why) = &loses {
         eprintln!("no packets are lost by chance, so the wire is cut and mended: {why}");
         for _ in 0..20 {
             wire.cut();
@@ -403,4 +420,7 @@ fn a_network_that_loses_much_changes_nothing() {
     }
     let said = job.finish();
     assert_eq!(said.iter().filter(|line| line.ends_with(&expected)).count(), 2, "{said:?}, not {expected}");
+    if loses.is_ok() {
+        assert!(wire.lost().iter().all(|&lost| lost > 0), "nothing was lost: {:?}", wire.lost());
+    }
 }
