@@ -579,7 +579,7 @@ impl ContextState {
 
     /// Counts so many more operations in flight.
     pub(crate) fn operations_begin(&self, operations: usize) {
-        (0..operations).for_each(|_| self.in_flight.begin_operation());
+        self.in_flight.begin_operations(operations);
     }
 
     /// A replay wants no more operations than this in flight.

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Poll, Waker};
 
 use maniple_realm::locks::Mutex;
-use maniple_realm::{After, Event, Fault, Realm, fault};
+use maniple_realm::{After, Event, Fault, Realm};
 use maniple_space::AnyRect;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -17,11 +17,9 @@ use smallvec::SmallVec;
 use crate::completion::{Completion, ReplayedStage};
 use crate::error::{Error, Result};
 use crate::fork::{Fork, Outcome};
-use crate::let_go;
-use crate::once::Once;
 use crate::operation::Operation;
 use crate::recorder::Recorder;
-use crate::replicate::Spread;
+use crate::replicate::{Local, Spread};
 use crate::runtime::RuntimeCore;
 use crate::task::arguments::Arguments;
 use crate::task::definition::OnFailure;
@@ -30,9 +28,11 @@ use crate::task::{TaskDefinition, Value};
 mod map;
 mod promise;
 mod single;
+mod values;
 
 pub use map::FutureMap;
 pub use single::{Awaited, Future};
+pub(crate) use values::Values;
 
 /// Results that others are computed from.
 pub(crate) type Sources = SmallVec<[Arc<Results>; 2]>;
@@ -70,11 +70,8 @@ pub(crate) struct Results {
     origin: Origin,
     domain: AnyRect,
     completion: Completion,
-    /// Results of points. One that is `()` is not kept: it is there when the launch has ended well. So most launches need no room for any, and
-    /// it is made for the first one: a launch costs the same however many points it has.
-    values: OnceLock<Box<[Once<Result<Value>>]>>,
-    /// Some of them have been put in place.
-    has_values: AtomicBool,
+    /// Unless several nodes share the launch: then those are where the others' arrive.
+    values: Values,
     /// Somebody has looked at how the launch ended, so its failure is not lost.
     observed: AtomicBool,
     /// Results that these were computed from: whoever sees these fail has seen those fail. Forgotten when these are there, so that a chain
@@ -101,14 +98,12 @@ impl Results {
         let completion = completion.into();
         let (observed, sources) = (AtomicBool::new(false), Mutex::new(sources));
         let (realm, fork, producer, recorder) = (realm.clone(), OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let has_values = AtomicBool::new(false);
         Arc::new(Self {
             realm,
             origin,
             domain,
             completion,
-            values: OnceLock::new(),
-            has_values,
+            values: Values::default(),
             observed,
             sources,
             fork,
@@ -159,8 +154,11 @@ impl Results {
         if let Some(fork) = self.fork.get() {
             return fork.value().map(Ok);
         }
-        let value = self.values.get()?.get(index)?.get()?;
-        Some(value.as_ref().map(|value| &**value as &dyn Any))
+        self.values().get(index)
+    }
+
+    fn values(&self) -> &Values {
+        self.spread().map_or(&self.values, |spread| spread.shared_values())
     }
 
     /// The results of a forked task. They end when that does: [`end_as`](Self::end_as) or [`fail_fork`](Self::fail_fork).
@@ -194,7 +192,7 @@ impl Results {
         sources: &[Arc<Self>],
     ) {
         self.completion.renew(run, is_watched, stage);
-        self.drop_values();
+        self.values.let_go(self.origin.name());
         *self.observed.get_mut() = false;
         self.producer.take();
         let mine = self.sources.get_mut();
@@ -205,19 +203,21 @@ impl Results {
         }
     }
 
-    /// Drops what the points have returned. The destructor of one that panics is logged, and the others go all the same.
-    fn drop_values(&mut self) {
-        if !std::mem::take(self.has_values.get_mut()) {
-            return;
-        }
-        let mut values = self.values.get_mut().into_iter().flatten();
-        while let Err(fault) = fault::catch(|| values.by_ref().for_each(|value| drop(value.take()))) {
-            let_go::tell("a result", self.origin.name(), &fault);
-        }
-    }
-
     fn name(&self) -> &str {
         self.origin.name()
+    }
+
+    /// Makes results that nobody looks at any more those of another launch that several nodes share, of the same task over the same points. Gives back the
+    /// others' results that are the sources, if somebody looks.
+    pub(crate) fn renew_spread(&mut self, (operation, local): (u64, Local)) -> Result<(), Local> {
+        let Completion::Spread(spread) = &mut self.completion else { return Err(local) };
+        let Some(spread) = Arc::get_mut(spread) else { return Err(local) };
+        let mine = self.sources.get_mut();
+        mine.clear();
+        mine.extend(local.iter().map(|(_, results)| Arc::clone(results)));
+        spread.renew(operation, local);
+        *self.observed.get_mut() = false;
+        Ok(())
     }
 
     /// Whether they are those of a launch that went straight into a replay.
@@ -292,27 +292,13 @@ impl Results {
     }
 
     pub(crate) fn set(&self, index: usize, value: Result<Value>) {
-        match value {
-            Ok(value) => self.set_value(index, value),
-            Err(error) => self.keep(index, Err(error)),
-        }
+        self.values.set(self.points(), index, value);
     }
 
     /// A point has ended well.
+    #[inline]
     pub(crate) fn set_value(&self, index: usize, value: Value) {
-        // Points that end on several cores would all write to the same lines.
-        if !(*value).is::<()>() {
-            self.keep(index, Ok(value));
-        }
-    }
-
-    fn keep(&self, index: usize, value: Result<Value>) {
-        if !self.has_values.load(Ordering::Relaxed) {
-            self.has_values.store(true, Ordering::Relaxed);
-        }
-        let values = self.values.get_or_init(|| (0..self.points()).map(|_| Once::new()).collect());
-        let first = values[index].set(value);
-        debug_assert!(first, "a point has one result");
+        self.values.set_good(|| self.points(), index, value);
     }
 
     /// How many points there are.
@@ -320,20 +306,14 @@ impl Results {
         self.domain.volume() as usize
     }
 
-    /// The failures of points that have failed, in their order.
-    fn errors_of_points(&self) -> impl Iterator<Item = &Error> {
-        let values = self.values.get().map_or(&[][..], |values| values);
-        values.iter().filter_map(|value| value.get().and_then(|value| value.as_ref().err()))
-    }
-
     /// The first failure in the order of points.
     pub(crate) fn first_error(&self) -> Option<&Error> {
-        self.errors_of_points().next()
+        self.values().errors().next()
     }
 
     /// All failures of points, and that of the launch as a whole.
     pub(crate) fn errors(&self) -> impl Iterator<Item = Error> {
-        self.errors_of_points().cloned().chain(self.failure())
+        self.values().errors().cloned().chain(self.failure())
     }
 
     /// Why the launch failed, if it has.
@@ -371,8 +351,8 @@ impl Results {
 
     fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
         let of_fork = || self.fork.get().and_then(Fork::value);
-        match self.values.get().and_then(|values| values.get(index)).and_then(Once::get) {
-            Some(Ok(value)) => typed(&**value, self.name()),
+        match self.values().get(index) {
+            Some(Ok(value)) => typed(value, self.name()),
             Some(Err(error)) => Err(error.clone()),
             None if index == 0
                 && let Some(value) = of_fork() =>
@@ -433,7 +413,7 @@ fn typed<T: Clone + 'static>(value: &dyn Any, name: &str) -> Result<T> {
 impl Drop for Results {
     /// Lets a chain of failed sources go link by link, without recursion.
     fn drop(&mut self) {
-        self.drop_values();
+        self.values.let_go(self.origin.name());
         let mut sources = std::mem::take(self.sources.get_mut());
         while let Some(source) = sources.pop() {
             if let Some(mut source) = Arc::into_inner(source) {

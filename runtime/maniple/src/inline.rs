@@ -54,6 +54,9 @@ impl InlineUses {
 
     /// A mapping in use that interferes with a requirement.
     fn conflict(&mut self, requirement: &Requirement) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
         self.0.retain(|(hold, _)| hold.strong_count() > 0);
         let shapes = requirement.target.tree().root().forest().shapes();
         self.0.iter().any(|(_, held)| {

@@ -29,6 +29,12 @@ impl InFlight {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// So many operations more.
+    #[inline]
+    pub(crate) fn begin_operations(&self, operations: usize) {
+        self.0.fetch_add(operations as u64, Ordering::SeqCst);
+    }
+
     /// So many operations less. Whether somebody waits.
     #[inline]
     #[must_use]

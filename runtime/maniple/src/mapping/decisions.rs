@@ -103,7 +103,7 @@ impl MappedPoint {
     /// The same, for many tasks: where fields are is found out now.
     pub(crate) fn located(mut self) -> Self {
         self.places = Some(KnownPlaces::default());
-        self.physical.iter_mut().for_each(PhysicalRegion::locate);
+        self.physical.iter_mut().for_each(|region| region.locate(false));
         self
     }
 

@@ -5,9 +5,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use maniple_realm::transfer::{FillValue, InstanceField, Transfer, pack, unpack, unpack_and_apply};
+use maniple_realm::transfer::{FewValues, FillValue, InstanceField, Transfer, pack, unpack, unpack_and_apply};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId};
 use maniple_space::AnySpace;
+use smallvec::{SmallVec, smallvec};
 
 use super::layout::Rank;
 use super::mailbox::{Awaited, Delivery, ParcelName};
@@ -45,6 +46,13 @@ impl Addresses {
     fn send(&self, operation: u64, piece: usize, delivery: Delivery) {
         if let Some((to, name)) = self.of(operation).nth(piece) {
             self.node.send_parcel(to, name, delivery);
+        }
+    }
+
+    /// The same for values of a few bytes.
+    fn send_short(&self, operation: u64, piece: usize, bytes: &[u8]) {
+        if let Some((to, name)) = self.of(operation).nth(piece) {
+            self.node.send_short_parcel(to, name, bytes);
         }
     }
 }
@@ -103,6 +111,17 @@ fn send(call: &LeafCall<'_>) -> Result<()> {
     let Sending { to, operation } = call.arguments()?;
     // As many as there will be: what is too large would be copied into a smaller one.
     let piece = number(call);
+    if let Some(few) = call.few(0) {
+        let mut bytes: SmallVec<[u8; 64]> = smallvec![0; few.iter().map(FewValues::bytes).sum()];
+        let mut rest = &mut bytes[..];
+        for values in few {
+            let place = rest.split_off_mut(..values.bytes()).unwrap_or_default();
+            // SAFETY: as below.
+            unsafe { values.pack(place) }.map_err(|error| Error::of_transfer(&error))?;
+        }
+        to.send_short(*operation, piece, &bytes);
+        return Ok(());
+    }
     let mut bytes = Vec::with_capacity(to.bytes.get(piece).map_or(0, |&bytes| bytes as usize));
     each_field(call, |space, place| {
         // SAFETY: the task reads the field at these points, so nobody writes it meanwhile. Instances are initialised when they are made.
@@ -118,6 +137,14 @@ fn receive(call: &LeafCall<'_>) -> Result<()> {
     let delivery = delivery.ok_or_else(|| Error::launch(call.task(), "it began before its parcel was there"))?;
     let delivery = delivery.map_err(|failure| from.node.hear(failure))?;
     let mut bytes: &[u8] = &delivery;
+    if let (Some(few), None) = (call.few(0), operator) {
+        for values in few {
+            let values_of_field = bytes.split_off(..values.bytes()).unwrap_or_default();
+            // SAFETY: as below.
+            unsafe { values.unpack(values_of_field) }.map_err(|error| Error::of_transfer(&error))?;
+        }
+        return Ok(());
+    }
     each_field(call, |space, place| {
         // SAFETY: the task writes the field at these points, so nobody else touches it. The bytes were packed from the same field of the same region, by
         // the same program: they are valid values; in the case of an operator, of its type on the field, which is that of its contributions

@@ -30,4 +30,4 @@ mod tests;
 pub(crate) use mailbox::Awaited;
 pub(crate) use node::Node;
 pub(crate) use replica::{PER_NODE, Replica};
-pub(crate) use spread::Spread;
+pub(crate) use spread::{Local, Spread};

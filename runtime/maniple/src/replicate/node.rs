@@ -173,6 +173,8 @@ pub(super) struct Post {
     /// How often nodes have compared what they do.
     comparisons: AtomicU64,
     ends: Mutex<Ends>,
+    /// Whether the end of the program that runs here may have been heard of: operations need not look otherwise.
+    has_heard_of_end: AtomicBool,
     latest: Latest,
     pub(super) told: Told,
     /// What a panic of the program said.
@@ -213,6 +215,7 @@ impl Node {
             questions: AtomicU64::new(0),
             comparisons: AtomicU64::new(0),
             ends: Mutex::default(),
+            has_heard_of_end: AtomicBool::new(false),
             latest: Latest::new(transport.nodes()),
             told: Told::default(),
             panic: OnceLock::new(),
@@ -341,6 +344,7 @@ impl Node {
         ends.program += 1;
         ends.heard.retain(|ended, _| ended + 2 >= program);
         let known = ends.heard.insert(program, own.clone());
+        post.has_heard_of_end.store(ends.heard.contains_key(&ends.program), Ordering::SeqCst);
         drop(ends);
         match known {
             None => post.pass_on(&self.endpoint, &own, None),
@@ -355,6 +359,13 @@ impl Node {
         let payload = delivery.unwrap_or_else(|failure| encode(&failure).into());
         let letter = Letter { handler: PARCEL, header, payload, haste: Haste::Now };
         self.post.send(&self.endpoint, to, letter);
+    }
+
+    /// Sends a parcel with values of a few bytes. Never waits.
+    pub(crate) fn send_short_parcel(&self, to: Rank, name: ParcelName, values: &[u8]) {
+        if !self.post.send_short(&self.endpoint, to, &encode_parcel(name, true), values) {
+            self.send_parcel(to, name, Ok(Bytes::copy_from_slice(values)));
+        }
     }
 
     /// Waits for parcels: see [`Mailbox::expect`].
@@ -484,6 +495,8 @@ impl Post {
         let known = ends.heard.get(&end.program).cloned();
         if known.is_none() {
             ends.heard.insert(end.program, end.clone());
+            // Against `check_progress`: either the operation that begins meanwhile sees this, or its number is seen here.
+            self.has_heard_of_end.store(true, Ordering::SeqCst);
         }
         drop(ends);
         match known {
@@ -512,8 +525,14 @@ impl Post {
 
     /// Should the program that runs here have ended elsewhere, it must not have gone beyond that here.
     fn check_progress(&self) {
+        if !self.has_heard_of_end.load(Ordering::SeqCst) {
+            return;
+        }
         let ends = self.ends.lock();
-        let Some(end) = ends.heard.get(&ends.program) else { return };
+        let Some(end) = ends.heard.get(&ends.program) else {
+            self.has_heard_of_end.store(false, Ordering::SeqCst);
+            return;
+        };
         let here = self.progress();
         if here.is_beyond(end.came_to) {
             let (end, program) = (end.clone(), ends.program);
@@ -578,6 +597,16 @@ impl Post {
         if is_full {
             self.send_when_there_is_room(endpoint, to);
         }
+    }
+
+    /// Sends a parcel of a few bytes, if that can be done now, and nothing has to go before it.
+    fn send_short(&self, endpoint: &Endpoint, to: Rank, header: &ParcelHeader, values: &[u8]) -> bool {
+        let waiting = self.waiting.lock();
+        // What a profile counts must be sent for sure.
+        if self.profiled.is_some() || waiting.get(&to).is_some_and(|queue| !queue.is_empty()) {
+            return false;
+        }
+        endpoint.send_short(NodeId(to as u16), PARCEL, header, values) == Ok(true)
     }
 
     /// Sends a message, or queues it. Whether it is the first in the queue: then it is for the caller to ask for room.

@@ -50,7 +50,47 @@ pub(crate) struct Replica {
 struct Program {
     trees: FxHashMap<TreeId, Coherence>,
     plans: FxHashMap<u64, Arc<Plan>>,
+    course: Course,
     pieces: Pieces,
+}
+
+/// The latest kinds of launches, in the order in which they came up: a program that repeats itself launches what it launched the last time after the same.
+#[derive(Default)]
+struct Course {
+    plans: Vec<Arc<Plan>>,
+    /// Which of them comes next, if it goes on like that.
+    next: usize,
+}
+
+/// A longer way is begun anew.
+const LONGEST_COURSE: usize = 64;
+
+impl Course {
+    /// The plan of a launch, if it is the one that is expected.
+    #[inline]
+    fn expect(&mut self, launching: &Launching<'_>) -> Option<Arc<Plan>> {
+        let plan = self.plans.get(self.next).filter(|plan| plan.site.is_same_and_allowed(launching))?;
+        self.next = if self.next + 1 == self.plans.len() { 0 } else { self.next + 1 };
+        Some(Arc::clone(plan))
+    }
+
+    /// A launch has come that was not expected.
+    fn turn_to(&mut self, plan: &Arc<Plan>) {
+        let known = self.plans.iter().position(|known| Arc::ptr_eq(known, plan));
+        if known.is_none() {
+            if self.plans.len() == LONGEST_COURSE {
+                self.plans.clear();
+            }
+            self.plans.push(Arc::clone(plan));
+        }
+        let number = known.unwrap_or(self.plans.len() - 1);
+        self.next = if number + 1 == self.plans.len() { 0 } else { number + 1 };
+    }
+
+    fn forget(&mut self, is_forgotten: impl Fn(&Plan) -> bool) {
+        self.plans.retain(|plan| !is_forgotten(plan));
+        self.next = 0;
+    }
 }
 
 /// What launches of one kind have in common.
@@ -72,6 +112,8 @@ struct Plan {
     roots: Vec<LogicalRegion>,
     /// What came before such launches, by what was known of the trees.
     known: Mutex<Vec<Known>>,
+    /// Those of the latest such launch, if they are kept.
+    results: Mutex<Option<Arc<Results>>>,
 }
 
 /// What came before a launch, and what was known of the data before and after both: a number for each tree.
@@ -118,8 +160,6 @@ impl Replica {
         }
         let mut program = self.program.lock();
         let preparation = self.preparation(&mut program, &plan);
-        let name = TogetherName { operation, part: 0 };
-        let (origin, codec) = (Origin::Task(Arc::clone(launcher.definition())), launcher.definition().result_codec());
         let mut local = Local::with_capacity(plan.mine.len());
         if let [share] = plan.mine[..] {
             let mut again = preparation.again(context, &self.node, operation);
@@ -148,7 +188,25 @@ impl Replica {
             drop(program);
         }
         launcher.recycle();
-        Ok(Spread::results((&self.node, &self.agreement, name), (origin, domain, codec), local))
+        Ok(self.shared_results(&plan, operation, local))
+    }
+
+    /// The results of a launch of which some points run here: in the place of those of an earlier launch of the kind, if nobody looks at these any more.
+    fn shared_results(&self, plan: &Plan, operation: u64, mut local: Local) -> Arc<Results> {
+        let LaunchSite { definition, domain, .. } = &*plan.site;
+        let mut earlier = plan.results.lock();
+        if let Some(results) = earlier.as_mut().and_then(Arc::get_mut) {
+            match results.renew_spread((operation, local)) {
+                Ok(()) => return earlier.clone().expect("they are there"),
+                Err(unused) => local = unused,
+            }
+        }
+        let (name, codec) = (TogetherName { operation, part: 0 }, definition.result_codec());
+        let whole = (Origin::Task(Arc::clone(definition)), *domain, codec);
+        let results = Spread::results((&self.node, &self.agreement, name), whole, local);
+        // What the points return is not kept for longer than the program keeps it.
+        *earlier = codec.is_some_and(Codec::is_of_nothing).then(|| Arc::clone(&results));
+        results
     }
 
     /// A field's values in a region, cut into parts, one a node, that are there.
@@ -224,6 +282,7 @@ impl Replica {
         let mut program = self.program.lock();
         program.trees.remove(&tree);
         program.plans.retain(|_, plan| !plan.site.uses(tree));
+        program.course.forget(|plan| plan.site.uses(tree));
         program.pieces.forget(tree);
     }
 
@@ -249,11 +308,16 @@ impl Replica {
     }
 
     fn plan(&self, state: &Arc<ContextState>, launching: &mut Launching<'_>) -> Result<Arc<Plan>> {
-        if let Some(known) = self.program.lock().plans.get(&launching.token())
-            && known.site.is_same_and_allowed(launching)
-        {
+        let mut program = self.program.lock();
+        let Program { plans, course, .. } = &mut *program;
+        if let Some(expected) = course.expect(launching) {
+            return Ok(expected);
+        }
+        if let Some(known) = plans.get(&launching.token()).filter(|known| known.site.is_same_and_allowed(launching)) {
+            course.turn_to(known);
             return Ok(Arc::clone(known));
         }
+        drop(program);
         let mut renewed = Vec::new();
         let site = state.site(launching, &mut |zero| renewed.push(zero));
         // Also if the launch is refused: the next one will not be told.
@@ -268,7 +332,10 @@ impl Replica {
         if program.plans.len() >= MOST_PLANS {
             program.plans.clear();
         }
-        program.plans.insert(launching.token(), Arc::clone(&plan));
+        if let Some(stale) = program.plans.insert(launching.token(), Arc::clone(&plan)) {
+            program.course.forget(|plan| std::ptr::eq(plan, &*stale));
+        }
+        program.course.turn_to(&plan);
         Ok(plan)
     }
 
@@ -356,7 +423,7 @@ impl Replica {
             }
         }
         let (mine, dealt, known) = (shares[self.node.rank()].clone(), dealt.into(), Mutex::default());
-        Ok(Plan { mine, layouts, privileges, order, roots, hash, dealt, known, site })
+        Ok(Plan { mine, layouts, privileges, order, roots, hash, dealt, known, results: Mutex::default(), site })
     }
 
     fn coherence<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Coherence {

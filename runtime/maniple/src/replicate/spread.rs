@@ -3,7 +3,7 @@
 //! All nodes run the same program, so if one looks at a result, all do. The first look sends what is there up a tree and brings everything down; of a launch
 //! at whose results nobody looks, nothing is sent.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use maniple_realm::locks::Mutex;
@@ -17,23 +17,24 @@ use super::failure::Failure;
 use super::node::{Node, TogetherName, decode, encode};
 use super::tree::together;
 use crate::error::Error;
-use crate::future::{Origin, Results};
+use crate::future::{Origin, Results, Values};
 use crate::task::Codec;
 
 /// The points of a launch that run here, with their results.
-pub(super) type Local = SmallVec<[(AnyRect, Arc<Results>); 1]>;
+pub(crate) type Local = SmallVec<[(AnyRect, Arc<Results>); 1]>;
 
 /// A launch that is shared, as one node sees it.
 pub(crate) struct Spread {
     pub(super) node: Arc<Node>,
     pub(super) agreement: Arc<Agreement>,
     name: TogetherName,
+    origin: Origin,
     domain: AnyRect,
     /// The points that run here, with their results.
     pub(super) local: Local,
     pub(super) codec: Option<Codec>,
-    /// All results.
-    whole: OnceLock<Weak<Results>>,
+    /// The results of all points, once they are here.
+    values: Values,
     /// Triggers when all are here, once somebody wants to know: nobody would trigger that of a launch at whose results nobody looks.
     complete: Mutex<Option<UserEvent>>,
 }
@@ -63,19 +64,31 @@ impl Spread {
         local: Local,
     ) -> Arc<Results> {
         let sources = local.iter().map(|(_, results)| Arc::clone(results)).collect();
-        let spread = Arc::new(Self {
+        let spread = Self {
             node: Arc::clone(node),
             agreement: Arc::clone(agreement),
             name,
+            origin: origin.clone(),
             domain,
             local,
             codec,
-            whole: OnceLock::new(),
+            values: Values::default(),
             complete: Mutex::new(None),
-        });
-        let whole = Results::from_afar(node.realm(), (origin, domain), Arc::clone(&spread), sources);
-        let _ = spread.whole.set(Arc::downgrade(&whole));
-        whole
+        };
+        Results::from_afar(node.realm(), (origin, domain), Arc::new(spread), sources)
+    }
+
+    /// Makes it that of another launch of the same task over the same points. Nobody looks at this one any more.
+    pub(crate) fn renew(&mut self, operation: u64, local: Local) {
+        self.values.let_go(self.origin.name());
+        self.name = TogetherName { operation, part: 0 };
+        self.local = local;
+        *self.complete.get_mut() = None;
+    }
+
+    /// The results of all points, once they are here.
+    pub(crate) fn shared_values(&self) -> &Values {
+        &self.values
     }
 
     /// Triggers when all results are here. Somebody wants to know: from now on they are on their way.
@@ -137,13 +150,11 @@ impl Spread {
     }
 
     fn take_in(&self, all: &Bytes, complete: UserEvent) {
-        // Of results that nobody has any more nobody waits for the completion.
-        let whole = self.whole.get().and_then(Weak::upgrade);
-        let Some(whole) = whole else { return self.node.realm().trigger(complete) };
+        let (task, volume) = (self.origin.name(), self.domain.volume());
         let mut failure = None;
         for part in frames(all) {
             let Some(Part { points, failure: failed }) = decode(part) else {
-                failure = Some(Error::launch(whole.task(), "results of another node can't be read"));
+                failure = Some(Error::launch(task, "results of another node can't be read"));
                 continue;
             };
             let first = points.iter().find_map(|(_, outcome)| match outcome {
@@ -156,22 +167,25 @@ impl Spread {
                     Outcome::Failed(failure) => Err(self.node.hear(failure)),
                     Outcome::Value(bytes) => match self.codec.and_then(|codec| codec.decode(&bytes)) {
                         Some(value) => Ok(value),
-                        None => Err(Error::NotSendable { task: whole.task().to_owned() }),
+                        None => Err(Error::NotSendable { task: task.to_owned() }),
                     },
-                    Outcome::NoCodec => Err(Error::NotSendable { task: whole.task().to_owned() }),
+                    Outcome::NoCodec => Err(Error::NotSendable { task: task.to_owned() }),
                 };
-                if index < self.domain.volume() {
-                    whole.set(index as usize, value);
+                if index < volume {
+                    self.values.set(volume as usize, index as usize, value);
                 }
             }
         }
         match failure {
-            None => {
-                whole.forget_sources();
-                self.node.realm().trigger(complete);
-            }
+            None => self.node.realm().trigger(complete),
             Some(error) => self.node.realm().poison(complete, error),
         }
+    }
+}
+
+impl Drop for Spread {
+    fn drop(&mut self) {
+        self.values.let_go(self.origin.name());
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use maniple_mapper::{InstanceId, RequirementInfo};
 use maniple_realm::Realm;
 use maniple_realm::machine::ProcessorId;
-use maniple_realm::transfer::InstanceField;
+use maniple_realm::transfer::{FewValues, InstanceField};
 use maniple_region::{
     FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, ReductionOperator,
 };
@@ -41,7 +41,12 @@ pub(crate) struct Located {
     /// A copy of the region's points, since what others count references to is on its way from core to core all the time.
     space: AnySpace,
     columns: SmallVec<[ColumnPlace; 2]>,
+    /// All values of all fields, if they are few, for tasks that send or receive them.
+    few: Option<Box<[FewValues]>>,
 }
+
+/// Values are few if those of a field have no more bytes.
+const FEW: usize = 256;
 
 /// Where a requirement's data is.
 #[derive(Clone)]
@@ -68,22 +73,25 @@ impl PhysicalRegion {
         Self { region, fields, privilege, place, located: None }
     }
 
-    /// Finds out where the fields are, for a task that is called again and again with this data.
-    pub(crate) fn locate(&mut self) {
+    /// Finds out where the fields are, for a task that is called again and again with this data. It may be one that sends or receives it.
+    pub(crate) fn locate(&mut self, is_internal: bool) {
         let fields = self.region.fields();
         let place = |field| {
             let (instance, ty) = (self.instance(field)?, fields.type_of(field).ok()?);
             ColumnPlace::new(instance.storage(), (field, ty), self.is_buffered(field))
         };
         let columns = self.fields.iter().filter_map(place).collect();
-        self.located = Some(Box::new(Located { space: self.region.space().space().clone(), columns }));
+        let space = self.region.space().space().clone();
+        let few = |field| FewValues::at(&space, (self.instance(field)?.storage(), field), FEW).ok().flatten();
+        let few = if is_internal { self.fields.iter().map(few).collect() } else { None };
+        self.located = Some(Box::new(Located { space, columns, few }));
     }
 
     /// Where a field is that is declared with type `T`, and the region's points. None if that is not known, the type another, or the region has other
     /// dimensions.
     #[inline(always)]
     fn find<T: 'static, const D: usize>(&self, field: FieldId) -> Option<(&ColumnPlace, &IndexSpace<D>)> {
-        let Located { space, columns } = self.located.as_deref()?;
+        let Located { space, columns, .. } = self.located.as_deref()?;
         let place = columns.iter().find(|place| place.field == field)?;
         let space = space.typed().ok()?;
         (place.ty == TypeId::of::<T>()).then_some((place, space))
@@ -352,6 +360,11 @@ impl<'a> LeafCall<'a> {
         let instance = self.requirement(requirement)?.instance(field);
         let none = || Error::launch(self.task, format!("requirement {requirement} is not mapped to memory"));
         Ok((instance.ok_or_else(none)?.storage(), field).into())
+    }
+
+    /// All values of a requirement, field by field, if that is known and they are few.
+    pub(crate) fn few(&self, requirement: usize) -> Option<&'a [FewValues]> {
+        self.regions.get(requirement)?.located.as_deref()?.few.as_deref()
     }
 
     /// The field of a requirement that has one, where it is stored.

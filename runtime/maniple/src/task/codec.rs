@@ -1,6 +1,6 @@
 //! Results on their way to other nodes.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt;
 
 use serde::Serialize;
@@ -13,6 +13,7 @@ use super::Value;
 pub struct Codec {
     encode: fn(&dyn Any) -> Option<Vec<u8>>,
     decode: fn(&[u8]) -> Option<Value>,
+    is_of_nothing: fn() -> bool,
 }
 
 impl Codec {
@@ -22,7 +23,13 @@ impl Codec {
         Self {
             encode: |value| postcard::to_stdvec(value.downcast_ref::<T>()?).ok(),
             decode: |bytes| Some(Box::new(postcard::from_bytes::<T>(bytes).ok()?)),
+            is_of_nothing: || TypeId::of::<T>() == TypeId::of::<()>(),
         }
+    }
+
+    /// Whether the values are all `()`.
+    pub(crate) fn is_of_nothing(self) -> bool {
+        (self.is_of_nothing)()
     }
 
     /// None if the value has another type, or refuses.

@@ -111,8 +111,8 @@ impl Template {
                     };
                     let body = Arc::clone(body);
                     let (profile, mut regions) = (mapping.profile, physical.clone().into_boxed_slice());
-                    regions.iter_mut().for_each(PhysicalRegion::locate);
                     let site = &stages[node.stage as usize].site;
+                    regions.iter_mut().for_each(|region| region.locate(site.definition.is_internal()));
                     let (stage, name, domain) = (node.stage, site.name().into(), site.domain);
                     Node::Task(Box::new(TaskNode { stage, point, index, body, profile, name, domain, regions }))
                 }

@@ -6,7 +6,7 @@
 //! [`Realm::transfer`](crate::Realm::transfer) makes a list of transfers one operation.
 //!
 //! In reading order: `runs` turns points into runs of bytes, `kernels` copies and fills runs, `indirect` goes
-//! through pointers, `pack` makes bytes of values that go to another machine.
+//! through pointers, `pack` makes bytes of values that go to another machine, `few` of those that go there again and again.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -37,6 +37,7 @@
 
 mod deferred;
 mod error;
+mod few;
 mod indirect;
 mod kernels;
 mod pack;
@@ -56,6 +57,7 @@ use crate::reduction::RawReduction;
 
 pub use deferred::channel;
 pub use error::TransferError;
+pub use few::FewValues;
 pub use indirect::Dangling;
 pub use pack::{pack, unpack, unpack_and_apply};
 

@@ -116,13 +116,13 @@ fn take<'a>(space: &AnySpace, bytes: &mut &'a [u8], size: usize) -> Result<&'a [
     }
 }
 
-fn length(space: &AnySpace, size: usize) -> Result<usize, TransferError> {
+pub(super) fn length(space: &AnySpace, size: usize) -> Result<usize, TransferError> {
     let length = usize::try_from(space.volume()).ok().and_then(|points| points.checked_mul(size));
     length.ok_or(TransferError::TooFewBytes { expected: usize::MAX, found: 0 })
 }
 
 /// Visits the values row by row, each row in the order of its points: where the first lies, the stride, and how many.
-fn each_run<const D: usize>(space: &IndexSpace<D>, side: &Side, mut visit: impl FnMut(usize, isize, usize)) {
+pub(super) fn each_run<const D: usize>(space: &IndexSpace<D>, side: &Side, mut visit: impl FnMut(usize, isize, usize)) {
     runs::for_each_run(space.rows(), [&side.address], |run| visit(run.offsets[0], run.strides[0], run.count));
 }
 

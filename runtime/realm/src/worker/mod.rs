@@ -444,10 +444,12 @@ impl Local {
                 break;
             }
             self.core().take_turn();
-            for _ in 0..round.min(SEARCH_ROUNDS) {
+            // What others send is in this thread's hands only: whoever waits for it does not look less often because it has not come yet.
+            let pauses = if is_polling { 1 } else { round.min(SEARCH_ROUNDS) };
+            for _ in 0..pauses {
                 std::hint::spin_loop();
             }
-            if is_polling && round % SEARCH_ROUNDS == SEARCH_ROUNDS - 1 {
+            if is_polling && round % YIELD_EVERY == YIELD_EVERY - 1 {
                 // Whoever shares the core may be the one that we wait for.
                 threads::yield_now();
             }
@@ -551,4 +553,7 @@ const SEARCH_ROUNDS: u32 = 32;
 const SIMULATED_ROUNDS: u32 = 2;
 
 /// While what other nodes send is received by whoever looks: some 200 microseconds, since it takes that long to send, be told, and wake up.
-const POLLING_ROUNDS: u32 = 512;
+const POLLING_ROUNDS: u32 = 2048;
+
+/// After so many of these rounds, a few microseconds, whoever shares the core has its turn.
+const YIELD_EVERY: u32 = 128;

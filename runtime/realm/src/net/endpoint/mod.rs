@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::locks::Mutex;
+use bytes::Bytes;
 use smallvec::SmallVec;
 
 use self::peer::Peer;
@@ -19,7 +20,7 @@ use self::together::Together;
 use self::transfer::Transfers;
 use super::error::{Loss, NetError, SendError};
 use super::frame::{Body, Callback, Frame, Header, MAX_BODY, MAX_HEADER};
-use super::message::{Handlers, Message};
+use super::message::{HandlerId, Handlers, Message};
 use super::transport::{Close, Flush, Frames, Polled, Transport};
 use crate::fault::install_panic_hook;
 use crate::machine::NodeId;
@@ -129,6 +130,27 @@ impl Endpoint {
         self.send_counted(to, message, Flush::Now)
     }
 
+    /// As [`send`](Self::send), for a message of a few bytes, which are not kept if the transport can take them at once. Gives whether there was room for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send), but for a window that is full.
+    pub fn send_short(&self, to: NodeId, handler: HandlerId, header: &[u8], payload: &[u8]) -> Result<bool, NetError> {
+        let peer = self.check(to, (header.len(), payload.len()))?;
+        let Some(ask) = peer.take_room(self.options.window, cost(header.len(), payload.len())) else {
+            return Ok(false);
+        };
+        self.counters.sent.fetch_add(1, Ordering::SeqCst);
+        let frame = Header::Message { handler, payload: payload.len() as u64, counted: true, ask };
+        if payload.len() > self.options.part
+            || !self.transport.send_directly(to, &frame, header, payload, Flush::Now)
+        {
+            let message = Message::new(handler).header(header).payload(Bytes::copy_from_slice(payload));
+            self.send_frames(to, message, frame, Flush::Now);
+        }
+        Ok(true)
+    }
+
     /// As [`send`](Self::send), but the message waits for others that go with it: for the next that is sent at once to the same node, for
     /// [`flush`](Self::flush), or until about 16 KiB have gathered.
     ///
@@ -169,7 +191,7 @@ impl Endpoint {
     }
 
     fn send_counted(&self, to: NodeId, message: Message, flush: Flush) -> Result<(), SendError> {
-        let peer = self.check(to, &message)?;
+        let peer = self.check(to, (message.header.len(), message.payload.len()))?;
         match peer.take_room(self.options.window, cost(message.header.len(), message.payload.len())) {
             Some(ask) => {
                 self.dispatch(to, message, true, ask, flush);
@@ -181,13 +203,12 @@ impl Endpoint {
 
     /// What handlers send leaves with the next flush, which the transport does when nothing more is at hand to be received.
     pub(crate) fn send_from_handler(&self, to: NodeId, message: Message) -> Result<(), NetError> {
-        self.check(to, &message)?;
+        self.check(to, (message.header.len(), message.payload.len()))?;
         self.dispatch(to, message, false, false, Flush::Later);
         Ok(())
     }
 
-    fn check(&self, to: NodeId, message: &Message) -> Result<&Peer, NetError> {
-        let (header, payload) = (message.header.len(), message.payload.len());
+    fn check(&self, to: NodeId, (header, payload): (usize, usize)) -> Result<&Peer, NetError> {
         if header > MAX_HEADER {
             return Err(NetError::HeaderTooLong { found: header, limit: MAX_HEADER });
         }
@@ -216,14 +237,20 @@ impl Endpoint {
         Some(self.peers.get(usize::from(node.0))?.get_or_init(Box::default))
     }
 
-    /// Cuts a message into frames.
     fn dispatch(&self, to: NodeId, message: Message, counted: bool, ask: bool, flush: Flush) {
         self.counters.sent.fetch_add(1, Ordering::SeqCst);
-        let Message { handler, header: head, payload: mut rest } = message;
-        let header = Header::Message { handler, payload: rest.len() as u64, counted, ask };
-        if rest.len() <= self.options.part && self.transport.send_directly(to, &header, &head, &rest, flush) {
-            return;
+        let Message { handler, header: head, payload } = &message;
+        let header = Header::Message { handler: *handler, payload: payload.len() as u64, counted, ask };
+        let is_sent =
+            payload.len() <= self.options.part && self.transport.send_directly(to, &header, head, payload, flush);
+        if !is_sent {
+            self.send_frames(to, message, header, flush);
         }
+    }
+
+    /// Cuts a message into frames, of which the first has this header.
+    fn send_frames(&self, to: NodeId, message: Message, header: Header, flush: Flush) {
+        let Message { header: head, payload: mut rest, .. } = message;
         let first = rest.split_to(rest.len().min(self.options.part));
         let mut frames = Frames::new();
         frames.push(Frame { header, head, body: Body::Bytes(first), sent: None });
