@@ -214,7 +214,7 @@ impl Results {
         let Some(spread) = Arc::get_mut(spread) else { return Err(local) };
         let mine = self.sources.get_mut();
         mine.clear();
-        mine.extend(local.iter().map(|(_, results)| Arc::clone(results)));
+        local.iter().for_each(|(_, results)| mine.push(Arc::clone(results)));
         spread.renew(operation, local);
         *self.observed.get_mut() = false;
         Ok(())

@@ -169,7 +169,56 @@ enum Slot {
 
 /// See the [module](self).
 #[derive(Default)]
-pub(crate) struct Mailbox(Mutex<FxHashMap<(Rank, ParcelName), Slot>>);
+pub(crate) struct Mailbox(Mutex<Slots>);
+
+/// A parcel, and from where.
+type Key = (Rank, ParcelName);
+
+/// What is kept of parcels that have arrived or are waited for: of most of them in the place that their numbers say, of those for which this is taken elsewhere.
+struct Slots {
+    places: Box<[Option<(Key, Slot)>]>,
+    others: FxHashMap<Key, Slot>,
+}
+
+/// More operations than a program is usually ahead have places of their own,
+const OPERATIONS: usize = 128;
+
+/// each for so many parcels.
+const PARCELS: usize = 2;
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { places: (0..OPERATIONS * PARCELS).map(|_| None).collect(), others: FxHashMap::default() }
+    }
+}
+
+impl Slots {
+    fn place((from, name): &Key) -> usize {
+        let parcel = from.wrapping_add(name.exchange as usize).wrapping_add(name.number as usize);
+        (name.operation as usize % OPERATIONS) * PARCELS + parcel % PARCELS
+    }
+
+    #[inline]
+    fn remove(&mut self, key: &Key) -> Option<Slot> {
+        if let Some((_, slot)) = self.places[Self::place(key)].take_if(|(known, _)| known == key) {
+            return Some(slot);
+        }
+        if self.others.is_empty() { None } else { self.others.remove(key) }
+    }
+
+    /// Keeps what was not there before.
+    #[inline]
+    fn insert(&mut self, key: Key, slot: Slot) {
+        match &mut self.places[Self::place(&key)] {
+            place @ None => *place = Some((key, slot)),
+            Some(_) => _ = self.others.insert(key, slot),
+        }
+    }
+
+    fn into_values(self) -> impl Iterator<Item = Slot> {
+        self.places.into_vec().into_iter().flatten().map(|(_, slot)| slot).chain(self.others.into_values())
+    }
+}
 
 impl Mailbox {
     /// Waits for parcels, as many as were said when `awaited` was made.
@@ -183,9 +232,7 @@ impl Mailbox {
         for (number, parcel) in parcels.enumerate() {
             match slots.remove(&parcel) {
                 Some(Slot::Arrived(arrived)) => awaited.deliver(number, arrived, realm),
-                _ => {
-                    slots.insert(parcel, Slot::Expected(Arc::clone(awaited), number));
-                }
+                _ => slots.insert(parcel, Slot::Expected(Arc::clone(awaited), number)),
             }
         }
         drop(slots);

@@ -169,7 +169,9 @@ impl Replica {
                 complete: &mut |arguments| again.complete_next(arguments),
                 launcher: &mut launcher,
             };
-            local.extend(state.replay_whole(&mut whole).map(|results| (share, results)));
+            if let Some(results) = state.replay_whole(&mut whole) {
+                local.push((share, results));
+            }
         }
         if local.is_empty() {
             let is_whole = plan.mine.len() == 1;

@@ -39,19 +39,17 @@ pub(super) struct Peer {
 pub(super) struct Arrivals {
     /// The message that parts are still to come of.
     assembly: Option<Assembly>,
-    /// Credit that was not given back.
+    /// Credit that was not given back: for messages that were handled, and the one that is.
     pub(super) owed: u64,
     /// The put whose bytes are being dropped, and why.
     pub(super) refused: Option<(u64, Outcome)>,
 }
 
-/// A message.
+/// A message that came in parts.
 pub(super) struct Arrived {
     pub(super) handler: HandlerId,
     pub(super) head: SmallVec<[u8; 40]>,
     pub(super) payload: Bytes,
-    /// The credit that its sender is owed for it.
-    pub(super) credit: u64,
     pub(super) ask: bool,
 }
 
@@ -59,6 +57,7 @@ struct Assembly {
     message: Arrived,
     payload: Vec<u8>,
     missing: usize,
+    credit: u64,
 }
 
 impl Peer {
@@ -112,36 +111,30 @@ impl Peer {
 }
 
 impl Arrivals {
-    /// A message or its first part; gives the message if it is complete.
-    pub(super) fn begin(
-        &mut self,
-        header: &Header,
-        head: &[u8],
-        body: Bytes,
-        max_message: usize,
-    ) -> Result<Option<Arrived>, Violation> {
+    /// A message has come that has as many bytes as it says, or the first part of one; gives whether it is complete. Credit for it is owed from then on.
+    pub(super) fn begin(&mut self, header: &Header, head: &[u8], body: &[u8], max: usize) -> Result<bool, Violation> {
         let Header::Message { handler, payload, counted, ask } = *header else {
             return Err(Violation::OutOfPlace("no message"));
         };
         if self.assembly.is_some() {
             return Err(Violation::OutOfPlace("a message within the parts of another"));
         }
-        let limit = max_message as u64;
+        let limit = max as u64;
         if payload > limit {
             return Err(Violation::TooLong { part: "payload", found: payload, limit });
         }
         let length = payload as usize;
         let credit = if counted { cost(head.len(), length) } else { 0 };
-        let mut message = Arrived { handler, head: SmallVec::from_slice(head), payload: Bytes::new(), credit, ask };
         let missing =
             length.checked_sub(body.len()).ok_or(Violation::OutOfPlace("a message with more bytes than it has"))?;
         if missing == 0 {
-            message.payload = body;
-            return Ok(Some(message));
+            self.owed += credit;
+            return Ok(true);
         }
         // Room is made as bytes come, not for what somebody says that will come.
-        self.assembly = Some(Assembly { message, payload: body.to_vec(), missing });
-        Ok(None)
+        let message = Arrived { handler, head: SmallVec::from_slice(head), payload: Bytes::new(), ask };
+        self.assembly = Some(Assembly { message, payload: body.to_vec(), missing, credit });
+        Ok(false)
     }
 
     /// The next part of a message; gives the message if it is complete.
@@ -155,6 +148,7 @@ impl Arrivals {
         if assembly.missing > 0 {
             return Ok(None);
         }
+        self.owed += assembly.credit;
         Ok(self.assembly.take().map(|assembly| Arrived { payload: assembly.payload.into(), ..assembly.message }))
     }
 }

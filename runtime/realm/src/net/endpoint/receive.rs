@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 
 use super::Endpoint;
-use super::peer::Arrived;
+use super::peer::{Arrived, Peer};
 use super::quiescence::Counts;
 use crate::fault::catch;
 use crate::machine::NodeId;
@@ -45,13 +45,14 @@ impl Endpoint {
     fn receive(self: &Arc<Self>, from: NodeId, header: &Header, head: &[u8], body: Bytes) -> Result<(), Violation> {
         let peer = self.peer(from).ok_or(Violation::OutOfPlace("a frame from a node that does not exist"))?;
         match *header {
-            Header::Message { .. } => {
-                let arrived = peer.arrivals.lock().begin(header, head, body, self.options.max_message)?;
-                arrived.map_or(Ok(()), |message| self.handle(from, message))
+            Header::Message { handler, ask, .. } => {
+                let is_complete = peer.arrivals.lock().begin(header, head, &body, self.options.max_message)?;
+                if is_complete { self.handle((from, peer), handler, (head, body), ask) } else { Ok(()) }
             }
             Header::Part => {
                 let arrived = peer.arrivals.lock().go_on(&body)?;
-                arrived.map_or(Ok(()), |message| self.handle(from, message))
+                let Some(Arrived { handler, head, payload, ask }) = arrived else { return Ok(()) };
+                self.handle((from, peer), handler, (&head, payload), ask)
             }
             Header::Credit { bytes } => {
                 let waiting = peer.credit(self.options.window, bytes)?;
@@ -84,22 +85,22 @@ impl Endpoint {
         }
     }
 
-    /// Runs the handler of a message, then counts it, then gives credit.
-    fn handle(self: &Arc<Self>, from: NodeId, message: Arrived) -> Result<(), Violation> {
-        let Arrived { handler, head, payload, credit, ask } = message;
-        self.run_handler(from, handler, &head, payload)?;
+    /// Runs the handler of a message, then counts it, then gives credit if it is asked for.
+    fn handle(
+        self: &Arc<Self>,
+        (from, peer): (NodeId, &Peer),
+        handler: HandlerId,
+        (head, payload): (&[u8], Bytes),
+        ask: bool,
+    ) -> Result<(), Violation> {
+        self.run_handler(from, handler, head, payload)?;
         self.counters.handled.fetch_add(1, Ordering::SeqCst);
         if self.nodes() == 1 && self.is_watching.load(Ordering::SeqCst) {
             self.settle();
         }
-        if credit > 0
-            && let Some(peer) = self.peer(from)
-        {
-            let mut arrivals = peer.arrivals.lock();
-            arrivals.owed += credit;
-            if ask {
-                let bytes = std::mem::take(&mut arrivals.owed);
-                drop(arrivals);
+        if ask {
+            let bytes = std::mem::take(&mut peer.arrivals.lock().owed);
+            if bytes > 0 {
                 self.send_header(from, Header::Credit { bytes });
             }
         }
