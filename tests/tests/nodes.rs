@@ -404,6 +404,43 @@ fn a_failure_in_a_step_that_is_replayed_spreads_to_the_neighbours_on_other_nodes
 }
 
 #[test]
+fn results_that_the_program_keeps_stay_those_of_their_own_launch() {
+    const STEPS: i64 = 300;
+    let outcomes = on_nodes(Nodes::new(2), async |cx, runtime| {
+        let cells = cx.region::<Cell>(24)?;
+        let split = cells.partition(6).equal()?;
+        let around = cells.around(&split, [1])?;
+        cx.index_launch(6, start(&split));
+        let mut kept = Vec::new();
+        for step in 0..STEPS {
+            // The last one fails, all others end well; most are let go of at once, as in most programs.
+            let where_ = if step == STEPS - 1 { 5 } else { -1 };
+            let results = cx.index_launch(6, smooth_unless(&split, &around, where_));
+            if step % 7 == 0 || step == STEPS - 1 {
+                kept.push((step, results));
+            }
+            if step == STEPS / 2 {
+                // Somebody looks at what is let go of later.
+                kept.last().unwrap().1.get(0)?.await?;
+            }
+        }
+        let mut failed = Vec::new();
+        for (step, results) in kept {
+            for point in 0..6 {
+                if results.get(point)?.await.is_err() {
+                    failed.push((step, point));
+                }
+            }
+        }
+        assert!(runtime.statistics().replays > 10, "{:?}", runtime.statistics());
+        Ok(failed)
+    });
+    for outcome in outcomes {
+        assert_eq!(outcome.unwrap(), [(STEPS - 1, 5)]);
+    }
+}
+
+#[test]
 fn all_nodes_learn_of_a_task_that_fails_on_one() {
     let outcomes = on_nodes(Nodes::new(4), async |cx, _| {
         let cells = cx.region::<Cell>(40)?;

@@ -11,8 +11,9 @@ use maniple_space::AnySpace;
 use smallvec::{SmallVec, smallvec};
 
 use super::layout::Rank;
-use super::mailbox::{Awaited, Delivery, ParcelName};
+use super::mailbox::{Awaited, Delivery};
 use super::node::Node;
+use super::parcel::ParcelName;
 use crate::error::{Error, Result};
 use crate::future::Results;
 use crate::task::arguments::Arguments;

@@ -15,19 +15,9 @@ use smallvec::SmallVec;
 
 use super::failure::Failure;
 use super::layout::Rank;
+use super::parcel::ParcelName;
 use crate::future::{Origin, Results, Sources};
 use crate::trace::{Gate, LaterGate};
-
-/// Which parcel: what the nodes that know of it call it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ParcelName {
-    /// The operation of the program for which it is sent.
-    pub(crate) operation: u64,
-    /// The exchange before that operation.
-    pub(crate) exchange: u32,
-    /// Its number among those of the exchange from the same node to the same other one.
-    pub(crate) number: u32,
-}
 
 /// What has come.
 pub(crate) type Delivery = Result<Bytes, Failure>;
@@ -267,5 +257,47 @@ impl Mailbox {
             }
             Some(Slot::Arrived(_)) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parcel(number: u64) -> Slot {
+        let bytes = Bytes::copy_from_slice(&number.to_le_bytes());
+        Slot::Arrived(Arrived { delivery: Ok(bytes), message: OperationId::NONE })
+    }
+
+    fn number_of(slot: Option<Slot>) -> Option<u64> {
+        let Slot::Arrived(Arrived { delivery: Ok(bytes), .. }) = slot? else {
+            panic!("only parcels were put in place")
+        };
+        Some(u64::from_le_bytes(bytes[..].try_into().expect("eight bytes were put in place")))
+    }
+
+    #[test]
+    fn slots_are_found_under_their_own_names_whichever_share_a_place() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut slots, mut model) = (Slots::default(), FxHashMap::default());
+        let mut elsewhere = 0;
+        for number in 0..20_000 {
+            // So few names that most are there at one time or another, and so far apart that several share a place.
+            let operation = random.u64(..4) * OPERATIONS as u64 + random.u64(..3);
+            let name = ParcelName { operation, exchange: random.u32(..2), number: random.u32(..2) };
+            let key = (random.usize(..2), name);
+            assert_eq!(number_of(slots.remove(&key)), model.remove(&key), "{key:?}");
+            if random.bool() {
+                slots.insert(key, parcel(number));
+                model.insert(key, number);
+            }
+            elsewhere = elsewhere.max(slots.others.len());
+        }
+        assert!(elsewhere > 10, "some had to go elsewhere");
+        let mut left: Vec<_> = slots.into_values().filter_map(|slot| number_of(Some(slot))).collect();
+        let mut expected: Vec<_> = model.into_values().collect();
+        left.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(left, expected);
     }
 }

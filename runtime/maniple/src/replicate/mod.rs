@@ -2,11 +2,12 @@
 //!
 //! `README.md` here tells the whole story. In reading order: [`layout`] says which node uses what, and [`coherence`] what nodes must send each other
 //! before: both are pure functions, which every node computes alone. [`sharding`] says who runs what; [`replica`] turns a launch of the program into launches
-//! here; those before it are its [`preparation`], of which [`states`] tells when it is the same as before, and [`exchange`] are the tasks in it, which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. Below them are what a node knows of the network:
-//! [`node`], [`mailbox`], [`tree`], [`failure`], [`latest`]. Tasks without regions go where nobody has anything to do: [`guests`].
+//! here, and [`course`] guesses which one comes next; those before it are its [`preparation`], of which [`states`] tells when it is the same as before, and [`exchange`] are the tasks in it, which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. Below them are what a node knows of the network:
+//! [`node`], [`parcel`], [`mailbox`], [`tree`], [`failure`], [`latest`]. Tasks without regions go where nobody has anything to do: [`guests`].
 
 mod agreement;
 pub(crate) mod coherence;
+mod course;
 mod exchange;
 mod failure;
 mod guests;
@@ -15,6 +16,7 @@ pub(crate) mod layout;
 mod mailbox;
 mod missing;
 pub(crate) mod node;
+mod parcel;
 mod preparation;
 mod profiled;
 mod reduction;

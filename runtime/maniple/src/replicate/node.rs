@@ -19,7 +19,8 @@ use super::failure::{Failure, Told};
 use super::guests::Guests;
 use super::latest::{Doing, Latest};
 use super::layout::Rank;
-use super::mailbox::{Awaited, Delivery, Mailbox, ParcelName};
+use super::mailbox::{Awaited, Delivery, Mailbox};
+use super::parcel::{ParcelHeader, ParcelName};
 use super::profiled::Profiled;
 use super::tree::{Combine, Done, Gathering, Step, children, contribution_goes_to, outcome_goes_to, parent};
 use crate::error::Error;
@@ -98,33 +99,6 @@ impl Letter {
     pub(super) fn new(handler: HandlerId, payload: impl Into<Bytes>) -> Self {
         Self { handler, header: Head::new(), payload: payload.into(), haste: Haste::Now }
     }
-}
-
-/// What comes with a parcel: its name, and whether it brings values. Of fixed length, as there are more of them than of all other messages.
-type ParcelHeader = [u8; 17];
-
-fn encode_parcel(ParcelName { operation, exchange, number }: ParcelName, is_good: bool) -> ParcelHeader {
-    let mut header = [0; 17];
-    header[..8].copy_from_slice(&operation.to_le_bytes());
-    header[8..12].copy_from_slice(&exchange.to_le_bytes());
-    header[12..16].copy_from_slice(&number.to_le_bytes());
-    header[16] = u8::from(is_good);
-    header
-}
-
-fn decode_parcel(header: &[u8]) -> Option<(ParcelName, bool)> {
-    let header: &ParcelHeader = header.try_into().ok()?;
-    let (&operation, rest) = header.split_first_chunk()?;
-    let (&exchange, rest) = rest.split_first_chunk()?;
-    let (&number, rest) = rest.split_first_chunk()?;
-    let is_good = match rest {
-        [0] => false,
-        [1] => true,
-        _ => return None,
-    };
-    let (operation, exchange, number) =
-        (u64::from_le_bytes(operation), u32::from_le_bytes(exchange), u32::from_le_bytes(number));
-    Some((ParcelName { operation, exchange, number }, is_good))
 }
 
 /// Where a node's program has ended.
@@ -358,7 +332,7 @@ impl Node {
 
     /// Sends a parcel, or why there is none. Never waits.
     pub(crate) fn send_parcel(&self, to: Rank, name: ParcelName, delivery: Delivery) {
-        let header = Head::from_slice(&encode_parcel(name, delivery.is_ok()));
+        let header = Head::from_slice(&name.encode(delivery.is_ok()));
         let payload = delivery.unwrap_or_else(|failure| encode(&failure).into());
         let letter = Letter { handler: PARCEL, header, payload, haste: Haste::Now };
         self.post.send(&self.endpoint, to, letter);
@@ -366,7 +340,7 @@ impl Node {
 
     /// Sends a parcel with values of a few bytes. Never waits.
     pub(crate) fn send_short_parcel(&self, to: Rank, name: ParcelName, values: &[u8]) {
-        if !self.post.send_short(&self.endpoint, to, &encode_parcel(name, true), values) {
+        if !self.post.send_short(&self.endpoint, to, &name.encode(true), values) {
             self.send_parcel(to, name, Ok(Bytes::copy_from_slice(values)));
         }
     }
@@ -440,7 +414,7 @@ impl Post {
     }
 
     fn take_parcel(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let (name, is_good) = decode_parcel(incoming.header())?;
+        let (name, is_good) = ParcelName::decode(incoming.header())?;
         let payload = self.take_payload(incoming);
         let delivery = match is_good {
             true => Ok(payload),
@@ -709,17 +683,6 @@ mod tests {
     use maniple_realm::net::loopback::Network;
 
     use super::*;
-
-    #[test]
-    fn the_header_of_a_parcel_is_read_as_it_was_written_and_no_other() {
-        let name = ParcelName { operation: u64::MAX - 1, exchange: 7, number: u32::MAX };
-        for is_good in [false, true] {
-            let header = encode_parcel(name, is_good);
-            assert_eq!(decode_parcel(&header), Some((name, is_good)));
-            assert_eq!(decode_parcel(&header[1..]), None);
-            assert_eq!(decode_parcel(&[&header[..16], &[2]].concat()), None);
-        }
-    }
 
     #[test]
     fn what_is_too_long_for_a_message_comes_in_pieces_and_whole() {

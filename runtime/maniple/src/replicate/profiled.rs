@@ -71,8 +71,9 @@ mod tests {
     use maniple_realm::profile::{OperationId, Recording};
     use rustc_hash::FxHashMap;
 
-    use super::super::mailbox::{Awaited, ParcelName};
+    use super::super::mailbox::Awaited;
     use super::super::node::Node;
+    use super::super::parcel::ParcelName;
     use super::*;
 
     /// A profile that is looked at when it is written.

@@ -22,6 +22,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::agreement::{Agreement, Noted, What, hash_of, hash_of_use};
 use super::coherence::{Coherence, Step, order_of_uses};
+use super::course::Course;
 use super::exchange::contributes_values;
 use super::failure::Failure;
 use super::latest::Doing;
@@ -50,47 +51,8 @@ pub(crate) struct Replica {
 struct Program {
     trees: FxHashMap<TreeId, Coherence>,
     plans: FxHashMap<u64, Arc<Plan>>,
-    course: Course,
+    course: Course<Plan>,
     pieces: Pieces,
-}
-
-/// The latest kinds of launches, in the order in which they came up: a program that repeats itself launches what it launched the last time after the same.
-#[derive(Default)]
-struct Course {
-    plans: Vec<Arc<Plan>>,
-    /// Which of them comes next, if it goes on like that.
-    next: usize,
-}
-
-/// A longer way is begun anew.
-const LONGEST_COURSE: usize = 64;
-
-impl Course {
-    /// The plan of a launch, if it is the one that is expected.
-    #[inline]
-    fn expect(&mut self, launching: &Launching<'_>) -> Option<Arc<Plan>> {
-        let plan = self.plans.get(self.next).filter(|plan| plan.site.is_same_and_allowed(launching))?;
-        self.next = if self.next + 1 == self.plans.len() { 0 } else { self.next + 1 };
-        Some(Arc::clone(plan))
-    }
-
-    /// A launch has come that was not expected.
-    fn turn_to(&mut self, plan: &Arc<Plan>) {
-        let known = self.plans.iter().position(|known| Arc::ptr_eq(known, plan));
-        if known.is_none() {
-            if self.plans.len() == LONGEST_COURSE {
-                self.plans.clear();
-            }
-            self.plans.push(Arc::clone(plan));
-        }
-        let number = known.unwrap_or(self.plans.len() - 1);
-        self.next = if number + 1 == self.plans.len() { 0 } else { number + 1 };
-    }
-
-    fn forget(&mut self, is_forgotten: impl Fn(&Plan) -> bool) {
-        self.plans.retain(|plan| !is_forgotten(plan));
-        self.next = 0;
-    }
 }
 
 /// What launches of one kind have in common.
@@ -312,8 +274,8 @@ impl Replica {
     fn plan(&self, state: &Arc<ContextState>, launching: &mut Launching<'_>) -> Result<Arc<Plan>> {
         let mut program = self.program.lock();
         let Program { plans, course, .. } = &mut *program;
-        if let Some(expected) = course.expect(launching) {
-            return Ok(expected);
+        if let Some(expected) = course.expect(|plan| plan.site.is_same_and_allowed(launching)) {
+            return Ok(Arc::clone(expected));
         }
         if let Some(known) = plans.get(&launching.token()).filter(|known| known.site.is_same_and_allowed(launching)) {
             course.turn_to(known);

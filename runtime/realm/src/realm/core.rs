@@ -110,12 +110,13 @@ impl Core {
         self.polled.get().is_some()
     }
 
-    /// Receives what the network has at hand.
+    /// Receives what the network has at hand; whether that was anything.
     #[inline]
-    pub(crate) fn poll(&self) {
-        if let Some(polled) = self.polled.get() {
-            self.unheard(|| "receiving what other nodes sent".to_owned(), || polled.poll());
-        }
+    pub(crate) fn poll(&self) -> bool {
+        let poll = |polled: &Arc<dyn Polled>| {
+            self.unheard(|| "receiving what other nodes sent".to_owned(), || polled.poll()).unwrap_or(false)
+        };
+        self.polled.get().is_some_and(poll)
     }
 
     /// A worker that is about to park leaves the network to others, if all sleep; whether something has come just then.

@@ -155,6 +155,17 @@ fn copies_like_a_map<const D: usize>(
         rest
     };
     prop_assert!(rest.is_empty() && packed[..3] == [1, 2, 3]);
+    check(&to, &model)?;
+    set_all(&to, 2);
+    let bytes = packed.len() - 3;
+    let few = |instance| FewValues::at(&space.clone().into(), (instance, FIELD), bytes).unwrap().unwrap();
+    let mut by_few = vec![9; bytes];
+    // SAFETY: as above.
+    unsafe {
+        few(&from).pack(&mut by_few).unwrap();
+        few(&to).unpack(&by_few).unwrap();
+    }
+    prop_assert_eq!(&by_few, &packed[3..]);
     check(&to, &model)
 }
 
@@ -507,6 +518,32 @@ fn packed_values_that_are_too_few_change_nothing() {
     };
     assert_eq!(refused, TransferError::TooFewBytes { expected: 80, found: 79 });
     assert_eq!(values(&to, FIELD), before);
+}
+
+#[test]
+fn a_few_values_are_no_more_than_asked_for_and_no_other_number_of_bytes_goes_in_or_out() {
+    let at = instance(&line(10), &plain(1), 8, 8);
+    let space = line(10).into();
+    assert!(FewValues::at(&space, (&at, FIELD), 79).unwrap().is_none());
+    let few = FewValues::at(&space, (&at, FIELD), 80).unwrap().unwrap();
+    let before = values(&at, FIELD);
+    for length in [0, 79, 81] {
+        let refused = Err(TransferError::TooFewBytes { expected: 80, found: length });
+        let mut bytes = vec![7; length];
+        // SAFETY: the instance is ours alone, and holds bytes.
+        unsafe {
+            assert_eq!(few.pack(&mut bytes), refused);
+            assert_eq!(few.unpack(&bytes), refused);
+        }
+        assert_eq!(bytes, vec![7; length]);
+    }
+    assert_eq!(values(&at, FIELD), before);
+    // SAFETY: as above; nobody uses the instance any more.
+    unsafe {
+        at.release();
+        assert_eq!(few.pack(&mut [0; 80]), Err(TransferError::NoBytes { instance: at.id() }));
+        assert_eq!(few.unpack(&[0; 80]), Err(TransferError::NoBytes { instance: at.id() }));
+    }
 }
 
 #[test]

@@ -142,9 +142,7 @@ impl Endpoint {
         };
         self.counters.sent.fetch_add(1, Ordering::SeqCst);
         let frame = Header::Message { handler, payload: payload.len() as u64, counted: true, ask };
-        if payload.len() > self.options.part
-            || !self.transport.send_directly(to, &frame, header, payload, Flush::Now)
-        {
+        if payload.len() > self.options.part || !self.transport.send_directly(to, &frame, header, payload, Flush::Now) {
             let message = Message::new(handler).header(header).payload(Bytes::copy_from_slice(payload));
             self.send_frames(to, message, frame, Flush::Now);
         }

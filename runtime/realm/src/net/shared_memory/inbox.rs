@@ -189,8 +189,10 @@ impl Inbox {
         let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let cells = length.div_ceil(CONTENT) as u64;
         let has_room = self.make_room(ring, written, length)? >= cells;
-        if has_room {
-            self.fill(ring, written, cells, pieces);
+        match cells {
+            _ if !has_room => {}
+            1 => self.fill_one(ring, written, pieces),
+            _ => self.fill(ring, written, cells, pieces),
         }
         Ok(has_room)
     }
@@ -222,6 +224,20 @@ impl Inbox {
             self.tag(start, written.cells).store(tag, Ordering::Release);
             written.cells += 1;
         }
+    }
+
+    /// As [`fill`](Self::fill), for a few bytes that fit into one cell: most messages.
+    fn fill_one(&self, ring: usize, written: &mut Written, pieces: &[&[u8]]) {
+        let start = self.ring(ring);
+        let (mut content, mut filled) = ([0; CONTENT], 0);
+        for piece in pieces {
+            content[filled..][..piece.len()].copy_from_slice(piece);
+            filled += piece.len();
+        }
+        self.copy_in(self.cell(start, written.cells), &content);
+        let tag = (written.cells + 1) << COUNT | filled as u64;
+        self.tag(start, written.cells).store(tag, Ordering::Release);
+        written.cells += 1;
     }
 
     /// For how many cells there is room, as far as is known.
