@@ -20,7 +20,7 @@ A Maniple program launches tasks that say which fields of which data they read, 
 side by side, moves data and synchronises; the result is that of running the tasks one after another. Which processor runs what, and where \
 data lives, is up to a mapper that can be replaced and can't change a result.
 
-Here are four such programs, each of which checks what it computed.";
+Here are some such programs, each of which checks what it computed.";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -650,6 +650,16 @@ mod taskbench {
     }
 
     #[test]
+    fn every_example_of_the_help_runs() {
+        let help = prints("run taskbench --help");
+        let (_, examples) = help.split_once("Examples:\n").unwrap_or_default();
+        // What an example is for stands behind it, some way off.
+        let examples = examples.lines().filter_map(|line| line.strip_prefix("  maniple ")?.split("   ").next());
+        let codes: Vec<_> = examples.map(|example| (maniple(example).code, example)).collect();
+        assert!(codes.len() > 4 && codes.iter().all(|(code, _)| *code == Some(0)), "{codes:?}");
+    }
+
+    #[test]
     fn help_names_every_flag_pattern_and_kernel() {
         for option in ["--help", "-h"] {
             let help = prints(&format!("run taskbench -steps 3 {option}"));

@@ -255,6 +255,13 @@ fn files_that_cannot_be_are_refused_in_words() {
     fails("prof FILE -o FILE", &[&profile, directory], 1, "cannot write");
     fails("prof FILE --chrome FILE", &[&profile, directory], 1, "cannot write");
     fails("prof FILE -o FILE", &[&profile, &profile], 2, "is the profile itself");
+    fails("prof FILE FILE", &[&profile, &profile], 2, "is named twice");
+    fails(
+        "prof FILE -o FILE --chrome FILE",
+        &[&profile, &nowhere, &nowhere],
+        2,
+        "can't be both the page and the trace",
+    );
     fails("prof", &[], 2, "required arguments were not provided");
     fails("prof FILE --port 70000", &[&profile], 2, "invalid value '70000'");
     fails("prof FILE --port 80 --summary", &[&profile], 2, "cannot be used with");

@@ -93,7 +93,7 @@ pub struct Options {
 ///
 /// # Errors
 /// [`Error::Profile`] if it can't be read, [`Error::Write`] if a file can't be written, [`Error::Serve`] if the page can't be served,
-/// [`Error::Usage`] if a file would be written over the profile.
+/// [`Error::Usage`] if a file would be written over the profile, or named twice.
 pub fn run(options: &Options) -> Result<()> {
     for written in [&options.output, &options.chrome].into_iter().flatten() {
         if options.files.iter().any(|file| is_same(written, file)) {
@@ -101,6 +101,17 @@ pub fn run(options: &Options) -> Result<()> {
             return Err(Error::Usage(format!(
                 "`{file}` is the profile itself: it would be overwritten; give another name"
             )));
+        }
+    }
+    if let (Some(page), Some(trace)) = (&options.output, &options.chrome)
+        && (page == trace || is_same(page, trace))
+    {
+        let file = page.display();
+        return Err(Error::Usage(format!("`{file}` can't be both the page and the trace: give two names")));
+    }
+    for (number, file) in options.files.iter().enumerate() {
+        if options.files[..number].iter().any(|earlier| is_same(earlier, file)) {
+            return Err(Error::Usage(format!("`{}` is named twice: name each node's profile once", file.display())));
         }
     }
     let recordings = options.files.iter().map(|file| {

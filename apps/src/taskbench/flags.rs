@@ -87,7 +87,7 @@ fn takes_value(flag: &OsStr) -> Option<bool> {
 
 /// Puts the flags of `maniple run taskbench` behind a `--`, and before it everything else that the command line has.
 ///
-/// So both may be mixed, as in `-steps 10 --workers 2 -width 4`. Flags that nobody knows, and words that belong to none, go with the flags: Task
+/// So both may be mixed, as in `-steps 10 --workers 2 -width 4`. A flag with a value may have two dashes, as `maniple run metg` has them. Flags that nobody knows, and words that belong to none, go with the flags: Task
 /// Bench leaves them to the runtime that it is built on. Other commands are left as they are.
 #[must_use]
 pub fn apart(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
@@ -104,7 +104,11 @@ pub fn apart(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
             flags.extend(rest);
             break;
         }
-        if bytes.starts_with(b"--") || bytes == b"-h" || bytes == b"-V" {
+        let one_dash = word.to_str().and_then(|word| word.strip_prefix('-')).filter(|flag| flag.starts_with('-'));
+        if let Some(flag) = one_dash.filter(|flag| takes_value(flag.as_ref()) == Some(true)) {
+            flags.push(flag.into());
+            flags.extend(rest.next());
+        } else if bytes.starts_with(b"--") || bytes == b"-h" || bytes == b"-V" {
             let has_value = !bytes.contains(&b'=');
             arguments.push(word);
             let is_value = |next: &OsString| has_value && !next.as_encoded_bytes().starts_with(b"-");
@@ -159,7 +163,7 @@ impl Configuration {
         match flag {
             "-nodes" => self.nodes = Some(whole(value, 1, MOST)?),
             "-fields" => self.fields = whole(value, 2, 512)? as usize,
-            "-field" => _ = whole(value, 1, MOST)?,
+            "-field" => _ = whole(value, 2, MOST)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -333,7 +337,7 @@ mod tests {
     #[test]
     fn every_flag_is_understood() {
         let text = "-steps 9 -width 8 -type spread -radix 2 -period 4 -fraction 0.5 -kernel memory_bound -iter 7 -output 48 -scratch 64 \
-                    -sample 3 -imbalance 1.5 -v -vv -nodes 2 -fields 5 -field 1 -skip-graph-validation";
+                    -sample 3 -imbalance 1.5 -v -vv -nodes 2 -fields 5 -field 2 -skip-graph-validation";
         let configuration = parsed(text).expect("nothing is wrong");
         let graph = Graph {
             steps: 9,
@@ -438,6 +442,7 @@ mod tests {
             ("-fraction nan", "it must be a number between 0 and 1"),
             ("-imbalance -0.1", "it must be a number between 0 and 2"),
             ("-fields 1", "it must be at least 2"),
+            ("-field 1", "it must be at least 2"),
             ("-type random_spread", "Task Bench lists it, but nobody implements it"),
             ("-kernel io_bound", "Task Bench lists it, but nobody implements it"),
         ] {
@@ -454,6 +459,8 @@ mod tests {
         let mixed = "maniple run taskbench -steps 10 --workers 2 -width 4 --memory=1GiB -v --seed 3";
         assert_eq!(apart(mixed), "maniple run taskbench --workers 2 --memory=1GiB --seed 3 -- -steps 10 -width 4 -v");
         assert_eq!(apart("maniple run taskbench -steps -h"), "maniple run taskbench -- -steps -h", "a value");
+        assert_eq!(apart("maniple run taskbench --type fft --seed 3"), "maniple run taskbench --seed 3 -- -type fft");
+        assert_eq!(apart("maniple run taskbench --steps"), "maniple run taskbench -- -steps", "its value is missing");
         assert_eq!(apart("maniple run taskbench -ll:cpu 4 -h"), "maniple run taskbench -h -- -ll:cpu 4");
         assert_eq!(apart("maniple run taskbench --workers -steps 3"), "maniple run taskbench --workers -- -steps 3");
         assert_eq!(apart("maniple run taskbench --seed 1 -- --workers"), "maniple run taskbench --seed 1 -- --workers");

@@ -38,7 +38,8 @@ given another's data, ends the program with an error.
 
 All rows are run twice; the second time is measured. `maniple run metg` finds the smallest tasks that are still worth their cost.
 
-The flags are those of Task Bench and have one dash. They may be mixed with the options, and what they do not know they ignore, with a warning.";
+The flags are those of Task Bench and have one dash; two do as well. They may be mixed with the options, and what they do not know they ignore, with \
+a warning.";
 
 /// What `maniple run taskbench` gives as examples.
 pub const EXAMPLES: &str = "\
@@ -48,7 +49,7 @@ Examples:
   maniple run taskbench -type nearest -radix 5 -and -type tree -width 8
   maniple run taskbench -kernel memory_bound -scratch 65536 -iter 16 -width 4
   maniple run taskbench --workers 1 -type dom -vv
-  maniple run taskbench --check -type spread -steps 100   prove it right";
+  maniple run taskbench --check -type fft -steps 100   prove it right";
 
 /// The flags, and examples.
 #[must_use]
