@@ -139,6 +139,14 @@ impl Active {
             }
         } else if core.sleep.is_anybody_asleep() {
             (0..self.lanes()).for_each(|lane| self.wake_if_ready(core, lane));
+            Self::see_to_watch(core);
+        }
+    }
+
+    /// Nodes may have become ready whose workers are at others that wait for these, by means that the realm knows nothing of.
+    fn see_to_watch(core: &Core) {
+        if !core.is_simulated {
+            core.sleep.see_to_watch();
         }
     }
 
@@ -359,6 +367,7 @@ impl Active {
         {
             core.announce_nodes();
         }
+        Self::see_to_watch(core);
     }
 
     /// Counts an ended node: the last of a stage may be what somebody waits for, and the last of all ends the run.

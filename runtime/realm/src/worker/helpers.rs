@@ -18,6 +18,8 @@ pub(crate) struct Helpers {
     is_resting: Box<[AtomicU32]>,
     /// What each worker has ended, and in the last place the nudges from elsewhere.
     ended: Box<[CachePadded<AtomicU64>]>,
+    /// How many nodes of graphs each worker has run: of use only for who looks whether it gets on.
+    nodes: Box<[CachePadded<AtomicU64>]>,
 }
 
 impl Helpers {
@@ -26,6 +28,7 @@ impl Helpers {
             resting: AtomicU32::new(0),
             is_resting: (0..workers).map(|_| AtomicU32::new(0)).collect(),
             ended: (0..=workers).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
+            nodes: (0..workers).map(|_| CachePadded::new(AtomicU64::new(0))).collect(),
         }
     }
 
@@ -53,9 +56,18 @@ impl Helpers {
         self.resting.load(Ordering::Relaxed) > 0
     }
 
-    /// How often each worker has [changed something](Self::changed_by), up to now.
+    /// A worker has run a node of a graph.
+    #[inline]
+    pub(crate) fn ran_node(&self, worker: usize) {
+        // Nobody else counts there.
+        let nodes = &self.nodes[worker];
+        nodes.store(nodes.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// How much each worker has done, up to now: nodes of graphs, and whatever else has [changed something](Self::changed_by).
     pub(crate) fn ends(&self) -> impl Iterator<Item = u64> {
-        self.ended[..self.is_resting.len()].iter().map(|ended| ended.load(Ordering::Relaxed))
+        let workers = self.ended.iter().zip(&self.nodes);
+        workers.map(|(ended, nodes)| ended.load(Ordering::Relaxed).wrapping_add(nodes.load(Ordering::Relaxed)))
     }
 
     /// [`changed_by`](Self::changed_by), from a thread that is no worker.

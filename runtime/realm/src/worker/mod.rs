@@ -106,6 +106,8 @@ pub(crate) struct Local {
     served: Cell<bool>,
     /// What it sees on watch.
     watch: Watch,
+    /// On watch it has seen a node that is ready and that nobody comes to: it runs one, wherever it had better run.
+    rescues: Cell<bool>,
     /// Where the thread's stack begins, or nearly, and how many bytes of it helping may use.
     stack: (Cell<usize>, usize),
 }
@@ -285,6 +287,7 @@ impl Local {
             known: RefCell::default(),
             served: Cell::new(false),
             watch,
+            rescues: Cell::new(false),
             stack: (Cell::new(0), stack_size / 4),
         }
     }
@@ -463,6 +466,10 @@ impl Local {
         let core = self.core();
         if core.sleep.end_search() && core.queues.has_work_for_anyone() {
             core.sleep.announce();
+        }
+        // It may have been woken to go on watch, and found something to do.
+        if !core.graphs.is_empty() && !core.is_simulated && core.sleep.is_anybody_asleep() {
+            core.sleep.see_to_watch();
         }
     }
 

@@ -28,7 +28,8 @@ impl Local {
     pub(super) fn find_among_graphs(&self, operation: impl Fn() -> Option<Found>) -> Option<Found> {
         let mine = || self.claim_node(|graph| graph.claim(self.core(), self.index, Who::Owner));
         let found = if self.served.replace(false) { operation().or_else(mine) } else { mine().or_else(operation) };
-        if found.is_some() || self.core().is_crowded() || !self.core().stands_in(self.index) {
+        let rescues = self.rescues.replace(false);
+        if found.is_some() || (!rescues && (self.core().is_crowded() || !self.core().stands_in(self.index))) {
             return found;
         }
         self.claim_node(|graph| self.steal_node(graph))
@@ -64,10 +65,12 @@ impl Local {
         let core = self.core();
         let context = WorkerContext { local: self, event: Event::NONE };
         graph.run(core, self.index, claimed, &context);
+        core.helpers.ran_node(self.index);
         for _ in 1..NODES_IN_A_ROW {
             // Whatever is claimed is run.
             let Some(next) = self.expect_node(graph) else { break };
             graph.run(core, self.index, next, &context);
+            core.helpers.ran_node(self.index);
             core.take_turn();
         }
         self.served.set(true);
@@ -147,6 +150,17 @@ impl Local {
                 || (for_others && (0..graph.lanes()).any(|lane| graph.has_ready(core, lane, who)))
         };
         known.graphs.iter().any(|graph| has_ready(graph))
+    }
+
+    /// Whether a node is ready that any worker may run.
+    pub(super) fn has_left_node(&self) -> bool {
+        if self.core().graphs.is_empty() {
+            return false;
+        }
+        let mut known = self.known.borrow_mut();
+        self.refresh(&mut known);
+        let core = self.core();
+        known.graphs.iter().any(|graph| (0..graph.lanes()).any(|lane| graph.has_ready(core, lane, Who::Thief)))
     }
 
     /// Lets go of graphs before a sleep: they may be gone afterwards.

@@ -108,9 +108,10 @@ impl Sleep {
         self.awake() < self.cores
     }
 
-    /// Asleep, not yet parked, goes on watch, unless there is no need to or somebody is.
-    pub(crate) fn begin_watch(&self, worker: usize) -> bool {
-        let needs_watcher = self.cores < self.parkers.len() && self.watcher.load(Ordering::SeqCst) == 0;
+    /// Asleep, not yet parked, goes on watch, unless there is no need to or somebody is. There is need if there are more workers than cores, or graphs run.
+    pub(crate) fn begin_watch(&self, worker: usize, graphs_run: bool) -> bool {
+        let is_needed = self.cores < self.parkers.len() || (graphs_run && self.parkers.len() > 1);
+        let needs_watcher = is_needed && self.watcher.load(Ordering::SeqCst) == 0;
         let watcher = worker as u32 + 1;
         needs_watcher && self.watcher.compare_exchange(0, watcher, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
@@ -120,6 +121,16 @@ impl Sleep {
         self.watcher.store(0, Ordering::SeqCst);
         // Against the fence in `announce`: either that sees that nobody is on watch, or the look sees its work.
         fence(Ordering::SeqCst);
+    }
+
+    /// Wakes somebody who is asleep if nobody is on watch: he will go on watch when he has found nothing to do.
+    #[cold]
+    pub(crate) fn see_to_watch(&self) {
+        // Against the one in `end_watch`: either nobody is seen to be on watch, or the look there sees what the caller has done.
+        fence(Ordering::SeqCst);
+        if self.parkers.len() > 1 && self.watcher.load(Ordering::SeqCst) == 0 {
+            self.wake_one();
+        }
     }
 
     /// Parks until woken, or so long. Whether it was woken, and so is searching.
@@ -155,6 +166,10 @@ impl Sleep {
         if !self.has_idle_core() && self.watcher.load(Ordering::SeqCst) != 0 {
             return;
         }
+        self.wake_one();
+    }
+
+    fn wake_one(&self) {
         for word in 0..self.asleep.len() {
             let mut sleepers = self.asleep[word].load(Ordering::SeqCst);
             while sleepers != 0 {

@@ -1,4 +1,5 @@
-//! More workers than cores: one of those that sleep looks now and then whether those that are awake get on. The protocol is told in the crate's `README.md`.
+//! More workers than cores, or graphs: one of those that sleep looks now and then whether those that are awake get on. The protocol is told in the crate's
+//! `README.md`.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -37,7 +38,8 @@ impl Local {
     /// not come to.
     pub(super) fn park_or_watch(&self) {
         let core = self.core();
-        if !core.sleep.begin_watch(self.index) {
+        let graphs_run = !core.graphs.is_empty() && !core.is_simulated;
+        if !core.sleep.begin_watch(self.index, graphs_run) {
             return core.sleep.park(self.index);
         }
         self.watch.look(&core.helpers);
@@ -57,6 +59,10 @@ impl Local {
         core.sleep.end_watch();
         if self.finds_work_on_watch() {
             core.sleep.cancel(self.index);
+            if self.rescues.get() {
+                // What this one runs may wait for another that nobody comes to.
+                core.sleep.see_to_watch();
+            }
         } else {
             core.sleep.park(self.index);
         }
@@ -64,9 +70,10 @@ impl Local {
 
     fn finds_work_on_watch(&self) -> bool {
         let has_work = self.has_work();
-        if !has_work {
+        self.rescues.set(!has_work && self.has_left_node());
+        if !has_work && !self.rescues.get() {
             self.forget_graphs();
         }
-        has_work
+        has_work || self.rescues.get()
     }
 }

@@ -286,7 +286,7 @@ impl Workplace {
 
     /// As a worker does that sees nobody get on.
     fn park_or_watch(&self, worker: usize) {
-        if !self.sleep.begin_watch(worker) {
+        if !self.sleep.begin_watch(worker, false) {
             return self.sleep.park(worker);
         }
         if self.sleep.park_for(worker, Duration::ZERO) {
