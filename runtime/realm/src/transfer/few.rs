@@ -60,7 +60,7 @@ impl FewValues {
     pub unsafe fn pack(&self, mut into: &mut [u8]) -> Result<(), TransferError> {
         let base = self.base(into.len())?;
         for &(offset, stride, count) in &self.runs {
-            let values = into.split_off_mut(..count * self.size).ok_or(self.other_length(0))?;
+            let values = into.split_off_mut(..count * self.size).ok_or_else(|| self.other_length(0))?;
             // SAFETY: the run lies inside the instance that the space was checked against, and there is room for as many values.
             unsafe {
                 let (values, from) = (values.as_mut_ptr(), base.add(offset));
@@ -82,7 +82,7 @@ impl FewValues {
     pub unsafe fn unpack(&self, mut from: &[u8]) -> Result<(), TransferError> {
         let base = self.base(from.len())?;
         for &(offset, stride, count) in &self.runs {
-            let values = from.split_off(..count * self.size).ok_or(self.other_length(0))?;
+            let values = from.split_off(..count * self.size).ok_or_else(|| self.other_length(0))?;
             // SAFETY: the run lies inside the instance that the space was checked against, and there are as many values.
             unsafe {
                 let to = base.add(offset);

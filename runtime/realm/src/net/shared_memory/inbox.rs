@@ -220,9 +220,7 @@ impl Inbox {
                 self.copy_in(cell + filled, bytes);
                 filled += bytes.len();
             }
-            let tag = (written.cells + 1) << COUNT | filled as u64;
-            self.tag(start, written.cells).store(tag, Ordering::Release);
-            written.cells += 1;
+            self.publish(start, written, filled);
         }
     }
 
@@ -235,7 +233,13 @@ impl Inbox {
             filled += piece.len();
         }
         self.copy_in(self.cell(start, written.cells), &content);
-        let tag = (written.cells + 1) << COUNT | filled as u64;
+        self.publish(start, written, filled);
+    }
+
+    /// The next cell of the ring that begins there holds so many bytes, all of which are in place.
+    #[inline]
+    fn publish(&self, start: usize, written: &mut Written, bytes: usize) {
+        let tag = (written.cells + 1) << COUNT | bytes as u64;
         self.tag(start, written.cells).store(tag, Ordering::Release);
         written.cells += 1;
     }
