@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use maniple::mapper::DefaultMapper;
 use maniple::prelude::*;
-use maniple::task::{TaskDefinition, TaskOptions};
+use maniple::task::{TaskDefinition, TaskOptions, Value};
 use maniple::{FieldType, MemoryId, Privilege, Requirement};
 
 #[derive(Fields)]
@@ -195,7 +195,7 @@ fn an_inner_task_starts_before_its_data_is_there_and_its_children_wait() {
     let writer = TaskDefinition::new("writer").leaf(TaskOptions::default(), move |call| {
         has_started.lock().unwrap().recv_timeout(LONG).expect("the inner task runs while its data is being written");
         call.write::<i64, 1>(0, Cell::value.id())?.fill(7);
-        Ok(Box::new(()))
+        Ok(Value::new(()))
     });
     let options = TaskOptions { inner: true, ..TaskOptions::default() };
     let inner = TaskDefinition::new("inner").with_context(options, move |call| {
@@ -203,7 +203,7 @@ fn an_inner_task_starts_before_its_data_is_there_and_its_children_wait() {
         async move {
             started.send(()).expect("the writer listens");
             let cells = call.region::<Cell, 1>(0)?;
-            Ok(Box::new(call.context().launch(sum(&cells)).await?) as _)
+            Ok(Value::new(call.context().launch(sum(&cells)).await?))
         }
     });
     let total = runtime().run(async |cx| {
@@ -225,11 +225,11 @@ fn an_execution_fence_orders_tasks_that_share_nothing_and_a_mapping_fence_does_n
     let pinged = Mutex::new(pinged);
     let first = Arc::new(TaskDefinition::new("first").leaf(TaskOptions::default(), move |_| {
         pinged.lock().unwrap().recv_timeout(LONG).expect("the second task runs beside the first");
-        Ok(Box::new(()))
+        Ok(Value::new(()))
     }));
     let second = Arc::new(TaskDefinition::new("second").leaf(TaskOptions::default(), move |_| {
         let _ = ping.send(());
-        Ok(Box::new(()))
+        Ok(Value::new(()))
     }));
     let order = Arc::new(Mutex::new(Vec::new()));
     let noting = |name: &'static str| {
@@ -237,7 +237,7 @@ fn an_execution_fence_orders_tasks_that_share_nothing_and_a_mapping_fence_does_n
         let body = move |_: &maniple::task::LeafCall<'_>| {
             std::thread::yield_now();
             order.lock().unwrap().push(name);
-            Ok(Box::new(()) as maniple::task::Value)
+            Ok(Value::new(()))
         };
         TaskLauncher::new(&Arc::new(TaskDefinition::new(name).leaf(TaskOptions::default(), body))).typed::<()>()
     };
@@ -287,7 +287,7 @@ fn no_more_operations_are_in_flight_than_the_window_allows() {
     let released = Mutex::new(released);
     let gate = Arc::new(TaskDefinition::new("gate").leaf(TaskOptions::default(), move |_| {
         released.lock().unwrap().recv_timeout(LONG).expect("somebody opens the gate");
-        Ok(Box::new(()))
+        Ok(Value::new(()))
     }));
     let runtime = &runtime;
     std::thread::scope(|scope| {

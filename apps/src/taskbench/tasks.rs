@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use maniple::prelude::*;
-use maniple::task::{LeafCall, TaskDefinition, TaskOptions};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{FieldId, FieldMask, FieldType, FieldValue, Privilege, Requirement};
 use maniple::{LogicalPartition, LogicalRegion, Target};
 
@@ -121,7 +121,7 @@ impl Tasks {
             scratch: scratch.as_ref().map(|scratch| (scratch_number, scratch.fields.clone())),
         };
         let task = TaskDefinition::new("execute_point")
-            .leaf(TaskOptions::default(), move |call| knowledge.execute(call).map(|()| Box::new(()) as _));
+            .leaf(TaskOptions::default(), move |call| knowledge.execute(call).map(Value::new));
         let task = Arc::new(task);
         let launchers = inputs.iter().flat_map(|inputs| {
             let of_field = |field| launcher(&task, &outputs, inputs.as_ref(), scratch.as_ref(), field);
@@ -147,7 +147,7 @@ impl Tasks {
                 let row = words.space().bounds();
                 scratch::prepare(kernel, &mut words.span_mut(row));
             }
-            Ok(Box::new(()))
+            Ok(Value::new(()))
         });
         let everything = Requirement::new(pieces.clone(), fields.iter().copied().collect(), Privilege::Discard);
         let launcher = TaskLauncher::new(&Arc::new(task)).requirement(everything);

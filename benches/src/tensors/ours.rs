@@ -42,7 +42,7 @@ pub fn serve(runtime: &Runtime, work: &Work) -> Result<()> {
         let turn =
             Arc::new(TaskDefinition::new("turn").codec(Codec::of::<bool>()).leaf(TaskOptions::default(), |call| {
                 let said: &Option<(f64, u64)> = call.arguments()?;
-                Ok(Box::new(next_turn(*said).map_err(maniple::Error::from_task)?) as Value)
+                Ok(Value::new(next_turn(*said).map_err(maniple::Error::from_task)?))
             }));
         let mut is_first = true;
         loop {
@@ -104,7 +104,7 @@ fn place(cx: &Context, tensor: &Tensor, placement: &Placement, machine: &Machine
         let tensor = tensor.clone();
         move |call| {
             with_type!(tensor, fill(call, &tensor))?;
-            Ok(Box::new(()) as Value)
+            Ok(Value::new(()))
         }
     });
     let target = Target::Partition(partition, Projection::Identity);
@@ -184,7 +184,7 @@ async fn weighed(cx: &Context, tensor: &Tensor) -> RuntimeResult<u64> {
     let field = tensor.field();
     let task = TaskDefinition::new("weigh").codec(Codec::of::<u64>()).leaf(TaskOptions::default(), {
         let tensor = tensor.clone();
-        move |call| Ok(Box::new(with_type!(tensor, weigh(call, &tensor))? as u64) as Value)
+        move |call| Ok(Value::new(with_type!(tensor, weigh(call, &tensor))? as u64))
     });
     let requirement = Requirement::new(tensor.region().clone(), FieldMask::of(field), Privilege::Read);
     cx.launch(TaskLauncher::new(&Arc::new(task)).requirement(requirement).typed::<u64>()).await

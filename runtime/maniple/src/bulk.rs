@@ -157,7 +157,7 @@ impl Mappable for FenceOperation {
         operation.mark_mapped();
         let (operation, results) = (Arc::clone(operation), Arc::clone(&self.results));
         self.context.core.realm().when(After::follows(&self.after), move |_| {
-            results.set(0, Ok(Box::new(())));
+            results.set(0, Ok(Value::new(())));
             operation.retire(Ok(()));
         });
     }
@@ -357,7 +357,7 @@ fn built_in(
         // SAFETY: the task holds what the transfer reads and writes, with these privileges, while this body runs; requirements of one
         // task do not interfere.
         unsafe { transfer.execute() }.map_err(|error| explain(error, name, targets, call))?;
-        Ok(Box::new(()))
+        Ok(Value::new(()))
     };
     Arc::new(TaskDefinition::new(name).leaf(options, run))
 }

@@ -127,21 +127,27 @@ impl Completion {
 
     /// The launch has ended: tells those who wait. Only for one that ends when somebody says so, once.
     pub(crate) fn end(&self, realm: &Realm, failure: Option<Arc<Fault>>) {
-        let Self::OnDemand { ending, .. } = self else { return };
+        if let Some(waiting) = self.end_unheard(realm, failure.is_some()) {
+            tell(realm, waiting, failure);
+        }
+    }
+
+    /// As [`end`](Self::end), but leaves it to the caller to [`tell`] those who wait.
+    pub(crate) fn end_unheard(&self, realm: &Realm, has_failed: bool) -> Option<UserEvent> {
+        let Self::OnDemand { ending, .. } = self else { return None };
         let mut ending = ending.lock();
-        let Ending::Pending(waiting) = *ending else { return };
-        let Some(fault) = failure else {
-            // The same event as before, by which a record knows the launch.
-            *ending = Ending::Ended(waiting.map_or(Event::NONE, UserEvent::event));
-            drop(ending);
-            if let Some(waiting) = waiting {
-                realm.trigger(waiting);
-            }
-            return;
-        };
-        let waiting = waiting.unwrap_or_else(|| realm.user_event());
-        *ending = Ending::Ended(waiting.event());
-        drop(ending);
-        realm.poison(waiting, fault);
+        let Ending::Pending(waiting) = *ending else { return None };
+        let waiting = if has_failed { Some(waiting.unwrap_or_else(|| realm.user_event())) } else { waiting };
+        // The same event as before, by which a record knows the launch.
+        *ending = Ending::Ended(waiting.map_or(Event::NONE, UserEvent::event));
+        waiting
+    }
+}
+
+/// Tells those who wait for an event that it has come, or why not.
+pub(crate) fn tell(realm: &Realm, waiting: UserEvent, failure: Option<Arc<Fault>>) {
+    match failure {
+        None => realm.trigger(waiting),
+        Some(fault) => realm.poison(waiting, fault),
     }
 }

@@ -134,7 +134,7 @@ impl Context {
         let body = move |call: &LeafCall<'_>| -> Result<Value> {
             let values = call.read::<T, S>(0, column)?;
             let part = values.space().clone();
-            Ok(Box::new(Found(compute(&Column(values), &part)?)))
+            Ok(Value::new(Found(compute(&Column(values), &part)?)))
         };
         let options = TaskOptions { idempotent: true, ..TaskOptions::default() };
         let task = TaskDefinition::new("partition").leaf(options, body).codec(Codec::of::<Found<P>>());

@@ -85,7 +85,14 @@ pub(crate) struct Results {
     is_from_afar: bool,
     /// Where it is recorded what the completion comes after, while a record is kept.
     recorder: OnceLock<Arc<Recorder>>,
+    /// The latest results that were computed from these, of values that own nothing: memory for the next ones, when these are renewed.
+    computed: Mutex<Option<Arc<Results>>>,
+    /// So many generations of results computed from these keep their memory.
+    generations: u8,
 }
+
+/// So many generations of results that are computed from those of a stage, from those and so on, keep their memory: a chain may be long.
+const MOST_GENERATIONS: u8 = 4;
 
 impl Results {
     pub(crate) fn new(
@@ -110,13 +117,47 @@ impl Results {
             producer,
             is_from_afar: false,
             recorder,
+            computed: Mutex::new(None),
+            generations: 0,
         })
+    }
+
+    /// Those of a function of `sources`, which somebody sets: in the memory of those of an earlier run of a stage, if that is free.
+    fn computed(name: &'static str, domain: AnyRect, sources: Sources) -> Arc<Self> {
+        let first = Arc::clone(&sources[0]);
+        let generations = if first.are_replayed() { MOST_GENERATIONS } else { first.generations.saturating_sub(1) };
+        let earlier = first.computed.lock().take();
+        if let Some(mut earlier) = earlier
+            && let Some(results) = Arc::get_mut(&mut earlier)
+            && results.domain == domain
+        {
+            results.clear(&sources);
+            (results.origin, results.completion) = (Origin::BuiltIn(name), Completion::on_demand());
+            results.generations = generations;
+            return earlier;
+        }
+        let mut results = Self::new(&first.realm, Origin::BuiltIn(name), domain, Completion::on_demand(), sources);
+        if let Some(results) = Arc::get_mut(&mut results) {
+            results.generations = generations;
+        }
+        results
+    }
+
+    /// They are there, and none is a failure. If their values own nothing, they leave their memory to the next that are computed of the same.
+    fn are_computed(self: &Arc<Self>, are_plain: bool) {
+        let sources = std::mem::take(&mut *self.sources.lock());
+        if are_plain
+            && let Some(first) = sources.first()
+            && (first.are_replayed() || first.generations > 0)
+        {
+            *first.computed.lock() = Some(Arc::clone(self));
+        }
     }
 
     /// One result that is there.
     pub(crate) fn ready<T: Send + Sync + 'static>(realm: &Realm, name: &'static str, value: T) -> Arc<Self> {
         let results = Self::new(realm, Origin::BuiltIn(name), one_point(), Event::NONE, Sources::new());
-        results.set(0, Ok(Box::new(value)));
+        results.set(0, Ok(Value::new(value)));
         results
     }
 
@@ -192,6 +233,11 @@ impl Results {
         sources: &[Arc<Self>],
     ) {
         self.completion.renew(run, is_watched, stage);
+        self.clear(sources);
+    }
+
+    /// Makes them as new, of such sources.
+    fn clear(&mut self, sources: &[Arc<Self>]) {
         self.values.let_go(self.origin.name());
         *self.observed.get_mut() = false;
         self.producer.take();

@@ -17,6 +17,7 @@ pub use crate::task::{Argument, BoxFuture, Codec, ContextCall, LeafCall, Value};
 use crate::error::{Error, Result};
 use crate::fork::{self, Sources};
 use crate::launch::{Launch, TaskLauncher};
+use crate::task::arguments::Own;
 
 /// Finds the [`Codec`] of a type, if serde knows the type: by `CodecOf::<T>::NEW.codec()` with [`NoCodec`] in scope.
 pub struct CodecOf<T>(PhantomData<fn() -> T>);
@@ -77,8 +78,7 @@ impl<B> NoTravel for TravelOf<B> {}
 pub struct Builder<'a> {
     /// None for a task without regions.
     general: Option<&'a mut General>,
-    /// No argument owns anything.
-    is_plain: bool,
+    own: Own,
     /// What arguments are results of.
     sources: Sources,
 }
@@ -107,13 +107,13 @@ impl Builder<'_> {
     /// All arguments.
     pub fn arguments<A: Any + Send + Sync>(&mut self, arguments: A) {
         if let Some(general) = &mut self.general {
-            general.launcher.set_arguments(arguments, self.is_plain);
+            general.launcher.set_arguments(arguments, self.own);
         }
     }
 
     /// Has the launch wait for an argument.
     pub fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: Argument<T>) -> Argument<T> {
-        self.is_plain = false;
+        self.own = self.own.max(Own::of::<T>()).max(Own::Futures);
         match &mut self.general {
             Some(general) => general.launcher.wait_for(&argument),
             None => self.sources.add(argument.source()),
@@ -124,14 +124,14 @@ impl Builder<'_> {
     /// An argument is a value of this type.
     #[inline]
     pub fn value<T>(&mut self) {
-        self.is_plain &= !std::mem::needs_drop::<T>();
+        self.own = self.own.max(Own::of::<T>());
     }
 }
 
 /// Puts a launch together.
 pub fn launch<T>(handle: &'static TaskHandle, build: impl FnOnce(&mut Builder<'_>)) -> Launch<T> {
     let mut general = General { launcher: TaskLauncher::new(handle.definition()), target: None };
-    build(&mut Builder { general: Some(&mut general), is_plain: true, sources: Sources::default() });
+    build(&mut Builder { general: Some(&mut general), own: Own::Nothing, sources: Sources::default() });
     general.launcher.typed()
 }
 
@@ -141,11 +141,11 @@ pub fn launch_free<B: Free>(
     handle: &'static TaskHandle,
     build: impl FnOnce(&mut Builder<'_>) -> B::Arguments,
 ) -> Launch<B::Value> {
-    let mut builder = Builder { general: None, is_plain: true, sources: Sources::default() };
+    let mut builder = Builder { general: None, own: Own::Nothing, sources: Sources::default() };
     let arguments = build(&mut builder);
-    let Builder { is_plain, sources, .. } = builder;
+    let Builder { own, sources, .. } = builder;
     let call = |call, arguments| B::start(call, arguments);
-    Launch::free(fork::describe::<B, _, _>(handle.definition(), (arguments, is_plain), sources, call))
+    Launch::free(fork::describe::<B, _, _>(handle.definition(), (arguments, own), sources, call))
 }
 
 /// The result of a body without regions that can't fail.
@@ -184,7 +184,7 @@ pub fn point<const D: usize>(point: AnyPoint) -> Result<Point<D>> {
 /// # Errors
 /// Never.
 pub fn value<T: Send + Sync + 'static>(value: T) -> Result<Value> {
-    Ok(Box::new(value))
+    Ok(Value::new(value))
 }
 
 /// The result of a body that can fail.
@@ -194,5 +194,5 @@ pub fn value<T: Send + Sync + 'static>(value: T) -> Result<Value> {
 pub fn fallible<T: Send + Sync + 'static, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     result: std::result::Result<T, E>,
 ) -> Result<Value> {
-    result.map(|value| Box::new(value) as Value).map_err(Error::from_task)
+    result.map(Value::new).map_err(Error::from_task)
 }

@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "a test")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use maniple::prelude::*;
@@ -76,6 +77,42 @@ fn scatter(
     cells.points().for_each(|cell| cells.value[cell] += factor * cells.sum[cell]);
 }
 
+#[task(leaf)]
+fn sum(#[reads(value)] cells: Piece<Cell>) -> f64 {
+    cells.points().map(|cell| cells.value[cell]).sum()
+}
+
+#[task(leaf)]
+fn largest(#[reads(value)] cells: Piece<Cell>) -> (f64, u64) {
+    let largest = cells.points().map(|cell| cells.value[cell]).fold(0.0, f64::max);
+    (largest, cells.points().count() as u64)
+}
+
+#[task(leaf)]
+fn scale(#[writes(value)] cells: Piece<Cell>, factor: f64) {
+    cells.points().for_each(|cell| cells.value[cell] *= factor.clamp(0.999, 1.001));
+}
+
+#[task(leaf)]
+fn scale_by(#[writes(value)] cells: Piece<Cell>, largest: (f64, u64)) {
+    cells.points().for_each(|cell| cells.value[cell] /= largest.0.max(1.0));
+}
+
+/// What a step of the loop does.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Tasks that return nothing.
+    Nothing,
+    /// Points that return numbers, which nobody looks at.
+    Values,
+    /// A task that returns a pair, which later ones are given.
+    One,
+    /// Points that return numbers, and later ones are given their sum.
+    Sum,
+    /// The same, and a function of that and of the one before is given to the next step, as in a conjugate gradient.
+    Ratio,
+}
+
 /// How the program marks its steps.
 #[derive(Clone, Copy, Debug)]
 enum Marks {
@@ -85,7 +122,7 @@ enum Marks {
 }
 
 /// Runs a loop, and counts what is allocated in a part of it.
-fn allocations(workers: usize, steps: usize, marks: Marks) -> u64 {
+fn allocations(workers: usize, steps: usize, marks: Marks, kind: Step) -> u64 {
     let runtime = Runtime::builder().workers(workers).build().unwrap();
     let is_shown = std::env::var_os("SHOW_ALLOCATIONS").is_some();
     let counted = runtime.run(async |cx: &Context| {
@@ -93,9 +130,36 @@ fn allocations(workers: usize, steps: usize, marks: Marks) -> u64 {
         let pieces = cells.partition(8).equal()?;
         let near = cells.tiles([8], [1])?;
         cx.fill(&cells, Cell::value, 1.0)?;
-        let step = |cx: &Context| {
-            cx.index_launch(8, gather(&near, &pieces));
-            cx.index_launch(8, scatter(&pieces, 0.25));
+        let before = Mutex::new(None);
+        let step = |cx: &Context| match kind {
+            Step::Nothing => {
+                cx.index_launch(8, gather(&near, &pieces));
+                cx.index_launch(8, scatter(&pieces, 0.25));
+            }
+            Step::Values => {
+                cx.index_launch(8, sum(&pieces));
+                cx.index_launch(8, scale(&pieces, 1.0));
+            }
+            Step::One => {
+                let largest = cx.launch(largest(&cells));
+                cx.index_launch(8, scale_by(&pieces, &largest));
+            }
+            Step::Sum => {
+                let sum = cx.index_launch(8, sum(&pieces)).reduce(Sum);
+                cx.index_launch(8, scale(&pieces, &sum));
+            }
+            Step::Ratio => {
+                let mut before = before.lock().unwrap();
+                let sum = cx.index_launch(8, sum(&pieces)).reduce(Sum);
+                cx.index_launch(8, scale(&pieces, &sum));
+                *before = match before.take() {
+                    Some(before) => {
+                        Some(sum.zip_with(&before, |now, before: f64| (now / before).min(1.0)).map(f64::sqrt))
+                    }
+                    None => Some(sum),
+                };
+                cx.index_launch(8, scale(&pieces, before.as_ref().unwrap()));
+            }
         };
         let run = |steps: usize| {
             for _ in 0..steps {
@@ -130,7 +194,9 @@ fn allocations(workers: usize, steps: usize, marks: Marks) -> u64 {
 fn a_loop_that_is_replayed_allocates_nothing() {
     for workers in [1, 2, 4] {
         for marks in [Marks::None, Marks::Traces, Marks::StrictTraces] {
-            assert_eq!(allocations(workers, 2_000, marks), 0, "{marks:?}, {workers} workers");
+            for kind in [Step::Nothing, Step::Values, Step::One, Step::Sum, Step::Ratio] {
+                assert_eq!(allocations(workers, 2_000, marks, kind), 0, "{kind:?}, {marks:?}, {workers} workers");
+            }
         }
     }
 }

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
 use maniple::prelude::*;
-use maniple::task::{LeafCall, TaskDefinition, TaskOptions};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
 fn leaf<T: Send + Sync + 'static>(
     name: &str,
     body: impl Fn(&LeafCall<'_>) -> T + Send + Sync + 'static,
 ) -> Arc<TaskDefinition> {
-    Arc::new(TaskDefinition::new(name).leaf(TaskOptions::default(), move |call| Ok(Box::new(body(call)))))
+    Arc::new(TaskDefinition::new(name).leaf(TaskOptions::default(), move |call| Ok(Value::new(body(call)))))
 }
 
 /// Lets others run until the flag is set, or it is clear that it won't be.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use maniple::space::{AnyRect, AnySpace, Point, Rect};
-use maniple::task::{LeafCall, TaskDefinition, TaskOptions};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
     Context, Error, Field, FieldId, FieldMask, FieldValue, Privilege, Projection, Requirement, Target, TaskLauncher,
 };
@@ -141,7 +141,7 @@ impl Tensor {
         let (field, modes) = (self.field(), self.modes().clone());
         let task = TaskDefinition::new("make elements").leaf(TaskOptions::default(), move |call| {
             set_rows(call, field, |at: &[i64], into: &mut [T]| row(modes.coordinates(at).as_slice(), into))?;
-            Ok(Box::new(()))
+            Ok(Value::new(()))
         });
         let partitioning = cx.index_partition(self.region().space(), pieces.len(), &pieces)?;
         let partition = self.region().partition(&partitioning).map_err(Error::from)?;

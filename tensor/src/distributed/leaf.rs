@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Workers};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value, Workers};
 use maniple::{Error, FieldId};
 
 use super::modes::Modes;
@@ -43,7 +43,7 @@ pub(super) fn definition(
         let workers = call.workers();
         let helpers = Helpers { workers, is_cut: points < workers.count() };
         run_leaf(call, &plan, &values, (&executable, &stored), &helpers)?;
-        Ok(Box::new(()))
+        Ok(Value::new(()))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use maniple::space::{AnyRect, AnySpace, Rect};
-use maniple::task::{LeafCall, TaskDefinition, TaskOptions};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{Context, Error, FieldId, FieldMask, FieldValue, Privilege, Requirement, Target, TaskLauncher};
 
 use super::computation::Launched;
@@ -32,7 +32,7 @@ pub(super) struct Home {
 
 /// Does nothing. What it asks for is brought to where it runs.
 static PLACE: LazyLock<Arc<TaskDefinition>> =
-    LazyLock::new(|| Arc::new(TaskDefinition::new("place").leaf(TaskOptions::default(), |_| Ok(Box::new(())))));
+    LazyLock::new(|| Arc::new(TaskDefinition::new("place").leaf(TaskOptions::default(), |_| Ok(Value::new(())))));
 
 impl Tensor {
     /// Moves the tensor to where a placement says that it is on a machine, whose processors run on the nodes of the job in blocks. What is there already stays, and costs
@@ -61,7 +61,7 @@ impl Tensor {
         let (field, element) = (self.field(), self.variable().element());
         let fill = move |call: &LeafCall<'_>| {
             with_element!(element, T => fill::<T>(call, field, value))?;
-            Ok(Box::new(()) as maniple::task::Value)
+            Ok(Value::new(()))
         };
         let task = Arc::new(TaskDefinition::new("fill tensor").leaf(TaskOptions::default(), fill));
         Some((home.domain, home.launcher(self, &task, (&home.own, Privilege::Discard))))

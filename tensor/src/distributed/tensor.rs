@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maniple::space::AnySpace;
-use maniple::task::{LeafCall, TaskDefinition, TaskOptions};
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
     Context, Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Region, Requirement,
     TaskLauncher,
@@ -137,7 +137,7 @@ impl Tensor {
         let copy = move |call: &LeafCall<'_>| {
             let array: &DenseArray = call.arguments::<Arc<DenseArray>>()?;
             with_element!(element, T => write_typed::<T>(call, field, (array, &modes)))?;
-            Ok(Box::new(()) as maniple::task::Value)
+            Ok(Value::new(()))
         };
         let task = Arc::new(TaskDefinition::new("write tensor").leaf(TaskOptions::default(), copy));
         let requirement = Requirement::new(self.region.clone(), FieldMask::of(self.field), Privilege::Discard);

@@ -162,5 +162,5 @@ async fn with_blocks(call: ContextCall) -> Result<Value, Error> {
     let block = &blocks[number % blocks.len()];
     let digest = super::statement::run_block(&given.run, call.context(), block, digest).await?;
     given.end(number)?;
-    Ok(Box::new(mix(digest, 4)))
+    Ok(Value::new(mix(digest, 4)))
 }

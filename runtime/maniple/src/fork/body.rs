@@ -12,7 +12,7 @@ use super::cell::Fork;
 use super::sources::Sources;
 use crate::context::{Context, ContextState};
 use crate::error::Error;
-use crate::task::arguments::Arguments;
+use crate::task::arguments::{Arguments, Own};
 use crate::task::{TaskDefinition, Value};
 
 /// What the body of a task without regions is given besides its arguments.
@@ -92,10 +92,10 @@ pub(super) trait Body {
     fn set_value(&mut self, value: Value) -> bool;
 
     /// The arguments, taken. Before the beginning.
-    fn take_arguments(&mut self, are_plain: bool) -> Arguments;
+    fn take_arguments(&mut self, own: Own) -> Arguments;
 
     /// A task that is about to be launched with the same arguments. Before the beginning.
-    fn duplicate(&self, definition: &'static Arc<TaskDefinition>, is_plain: bool, sources: Sources) -> Fork;
+    fn duplicate(&self, definition: &'static Arc<TaskDefinition>, own: Own, sources: Sources) -> Fork;
 }
 
 /// A body `B`, called by `C`, whose future is an `F`.
@@ -176,22 +176,20 @@ where
 
     fn set_value(&mut self, value: Value) -> bool {
         let Ok(value) = value.downcast::<B::Value>() else { return false };
-        self.stage = Stage::Ended(*value);
+        self.stage = Stage::Ended(value);
         true
     }
 
-    fn take_arguments(&mut self, are_plain: bool) -> Arguments {
+    fn take_arguments(&mut self, own: Own) -> Arguments {
         match std::mem::replace(&mut self.stage, Stage::Empty) {
-            Stage::Waiting(arguments) => Arguments::known(arguments, are_plain),
+            Stage::Waiting(arguments) => Arguments::known(arguments, own),
             _ => unreachable!("arguments are taken once, before the launch"),
         }
     }
 
-    fn duplicate(&self, definition: &'static Arc<TaskDefinition>, is_plain: bool, sources: Sources) -> Fork {
+    fn duplicate(&self, definition: &'static Arc<TaskDefinition>, own: Own, sources: Sources) -> Fork {
         match &self.stage {
-            Stage::Waiting(arguments) => {
-                Fork::new::<B, C, F>(definition, (arguments.clone(), is_plain), sources, self.call)
-            }
+            Stage::Waiting(arguments) => Fork::new::<B, C, F>(definition, (arguments.clone(), own), sources, self.call),
             _ => unreachable!("only what has not been launched is duplicated"),
         }
     }

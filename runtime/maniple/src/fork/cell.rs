@@ -32,6 +32,7 @@ use crate::launch::TaskLauncher;
 use crate::let_go;
 use crate::runtime::RuntimeCore;
 use crate::task::TaskDefinition;
+use crate::task::arguments::Own;
 
 /// A reference to a forked task: about to be launched, in flight, or ended.
 pub(crate) struct Fork(NonNull<Head>);
@@ -58,8 +59,8 @@ pub(crate) struct Head {
     /// Most tasks are awaited by a body that runs them itself, and have none.
     watchers: Mutex<Option<Box<Watchers>>>,
     pub(super) schedule: Schedule,
-    /// Whether no argument owns anything.
-    is_plain: bool,
+    /// What the arguments own.
+    own: Own,
 }
 
 /// How far a task is.
@@ -97,7 +98,7 @@ impl Fork {
     #[inline]
     pub(super) fn new<B, C, F>(
         definition: &'static Arc<TaskDefinition>,
-        (arguments, is_plain): (B::Arguments, bool),
+        (arguments, own): (B::Arguments, Own),
         sources: Sources,
         call: C,
     ) -> Self
@@ -125,7 +126,7 @@ impl Fork {
             (&raw mut (*head).recorded).write((OperationId::NONE, Tag::NONE));
             (&raw mut (*head).watchers).write(Mutex::new(None));
             (&raw mut (*head).schedule).write(Schedule::queued());
-            (&raw mut (*head).is_plain).write(is_plain);
+            (&raw mut (*head).own).write(own);
         }
         Self(cell.cast())
     }
@@ -189,7 +190,7 @@ impl Fork {
     pub(crate) fn into_launcher(mut self) -> TaskLauncher {
         let (head, body) = self.described();
         let sources = head.course.get_mut().sources.results();
-        TaskLauncher::of_free(head.definition, body.take_arguments(head.is_plain), sources)
+        TaskLauncher::of_free(head.definition, body.take_arguments(head.own), sources)
     }
 
     /// Another one of the same, before the launch.
@@ -197,7 +198,7 @@ impl Fork {
         let head = self.head();
         // SAFETY: the task has not been launched: it may be looked at by several, and is changed by nobody.
         let (sources, body) = unsafe { (&(*head.course.get()).sources, head.body.as_ref()) };
-        body.duplicate(head.definition, head.is_plain, sources.clone())
+        body.duplicate(head.definition, head.own, sources.clone())
     }
 
     /// The value, if the task has ended well.

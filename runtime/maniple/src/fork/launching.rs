@@ -13,12 +13,13 @@ use super::sources::Sources;
 use crate::context::ContextState;
 use crate::future::Source;
 use crate::task::TaskDefinition;
+use crate::task::arguments::Own;
 
 /// A launch of a task without regions, to be forked if it may.
 #[inline]
 pub(crate) fn describe<B, C, F>(
     definition: &'static Arc<TaskDefinition>,
-    arguments: (B::Arguments, bool),
+    arguments: (B::Arguments, Own),
     sources: Sources,
     call: C,
 ) -> Fork

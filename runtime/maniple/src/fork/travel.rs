@@ -22,6 +22,7 @@ use crate::context::{Context, ContextState, Owned};
 use crate::error::{Error, Result};
 use crate::future::Origin;
 use crate::runtime::RuntimeCore;
+use crate::task::arguments::Own;
 use crate::task::registry::{TASKS, TaskHandle};
 use crate::task::{Codec, TaskDefinition, Value};
 
@@ -39,9 +40,9 @@ impl Travel {
         B::Arguments: Serialize + DeserializeOwned,
     {
         let fork = |definition, arguments: Value| {
-            let arguments = *arguments.downcast::<B::Arguments>().ok()?;
+            let arguments = arguments.downcast::<B::Arguments>().ok()?;
             let call = |call, arguments| B::start(call, arguments);
-            Some(Fork::new::<B, _, _>(definition, (arguments, false), Sources::default(), call))
+            Some(Fork::new::<B, _, _>(definition, (arguments, Own::Values), Sources::default(), call))
         };
         Self { arguments: Codec::of::<B::Arguments>(), fork }
     }

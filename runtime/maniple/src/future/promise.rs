@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use maniple_realm::{After, Event, Fault, UserEvent, fault};
+use maniple_realm::{After, Event, Fault, fault};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
-use super::{Future, Origin, Results, Sources, one_point};
+use super::{Future, Results, Sources, one_point};
+use crate::completion;
 use crate::error::{Error, Result};
 use crate::let_go::let_go;
 use crate::task::Value;
@@ -20,12 +21,14 @@ pub(super) fn compute<T: Clone + Send + Sync + 'static>(
     let events: SmallVec<[Event; 2]> = sources.iter().map(|source| source.completion()).collect();
     let promise = Promise::new(name, one_point(), sources);
     let results = Arc::clone(&promise.results);
+    // What is not kept here, but asked of the results, leaves room for the function, so that it needs no memory of its own.
     results.realm.when(After::needs(&events), move |outcome| {
+        let failed = |fault: &Fault| Err(Error::of_fault(fault, promise.results.name(), None));
         let value = match outcome {
-            Ok(()) => fault::catch(function).unwrap_or_else(|fault| Err(Error::of_fault(&fault, name, None))),
+            Ok(()) => fault::catch(function).unwrap_or_else(|fault| failed(&fault)),
             Err(fault) => {
-                let_go("a function of a future", name, function);
-                Err(Error::of_fault(fault, name, None))
+                let_go("a function of a future", promise.results.name(), function);
+                failed(fault)
             }
         };
         promise.keep([value], None);
@@ -36,20 +39,18 @@ pub(super) fn compute<T: Clone + Send + Sync + 'static>(
 /// Results that are computed from others, without a task.
 pub(super) struct Promise {
     pub(super) results: Arc<Results>,
-    done: UserEvent,
 }
 
 impl Promise {
     pub(super) fn new(name: &'static str, domain: AnyRect, sources: Sources) -> Self {
-        let realm = sources[0].realm.clone();
-        let done = realm.user_event();
         let recorder = sources.iter().find_map(|source| source.recorder.get()).cloned();
+        let joined: Sources = if recorder.is_some() { sources.clone() } else { Sources::new() };
+        let results = Results::computed(name, domain, sources);
         if let Some(recorder) = &recorder {
-            recorder.joins(done.event(), sources.iter().map(|source| source.completion()));
+            recorder.joins(results.completion(), joined.iter().map(|source| source.completion()));
         }
-        let results = Results::new(&realm, Origin::BuiltIn(name), domain, done.event(), sources);
         results.recorded_by(recorder.as_ref());
-        Self { results, done }
+        Self { results }
     }
 
     /// Here they are, one for each point, and why all of them together are a failure even if none is.
@@ -58,16 +59,20 @@ impl Promise {
         values: impl IntoIterator<Item = Result<T>>,
         failure: Option<Error>,
     ) {
-        let Self { results, done } = self;
+        let Self { results } = self;
         for (index, value) in values.into_iter().enumerate() {
-            results.set(index, value.map(|value| Box::new(value) as Value));
+            results.set(index, value.map(Value::new));
         }
-        match results.first_error().cloned().or(failure) {
-            None => {
-                results.forget_sources();
-                results.realm.trigger(done);
-            }
-            Some(error) => results.realm.poison(done, Arc::<Fault>::from(error)),
+        let failure = results.first_error().cloned().or(failure);
+        if failure.is_none() {
+            results.are_computed(!std::mem::needs_drop::<T>());
+        }
+        let realm = results.realm.clone();
+        let waiting = results.completion.end_unheard(&realm, failure.is_some());
+        // Who hears that they are there may want their memory before we are back.
+        drop(results);
+        if let Some(waiting) = waiting {
+            completion::tell(&realm, waiting, failure.map(Arc::<Fault>::from));
         }
     }
 }

@@ -25,7 +25,7 @@ impl Values {
     #[inline]
     pub(crate) fn set_good(&self, points: impl FnOnce() -> usize, index: usize, value: Value) {
         // Points that end on several cores would all write to the same lines.
-        if !(*value).is::<()>() {
+        if !value.is::<()>() {
             self.keep(points(), index, Ok(value));
         }
     }
@@ -50,7 +50,7 @@ impl Values {
     /// The result of a point, if it is there and not `()`.
     pub(crate) fn get(&self, index: usize) -> Option<Result<&dyn Any, &Error>> {
         let value = self.places.get()?.get(index)?.get()?;
-        Some(value.as_ref().map(|value| &**value as &dyn Any))
+        Some(value.as_ref().map(Value::as_any))
     }
 
     /// The failures of points that have failed, in their order.

@@ -16,7 +16,7 @@ use crate::fork::Fork;
 use crate::future::{Future, FutureMap, Origin, Results, Sources};
 use crate::regions::Domain;
 use crate::replicate::Awaited;
-use crate::task::arguments::Arguments;
+use crate::task::arguments::{Arguments, Own};
 use crate::task::{Argument, OnFailure, TaskDefinition};
 use crate::task_operation::{TaskLaunch, TaskOperation};
 use crate::trace::{Part, StrictLaunch};
@@ -82,7 +82,7 @@ impl TaskLauncher {
     /// them.
     #[must_use]
     pub fn arguments<A: Any + Send + Sync>(mut self, arguments: A) -> Self {
-        self.set_arguments(arguments, !std::mem::needs_drop::<A>());
+        self.set_arguments(arguments, Own::of::<A>());
         self
     }
 
@@ -139,9 +139,9 @@ impl TaskLauncher {
         self.requirements.push(requirement);
     }
 
-    /// Sets the arguments, of which the caller knows whether any owns something.
-    pub(crate) fn set_arguments<A: Any + Send + Sync>(&mut self, arguments: A, is_plain: bool) {
-        std::mem::replace(&mut self.arguments, Arguments::known(arguments, is_plain)).recycle();
+    /// Sets the arguments, of which the caller knows what they own.
+    pub(crate) fn set_arguments<A: Any + Send + Sync>(&mut self, arguments: A, own: Own) {
+        std::mem::replace(&mut self.arguments, Arguments::known(arguments, own)).recycle();
     }
 
     pub(crate) fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: &Argument<T>) {

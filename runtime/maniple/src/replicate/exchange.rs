@@ -17,7 +17,7 @@ use super::parcel::ParcelName;
 use crate::error::{Error, Result};
 use crate::future::Results;
 use crate::task::arguments::Arguments;
-use crate::task::{LeafCall, TaskDefinition, TaskOptions};
+use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
 /// The arguments of [`SEND`].
 pub(super) struct Sending {
@@ -103,7 +103,7 @@ pub(super) static IDENTITY: LazyLock<Arc<TaskDefinition>> = LazyLock::new(|| Arc
 fn internal(name: &str, body: fn(&LeafCall<'_>) -> Result<()>) -> TaskDefinition {
     let run = move |call: &LeafCall<'_>| {
         body(call)?;
-        Ok(Box::new(()) as _)
+        Ok(Value::new(()))
     };
     TaskDefinition::new(name).leaf(TaskOptions::default(), run).internal()
 }

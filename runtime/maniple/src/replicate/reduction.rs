@@ -58,7 +58,7 @@ impl<T: Clone + Send + Sync + 'static> Folding<T> {
         let partial = decode(bytes).unwrap_or(Partial::NoCodec);
         let Partial::Value(bytes) = partial else { return Err(partial) };
         let value = self.codec.and_then(|codec| codec.decode(&bytes)).and_then(|value| value.downcast().ok());
-        value.map(|value| *value).ok_or(Partial::NoCodec)
+        value.ok_or(Partial::NoCodec)
     }
 }
 
@@ -87,7 +87,7 @@ impl Spread {
             let done = move |all: Bytes| {
                 let value = down.decode(&all).map_err(|partial| spread.error(partial));
                 let failure = value.as_ref().err().cloned();
-                results.set(0, value.map(|value| Box::new(value) as Value));
+                results.set(0, value.map(Value::new));
                 match failure {
                     None => {
                         results.forget_sources();

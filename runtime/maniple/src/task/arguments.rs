@@ -1,13 +1,11 @@
 //! The arguments of a launch, and the memory that they are kept in.
 //!
 //! A loop launches the same tasks with arguments of the same types over and over. Those of plain types, which own nothing, leave their memory to
-//! the next launch of this thread.
+//! the next launch of this thread; and so do futures of plain types, which go as soon as the launch has ended.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::sync::Arc;
-
-use maniple_realm::prefetch_for_writing;
 
 use crate::let_go::let_go;
 
@@ -15,59 +13,98 @@ use crate::let_go::let_go;
 #[derive(Clone)]
 pub(crate) struct Arguments {
     /// None if they are `()`.
-    values: Option<Arc<dyn Any + Send + Sync>>,
-    /// Dropping the values does nothing, so it matters to nobody when that happens.
-    is_plain: bool,
+    values: Option<Arc<dyn Place>>,
+    own: Own,
+}
+
+/// What arguments own, and so when they have to be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Own {
+    /// Nothing. Dropping them does nothing, so it matters to nobody when that happens.
+    Nothing,
+    /// Futures of values that own nothing: nobody sees them dropped, but they keep memory.
+    Futures,
+    /// Something that may have a destructor of the program's.
+    Values,
+}
+
+impl Own {
+    /// What values of a type own that is no future.
+    pub(crate) fn of<T>() -> Self {
+        if std::mem::needs_drop::<T>() { Self::Values } else { Self::Nothing }
+    }
+}
+
+/// Memory for values of one type: an `Option` of them.
+trait Place: Any + Send + Sync {
+    fn values(&self) -> Option<&dyn Any>;
+
+    fn clear(&mut self);
+}
+
+impl<A: Any + Send + Sync> Place for Option<A> {
+    fn values(&self) -> Option<&dyn Any> {
+        self.as_ref().map(|values| values as &dyn Any)
+    }
+
+    fn clear(&mut self) {
+        *self = None;
+    }
 }
 
 /// So much memory is kept for later by a thread.
 const MOST_SPARE: usize = 64;
 
 thread_local! {
-    static SPARE: RefCell<Vec<Arc<dyn Any + Send + Sync>>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Vec<Arc<dyn Place>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Arguments {
     /// Of a launch that has none.
     pub(crate) fn none() -> Self {
-        Self { values: None, is_plain: true }
+        Self { values: None, own: Own::Nothing }
     }
 
-    /// Arguments of which the caller knows whether dropping them does anything.
-    pub(crate) fn known<A: Any + Send + Sync>(values: A, is_plain: bool) -> Self {
-        if is_plain
-            && let Some(mut spare) = take_spare(TypeId::of::<A>())
-            && let Some(place) = Arc::get_mut(&mut spare).and_then(|place| place.downcast_mut::<A>())
+    /// Arguments of which the caller knows what they own.
+    pub(crate) fn known<A: Any + Send + Sync>(values: A, own: Own) -> Self {
+        if own != Own::Values
+            && let Some(mut spare) = take_spare(TypeId::of::<Option<A>>())
+            && let Some(place) = place_of(&mut spare)
         {
-            *place = values;
-            return Self { values: Some(spare), is_plain };
+            *place = Some(values);
+            return Self { values: Some(spare), own };
         }
-        Self { values: Some(Arc::new(values)), is_plain }
+        Self { values: Some(Arc::new(Some(values))), own }
     }
 
     pub(crate) fn get<A: 'static>(&self) -> Option<&A> {
         match &self.values {
-            Some(values) => (**values).downcast_ref(),
+            Some(values) => values.values()?.downcast_ref(),
             None => (&() as &dyn Any).downcast_ref(),
         }
     }
 
     /// For who changes them, if nobody else looks at them.
     pub(crate) fn get_mut<A: 'static>(&mut self) -> Option<&mut A> {
-        self.values.as_mut().and_then(Arc::get_mut)?.downcast_mut()
+        place_of(self.values.as_mut()?)?.as_mut()
+    }
+
+    /// The launch has ended: futures go, if nobody else looks at them.
+    #[inline]
+    pub(crate) fn let_futures_go(&mut self) {
+        if self.own == Own::Futures
+            && let Some(place) = self.values.as_mut().and_then(Arc::get_mut)
+        {
+            place.clear();
+        }
     }
 
     /// Makes them others, of a type that nobody but the runtime knows, in the same place if nobody looks at these any more.
     pub(crate) fn renew<A: Any + Send + Sync>(&mut self, values: A) {
         match self.get_mut() {
             Some(place) => *place = values,
-            None => std::mem::replace(self, Self::known(values, false)).recycle(),
+            None => std::mem::replace(self, Self::known(values, Own::Values)).recycle(),
         }
-    }
-
-    /// They are about to be replaced.
-    pub(crate) fn prefetch(&self) {
-        prefetch_for_writing(self.address());
     }
 
     /// Where the values are, for a hint.
@@ -77,8 +114,11 @@ impl Arguments {
 
     /// Leaves the memory to a later launch, if nobody looks at the values any more.
     pub(crate) fn recycle(mut self) {
-        if self.is_plain
-            && let Some(mut values) = self.values.take()
+        if self.own == Own::Values {
+            return;
+        }
+        self.let_futures_go();
+        if let Some(mut values) = self.values.take()
             && Arc::get_mut(&mut values).is_some()
         {
             // The thread may be ending, and have no place for it.
@@ -95,13 +135,19 @@ impl Arguments {
 impl Drop for Arguments {
     #[inline]
     fn drop(&mut self) {
-        if !self.is_plain {
+        if self.own != Own::Nothing {
             let_go("an argument", "", self.values.take());
         }
     }
 }
 
-fn take_spare(ty: TypeId) -> Option<Arc<dyn Any + Send + Sync>> {
+/// Memory for values of this type, if it is that and nobody else looks at it.
+fn place_of<A: 'static>(values: &mut Arc<dyn Place>) -> Option<&mut Option<A>> {
+    (Arc::get_mut(values)? as &mut dyn Any).downcast_mut()
+}
+
+/// Memory for such an `Option`.
+fn take_spare(ty: TypeId) -> Option<Arc<dyn Place>> {
     let taken = SPARE.try_with(|spare| {
         let mut spare = spare.borrow_mut();
         let found = spare.iter().rposition(|values| (**values).type_id() == ty)?;

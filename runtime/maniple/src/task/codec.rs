@@ -22,7 +22,7 @@ impl Codec {
     pub fn of<T: Serialize + DeserializeOwned + Send + Sync + 'static>() -> Self {
         Self {
             encode: |value| postcard::to_stdvec(value.downcast_ref::<T>()?).ok(),
-            decode: |bytes| Some(Box::new(postcard::from_bytes::<T>(bytes).ok()?)),
+            decode: |bytes| Some(Value::new(postcard::from_bytes::<T>(bytes).ok()?)),
             is_of_nothing: || TypeId::of::<T>() == TypeId::of::<()>(),
         }
     }

@@ -1,6 +1,5 @@
 //! What a task is: a name, and functionally equivalent implementations.
 
-use std::any::Any;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,13 +9,10 @@ use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::ProcessorKind;
 
 use super::arguments::Arguments;
-use super::{Codec, ContextCall, LeafCall};
+use super::{Codec, ContextCall, LeafCall, Value};
 use crate::error::Result;
 use crate::fork::Travel;
 use crate::future::Results;
-
-/// What a task returns, whatever its type.
-pub type Value = Box<dyn Any + Send + Sync>;
 
 /// The future of a body that may wait.
 pub type BoxFuture = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
@@ -64,10 +60,10 @@ pub(crate) struct Variant {
 ///
 /// ```
 /// use maniple::prelude::*;
-/// use maniple::task::{Body, TaskDefinition, TaskOptions};
+/// use maniple::task::{TaskDefinition, TaskOptions, Value};
 /// use std::sync::Arc;
 ///
-/// let answer = TaskDefinition::new("answer").leaf(TaskOptions::default(), |_call| Ok(Box::new(42_i32)));
+/// let answer = TaskDefinition::new("answer").leaf(TaskOptions::default(), |_call| Ok(Value::new(42_i32)));
 /// let runtime = Runtime::builder().workers(1).build()?;
 /// let result = runtime.run(async |cx| {
 ///     let future = cx.launch(TaskLauncher::new(&Arc::new(answer)).typed::<i32>());

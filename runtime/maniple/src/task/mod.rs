@@ -1,7 +1,8 @@
 //! Tasks: named functions with requirements, in one or more variants.
 //!
 //! - [`definition`]: a task and its variants; [`registry`]: tasks that `#[task]` made known at link time;
-//! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; [`argument`]: values and futures passed to tasks.
+//! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; [`argument`]: values and futures passed to tasks;
+//!   [`value`]: what they return.
 
 pub mod argument;
 pub(crate) mod arguments;
@@ -10,11 +11,13 @@ pub(crate) mod codec;
 pub mod definition;
 pub mod registry;
 pub(crate) mod taken;
+pub mod value;
 pub mod workers;
 
 pub use argument::{Argument, IntoArgument};
 pub use call::{ContextCall, LeafCall};
 pub use codec::Codec;
 pub(crate) use definition::OnFailure;
-pub use definition::{Body, BoxFuture, LeafBody, TaskDefinition, TaskOptions, Value};
+pub use definition::{Body, BoxFuture, LeafBody, TaskDefinition, TaskOptions};
+pub use value::Value;
 pub use workers::Workers;

@@ -10,7 +10,7 @@ use maniple_realm::Realm;
 ///
 /// ```
 /// use maniple::prelude::*;
-/// use maniple::task::{TaskDefinition, TaskOptions};
+/// use maniple::task::{TaskDefinition, TaskOptions, Value};
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
@@ -21,7 +21,7 @@ use maniple_realm::Realm;
 ///         let part = part as u64 * share..(part as u64 + 1) * share;
 ///         sum.fetch_add(part.sum(), Ordering::Relaxed);
 ///     });
-///     Ok(Box::new(sum.into_inner()))
+///     Ok(Value::new(sum.into_inner()))
 /// });
 /// let runtime = Runtime::builder().workers(2).build()?;
 /// let result = runtime.run(async |cx| cx.launch(TaskLauncher::new(&Arc::new(sum)).typed::<u64>()).await)?;

@@ -75,7 +75,7 @@ struct Launched {
 }
 
 // SAFETY: a slot is written by whoever issues the launch, before the stage's gate is opened and after the slot's last run has ended; in between
-// workers only read it. Gate and end order the accesses.
+// workers only read it, until all points of the stage have ended: then whoever saw that tidies it up. Gate, counters and end order the accesses.
 unsafe impl Sync for LaunchSlot {}
 
 impl Replay {
@@ -245,10 +245,7 @@ impl Replay {
     /// The same launch of the next runs will be put where workers were at work: what is there is far away.
     fn prefetch(&self, run: u64, stage: usize) {
         prefetch_for_writing(self.slot(run + 2, stage).launched.get());
-        // SAFETY: slots are written only by whoever issues launches, and that is us.
-        if let Some(launched) = unsafe { &*self.slot(run + 1, stage).launched.get() } {
-            launched.arguments.prefetch();
-        }
+        prefetch_for_writing(self.slot(run + 1, stage).arguments.load(Ordering::Relaxed));
     }
 
     /// As [`launch`](Self::launch), for a launch that has its results already.
@@ -495,7 +492,9 @@ impl GraphWork for Replay {
 
     fn stage_ended(&self, run: u64, stage: u32) {
         let _aftermath = self.profiled.as_ref().map(|profiled| profiled.aftermath(run));
-        let Launched { arguments, results, promised } = self.launched(run, stage);
+        // SAFETY: as in `launched`; and no point of the stage looks at it any more.
+        let launched = unsafe { &mut *self.slot(run, stage as usize).launched.get() };
+        let Some(Launched { arguments, results, promised }) = launched else { return };
         let has_failed = self.slot(run, stage as usize).has_failed.load(Ordering::Acquire);
         let failure = has_failed.then(|| results.first_error()).flatten();
         if failure.is_some() {
@@ -513,6 +512,8 @@ impl GraphWork for Replay {
             }
             Some(promised) => self.context.keep(*promised, failure),
         }
+        // Or they would keep results whose memory the next runs need.
+        arguments.let_futures_go();
         if !self.ends_by_run {
             self.context.operations_retired(1);
         }

@@ -11,7 +11,7 @@ use maniple_space::{AnySpace, IndexSpace, Rect};
 
 use super::template::Template;
 use super::trace::TraceId;
-use crate::task::{TaskDefinition, TaskOptions};
+use crate::task::{TaskDefinition, TaskOptions, Value};
 use crate::{Context, IntoTarget, Partition, Region, Result, Runtime, TaskLauncher};
 
 const OLD: FieldId = FieldId(0);
@@ -35,7 +35,7 @@ impl Steps {
         fields.allocate("new", FieldType::of::<i64>())?;
         let all = Region::<()>::try_from_logical(cx.logical_region(&rows, &fields)?)?;
         let seen = if sees_all { (&all).into_target() } else { (&all.tiles([4], [1])?).into_target() };
-        let task = |name| Arc::new(TaskDefinition::new(name).leaf(TaskOptions::default(), |_| Ok(Box::new(()))));
+        let task = |name| Arc::new(TaskDefinition::new(name).leaf(TaskOptions::default(), |_| Ok(Value::new(()))));
         Ok(Self { look: task("look"), keep: task("keep"), tiles: all.blocks([4])?, seen })
     }
 

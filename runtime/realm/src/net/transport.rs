@@ -91,8 +91,13 @@ pub trait Polled: Send + Sync {
     /// Somebody looks from now on, often. To be said again before each search for work; that costs little.
     fn begin(&self);
 
-    /// Receives what is at hand, on this thread, which runs the handlers; gives whether there was anything. Costs a look at one flag if not.
+    /// Receives what is at hand, on this thread, which runs the handlers; gives whether there was anything.
     fn poll(&self) -> bool;
+
+    /// Whether that costs a look at one flag if there is nothing: then it is worth it between any two things. It may cost calls of the system.
+    fn is_cheap(&self) -> bool {
+        true
+    }
 
     /// Nobody looks any more, except that this does once more; gives whether it found anything.
     fn end(&self) -> bool;

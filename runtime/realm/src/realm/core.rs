@@ -119,6 +119,18 @@ impl Core {
         self.polled.get().is_some_and(poll)
     }
 
+    /// The same, between two other things: if that costs next to nothing.
+    #[inline]
+    pub(crate) fn poll_in_passing(&self) -> bool {
+        self.polls_cheaply() && self.poll()
+    }
+
+    /// Whether to look costs next to nothing.
+    #[inline]
+    pub(crate) fn polls_cheaply(&self) -> bool {
+        self.polled.get().is_some_and(|polled| polled.is_cheap())
+    }
+
     /// A worker that is about to park leaves the network to others, if all sleep; whether something has come just then.
     pub(crate) fn idle_found_message(&self) -> bool {
         let end = |polled: &Arc<dyn Polled>| {

@@ -141,7 +141,7 @@ impl Local {
     #[inline]
     fn find_as_guest(&self) -> Option<Found> {
         let core = self.core();
-        core.poll();
+        core.poll_in_passing();
         let taker = Taker { worker: self.index, own: &self.deques, table: &core.table };
         self.find_among_graphs(|| core.queues.find_runtime_work(&taker, self.random()).map(Found::Operation))
     }

@@ -354,7 +354,7 @@ impl Local {
     /// Finds something to do without waiting.
     #[inline]
     fn find(&self) -> Option<Found> {
-        self.core().poll();
+        self.core().poll_in_passing();
         if self.core().graphs.is_empty() {
             return self.find_queued();
         }
@@ -433,7 +433,8 @@ impl Local {
         let is_polling = self.core().is_polling();
         let rounds = match self.core().is_simulated {
             true => SIMULATED_ROUNDS,
-            false if is_polling => POLLING_ROUNDS,
+            false if is_polling && self.core().polls_cheaply() => POLLING_ROUNDS,
+            false if is_polling => CALLING_ROUNDS,
             false => SEARCH_ROUNDS,
         };
         for round in 0..rounds {
@@ -449,7 +450,8 @@ impl Local {
             self.core().take_turn();
             if is_polling && !self.core().is_simulated {
                 // What others send is what is mostly waited for, and to look for that alone is done soonest.
-                (0..POLLS_A_ROUND).any(|_| self.core().poll());
+                let polls = if self.core().polls_cheaply() { POLLS_A_ROUND } else { 1 };
+                (0..polls).any(|_| self.core().poll());
             } else {
                 (0..round.min(SEARCH_ROUNDS)).for_each(|_| std::hint::spin_loop());
             }
@@ -562,6 +564,9 @@ const SIMULATED_ROUNDS: u32 = 2;
 
 /// While what other nodes send is received by whoever looks: some 200 microseconds, since it takes that long to send, be told, and wake up.
 const POLLING_ROUNDS: u32 = 2048;
+
+/// The same, where each look is a call of the system, or some.
+const CALLING_ROUNDS: u32 = 512;
 
 /// So often the network is looked at before whatever else there may be.
 const POLLS_A_ROUND: usize = 4;

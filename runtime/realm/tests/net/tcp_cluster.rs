@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +15,15 @@ use crate::cluster::{Cluster, MakeHandlers};
 /// Nodes on 127.0.0.1, which send messages by memory that they share if `SHARED`.
 pub struct Tcp<const SHARED: bool> {
     endpoints: Vec<Arc<Endpoint>>,
+}
+
+/// Sets a flag when it is dropped, also by a panic.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A file for a job to meet, which does not exist yet.
@@ -67,11 +76,11 @@ impl<const SHARED: bool> Cluster for Tcp<SHARED> {
     fn until(&self, mut condition: impl FnMut() -> bool) {
         let polled: Vec<_> = self.endpoints.iter().filter_map(|endpoint| endpoint.polled()).collect();
         let has_others = self.endpoints.iter().any(|endpoint| endpoint.nodes() > 1);
-        assert_eq!(polled.is_empty(), !(SHARED && has_others));
-        let mut random = fastrand::Rng::with_seed(polled.len() as u64);
-        while !condition() {
-            // Now somebody looks, now nobody does.
-            for polled in &polled {
+        assert_eq!(polled.is_empty(), !has_others);
+        let (polled, is_over) = (&polled, &AtomicBool::new(false));
+        // Now somebody looks, now nobody does, now two do.
+        let look = move |random: &mut fastrand::Rng| {
+            for polled in polled {
                 match random.u8(..8) {
                     0 => polled.begin(),
                     1 => _ = polled.end(),
@@ -80,7 +89,20 @@ impl<const SHARED: bool> Cluster for Tcp<SHARED> {
                 }
             }
             thread::yield_now();
-        }
+        };
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(polled.len() as u64);
+                while has_others && !is_over.load(Ordering::Relaxed) {
+                    look(&mut random);
+                }
+            });
+            let _over = Over(is_over);
+            let mut random = fastrand::Rng::with_seed(1);
+            while !condition() {
+                look(&mut random);
+            }
+        });
     }
 
     /// A process that is really killed is in `processes.rs`.

@@ -1,16 +1,14 @@
 //! What the network's thread does: it reads, runs handlers, writes what senders could not, looks after heartbeats, and ends it all.
 
 use std::collections::VecDeque;
-use std::future::pending;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use crate::locks::Mutex;
 use bytes::Bytes;
-use tokio::net::tcp::OwnedReadHalf;
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -20,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use super::Settings;
 use super::error::JoinError;
 use super::link::Link;
-use super::reading::{Ended, read};
+use super::reading::{Ended, Incoming};
 use super::rendezvous::{Connections, meet};
 use crate::machine::NodeId;
 use crate::net::error::Loss;
@@ -33,6 +31,9 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// How long to wait until others have heard why this node gives up.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// At so many connections a worker looks each time.
+const LOOKS: usize = 8;
 
 /// What the thread is told.
 pub(super) enum Event {
@@ -54,6 +55,8 @@ pub(super) struct Shared {
     /// What this node sends to itself.
     own: Mutex<VecDeque<Frame>>,
     own_work: Notify,
+    /// Where to look first for what has come.
+    next_look: AtomicUsize,
     /// Links with something to be flushed.
     dirty: Mutex<Vec<NodeId>>,
     /// Whether nothing is received any more.
@@ -62,6 +65,7 @@ pub(super) struct Shared {
 
 struct Peer {
     link: Link,
+    incoming: Incoming,
     /// Whether something has come since the last heartbeat.
     has_spoken: AtomicBool,
     /// Whether it has this machine's address.
@@ -75,6 +79,12 @@ impl Shared {
 
     fn peer(&self, node: NodeId) -> Option<&Peer> {
         self.peers.get(usize::from(node.0))?.as_ref()
+    }
+
+    /// The nodes that there are connections with.
+    fn others(&self) -> impl Iterator<Item = NodeId> {
+        let nodes = (0..self.peers.len()).map(|node| NodeId(node as u16));
+        nodes.filter(|&node| self.peer(node).is_some())
     }
 
     fn links(&self) -> impl Iterator<Item = &Link> {
@@ -100,6 +110,26 @@ impl Shared {
             peer.link.is_dirty.store(false, Ordering::Release);
             peer.link.flush();
         }
+    }
+
+    /// A worker looks whether something has come, from some nodes; whether it has.
+    pub(super) fn look(&self) -> bool {
+        let nodes = self.peers.len();
+        let first = match nodes > LOOKS {
+            true => self.next_look.fetch_add(LOOKS, Ordering::Relaxed) % nodes,
+            false => 0,
+        };
+        let mut found = false;
+        for node in (first..nodes).chain(0..first).take(LOOKS) {
+            if let Some(Peer { link, incoming, .. }) = &self.peers[node] {
+                found |= incoming.look((self, NodeId(node as u16), link.stream()));
+            }
+        }
+        if found {
+            // What the handlers have sent goes out together.
+            self.flush();
+        }
+        found
     }
 
     pub(super) fn is_near(&self, node: NodeId) -> bool {
@@ -131,46 +161,41 @@ pub(super) fn run(settings: Settings, joined: &Sender<Joined>) {
                 let _ = joined.send(Err(error));
             }
             Ok(connections) => {
-                let (shared, halves) = share(settings.rank, connections);
+                let shared = share(settings.rank, connections);
                 let (sender, events) = unbounded_channel();
                 if joined.send(Ok((Arc::clone(&shared), sender.clone()))).is_ok() {
-                    drive(settings, shared, halves, sender, events).await;
+                    drive(settings, shared, sender, events).await;
                 }
             }
         }
     });
 }
 
-type Halves = Vec<(NodeId, OwnedReadHalf)>;
-
-pub(super) fn share(rank: NodeId, connections: Connections) -> (Arc<Shared>, Halves) {
-    let mut halves = Vec::new();
-    let mut peers = Vec::new();
-    for (node, stream) in connections.into_iter().enumerate() {
-        peers.push(stream.map(|stream| {
+pub(super) fn share(rank: NodeId, connections: Connections) -> Arc<Shared> {
+    let peers = connections.into_iter().map(|stream| {
+        stream.map(|stream| {
             let is_near =
                 matches!((stream.peer_addr(), stream.local_addr()), (Ok(its), Ok(ours)) if its.ip() == ours.ip());
-            let (reading, writing) = stream.into_split();
-            halves.push((NodeId(node as u16), reading));
-            Peer { link: Link::new(writing), has_spoken: AtomicBool::new(true), is_near }
-        }));
-    }
-    let shared = Shared {
+            let (_, writing) = stream.into_split();
+            let incoming = Incoming::default();
+            Peer { link: Link::new(writing), incoming, has_spoken: AtomicBool::new(true), is_near }
+        })
+    });
+    Arc::new(Shared {
         rank,
-        peers,
+        peers: peers.collect(),
         own: Mutex::default(),
         own_work: Notify::new(),
+        next_look: AtomicUsize::new(0),
         dirty: Mutex::default(),
         is_closing: AtomicBool::new(false),
-    };
-    (Arc::new(shared), halves)
+    })
 }
 
 struct Connection {
     node: NodeId,
-    /// What it will be read from, until somebody wants what comes.
-    half: Option<OwnedReadHalf>,
-    /// What reads, from then on.
+    shared: Arc<Shared>,
+    /// What reads, since somebody wants what comes.
     reader: Option<JoinHandle<()>>,
     writer: JoinHandle<()>,
     has_ended: bool,
@@ -188,27 +213,29 @@ impl Drop for Connection {
 impl Connection {
     fn stop_reading(&self) {
         self.reader.iter().for_each(JoinHandle::abort);
+        if let Some(peer) = self.shared.peer(self.node) {
+            peer.incoming.stop();
+        }
     }
 }
 
 async fn drive(
     settings: Settings,
     shared: Arc<Shared>,
-    halves: Halves,
     sender: UnboundedSender<Event>,
     mut events: UnboundedReceiver<Event>,
 ) {
     let now = Instant::now();
-    let connect = |(node, half)| Connection {
+    let connect = |node| Connection {
         node,
         writer: start_writer(&shared, node),
-        half: Some(half),
+        shared: Arc::clone(&shared),
         reader: None,
         has_ended: false,
         silent_since: now,
     };
     let mut driver = Driver {
-        connections: halves.into_iter().map(connect).collect(),
+        connections: shared.others().map(connect).collect(),
         last_beat: now,
         closing_until: None,
         settings,
@@ -233,17 +260,14 @@ async fn drive(
 fn start_reader(
     shared: &Arc<Shared>,
     node: NodeId,
-    mut half: OwnedReadHalf,
     receiver: &Arc<dyn Receiver>,
     sender: &UnboundedSender<Event>,
 ) -> JoinHandle<()> {
     let (shared, sender, receiver) = (Arc::clone(shared), sender.clone(), Arc::clone(receiver));
     tokio::spawn(async move {
-        let ended = read(&shared, node, &mut half, &receiver).await;
-        let _ = sender.send(Event::Ended(node, ended));
-        // The socket stays until the driver lets go: closing it with bytes unread would reset it under what we still have to say.
-        pending::<()>().await;
-        drop(half);
+        let Some(Peer { link, incoming, .. }) = shared.peer(node) else { return };
+        incoming.start(&receiver, sender);
+        incoming.read((&shared, node, link.stream())).await;
     })
 }
 
@@ -315,9 +339,10 @@ impl Driver {
     fn start(&mut self, receiver: Arc<dyn Receiver>) {
         let now = Instant::now();
         for connection in &mut self.connections {
-            let Some(half) = connection.half.take() else { continue };
-            let node = connection.node;
-            connection.reader = Some(start_reader(&self.shared, node, half, &receiver, &self.sender));
+            if connection.reader.is_some() {
+                continue;
+            }
+            connection.reader = Some(start_reader(&self.shared, connection.node, &receiver, &self.sender));
             connection.silent_since = now;
         }
         self.own = Some(tokio::spawn(receive_own(Arc::clone(&self.shared), Arc::clone(&receiver))));
@@ -417,6 +442,7 @@ fn farewell(header: Header, words: &str) -> Frames {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
     use std::net::Ipv4Addr;
 
     use tokio::net::{TcpListener, TcpStream};
@@ -428,11 +454,11 @@ mod tests {
     async fn driver_after(looked: Duration) -> Driver {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (shared, _halves) = share(NodeId(0), vec![None, Some(stream)]);
+        let shared = share(NodeId(0), vec![None, Some(stream)]);
         shared.peer(NodeId(1)).unwrap().has_spoken.store(false, Ordering::Relaxed);
         let connection = Connection {
             node: NodeId(1),
-            half: None,
+            shared: Arc::clone(&shared),
             reader: Some(tokio::spawn(pending())),
             writer: start_writer(&shared, NodeId(1)),
             has_ended: false,

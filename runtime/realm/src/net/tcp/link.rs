@@ -107,6 +107,11 @@ impl Link {
         }
     }
 
+    /// What frames come by, too.
+    pub(super) fn stream(&self) -> &TcpStream {
+        self.socket.as_ref()
+    }
+
     /// Queues frames, and writes them unless somebody is writing; gives whether something is left to be flushed.
     pub(super) fn send(&self, frames: Frames, flush: Flush) -> bool {
         let mut queue = self.queue.lock();
@@ -263,9 +268,8 @@ impl Link {
 
     /// Sends nothing any more, and tells the other side so.
     pub(super) fn die(&self) {
-        let socket: &TcpStream = self.socket.as_ref();
         // It may be closed already.
-        let _ = SockRef::from(socket).shutdown(Shutdown::Both);
+        let _ = SockRef::from(self.stream()).shutdown(Shutdown::Both);
         let dropped = {
             let mut queue = self.queue.lock();
             queue.is_dead = true;

@@ -44,7 +44,7 @@ pub use self::error::JoinError;
 pub use self::identity::Secret;
 pub use super::build::BuildId;
 use super::shared_memory::SharedMemory;
-use super::transport::{Close, Flush, Frames, Receiver, Transport};
+use super::transport::{Close, Flush, Frames, Polled, Receiver, Transport};
 use crate::machine::NodeId;
 
 /// Where the nodes of a job find node 0.
@@ -173,6 +173,10 @@ impl Transport for Tcp {
         self.shared.is_near(node)
     }
 
+    fn polled(self: Arc<Self>) -> Option<Arc<dyn Polled>> {
+        if self.nodes() > 1 { Some(self) } else { None }
+    }
+
     fn close(&self, close: Close) {
         let _ = self.events.send(Event::Close(close));
     }
@@ -185,6 +189,23 @@ impl Transport for Tcp {
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// What nobody looks for is received on the network's thread, all the time.
+impl Polled for Tcp {
+    fn begin(&self) {}
+
+    fn poll(&self) -> bool {
+        self.shared.look()
+    }
+
+    fn end(&self) -> bool {
+        self.shared.look()
+    }
+
+    fn is_cheap(&self) -> bool {
+        false
     }
 }
 

@@ -2,18 +2,29 @@
 //!
 //! Bytes are read into a buffer that is a little larger than what small frames need; it grows with what comes, not with what a frame says that will
 //! come. The bytes of puts and gets are read straight into the memory that they are for, once the buffer's share of them is there.
+//!
+//! One thread at a time reads: the *reader task* on the network's thread, when the system tells it that something has come; or a worker that has nothing
+//! else to do, and looks all the time, since it takes long to be told and then to wake that worker. Neither waits for the other.
+//!
+//! ```text
+//! idle --the task is told, or a worker looks--> reading --nothing is left--> idle
+//!                                                  |  the connection has ended
+//!                                                  v
+//!                                                over, and the driver is told
+//! ```
 
-use std::future::poll_fn;
-use std::io;
-use std::pin::Pin;
+use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use bytes::{Buf, BufMut, BytesMut};
+use socket2::{SockRef, Socket};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::UnboundedSender;
 
-use super::driver::Shared;
+use super::driver::{Event, Shared};
+use crate::locks::Mutex;
 use crate::machine::NodeId;
 use crate::net::error::Loss;
 use crate::net::frame::{Header, Violation};
@@ -31,101 +42,245 @@ pub(super) enum Ended {
     Lost(Loss),
 }
 
-/// Reads what a node sends, until it ends.
-pub(super) async fn read<R: AsyncRead + Unpin>(
-    shared: &Shared,
-    from: NodeId,
-    socket: &mut R,
-    receiver: &Arc<dyn Receiver>,
-) -> Ended {
-    let mut reading = Reading { shared, from, socket, receiver, buffer: BytesMut::with_capacity(2 * ROOM) };
-    loop {
-        let ended = match reading.frames().await {
-            Ok(None) => None,
-            Ok(Some(ended)) => Some(ended),
-            Err(Trouble::Violation(violation)) => Some(Ended::Lost(Loss::Violation(violation.to_string()))),
-            Err(Trouble::Io(error)) => Some(Ended::Lost(loss(&error))),
+impl Ended {
+    /// A process that dies closes its connections; with bytes on their way to it, they are reset.
+    fn of(error: &io::Error) -> Self {
+        Self::Lost(match error.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => Loss::Closed,
+            _ => Loss::Broken(error.to_string()),
+        })
+    }
+}
+
+impl From<Violation> for Ended {
+    fn from(violation: Violation) -> Self {
+        Self::Lost(Loss::Violation(violation.to_string()))
+    }
+}
+
+/// Who reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// The reader task, which has been told that there may be something.
+    Task,
+    /// A worker, which just looks.
+    Worker,
+}
+
+/// How an attempt to read went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    /// Something had come.
+    Read,
+    /// Nothing had.
+    Nothing,
+    /// Somebody else reads.
+    Busy,
+    /// Nothing is read from it any more.
+    Over,
+}
+
+/// What comes from one other node.
+#[derive(Default)]
+pub(super) struct Incoming {
+    /// None until somebody wants what comes, and when nobody does any more.
+    reading: Mutex<Option<Reading>>,
+    /// Nothing is to be read any more.
+    is_over: AtomicBool,
+    /// Somebody has found that another reads, and left it to that one to read all there is.
+    is_left: AtomicBool,
+}
+
+impl Incoming {
+    /// From now on somebody wants what comes, and the driver how it ends.
+    pub(super) fn start(&self, receiver: &Arc<dyn Receiver>, driver: UnboundedSender<Event>) {
+        *self.reading.lock() = Some(Reading::new(Arc::clone(receiver), driver));
+    }
+
+    /// From now on nobody does. Whoever is reading at this moment stops after that.
+    pub(super) fn stop(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        self.let_go();
+    }
+
+    fn let_go(&self) {
+        let reading = self.reading.try_lock().and_then(|mut reading| reading.take());
+        drop(reading);
+    }
+
+    /// Reads once, and receives what has come. If the connection has ended, the driver is told.
+    fn attempt(&self, (shared, from, stream): (&Shared, NodeId, &TcpStream), by: By) -> Attempt {
+        let attempt = {
+            let Some(mut reading) = self.reading.try_lock() else { return Attempt::Busy };
+            let Some(reading) = &mut *reading else { return Attempt::Over };
+            if self.is_over.load(Ordering::SeqCst) {
+                Attempt::Over
+            } else {
+                reading.attempt(shared, from, (stream, by)).unwrap_or_else(|ended| {
+                    self.is_over.store(true, Ordering::SeqCst);
+                    let _ = reading.driver.send(Event::Ended(from, ended));
+                    Attempt::Over
+                })
+            }
         };
-        // What the handlers have sent goes out together.
-        shared.flush();
-        if let Some(ended) = ended {
-            return ended;
+        if self.is_over.load(Ordering::SeqCst) {
+            self.let_go();
         }
-        match reading.more().await {
-            Ok(0) => return Ended::Lost(Loss::Closed),
-            Ok(_) => {}
-            Err(error) => return Ended::Lost(loss(&error)),
+        attempt
+    }
+
+    /// Leaves it to whoever is reading to read all there is; false if nobody is.
+    fn leave(&self) -> bool {
+        self.is_left.store(true, Ordering::SeqCst);
+        // Whoever reads looks at the flag when it has let go: either it sees the flag, or we see that it has.
+        self.reading.is_locked()
+    }
+
+    /// A worker looks whether something has come; whether it has.
+    pub(super) fn look(&self, place: (&Shared, NodeId, &TcpStream)) -> bool {
+        let first = self.attempt(place, By::Worker);
+        if first == Attempt::Busy {
+            return false;
+        }
+        while self.is_left.load(Ordering::SeqCst) && self.is_left.swap(false, Ordering::SeqCst) {
+            loop {
+                match self.attempt(place, By::Worker) {
+                    Attempt::Read => {}
+                    Attempt::Nothing | Attempt::Over => break,
+                    Attempt::Busy if self.leave() => return true,
+                    Attempt::Busy => {}
+                }
+            }
+        }
+        first == Attempt::Read
+    }
+
+    /// The reader task: reads whenever something has come, until the connection ends.
+    pub(super) async fn read(&self, (shared, from, stream): (&Shared, NodeId, &TcpStream)) {
+        // It is refused only when there is no driver any more.
+        while stream.readable().await.is_ok() {
+            loop {
+                let attempt = self.attempt((shared, from, stream), By::Task);
+                // What the handlers have sent goes out together.
+                shared.flush();
+                match attempt {
+                    Attempt::Read => tokio::task::consume_budget().await,
+                    Attempt::Nothing => break,
+                    Attempt::Busy if self.leave() => {
+                        // For tokio nothing is left: it tells us when more comes.
+                        let _ = stream
+                            .try_io(Interest::READABLE, || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into()));
+                        break;
+                    }
+                    Attempt::Busy => {}
+                    Attempt::Over => return,
+                }
+            }
         }
     }
 }
 
-/// A process that dies closes its connections; with bytes on their way to it, they are reset.
-fn loss(error: &io::Error) -> Loss {
-    match error.kind() {
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => Loss::Closed,
-        _ => Loss::Broken(error.to_string()),
+/// Reads if there is something: a task asks tokio first, and tells it if there is nothing, to be told when there is.
+fn read_from(
+    (stream, by): (&TcpStream, By),
+    read: impl FnOnce(&Socket) -> io::Result<usize>,
+) -> Result<Option<usize>, Ended> {
+    let result = match by {
+        By::Task => stream.try_io(Interest::READABLE, || read(&SockRef::from(stream))),
+        By::Worker => read(&SockRef::from(stream)),
+    };
+    match result {
+        Ok(0) => Err(Ended::Lost(Loss::Closed)),
+        Ok(length) => Ok(Some(length)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Some(0)),
+        Err(error) => Err(Ended::of(&error)),
     }
 }
 
-enum Trouble {
-    Violation(Violation),
-    Io(io::Error),
-}
-
-struct Reading<'a, R> {
-    shared: &'a Shared,
-    from: NodeId,
-    socket: &'a mut R,
-    receiver: &'a Arc<dyn Receiver>,
+/// How far what comes from a node has been read.
+struct Reading {
+    receiver: Arc<dyn Receiver>,
+    driver: UnboundedSender<Event>,
     buffer: BytesMut,
+    /// A frame of which a part is still to come, to where it belongs.
+    placing: Option<Placing>,
 }
 
-impl<R: AsyncRead + Unpin> Reading<'_, R> {
-    async fn more(&mut self) -> io::Result<usize> {
+struct Placing {
+    header: Header,
+    place: Place,
+    length: usize,
+    done: usize,
+}
+
+impl Reading {
+    fn new(receiver: Arc<dyn Receiver>, driver: UnboundedSender<Event>) -> Self {
+        Self { receiver, driver, buffer: BytesMut::with_capacity(2 * ROOM), placing: None }
+    }
+
+    fn attempt(&mut self, shared: &Shared, from: NodeId, way: (&TcpStream, By)) -> Result<Attempt, Ended> {
+        let read = match &mut self.placing {
+            Some(placing) => placing.read(way, &mut self.buffer)?,
+            None => self.read(way)?,
+        };
+        if read.is_none() {
+            return Ok(Attempt::Nothing);
+        }
+        shared.heard(from);
+        if let Some(placing) = self.placing.take_if(|placing| placing.done == placing.length) {
+            self.receiver.placed(from, &placing.header, placing.length);
+        }
+        self.frames(shared, from)?;
+        Ok(Attempt::Read)
+    }
+
+    fn read(&mut self, way: (&TcpStream, By)) -> Result<Option<usize>, Ended> {
         if self.buffer.capacity() - self.buffer.len() < ROOM / 4 {
             self.buffer.reserve(ROOM);
         }
-        let length = self.socket.read_buf(&mut self.buffer).await?;
-        self.shared.heard(self.from);
-        Ok(length)
+        let room = self.buffer.spare_capacity_mut();
+        let read = read_from(way, |socket| socket.recv(room))?;
+        // SAFETY: so many bytes of the room behind the others were written.
+        unsafe { self.buffer.advance_mut(read.unwrap_or(0)) };
+        Ok(read)
     }
 
     /// Receives all frames that are in the buffer; a placed one also if a part of it is still to come.
-    async fn frames(&mut self) -> Result<Option<Ended>, Trouble> {
-        while let Some(decoded) = Header::decode(&self.buffer).map_err(Trouble::Violation)? {
+    fn frames(&mut self, shared: &Shared, from: NodeId) -> Result<(), Ended> {
+        while self.placing.is_none()
+            && let Some(decoded) = Header::decode(&self.buffer)?
+        {
             let (header, head, body) = (decoded.header, decoded.head, decoded.body);
             if header.is_placed() {
                 if self.buffer.len() < body.start {
-                    return Ok(None);
+                    return Ok(());
                 }
                 self.buffer.advance(body.start);
-                self.placed(&header, body.len()).await?;
+                self.place(from, header, body.len())?;
                 continue;
             }
             if self.buffer.len() < body.end {
-                return Ok(None);
+                return Ok(());
             }
             let frame = self.buffer.split_to(body.end).freeze();
             match header {
                 Header::Heartbeat => {}
-                Header::Goodbye => return Ok(Some(Ended::Goodbye)),
+                Header::Goodbye => return Err(Ended::Goodbye),
                 Header::Abort => {
                     let words = String::from_utf8_lossy(&frame[body]).into_owned();
-                    return Ok(Some(Ended::Lost(Loss::Aborted(words))));
+                    return Err(Ended::Lost(Loss::Aborted(words)));
                 }
-                _ if self.shared.is_closing.load(Ordering::Relaxed) => {}
-                _ => {
-                    let received = self.receiver.receive(self.from, &header, &frame[head], frame.slice(body));
-                    received.map_err(Trouble::Violation)?;
-                }
+                _ if shared.is_closing.load(Ordering::Relaxed) => {}
+                _ => self.receiver.receive(from, &header, &frame[head], frame.slice(body))?,
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    /// Reads bytes to where they belong.
-    async fn placed(&mut self, header: &Header, length: usize) -> Result<(), Trouble> {
-        let place = self.receiver.place(self.from, header, length).map_err(Trouble::Violation)?;
+    /// Puts bytes where they belong: those that are there, and later those that are still to come.
+    fn place(&mut self, from: NodeId, header: Header, length: usize) -> Result<(), Ended> {
+        let place = self.receiver.place(from, &header, length)?;
         let ready = length.min(self.buffer.len());
         if let Place::Memory(span) = &place
             && let Some(part) = span.part(0..ready)
@@ -133,36 +288,33 @@ impl<R: AsyncRead + Unpin> Reading<'_, R> {
             part.write(|bytes| bytes.copy_from_slice(&self.buffer[..ready]));
         }
         self.buffer.advance(ready);
-        let mut scratch = Vec::new();
-        let mut done = ready;
-        while done < length {
-            let read = match &place {
-                Place::Memory(span) => {
-                    let part = span.part(done..length).ok_or_else(|| Trouble::Io(io::ErrorKind::InvalidData.into()))?;
-                    // The segment is ours for each attempt to read, not while we wait.
-                    poll_fn(|context| {
-                        part.write(|bytes| {
-                            let mut into = ReadBuf::new(bytes);
-                            match Pin::new(&mut *self.socket).poll_read(context, &mut into) {
-                                Poll::Ready(result) => Poll::Ready(result.map(|()| into.filled().len())),
-                                Poll::Pending => Poll::Pending,
-                            }
-                        })
-                    })
-                    .await
-                }
-                Place::Nowhere => {
-                    scratch.resize(ROOM.min(length - done), 0);
-                    self.socket.read(&mut scratch).await
-                }
-            };
-            match read.map_err(Trouble::Io)? {
-                0 => return Err(Trouble::Io(io::ErrorKind::UnexpectedEof.into())),
-                read => done += read,
-            }
-            self.shared.heard(self.from);
+        if ready == length {
+            self.receiver.placed(from, &header, length);
+        } else {
+            self.placing = Some(Placing { header, place, length, done: ready });
         }
-        self.receiver.placed(self.from, header, length);
         Ok(())
+    }
+}
+
+impl Placing {
+    /// Reads some of what is still to come. The buffer is empty, and room for what goes nowhere.
+    fn read(&mut self, way: (&TcpStream, By), buffer: &mut BytesMut) -> Result<Option<usize>, Ended> {
+        let left = self.length - self.done;
+        let read = match &self.place {
+            Place::Memory(span) => match span.part(self.done..self.length) {
+                // The segment is ours for each attempt to read, not while we wait.
+                Some(part) => read_from(way, |mut socket| part.write(|bytes| socket.read(bytes)))?,
+                None => return Err(Ended::of(&io::ErrorKind::InvalidData.into())),
+            },
+            Place::Nowhere => {
+                buffer.resize(left.min(ROOM), 0);
+                let read = read_from(way, |mut socket| socket.read(buffer));
+                buffer.clear();
+                read?
+            }
+        };
+        self.done += read.unwrap_or(0);
+        Ok(read)
     }
 }
