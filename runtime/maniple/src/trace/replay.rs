@@ -338,7 +338,7 @@ impl Replay {
     fn launched(&self, run: u64, stage: u32) -> &Launched {
         let launched = self.slot(run, stage as usize).launched.get();
         // SAFETY: the stage is open, so the slot is not written.
-        unsafe { &*launched }.as_ref().expect("a stage is opened after its launch was put in place")
+        unsafe { &*launched }.as_ref().expect(IN_PLACE)
     }
 
     /// How many launches a run has.
@@ -494,7 +494,7 @@ impl GraphWork for Replay {
         let _aftermath = self.profiled.as_ref().map(|profiled| profiled.aftermath(run));
         // SAFETY: as in `launched`; and no point of the stage looks at it any more.
         let launched = unsafe { &mut *self.slot(run, stage as usize).launched.get() };
-        let Some(Launched { arguments, results, promised }) = launched else { return };
+        let Launched { arguments, results, promised } = launched.as_mut().expect(IN_PLACE);
         let has_failed = self.slot(run, stage as usize).has_failed.load(Ordering::Acquire);
         let failure = has_failed.then(|| results.first_error()).flatten();
         if failure.is_some() {
@@ -535,6 +535,8 @@ impl GraphWork for Replay {
         self.run_is_over();
     }
 }
+
+const IN_PLACE: &str = "a stage is opened after its launch was put in place";
 
 /// How many launches are in flight at a time, unless four runs have more: enough for workers that find something to do while the launching task is held up, and
 /// few enough that what a launch leaves for the workers is still in a core's second cache when its slot comes round again.
