@@ -106,6 +106,11 @@ enum Simulation {
 
     /// Find the smallest tasks that are worth their cost, by Task Bench
     #[command(long_about = metg::ABOUT, after_long_help = metg::EXAMPLES)]
+    // What is about a single run is refused.
+    #[command(mut_args(|option| match option.get_id().as_str() {
+        "check" | "graph" | "graph_of" | "graph_all" | "profile" => option.hide(true),
+        _ => option,
+    }))]
     Metg(metg::Options),
 }
 

@@ -14,7 +14,9 @@ use maniple::ProcessorKind;
 
 use self::sweep::{Curve, Sweep};
 use crate::error::{Error, Result};
-use crate::options::{RuntimeOptions, default_from_command_line, piece_count, place, positive, worker_count};
+use crate::options::{
+    MOST_PIECES, RuntimeOptions, default_from_command_line, piece_count, place, positive, whole, worker_count,
+};
 use crate::progress::Progress;
 use crate::taskbench::flags::complete;
 use crate::taskbench::graph::{Graph, Pattern};
@@ -51,7 +53,7 @@ pub struct Options {
     pub width: usize,
 
     /// On how many tasks a task depends, where the pattern leaves that open
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = piece_count, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = radix, allow_hyphen_values = true)]
     pub radix: usize,
 
     /// After how many steps the dependences repeat, where the pattern leaves that open
@@ -80,6 +82,10 @@ pub struct Options {
 }
 
 default_from_command_line!(Options);
+
+fn radix(text: &str) -> Result<usize, String> {
+    whole(0, MOST_PIECES as u64, text).map(|number| number as usize)
+}
 
 fn budget(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
@@ -118,10 +124,14 @@ impl fmt::Display for Report {
 /// Measures METG(50%) of Task Bench on this runtime.
 ///
 /// # Errors
-/// As [`taskbench::run`]; [`Error::Usage`] if a record is asked for, which one run has and not a hundred.
+/// As [`taskbench::run`]; [`Error::Usage`] if a record or a profile is asked for, which one run has and not a hundred.
 pub fn run(options: &Options) -> Result<Report> {
     if options.runtime.record.is_wanted() || options.runtime.profile.is_some() {
         let problem = "--check, --graph and --profile are about a single run: give them to `maniple run taskbench`";
+        return Err(Error::Usage(problem.to_owned()));
+    }
+    if std::env::var_os("MANIPLE_PROFILE").is_some_and(|file| !file.is_empty()) {
+        let problem = "a profile is of a single run, and would slow all of these: unset MANIPLE_PROFILE, or profile `maniple run taskbench`";
         return Err(Error::Usage(problem.to_owned()));
     }
     let mut runtime = options.runtime.clone();

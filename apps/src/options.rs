@@ -303,7 +303,7 @@ fn seed(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a whole number between two others.
-fn whole(least: u64, most: u64, text: &str) -> Result<u64, String> {
+pub(crate) fn whole(least: u64, most: u64, text: &str) -> Result<u64, String> {
     match text.parse::<u64>() {
         Ok(number) if number < least => Err(format!("it must be at least {least}")),
         Ok(number) if number <= most => Ok(number),

@@ -64,6 +64,13 @@ impl FromStr for GraphFile {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let path = PathBuf::from(text);
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        if let Some(missing) = directory.filter(|directory| !directory.is_dir()) {
+            return Err(format!("there is no directory `{}`: make it first, or name another file", missing.display()));
+        }
+        if path.is_dir() {
+            return Err("it is a directory: name a file in it".to_owned());
+        }
         let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
         match ending.as_deref() {
             Some("svg") => Ok(Self { path, format: Format::Svg }),

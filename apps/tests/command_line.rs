@@ -476,14 +476,32 @@ mod records {
         fails("info --graph a.svg", 2, "unexpected argument '--graph' found");
         fails("run metg --check", 2, "--check, --graph and --profile are about a single run");
         fails("run metg --profile metg.mprof", 2, "--check, --graph and --profile are about a single run");
+        let help = prints("run metg --help");
+        ["--check", "--graph", "--profile"]
+            .iter()
+            .for_each(|option| assert!(!help.contains(option), "{option}: {help}"));
     }
 
     #[test]
-    fn a_graph_that_cannot_be_drawn_is_an_error_that_says_why() {
+    fn many_runs_have_no_profile() {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+        let output = command.args(["run", "metg"]).env("MANIPLE_PROFILE", "metg.mprof").output();
+        let output = output.expect("the program can be started");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.starts_with("error: a profile is of a single run") && said.contains("unset MANIPLE_PROFILE"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_graph_for_which_there_is_no_place_is_refused_before_anything_runs() {
         let small = "run stencil --size 10 --steps 1";
-        let run = maniple(&format!("{small} --graph no/such/folder.svg"));
-        assert_eq!(run.code, Some(1));
-        assert!(run.stderr.starts_with("error: cannot draw no/such/folder.svg: No such file"), "{}", run.stderr);
+        let no_folder =
+            "invalid value 'no/such/folder.svg' for '--graph <FILE>': there is no directory `no/such`: make it first";
+        fails(&format!("{small} --graph no/such/folder.svg"), 2, no_folder);
+        fails(&format!("{small} --graph /"), 2, "invalid value '/' for '--graph <FILE>': it is a directory");
     }
 
     #[test]
@@ -688,6 +706,12 @@ mod metg {
     }
 
     #[test]
+    fn flags_may_have_one_dash_as_task_bench_has_them() {
+        let report = prints("run metg -type nearest -radix 0 -width=1 --cores 1 --reps 1 --budget 0");
+        assert!(report.ends_with("(nearest, width 1, 1 cores)\n"), "{report}");
+    }
+
+    #[test]
     fn values_that_make_no_sense_are_refused() {
         fails("run metg --width 0", 2, "invalid value '0' for '--width <N>': it must be at least 1");
         fails(
@@ -695,6 +719,8 @@ mod metg {
             2,
             "invalid value 'star' for '--type <PATTERN>': there are the patterns trivial, ",
         );
+        fails("run metg -type star", 2, "invalid value 'star' for '--type <PATTERN>'");
+        fails("run metg -radix=-1", 2, "invalid value '-1' for '--radix <N>': it must be a whole number of at least 0");
         fails("run metg --budget -1", 2, "invalid value '-1' for '--budget <SECONDS>'");
         let spread =
             "the pattern spread with width 2 and radix 3 has a period of at most 1, not 3: set it with --period";
@@ -766,9 +792,26 @@ mod around {
         }
     }
 
+    const COMMANDS: [&str; 14] = [
+        "",
+        "run circuit",
+        "run cg",
+        "run stencil",
+        "run recursion",
+        "run recursion queens",
+        "run cp",
+        "run tucker",
+        "run taskbench",
+        "run metg",
+        "tensor",
+        "prof",
+        "info",
+        "launch",
+    ];
+
     #[test]
     fn examples_fit_into_80_columns() {
-        for command in ["", "run circuit", "run cg", "run stencil", "run taskbench", "run metg", "prof", "info"] {
+        for command in COMMANDS {
             let help = prints(&format!("{command} --help"));
             let (_, examples) = help.split_once("Examples:\n").unwrap_or_default();
             for line in examples.lines().take_while(|line| !line.is_empty()) {
@@ -795,7 +838,7 @@ mod around {
 
     #[test]
     fn help_teaches_and_shows_examples() {
-        for command in ["", "run circuit", "run cg", "run stencil", "run taskbench", "run metg", "prof", "info"] {
+        for command in COMMANDS {
             let help = prints(&format!("{command} --help"));
             assert!(help.contains("Examples:\n  maniple "), "{help}");
             assert!(help.contains("Usage: maniple"), "{help}");

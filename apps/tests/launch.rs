@@ -184,6 +184,16 @@ mod place {
 mod output {
     use super::*;
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_cannot_be_shown_is_an_error_and_the_nodes_end_all_the_same() {
+        let mut command = maniple_launch(&["-n", "2"], &["sh", "-c", "seq 100000; echo done >&2"]);
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let run = finish(command.stdout(full).spawn().unwrap());
+        assert_eq!((run.code, run.stderr.matches("done").count()), (Some(1), 2), "{run:?}");
+        assert!(run.stderr.contains("error: cannot show what the nodes print: No space left on device"), "{run:?}");
+    }
+
     #[test]
     fn both_outputs_are_shown_line_by_line_with_the_number_and_without_colours() {
         let run = script(&["-n", "2"], "echo out; echo err >&2; printf 'no end'");

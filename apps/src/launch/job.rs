@@ -37,7 +37,7 @@ enum Event {
 /// Starts the nodes of a job and waits until all have ended.
 ///
 /// # Errors
-/// If one of them cannot be started; then none is left.
+/// If one of them cannot be started; then none is left. If all have ended well, and what they print could not be shown.
 pub fn run(starter: &Starter<'_>, style: Style, grace: Duration) -> Result<ExitCode> {
     let places = starter.places;
     // Before the first node, so that no signal ends us without ending it.
@@ -55,8 +55,15 @@ pub fn run(starter: &Starter<'_>, style: Style, grace: Duration) -> Result<ExitC
     job.leashes.clear();
     drop(printing);
     // What has left its node's process group may still hold on to the pipe: nobody waits for that for ever.
-    let _ = printed.recv_timeout(grace);
-    Ok(job.status())
+    let until = Instant::now() + grace;
+    let mut lost = None;
+    while let Ok(error) = printed.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        lost = Some(error);
+    }
+    match lost {
+        Some(error) if job.failure.is_none() => Err(Error::launch("cannot show what the nodes print")(error)),
+        _ => Ok(job.status()),
+    }
 }
 
 fn listen(sender: &Sender<Event>) -> Result<()> {
@@ -72,18 +79,30 @@ fn listen(sender: &Sender<Event>) -> Result<()> {
 }
 
 /// Shows what a node prints, and tells when it has ended.
-fn attend(rank: usize, mut process: Child, style: Style, sender: &Sender<Event>, printing: &Sender<()>) -> Result<()> {
+fn attend(
+    rank: usize,
+    mut process: Child,
+    style: Style,
+    sender: &Sender<Event>,
+    printing: &Sender<io::Error>,
+) -> Result<()> {
     let (stdout, stderr, prefix) = (process.stdout.take(), process.stderr.take(), style.prefix(rank));
     let (sender, out, err) = (sender.clone(), printing.clone(), printing.clone());
     spawn({
         let prefix = prefix.clone();
         move || {
-            stdout.into_iter().for_each(|pipe| output::show(pipe, &prefix, io::stdout()));
-            drop(out);
+            let shown = stdout.map_or(Ok(()), |pipe| output::show(pipe, &prefix, io::stdout()));
+            // Whoever reads may have read enough.
+            if let Err(error) = shown
+                && error.kind() != io::ErrorKind::BrokenPipe
+            {
+                let _ = out.send(error);
+            }
         }
     })?;
     spawn(move || {
-        stderr.into_iter().for_each(|pipe| output::show(pipe, &prefix, io::stderr()));
+        // Where nobody hears of errors, there is nobody to tell of that.
+        let _ = stderr.map(|pipe| output::show(pipe, &prefix, io::stderr()));
         drop(err);
     })?;
     spawn(move || {

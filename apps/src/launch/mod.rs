@@ -52,8 +52,8 @@ on any command line.";
 /// What `maniple launch` gives as examples.
 pub const EXAMPLES: &str = "\
 Examples:
-  maniple launch -n 4 -- ./my-program --size 1000    four nodes on this machine
-  maniple launch --hosts machines -- ./my-program    as many nodes as the file `machines` has slots
+  maniple launch -n 4 -- ./my-program --size 1000    four nodes here
+  maniple launch --hosts machines -- ./my-program    a node for each slot named
   maniple launch -n 2 -- env RUST_LOG=info ./my-program
 
 Under Slurm or Open MPI the program is started by `srun` or `mpirun` instead; it finds its place there too. A launcher of your own sets:

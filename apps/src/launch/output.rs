@@ -34,23 +34,28 @@ impl Style {
     }
 }
 
-/// Shows all that comes, line by line, until the end. If nobody looks any more, it still takes what comes, so that nodes are not held up.
-pub fn show(from: impl Read, prefix: &str, mut to: impl Write) {
+/// Shows all that comes, line by line, until the end. If that is not possible any more, it still takes what comes, so that nodes are not held up.
+///
+/// # Errors
+/// Why the first line that could not be shown was not.
+pub fn show(from: impl Read, prefix: &str, mut to: impl Write) -> io::Result<()> {
+    let mut shown = Ok(());
     let mut from = BufReader::new(from);
     let mut line = prefix.as_bytes().to_vec();
     loop {
         line.truncate(prefix.len());
         match from.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
-            Ok(0) => return,
+            Ok(0) => return shown,
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return,
+            Err(_) => return shown,
         }
         if !line.ends_with(b"\n") {
             line.push(b'\n');
         }
         // In one piece: lines of several nodes do not mix.
-        let _ = to.write_all(&line).and_then(|()| to.flush());
+        let written = to.write_all(&line).and_then(|()| to.flush());
+        shown = shown.and(written);
     }
 }
 
@@ -60,7 +65,7 @@ mod tests {
 
     fn shown(bytes: &[u8]) -> String {
         let mut to = Vec::new();
-        show(bytes, "[1] ", &mut to);
+        show(bytes, "[1] ", &mut to).unwrap();
         String::from_utf8(to).unwrap()
     }
 

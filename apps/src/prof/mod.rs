@@ -27,8 +27,10 @@ pub mod together;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
+use indicatif::ProgressBar;
 use maniple::profile::Recording;
 
 use crate::error::{Error, Result};
@@ -114,11 +116,13 @@ pub fn run(options: &Options) -> Result<()> {
             return Err(Error::Usage(format!("`{}` is named twice: name each node's profile once", file.display())));
         }
     }
+    let doing = Doing::new();
     let recordings = options.files.iter().map(|file| {
+        doing.say(&format!("reading {}", file.display()));
         let recording = Recording::read(file)?;
         if let Some(warning) = model::warning(recording.completeness) {
             // Nobody may be listening.
-            let _ = writeln!(io::stderr(), "warning: `{}`: {warning}", file.display());
+            let _ = doing.aside(|| writeln!(io::stderr(), "warning: `{}`: {warning}", file.display()));
         }
         Ok(recording)
     });
@@ -126,30 +130,64 @@ pub fn run(options: &Options) -> Result<()> {
     let nothing = || Error::Usage("name the profile, or several of one job".to_owned());
     let Together { recording, notes } = together.ok_or_else(nothing)?;
     for note in &notes {
-        let _ = writeln!(io::stderr(), "note: {note}");
+        let _ = doing.aside(|| writeln!(io::stderr(), "note: {note}"));
     }
+    doing.say("sorting out what came after what");
     let profile = Profile::of(recording).with_notes(notes);
     if options.summary {
-        match write!(io::stdout(), "{}", Summary(&profile)) {
+        let summary = Summary(&profile).to_string();
+        match doing.aside(|| io::stdout().write_all(summary.as_bytes())) {
             // Whoever reads has read enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             written => written?,
         }
     }
     if let Some(path) = &options.chrome {
+        doing.say("writing the trace");
         write_file(path, |file| chrome::write(&profile, file))?;
     }
     if let Some(path) = &options.output {
+        doing.say("writing the page");
         write_file(path, |file| file.write_all(page::page(&profile).as_bytes()))?;
     }
     if options.summary || options.chrome.is_some() || options.output.is_some() {
         return Ok(());
     }
+    doing.say("making the page");
     let server = PageServer::bind(page::page(&profile), options.port)?;
-    drop(profile);
+    drop((profile, doing));
     serve::announce(&server.url(), options.open)?;
     server.serve();
     Ok(())
+}
+
+/// A line on standard error that shows what is being done, for large profiles; none where that is no terminal.
+struct Doing(ProgressBar);
+
+impl Doing {
+    fn new() -> Self {
+        let bar = ProgressBar::new_spinner();
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(Duration::from_millis(100));
+        }
+        Self(bar)
+    }
+
+    fn say(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+
+    /// Prints something else, with the line out of its way.
+    fn aside(&self, print: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        self.0.suspend(print)
+    }
+}
+
+impl Drop for Doing {
+    /// Takes the line off the screen.
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }
 
 fn is_same(a: &Path, b: &Path) -> bool {

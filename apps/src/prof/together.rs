@@ -8,6 +8,7 @@ use maniple::profile::{Completeness, Header, OperationId, Record, Recording, Thr
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::messages::{Message, messages};
+use super::summary::time;
 use super::timelines::{Timeline, timelines};
 
 /// Recordings as one.
@@ -26,6 +27,7 @@ pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
         return recordings.pop().map(|recording| Together { recording, notes: Vec::new() });
     }
     let nodes: FxHashSet<u16> = recordings.iter().map(node).collect();
+    let strangers = strangers(&recordings);
     let mut messages = if nodes.len() == recordings.len() {
         recordings.sort_by_key(node);
         messages(&recordings)
@@ -34,7 +36,8 @@ pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
         // Who is meant by the number of a node nobody knows.
         Vec::new()
     };
-    let (timelines, notes) = timelines(&recordings, &messages);
+    let (timelines, mut notes) = timelines(&recordings, &messages);
+    notes.splice(0..0, strangers);
     let began = recordings.iter().map(|recording| recording.header.began).min().unwrap_or_default();
     let mut whole = empty(began, &recordings);
     let mut operations = Operations { next: 1, ..Operations::default() };
@@ -49,6 +52,33 @@ pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
     }
     tie(&mut whole, &messages, &mut operations);
     Some(Together { recording: whole, notes })
+}
+
+/// What is to be said if these can hardly be the processes of one job: some are of the same node, or one began when another had ended.
+fn strangers(recordings: &[Recording]) -> Option<String> {
+    let mut nodes = FxHashSet::default();
+    if let Some(twice) = recordings.iter().map(node).find(|&node| !nodes.insert(node)) {
+        return Some(format!(
+            "several of these profiles are of a node {twice}, so they are of different runs: each is shown as a node of its own; give all profiles of one job to see what its processes sent each other"
+        ));
+    }
+    let last = recordings.iter().max_by_key(|recording| recording.header.began)?;
+    let first = recordings.iter().min_by_key(|recording| ended(recording))?;
+    let apart = last.header.began.checked_sub(ended(first)).filter(|&apart| apart > 0)?;
+    let (last, first, apart) = (node(last), node(first), time(apart));
+    Some(format!(
+        "node {last} began {apart} after node {first} had ended: these are profiles of different runs, or the clock of one machine is wrong"
+    ))
+}
+
+/// When the last thing ended that was recorded: nanoseconds since 1970.
+fn ended(recording: &Recording) -> u64 {
+    let records = recording.threads.iter().flat_map(|thread| &thread.records);
+    let ends = records.filter_map(|record| match record {
+        Record::Span { end, .. } => Some(*end),
+        _ => None,
+    });
+    recording.header.began.saturating_add(ends.max().unwrap_or_default())
 }
 
 /// The node that recorded.
@@ -384,6 +414,22 @@ mod tests {
             assert_eq!(by, Some(task));
         }
         assert_eq!(CriticalPath::of(&profile).duration(), 30);
+    }
+
+    #[test]
+    fn profiles_of_different_runs_are_told_from_those_of_one_job() {
+        let told = |recordings| together(recordings).expect("there are some").notes;
+        assert_eq!(told(vec![process(1_000, 0, "a"), process(1_029, 1, "b")]), [""; 0]);
+        let later = told(vec![process(5_000_001_030, 1, "b"), process(1_000, 0, "a")]);
+        assert!(
+            later[0].starts_with("node 1 began 5.000 s after node 0 had ended: these are profiles of different runs"),
+            "{later:?}"
+        );
+        let twice = told(vec![process(1_000, 0, "a"), process(1_000, 0, "b")]);
+        assert!(
+            twice[0].starts_with("several of these profiles are of a node 0, so they are of different runs"),
+            "{twice:?}"
+        );
     }
 
     #[test]

@@ -88,11 +88,16 @@ fn takes_value(flag: &OsStr) -> Option<bool> {
 /// Puts the flags of `maniple run taskbench` behind a `--`, and before it everything else that the command line has.
 ///
 /// So both may be mixed, as in `-steps 10 --workers 2 -width 4`. A flag with a value may have two dashes, as `maniple run metg` has them. Flags that nobody
-/// knows, and words that belong to none, go with the flags: Task Bench leaves them to the runtime that it is built on. Other commands are left as they are.
+/// knows, and words that belong to none, go with the flags: Task Bench leaves them to the runtime that it is built on. For `maniple run metg`, names of
+/// options that have one dash get the other. Other commands are left as they are.
 #[must_use]
 pub fn apart(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     // Right behind the program's name: what `maniple launch` is to start is not ours to change.
+    if arguments.get(1..3).is_some_and(|words| words == ["run", "metg"]) {
+        arguments.iter_mut().skip(3).for_each(double_dash);
+        return arguments;
+    }
     if arguments.get(1..3).is_none_or(|words| words != ["run", "taskbench"]) {
         return arguments;
     }
@@ -122,6 +127,14 @@ pub fn apart(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     arguments.push("--".into());
     arguments.extend(flags);
     arguments
+}
+
+/// Gives the name of a flag that has one dash another.
+fn double_dash(word: &mut OsString) {
+    let name = word.to_str().and_then(|word| word.split('=').next());
+    if name.is_some_and(|name| ["-type", "-width", "-radix", "-period"].contains(&name)) {
+        *word = OsString::from_iter([OsStr::new("-"), word.as_os_str()]);
+    }
 }
 
 /// Reads Task Bench's flags. What it does not know it ignores, but says so.

@@ -29,14 +29,14 @@ and what that is in arithmetic, or in bytes where memory is what limits it, and 
 pub const EXAMPLES: &str = "\
 Examples:
   maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --size i=2048,j=2048,k=2048
-  maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --algorithm cannon --grid 2x2 --verify
-  maniple launch -n 4 -- maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --algorithm summa
-  maniple tensor 'a = B(i,j,k) * C(i,j,k)' --type f32    an inner product
-  maniple tensor 'y(i) = A(i,j) * x(j) + b(i)' --verify  what has no name of its own
-  maniple tensor 'A(i,j) = B(i,j) + C(j,i)' --input B=b.npy --input C=c.mtx --output a.npy
-  maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'    A is stored by columns
-  maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --explain    how it would be computed, and what that costs
-  maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --algorithm cannon --grid 4x4 --draw cannon.svg --explain";
+  maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --explain     how, and what it costs
+  maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --algorithm cannon --grid 2x2
+  maniple tensor 'A(i,j) = B(i,k) * C(k,j)' --draw cannon.svg --explain
+  maniple launch -n 4 -- maniple tensor 'A(i,j) = B(i,k) * C(k,j)'
+  maniple tensor 'a = B(i,j,k) * C(i,j,k)' --type f32     an inner product
+  maniple tensor 'y(i) = A(i,j) * x(j) + b(i)' --verify   any other statement
+  maniple tensor 'A(i,j) = B(i,j) + C(j,i)' --input B=b.npy --output a.npy
+  maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'    by columns";
 
 /// What to compute, on what, and how.
 #[derive(Args, Clone, Debug)]
