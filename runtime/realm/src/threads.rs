@@ -48,3 +48,48 @@ pub fn nap(time: Duration) {
 pub fn yield_now() {
     if simulation::is_inside() { simulation::turn() } else { thread::yield_now() }
 }
+
+/// Makes this thread one that waits for a core when it wakes, until one is free or the system takes it from whoever has had it for some milliseconds. A thread
+/// mostly pushes another off its core at once, since it has slept; but what the network's thread would do, those that it would push off do themselves as soon as
+/// they have nothing better to do.
+///
+/// Where the system knows no such threads, or this one is of a kind that somebody chose, all stays as it is.
+#[cfg(feature = "tcp")]
+pub(crate) fn give_way() {
+    #[cfg(target_os = "linux")]
+    {
+        const THIS_THREAD: libc::pid_t = 0;
+        let parameters = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the first call takes no memory, the second reads the parameters, which live until it has returned.
+        unsafe {
+            if libc::sched_getscheduler(THIS_THREAD) == libc::SCHED_OTHER {
+                // If it is refused, the thread is as good as before.
+                libc::sched_setscheduler(THIS_THREAD, libc::SCHED_BATCH, &raw const parameters);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, feature = "tcp", target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// The policy by which the system schedules this thread, as `sched(7)` numbers them.
+    fn policy() -> u32 {
+        let told = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let (_, fields) = told.rsplit_once(')').unwrap();
+        fields.split_whitespace().nth(38).unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn a_thread_that_gives_way_is_one_that_pushes_nobody_off_and_others_stay_as_they_are() {
+        let before = policy();
+        let after = thread::spawn(|| {
+            give_way();
+            policy()
+        });
+        let expected = if before == libc::SCHED_OTHER as u32 { libc::SCHED_BATCH as u32 } else { before };
+        assert_eq!(after.join().unwrap(), expected);
+        assert_eq!(policy(), before);
+    }
+}

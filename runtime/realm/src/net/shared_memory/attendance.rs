@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::SharedMemory;
 use crate::locks::Mutex;
+use crate::threads::give_way;
 
 /// How often to look while others attend.
 const TICK: Duration = Duration::from_millis(1);
@@ -94,6 +95,7 @@ impl Drop for Attendance {
 }
 
 fn watch(shared: &Weak<SharedMemory>, state: &State) {
+    give_way();
     loop {
         state.is_ticking.store(true, Ordering::SeqCst);
         let mut idle = 0;

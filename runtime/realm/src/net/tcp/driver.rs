@@ -25,6 +25,7 @@ use crate::net::error::Loss;
 use crate::net::frame::{Body, Frame, Header};
 use crate::net::transport::{Close, Flush, Frames, Receiver, hand_over};
 use crate::net::wire::cut;
+use crate::threads::give_way;
 
 /// How often to look whether all is written, at the end.
 const LOOK: Duration = Duration::from_millis(5);
@@ -148,6 +149,7 @@ pub(super) type Joined = Result<(Arc<Shared>, UnboundedSender<Event>), JoinError
 
 /// The thread: joins the job, tells how that went, and drives the connections until the end.
 pub(super) fn run(settings: Settings, joined: &Sender<Joined>) {
+    give_way();
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
