@@ -88,6 +88,11 @@ macro_rules! rules {
         mod on_tcp_with_shared_memory {
             $(#[test] fn $name() { super::rules::$name::<$crate::tcp_cluster::Tcp<true>>(); })*
         }
+        // Where all of 127.0.0.0/8 is this machine.
+        #[cfg(all(feature = "tcp", target_os = "linux"))]
+        mod on_tcp_with_memory_shared_by_some {
+            $(#[test] fn $name() { super::rules::$name::<$crate::tcp_cluster::Tcp<true, true>>(); })*
+        }
         #[cfg(all(feature = "mpi", unix))]
         mod on_mpi {
             $(#[test] fn $name() { super::rules::$name::<$crate::mpi_cluster::Mpi>(); })*

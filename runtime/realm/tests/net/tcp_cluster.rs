@@ -1,5 +1,6 @@
 //! Nodes that talk over TCP, all in this process.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,8 +13,8 @@ use maniple_realm::net::{Endpoint, Options};
 
 use crate::cluster::{Cluster, MakeHandlers};
 
-/// Nodes on 127.0.0.1, which send messages by memory that they share if `SHARED`.
-pub struct Tcp<const SHARED: bool> {
+/// Nodes of this machine, which send messages by memory that they share if `SHARED`. If node 0 is `APART`, it seems to be of another machine.
+pub struct Tcp<const SHARED: bool, const APART: bool = false> {
     endpoints: Vec<Arc<Endpoint>>,
 }
 
@@ -39,7 +40,7 @@ pub fn settings(rank: u16, nodes: usize, meeting: Meeting, secret: &Secret) -> S
         rank: NodeId(rank),
         nodes,
         meeting,
-        listen: std::net::Ipv4Addr::LOCALHOST.into(),
+        listen: Ipv4Addr::LOCALHOST.into(),
         secret: secret.clone(),
         build: BuildId::new("test"),
         join_timeout: Duration::from_secs(600),
@@ -49,18 +50,26 @@ pub fn settings(rank: u16, nodes: usize, meeting: Meeting, secret: &Secret) -> S
     }
 }
 
-impl<const SHARED: bool> Cluster for Tcp<SHARED> {
+impl<const SHARED: bool, const APART: bool> Cluster for Tcp<SHARED, APART> {
     fn each(rule: impl Fn(&mut dyn FnMut(usize, Options, MakeHandlers<'_>) -> Self)) {
         rule(&mut |nodes, options, handlers| {
             let (file, secret) = (meeting_file(), Secret::random().unwrap());
             let settings = |rank| settings(rank, nodes, Meeting::File(file.clone()), &secret);
-            let join = |rank| Transport::join(Settings { shared_memory: SHARED, ..settings(rank) }).unwrap();
+            // Those who connect to another address than their own take it for that of another machine.
+            let address = |rank| Ipv4Addr::new(127, 0, 0, if APART && rank == 0 { 2 } else { 1 });
+            let listen = |rank| address(rank).into();
+            let join = |rank| {
+                Transport::join(Settings { shared_memory: SHARED, listen: listen(rank), ..settings(rank) }).unwrap()
+            };
             let join = &join;
             let transports: Vec<_> = thread::scope(|scope| {
                 let joining: Vec<_> = (0..nodes as u16).map(|rank| scope.spawn(move || join(rank))).collect();
                 joining.into_iter().map(|joining| joining.join().unwrap()).collect()
             });
             let _ = std::fs::remove_file(file);
+            for transport in transports.iter().skip(1) {
+                assert_eq!(transport.is_near(NodeId(0)), !APART);
+            }
             let start = |transport: Arc<dyn maniple_realm::net::Transport>| {
                 let handlers = handlers(transport.rank());
                 Endpoint::start(transport, handlers, options.clone())

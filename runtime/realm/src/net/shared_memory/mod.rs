@@ -40,9 +40,14 @@ const TURN: usize = 256 << 10;
 /// So many short frames are handled before the writer is told of the room that they leave.
 const PUBLISHED_EVERY: u64 = 64;
 
+/// A thread that looks at memory looks at the other transport every so many times, which takes longer by as much.
+const LOOKS_NEAR: u32 = 64;
+
 thread_local! {
     /// Whether this thread is receiving.
     static RECEIVING: Cell<bool> = const { Cell::new(false) };
+    /// How often this thread has looked, whatever at.
+    static LOOKS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// What to do about a neighbour of which somebody else is receiving.
@@ -58,6 +63,8 @@ enum Care {
 pub struct SharedMemory {
     this: Weak<Self>,
     other: Arc<dyn Transport>,
+    /// The other transport again, if messages of some nodes come by it.
+    distant: Option<Arc<dyn Polled>>,
     inbox: Inbox,
     /// The inbox's file, until all neighbours have tried to open it, and how many have not.
     file: Mutex<(Option<TempPath>, usize)>,
@@ -103,11 +110,14 @@ impl SharedMemory {
         for (place, node) in near.iter().enumerate() {
             places[usize::from(node.0)] = Some(place as u32);
         }
+        let has_distant = near.len() + 1 < other.nodes();
+        let distant = has_distant.then(|| Arc::clone(&other).polled()).flatten();
         // Nobody looks yet.
         inbox.bell().store(1, Ordering::SeqCst);
         Self {
             this: Weak::clone(this),
             other,
+            distant,
             inbox,
             file: Mutex::new((Some(file), near.len())),
             offer,
@@ -561,11 +571,17 @@ impl Polled for SharedMemory {
     }
 
     fn poll(&self) -> bool {
-        self.look(Care::Quick)
+        let found = self.look(Care::Quick);
+        let Some(distant) = &self.distant else { return found };
+        let looks = LOOKS.get();
+        LOOKS.set(looks.wrapping_add(1));
+        let is_due = looks.is_multiple_of(LOOKS_NEAR);
+        found | (is_due && distant.poll())
     }
 
     fn end(&self) -> bool {
         self.attendance.end(self.inbox.bell());
-        self.look(Care::Thorough)
+        let found = self.look(Care::Thorough);
+        found | self.distant.as_ref().is_some_and(|distant| distant.end())
     }
 }
