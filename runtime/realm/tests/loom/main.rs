@@ -42,6 +42,8 @@ mod phases;
 mod seat;
 #[path = "../../src/worker/sleep.rs"]
 mod sleep;
+#[path = "../../src/net/tcp/turn.rs"]
+mod turn;
 #[path = "../../src/event/word.rs"]
 mod word;
 #[path = "../../src/graph/words.rs"]
@@ -49,6 +51,7 @@ mod words;
 
 mod graphs;
 mod sync;
+mod turns;
 
 fn model(check: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();

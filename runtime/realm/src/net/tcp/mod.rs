@@ -27,6 +27,7 @@ mod reading;
 mod rendezvous;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use std::fmt;
 use std::io;

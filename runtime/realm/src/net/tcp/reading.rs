@@ -4,7 +4,7 @@
 //! come. The bytes of puts and gets are read straight into the memory that they are for, once the buffer's share of them is there.
 //!
 //! One thread at a time reads: the *reader task* on the network's thread, when the system tells it that something has come; or a worker that has nothing
-//! else to do, and looks all the time, since it takes long to be told and then to wake that worker. Neither waits for the other.
+//! else to do, and looks all the time, since it takes long to be told and then to wake that worker. Neither waits for the other: see [`Turns`].
 //!
 //! ```text
 //! idle --the task is told, or a worker looks--> reading --nothing is left--> idle
@@ -24,6 +24,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::driver::{Event, Shared};
+use super::turn::Turns;
 use crate::locks::Mutex;
 use crate::machine::NodeId;
 use crate::net::error::Loss;
@@ -83,12 +84,11 @@ enum Attempt {
 /// What comes from one other node.
 #[derive(Default)]
 pub(super) struct Incoming {
-    /// None until somebody wants what comes, and when nobody does any more.
+    turns: Turns,
+    /// None until somebody wants what comes, and when nobody does any more. Of those who read, only the one whose turn it is comes here.
     reading: Mutex<Option<Reading>>,
     /// Nothing is to be read any more.
     is_over: AtomicBool,
-    /// Somebody has found that another reads, and left it to that one to read all there is.
-    is_left: AtomicBool,
 }
 
 impl Incoming {
@@ -108,49 +108,35 @@ impl Incoming {
         drop(reading);
     }
 
-    /// Reads once, and receives what has come. If the connection has ended, the driver is told.
-    fn attempt(&self, (shared, from, stream): (&Shared, NodeId, &TcpStream), by: By) -> Attempt {
-        let attempt = {
-            let Some(mut reading) = self.reading.try_lock() else { return Attempt::Busy };
-            let Some(reading) = &mut *reading else { return Attempt::Over };
-            if self.is_over.load(Ordering::SeqCst) {
-                Attempt::Over
-            } else {
+    /// Reads once, and receives what has come. If the connection has ended, the driver is told. True if another has left it to this thread to read all there is.
+    fn attempt(&self, (shared, from, stream): (&Shared, NodeId, &TcpStream), by: By) -> (Attempt, bool) {
+        let Some(turn) = self.turns.begin() else { return (Attempt::Busy, false) };
+        let attempt = match &mut *self.reading.lock() {
+            Some(reading) if !self.is_over.load(Ordering::SeqCst) => {
                 reading.attempt(shared, from, (stream, by)).unwrap_or_else(|ended| {
                     self.is_over.store(true, Ordering::SeqCst);
                     let _ = reading.driver.send(Event::Ended(from, ended));
                     Attempt::Over
                 })
             }
+            _ => Attempt::Over,
         };
+        let is_left = turn.end();
         if self.is_over.load(Ordering::SeqCst) {
             self.let_go();
         }
-        attempt
-    }
-
-    /// Leaves it to whoever is reading to read all there is; false if nobody is.
-    fn leave(&self) -> bool {
-        self.is_left.store(true, Ordering::SeqCst);
-        // Whoever reads looks at the flag when it has let go: either it sees the flag, or we see that it has.
-        self.reading.is_locked()
+        (attempt, is_left)
     }
 
     /// A worker looks whether something has come; whether it has.
     pub(super) fn look(&self, place: (&Shared, NodeId, &TcpStream)) -> bool {
-        let first = self.attempt(place, By::Worker);
-        if first == Attempt::Busy {
-            return false;
-        }
-        while self.is_left.load(Ordering::SeqCst) && self.is_left.swap(false, Ordering::SeqCst) {
-            loop {
-                match self.attempt(place, By::Worker) {
-                    Attempt::Read => {}
-                    Attempt::Nothing | Attempt::Over => break,
-                    Attempt::Busy if self.leave() => return true,
-                    Attempt::Busy => {}
-                }
-            }
+        let (first, mut is_left) = self.attempt(place, By::Worker);
+        while is_left {
+            is_left = match self.attempt(place, By::Worker) {
+                (Attempt::Read, _) => true,
+                (Attempt::Nothing | Attempt::Over, is_left) => is_left,
+                (Attempt::Busy, _) => !self.turns.leave(),
+            };
         }
         first == Attempt::Read
     }
@@ -160,13 +146,14 @@ impl Incoming {
         // It is refused only when there is no driver any more.
         while stream.readable().await.is_ok() {
             loop {
-                let attempt = self.attempt((shared, from, stream), By::Task);
+                let (attempt, is_left) = self.attempt((shared, from, stream), By::Task);
                 // What the handlers have sent goes out together.
                 shared.flush();
                 match attempt {
                     Attempt::Read => tokio::task::consume_budget().await,
+                    Attempt::Nothing if is_left => {}
                     Attempt::Nothing => break,
-                    Attempt::Busy if self.leave() => {
+                    Attempt::Busy if self.turns.leave() => {
                         // For tokio nothing is left: it tells us when more comes.
                         let _ = stream
                             .try_io(Interest::READABLE, || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into()));
