@@ -70,7 +70,8 @@ pub(crate) fn give_way() {
     }
 }
 
-#[cfg(all(test, feature = "tcp", target_os = "linux"))]
+#[cfg(test)]
+#[cfg(all(feature = "tcp", target_os = "linux"))]
 mod tests {
     use super::*;
 
