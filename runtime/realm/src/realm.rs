@@ -310,6 +310,12 @@ impl Realm {
         self.core.queues.jobs()
     }
 
+    /// Whether anything is queued at this moment, more or less, that any worker may run.
+    #[must_use]
+    pub fn has_queued_work(&self) -> bool {
+        self.core.queues.has_work_for_anyone()
+    }
+
     /// Runs jobs of this worker's own, on top of the caller, until `is_done`: gives whether it is. Stops when there are none left, when there is other
     /// work that should come first, or with more than a quarter of the stack in use. On a thread that is no worker it does nothing.
     #[inline]

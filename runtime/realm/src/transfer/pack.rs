@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use maniple_space::{AnySpace, IndexSpace, for_dimension};
 
-use super::{InstanceField, Side, TransferError, kernels, runs};
+use super::{InstanceField, ReductionMode, Side, TransferError, kernels, runs};
 use crate::fault;
 use crate::reduction::RawReduction;
 
@@ -79,8 +79,43 @@ pub unsafe fn unpack_and_apply(
     to: impl Into<InstanceField>,
     operator: &RawReduction,
 ) -> Result<(), TransferError> {
-    let to = Side::of(to.into(), space)?;
-    to.expect_values(operator, operator.lhs_size(), operator.lhs_align())?;
+    // SAFETY: promised by the caller.
+    unsafe { unpack_and_reduce(space, bytes, to.into(), (operator, ReductionMode::Apply)) }
+}
+
+/// As [`unpack_and_apply`], but the contributions are folded into contributions: the field is that of a reduction instance.
+///
+/// # Errors
+///
+/// As [`unpack_and_apply`].
+///
+/// # Safety
+///
+/// As for [`unpack`], but both the field's values and the bytes are valid values of the operator's right-hand type.
+pub unsafe fn unpack_and_fold(
+    space: &AnySpace,
+    bytes: &mut &[u8],
+    to: impl Into<InstanceField>,
+    operator: &RawReduction,
+) -> Result<(), TransferError> {
+    // SAFETY: promised by the caller.
+    unsafe { unpack_and_reduce(space, bytes, to.into(), (operator, ReductionMode::Fold)) }
+}
+
+/// # Safety
+///
+/// As for [`unpack_and_apply`] or [`unpack_and_fold`], as the mode says.
+unsafe fn unpack_and_reduce(
+    space: &AnySpace,
+    bytes: &mut &[u8],
+    to: InstanceField,
+    (operator, mode): (&RawReduction, ReductionMode),
+) -> Result<(), TransferError> {
+    let to = Side::of(to, space)?;
+    match mode {
+        ReductionMode::Apply => to.expect_values(operator, operator.lhs_size(), operator.lhs_align())?,
+        ReductionMode::Fold => to.expect_values(operator, operator.rhs_size(), operator.rhs_align())?,
+    }
     let size = operator.rhs_size();
     let mut rest = take(space, bytes, size)?;
     if rest.is_empty() {
@@ -88,20 +123,27 @@ pub unsafe fn unpack_and_apply(
     }
     let base = to.base()?;
     let mut aligned = Aligned::new(size, operator.rhs_align());
-    let mut apply = |offset: usize, stride: isize, count: usize| {
+    let mut reduce = |offset: usize, stride: isize, count: usize| {
         let (values, others) = rest.split_at(count * size);
         rest = others;
         for (chunk, values) in values.chunks(aligned.room() * size).enumerate() {
             let (contributions, first) =
                 (aligned.hold(values), offset as isize + (chunk * aligned.room()) as isize * stride);
+            let count = values.len() / size;
             // SAFETY: the run lies inside the instance that the space was checked against; the contributions are valid, as the caller promises, and
             // aligned, as are the instance's values.
-            unsafe { operator.apply(base.offset(first), stride, contributions, size as isize, values.len() / size) };
+            unsafe {
+                let into = base.offset(first);
+                match mode {
+                    ReductionMode::Apply => operator.apply(into, stride, contributions, size as isize, count),
+                    ReductionMode::Fold => operator.fold(into, stride, contributions, size as isize, count),
+                }
+            }
         }
     };
     // The operator may be the program's own.
-    let applied = fault::catch(|| for_dimension!(space, |space| each_run(space, &to, &mut apply)));
-    applied.map_err(|fault| TransferError::operator_panicked(operator, &fault))
+    let reduced = fault::catch(|| for_dimension!(space, |space| each_run(space, &to, &mut reduce)));
+    reduced.map_err(|fault| TransferError::operator_panicked(operator, &fault))
 }
 
 /// Takes the bytes of a value for each point.

@@ -212,10 +212,13 @@ fn reduces_like_a_map<const D: usize>(space: &IndexSpace<D>, shapes: [&Shape; 3]
         pack(&space.clone().into(), (&buffers[0], FIELD), &mut packed).unwrap();
         let operator = RawReduction::of::<Sum>();
         unpack_and_apply(&space.clone().into(), &mut &packed[1..], (&values_at, FIELD), &operator).unwrap();
+        unpack_and_fold(&space.clone().into(), &mut &packed[1..], (&buffers[1], FIELD), &operator).unwrap();
     }
     for point in space.points().map(AnyPoint::from) {
         applied.insert(point, (1000 + 3 * i64::from(number(&point))).to_ne_bytes().to_vec());
+        folded.insert(point, (3 * number(&point)).to_ne_bytes().to_vec());
     }
+    check(&buffers[1], &folded)?;
     check(&values_at, &applied)
 }
 
