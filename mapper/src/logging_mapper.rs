@@ -90,6 +90,14 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         mapping
     }
 
+    fn select_node(&mut self, task: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Option<NodeId> {
+        let node = self.inner.select_node(task, here, nodes);
+        if let Some(node) = node {
+            self.log(&format!("run {}{} on {node}", task.name, task.point));
+        }
+        node
+    }
+
     fn map_inline(
         &mut self,
         requirement: &RequirementInfo,
@@ -128,6 +136,12 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
     fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {
         let permitted = self.inner.permit_steal(task, thief);
         self.log(&format!("{thief} may take {task}: {permitted}"));
+        permitted
+    }
+
+    fn permit_steal_with_data(&mut self, task: &str, thief: NodeId, bytes: u64) -> bool {
+        let permitted = self.inner.permit_steal_with_data(task, thief, bytes);
+        self.log(&format!("{thief} may take {task} with {bytes} bytes: {permitted}"));
         permitted
     }
 

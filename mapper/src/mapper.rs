@@ -110,6 +110,19 @@ pub trait Mapper: Send {
         able().nth(chosen).map_or(task.origin, |processor| processor.id)
     }
 
+    /// Picks the node that runs a leaf task, to which its data goes and from which what it has made comes back. Asked once the task is mapped, in jobs of several nodes,
+    /// about tasks that can go: those whose arguments and result can be sent, and that are launched by a task that runs on one node, as all do but the
+    /// top-level one. This node is `here`, and the job has so many nodes. The answer holds as long as that of [`map_task`](Self::map_task).
+    ///
+    /// By default none: the task runs here, unless a node that has nothing to do [may have it](Self::permit_steal_with_data). `Some(here)` keeps it.
+    fn select_node(&mut self, task: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Option<NodeId> {
+        if let Some(inner) = self.inner() {
+            return inner.select_node(task, here, nodes);
+        }
+
+        None
+    }
+
     /// Picks the implementation of a task for a processor, as an index into [`TaskInfo::variants`].
     ///
     /// By default the first one for the processor's kind.
@@ -251,6 +264,19 @@ pub trait Mapper: Send {
         }
 
         true
+    }
+
+    /// Whether a node that has nothing to do may run a leaf task that would begin here now, with its data: so many bytes go there and come back.
+    ///
+    /// By default it may if these are at most a megabyte, and [`permit_steal`](Self::permit_steal) says so too. How much work the task is nobody knows: a mapper that
+    /// does should say.
+    fn permit_steal_with_data(&mut self, task: &str, thief: NodeId, bytes: u64) -> bool {
+        if let Some(inner) = self.inner() {
+            return inner.permit_steal_with_data(task, thief, bytes);
+        }
+
+        const MOST: u64 = 1 << 20;
+        bytes <= MOST && self.permit_steal(task, thief)
     }
 
     /// Hears that a mapping did not work. The task will be mapped again, so this is the time to change one's mind.

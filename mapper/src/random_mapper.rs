@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fastrand::Rng;
 use maniple_realm::layout::{Arrangement, LayoutConstraint};
-use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
+use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 
 use crate::{
     Columns, Extent, InstanceChoice, InstanceInfo, Mapper, MappingContext, ReadyOperation, ReductionPlace,
@@ -155,6 +155,12 @@ impl Mapper for RandomMapper {
             profile: false,
             validity: self.validity(task),
         }
+    }
+
+    fn select_node(&mut self, task: &TaskInfo<'_>, _here: NodeId, nodes: usize) -> Option<NodeId> {
+        self.consider(("node", task.name, task.domain, task.point, task.tag));
+        let node = self.random.usize(..=nodes);
+        (node < nodes).then_some(NodeId(node as u16))
     }
 
     fn map_inline(
