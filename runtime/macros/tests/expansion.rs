@@ -173,6 +173,19 @@ fn a_task_without_regions_travels_if_its_arguments_can() {
 }
 
 #[test]
+fn a_task_takes_along_what_it_has_privileges_on_if_its_arguments_can_go() {
+    use model::generated::{Carried, Luggage};
+
+    let luggage = |handle, variant| (registration(handle, variant).luggage)();
+    let total = physics::r#match(&Region::named("n"), 1.5).handle;
+    let charge = Carried::of::<Node>(Privilege::Reduce(OperatorId::of::<Sum>()), &[FieldId(0)]);
+    assert_eq!(luggage(total, "total"), Some(Luggage(vec![charge])));
+    assert_eq!(luggage(total, "doubled"), None, "variants go as the task that they belong to");
+    assert_eq!(luggage(sendable().handle, "sendable"), Some(Luggage(Vec::new())));
+    assert_eq!(luggage(distribute_launch().handle, "distribute"), None, "a string is not `Copy`");
+}
+
+#[test]
 fn a_result_has_a_codec_if_its_type_has() {
     let codec = |handle, variant| (registration(handle, variant).codec)();
     assert_eq!(codec(sendable().handle, "sendable"), Some(model::generated::Codec));

@@ -128,7 +128,7 @@ impl Context {
 }
 
 /// The name of a type without its path and parameters.
-fn short_name<F>() -> &'static str {
+pub(crate) fn short_name<F>() -> &'static str {
     let name = std::any::type_name::<F>();
     let head = name.split('<').next().unwrap_or(name);
     head.rsplit("::").next().unwrap_or(head)

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 pub use linkme;
 
 pub use crate::fork::{ForkCall, Free, FreeResult, Travel};
+pub use crate::luggage::{Carried, Luggage};
 pub use crate::task::registry::{Options, StaticBody as Body, TASKS, TaskHandle, VariantRegistration};
 pub use crate::task::{Argument, BoxFuture, Codec, ContextCall, LeafCall, Value};
 
@@ -73,6 +74,32 @@ pub trait NoTravel {
 }
 
 impl<B> NoTravel for TravelOf<B> {}
+
+/// Finds what a task takes along to another node, if serde knows its arguments `A`: as [`CodecOf`].
+pub struct LuggageOf<A>(PhantomData<fn() -> A>);
+
+impl<A> LuggageOf<A> {
+    /// To be asked.
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl<A: Serialize + DeserializeOwned + Send + Sync + 'static> LuggageOf<A> {
+    /// What.
+    #[must_use]
+    pub fn luggage(&self, requirements: fn() -> Vec<Carried>) -> Option<Luggage> {
+        Some(Luggage::of::<A>(requirements()))
+    }
+}
+
+/// What the compiler finds where serde does not know the arguments.
+pub trait NoLuggage {
+    /// The task stays.
+    fn luggage(&self, _requirements: fn() -> Vec<Carried>) -> Option<Luggage> {
+        None
+    }
+}
+
+impl<A> NoLuggage for LuggageOf<A> {}
 
 /// A launch being put together.
 pub struct Builder<'a> {

@@ -68,6 +68,7 @@ mod launch;
 mod lazily;
 mod let_go;
 mod logical;
+mod luggage;
 mod mapped;
 mod mapping;
 mod once;

@@ -15,6 +15,7 @@ use crate::context::{Context, ContextState, HeldRegion, Owned};
 use crate::error::{Error, Result};
 use crate::future::Origin;
 use crate::let_go::let_go;
+use crate::luggage::MobileTask;
 use crate::mapping::beginning::Beginning;
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::preparation::Preparation;
@@ -25,6 +26,7 @@ use crate::physical::places::Places;
 use crate::physical::selection::Selection;
 use crate::physical::state::{RegionState, Sink};
 use crate::recorder;
+use crate::runtime::RuntimeCore;
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
 use crate::task::taken::Taken;
 use crate::task::{Body, Value};
@@ -42,7 +44,7 @@ pub(crate) struct PointTask {
 
 impl PointTask {
     /// What a profile says of it.
-    fn tag(&self) -> Tag {
+    pub(crate) fn tag(&self) -> Tag {
         self.state.labels.map_or(Tag::NONE, |labels| labels.task(self.mapped.index))
     }
 
@@ -62,7 +64,27 @@ impl LeafTask {
         after: &Preconditions,
     ) -> Event {
         let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(after.after()) };
-        realm.spawn(spawn, Self(task))
+        match task.state.is_mobile {
+            false => realm.spawn(spawn, Self(task)),
+            true => MobileTask::issue(Self(task), spawn),
+        }
+    }
+
+    pub(crate) fn point_task(&self) -> &PointTask {
+        &self.0
+    }
+
+    pub(crate) fn core(&self) -> &Arc<RuntimeCore> {
+        &self.0.state.context.core
+    }
+
+    /// Does what comes before its body, which is to run elsewhere: only once, even if the task stays after all.
+    pub(crate) fn begin_before_leaving(&mut self) -> Result<()> {
+        let outcome = fault::catch(|| self.begin());
+        self.0.beginning = None;
+        let PointTask { state, mapped, .. } = &self.0;
+        let outcome = outcome.map_err(|fault| state.blame_fault(&fault, mapped.point));
+        outcome.flatten().map_err(|error| state.blame(error, mapped.point))
     }
 
     fn call(&self, processor: ProcessorId) -> Result<Value> {
@@ -93,7 +115,8 @@ impl LeafTask {
         unsafe { beginning.carry_out(state.context.core.profiler()) }
     }
 
-    fn end(self, value: Result<Value>) {
+    /// Has run to its end, or has failed. The event of the end is the caller's to trigger.
+    pub(crate) fn end(self, value: Result<Value>) {
         let PointTask { state, operation, mapped, .. } = self.0;
         let index = mapped.index;
         // Instances go before anybody hears of the end: who waits for room finds it.
@@ -110,25 +133,31 @@ impl Work for LeafTask {
     }
 
     fn poisoned(self, worker: &WorkerContext<'_>, fault: &Arc<Fault>) {
-        worker.realm().unheard(
-            || "the end of a task that could not run".to_owned(),
-            || {
-                let error = self.0.state.blame_fault(fault, self.0.mapped.point);
-                self.end(Err(error));
-            },
-        );
+        worker.realm().unheard(|| "the end of a task that could not run".to_owned(), || self.end_poisoned(fault));
     }
 }
 
 impl LeafTask {
-    fn run_to_end(self, worker: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
-        let core = &self.0.state.context.core;
+    /// Ends without having run.
+    pub(crate) fn end_poisoned(self, fault: &Fault) {
+        let error = self.0.state.blame_fault(fault, self.0.mapped.point);
+        self.end(Err(error));
+    }
+
+    /// Runs the body, and tells the mapper of it if that wants to know.
+    pub(crate) fn call_and_report(&self, worker: &WorkerContext<'_>) -> Result<Value> {
+        let core = self.core();
         let started = self.0.mapped.mapping.profile.then(|| core.now_ns());
         let value = self.call(worker.processor());
         if let Some(started) = started {
             let profile = TaskProfile { processor: worker.processor(), started, ended: core.now_ns() };
             self.0.state.report(&profile);
         }
+        value
+    }
+
+    fn run_to_end(self, worker: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
+        let value = self.call_and_report(worker);
         let outcome = value.as_ref().map_or_else(|error| Err(Arc::<Fault>::from(error.clone())), |_| Ok(()));
         self.end(value);
         outcome

@@ -488,7 +488,6 @@ impl RuntimeCore {
         }
     }
 
-    /// The mapper of a processor.
     /// Whether the mapper lets a node that has nothing to do have a task that waits here.
     pub(crate) fn permits_steal(&self, task: &str, thief: NodeId) -> bool {
         let seat = self.seats.first();
@@ -498,6 +497,18 @@ impl RuntimeCore {
         })
     }
 
+    /// The same for a leaf task with its data, launched by a task on this processor.
+    pub(crate) fn permits_steal_with_data(
+        &self,
+        (task, origin): (&str, ProcessorId),
+        thief: NodeId,
+        bytes: u64,
+    ) -> bool {
+        let ask = |mapper: &mut dyn Mapper| mapper.permit_steal_with_data(task, thief, bytes);
+        self.seat(origin).call(self, "permit_steal_with_data", ask).unwrap_or(false)
+    }
+
+    /// The mapper of a processor.
     pub(crate) fn seat(&self, processor: ProcessorId) -> &MapperSeat {
         &self.seats[processor.0 as usize]
     }
@@ -709,6 +720,10 @@ impl RuntimeCore {
     /// Nothing runs on workers: lets the first of those who wait try again; once all have, in vain, gives it its last chance. Whether there was one.
     fn feed_one(&self) -> bool {
         let mut starving = self.starving.lock();
+        // Tasks that are elsewhere keep their instances, and end.
+        if starving.have_all_asked() && self.node.as_ref().is_some_and(|node| node.has_tasks_away()) {
+            return false;
+        }
         // A top-level task is on no worker. It may be about to let go of the last instance of a region, and may have lost its core just then. It
         // may as well be waiting for something that we know nothing of, so it is not waited for for ever.
         if starving.have_all_asked() && starving.naps < MOST_NAPS && self.top_levels.load(Ordering::SeqCst) > 0 {

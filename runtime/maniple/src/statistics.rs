@@ -10,6 +10,10 @@ pub struct Statistics {
     pub launches: u64,
     /// Task bodies run here: one for a single launch, one a point for an index launch. What nodes do to exchange data is not counted.
     pub tasks: u64,
+    /// Bodies of leaf tasks with their data that other nodes have run for this one.
+    pub tasks_sent: u64,
+    /// Bodies of leaf tasks with their data that were run here for other nodes.
+    pub tasks_received: u64,
     /// Nodes of region trees visited by the logical analysis.
     pub logical_visits: u64,
     /// Copies between instances.
@@ -97,7 +101,7 @@ macro_rules! counters {
 counters! {
     /// The counters behind [`Statistics`]. Each is touched once an operation or copy, never once an element.
     Counters => Statistics:
-    launches, tasks, logical_visits, copies, bytes_copied, parcels_sent, parcel_bytes_sent, parcels_received,
+    launches, tasks, tasks_sent, tasks_received, logical_visits, copies, bytes_copied, parcels_sent, parcel_bytes_sent, parcels_received,
     parcel_bytes_received, fills, reductions, instances, mapper_calls, mapping_retries,
     recordings, replays, replays_given_up, replayed_at_once,
 }

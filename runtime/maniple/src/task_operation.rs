@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use maniple_mapper::{MappingFailure, RequirementInfo, Slice, TaskInfo, TaskMapping};
 use maniple_realm::{Class, Event, Spawn, Target, fault};
@@ -61,6 +61,10 @@ pub(crate) struct TaskState {
     /// Points that have not been mapped; virtually mapped ones count until they end.
     unmapped: AtomicUsize,
     failed: AtomicBool,
+    /// Whether its tasks may go to other nodes with their data: not those of a program that runs on all nodes, whose points are dealt to them already.
+    pub(crate) is_mobile: bool,
+    /// How many other nodes have run.
+    elsewhere: AtomicU64,
     /// The recording of a trace that the launch is part of, and its number there.
     recorded: Option<(Arc<Recording>, u32)>,
     /// What strict traces want to hear of the launch.
@@ -79,6 +83,8 @@ impl TaskOperation {
         let TaskLaunch { site, arguments, sources, strict } = launch;
         let points = site.points.volume() as usize;
         let results = Arc::clone(results);
+        let has_others = context.core.node().is_some_and(|node| node.nodes() > 1);
+        let is_mobile = has_others && context.replica.is_none() && site.definition.luggage().is_some();
         let labels = context.core.launch_labels(site.name(), site.shown_domain().as_ref());
         Self(Arc::new(TaskState {
             site,
@@ -91,6 +97,8 @@ impl TaskOperation {
             unfinished: AtomicUsize::new(points + usize::from(recorded.is_some())),
             unmapped: AtomicUsize::new(points),
             failed: AtomicBool::new(false),
+            is_mobile,
+            elsewhere: AtomicU64::new(0),
             recorded,
             strict,
             labels,
@@ -281,6 +289,7 @@ impl TaskState {
         let mut attempt = 0;
         loop {
             let mapping = self.ask(states, &info).map_err(PointError::Fatal)?;
+            let node = self.ask_for_node(&info, mapping.variant).map_err(PointError::Fatal)?;
             let recorder = self.recorded.as_ref();
             let recorder = recorder.map(|(recording, stage)| PointRecorder::new(recording, *stage, mapping.processor));
             let issuing = recorder.as_ref().map_or(Issuing::Live, Issuing::Recorded);
@@ -292,7 +301,7 @@ impl TaskState {
                     let physical = requirements
                         .map(|(number, (asked, bound))| PhysicalRegion::of(asked, (bound, number), &chosen));
                     let physical = physical.collect();
-                    let mapped = MappedPoint { point, index, mapping, chosen, physical, places: None };
+                    let mapped = MappedPoint { point, index, mapping, node, chosen, physical, places: None };
                     let mapped = self.decided(mapped);
                     let placed = self.placed(operation, index, (Regions::Mapped(&mapped.physical), issuing));
                     self.issue(operation, states, &mapped, (&placed, before));
@@ -440,6 +449,9 @@ impl TaskState {
         let event = match (self.site.definition.body(mapping.variant), placed.issuing) {
             (Body::Leaf(_), Issuing::Recorded(recorder)) => {
                 let data = before.after_mut();
+                if task.goes_elsewhere() {
+                    recorder.recording.fail(Problem::RunsElsewhere);
+                }
                 let event = LeafTask::issue(task, (realm, target, priority), &start.and(data));
                 recorder.recording.add_point(recorder, mapped, data, event, realm);
                 event
@@ -550,13 +562,21 @@ impl TaskState {
         if self.unfinished.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
-        self.context.core.counters.tasks.add(self.site.tasks());
+        let elsewhere = self.elsewhere.load(Ordering::Relaxed);
+        self.context.core.counters.tasks.add(self.site.tasks() - elsewhere);
         if !self.failed.load(Ordering::Acquire) {
             self.results.forget_sources();
             operation.retire(Ok(()));
             return;
         }
         operation.retire(self.results.first_error().map_or(Ok(()), Err));
+    }
+
+    /// Another node has run one of the points, and counts it.
+    pub(crate) fn ran_elsewhere(&self) {
+        // Before its end, which orders it.
+        self.elsewhere.fetch_add(1, Ordering::Relaxed);
+        self.context.core.counters.tasks_sent.add(1);
     }
 
     /// An error with this task's name and point.

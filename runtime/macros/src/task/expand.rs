@@ -57,6 +57,10 @@ fn registration(task: &Task) -> TokenStream {
     } else {
         quote!(|| ::core::option::Option::None)
     };
+    let luggage = match task.options.variant_of {
+        None => luggage(task),
+        Some(_) => quote!(|| ::core::option::Option::None),
+    };
     quote! {
         #[#runtime::generated::linkme::distributed_slice(#runtime::generated::TASKS)]
         #[linkme(crate = #runtime::generated::linkme)]
@@ -77,7 +81,23 @@ fn registration(task: &Task) -> TokenStream {
                 #runtime::generated::CodecOf::<#value>::NEW.codec()
             },
             travel: #travel,
+            luggage: #luggage,
             body: #runtime::generated::Body::#body(__run),
         };
+    }
+}
+
+/// How the task goes to another node with its data, if serde knows its arguments: they, and its requirements.
+fn luggage(task: &Task) -> TokenStream {
+    let runtime = task.runtime();
+    let types = task.arguments().map(|argument| &argument.written.ty);
+    let requirements = launch::carried(task);
+    quote! {
+        || {
+            #[allow(unused_imports)]
+            use #runtime::generated::NoLuggage as _;
+            #runtime::generated::LuggageOf::<(#(#runtime::generated::Argument<#types>,)*)>::NEW
+                .luggage(|| ::std::vec![#(#requirements),*])
+        }
     }
 }

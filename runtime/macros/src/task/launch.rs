@@ -151,32 +151,57 @@ fn region_calls(runtime: &Path, index: usize, name: &Ident, region: &Region) -> 
     let number = proc_macro2::Literal::usize_unsuffixed(index);
     let text = name.unraw().to_string();
     let requirements = region.requirements.iter().map(|requirement| {
-        let columns: Vec<Column> = requirement.columns(runtime, region).collect();
-        let ids = columns.iter().map(|column| &column.id);
-        let (registrations, privilege) = match &requirement.privilege {
-            Privilege::Reads => (None, quote!(Read)),
-            Privilege::Writes => (None, quote!(ReadWrite)),
-            Privilege::Discards => (None, quote!(Discard)),
-            Privilege::Reduces(operator) => {
-                let types = columns.iter().map(|column| &column.ty);
-                // The machine layer reduces without knowing types: it must have met each pair before the launch is analysed. The first one sees to that:
-                // the table is everybody's.
-                let registrations = quote! {{
-                    static MET: ::std::sync::Once = ::std::sync::Once::new();
-                    MET.call_once(|| { #(#runtime::register_reduction::<#operator, #types>();)* });
-                }};
-                (Some(registrations), quote!(Reduce(#runtime::OperatorId::of::<#operator>())))
-            }
-        };
+        let (registrations, privilege, ids) = requirement_of(runtime, requirement, region);
         quote! {
             #registrations
-            __builder.requirement(#runtime::Privilege::#privilege, &[#(#ids),*]);
+            __builder.requirement(#privilege, &[#(#ids),*]);
         }
     });
     quote! {
         __builder.region(#number, #text, #runtime::IntoTarget::<#fields, #dimension>::into_target(#name));
         #(#requirements)*
     }
+}
+
+/// What another node is to know of each requirement of a task that goes there.
+pub(super) fn carried(task: &Task) -> impl Iterator<Item = TokenStream> {
+    let runtime = task.runtime();
+    task.regions().flat_map(move |(_, region)| {
+        region.requirements.iter().map(move |requirement| {
+            let fields = &region.fields;
+            let (registrations, privilege, ids) = requirement_of(runtime, requirement, region);
+            quote! {{
+                #registrations
+                #runtime::generated::Carried::of::<#fields>(#privilege, &[#(#ids),*])
+            }}
+        })
+    })
+}
+
+/// What makes the reductions of a requirement known, its privilege, and its fields.
+fn requirement_of(
+    runtime: &Path,
+    requirement: &Requirement,
+    region: &Region,
+) -> (Option<TokenStream>, TokenStream, Vec<TokenStream>) {
+    let columns: Vec<Column> = requirement.columns(runtime, region).collect();
+    let (registrations, privilege) = match &requirement.privilege {
+        Privilege::Reads => (None, quote!(Read)),
+        Privilege::Writes => (None, quote!(ReadWrite)),
+        Privilege::Discards => (None, quote!(Discard)),
+        Privilege::Reduces(operator) => {
+            let types = columns.iter().map(|column| &column.ty);
+            // The machine layer reduces without knowing types: it must have met each pair before the launch is analysed. The first one sees to that:
+            // the table is everybody's.
+            let registrations = quote! {{
+                static MET: ::std::sync::Once = ::std::sync::Once::new();
+                MET.call_once(|| { #(#runtime::register_reduction::<#operator, #types>();)* });
+            }};
+            (Some(registrations), quote!(Reduce(#runtime::OperatorId::of::<#operator>())))
+        }
+    };
+    let ids = columns.into_iter().map(|column| column.id).collect();
+    (registrations, quote!(#runtime::Privilege::#privilege), ids)
 }
 
 /// A field, with its type and an expression for its number, both found through its name.

@@ -31,6 +31,7 @@ pub struct VariantRegistration {
     pub options: Options,
     pub codec: fn() -> Option<Codec>,
     pub travel: fn() -> Option<Travel>,
+    pub luggage: fn() -> Option<Luggage>,
     pub body: Body,
 }
 
@@ -84,6 +85,44 @@ pub trait NoTravel {
 }
 
 impl<B> NoTravel for TravelOf<B> {}
+
+/// Stands for what a task takes along: if its arguments are `Copy`, here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Luggage(pub Vec<Carried>);
+
+/// One requirement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carried {
+    pub row: &'static str,
+    pub privilege: Privilege,
+    pub fields: Vec<FieldId>,
+}
+
+impl Carried {
+    pub fn of<F>(privilege: Privilege, fields: &[FieldId]) -> Self {
+        Self { row: std::any::type_name::<F>(), privilege, fields: fields.to_vec() }
+    }
+}
+
+pub struct LuggageOf<A>(PhantomData<A>);
+
+impl<A> LuggageOf<A> {
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl<A: Copy> LuggageOf<A> {
+    pub fn luggage(&self, requirements: fn() -> Vec<Carried>) -> Option<Luggage> {
+        Some(Luggage(requirements()))
+    }
+}
+
+pub trait NoLuggage {
+    fn luggage(&self, _: fn() -> Vec<Carried>) -> Option<Luggage> {
+        None
+    }
+}
+
+impl<A> NoLuggage for LuggageOf<A> {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {

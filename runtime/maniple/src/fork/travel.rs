@@ -4,9 +4,8 @@
 //! that of the value. Whoever takes it out of the queue has the right to run it, and keeps that until the value comes back.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use maniple_realm::After;
 use maniple_realm::machine::ProcessorId;
@@ -23,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::future::Origin;
 use crate::runtime::RuntimeCore;
 use crate::task::arguments::Own;
-use crate::task::registry::{TASKS, TaskHandle};
+use crate::task::registry::find;
 use crate::task::{Codec, TaskDefinition, Value};
 
 /// How a task of one kind goes to another node.
@@ -166,11 +165,4 @@ const GUEST: &str = "a task for another node";
 
 fn encode(codec: Option<Codec>, value: &dyn Any, task: &str) -> Result<Vec<u8>> {
     codec.and_then(|codec| codec.encode(value)).ok_or_else(|| Error::NotSendable { task: task.to_owned() })
-}
-
-/// The task of this path.
-fn find(path: &str) -> Option<&'static Arc<TaskDefinition>> {
-    static HANDLES: LazyLock<HashMap<&'static str, &'static TaskHandle>> =
-        LazyLock::new(|| TASKS.iter().map(|variant| (variant.task)()).map(|handle| (handle.path(), handle)).collect());
-    HANDLES.get(path).map(|handle| handle.definition())
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_utils::atomic::AtomicCell;
 use maniple_mapper::{RequirementMapping, Reuse, Slice, TaskMapping, Validity};
 use maniple_realm::locks::Mutex;
+use maniple_realm::machine::NodeId;
 use maniple_space::AnyPoint;
 
 use super::point::Chosen;
@@ -17,6 +18,8 @@ pub(crate) struct MappedPoint {
     pub(crate) point: AnyPoint,
     pub(crate) index: usize,
     pub(crate) mapping: TaskMapping,
+    /// The node that the mapper has picked, if it was asked and wants a certain one.
+    pub(crate) node: Option<NodeId>,
     pub(crate) chosen: Chosen,
     /// What the task gets.
     pub(crate) physical: Vec<PhysicalRegion>,

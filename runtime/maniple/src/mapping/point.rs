@@ -201,8 +201,8 @@ impl PointMapping<'_> {
             PhysicalRegion { located, place, ..physical.clone() }
         };
         let physical = earlier.physical.iter().enumerate().map(again).collect();
-        let (point, index, mapping) = (earlier.point, earlier.index, earlier.mapping.clone());
-        Some(Again::Other(Box::new(MappedPoint { point, index, mapping, chosen, physical, places: None })))
+        let (point, index, mapping, node) = (earlier.point, earlier.index, earlier.mapping.clone(), earlier.node);
+        Some(Again::Other(Box::new(MappedPoint { point, index, mapping, node, chosen, physical, places: None })))
     }
 
     fn deselect(&self, states: &mut LockedStates<'_>, selection: &Selection) {

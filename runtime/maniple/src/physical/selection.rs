@@ -308,7 +308,7 @@ impl RegionData {
         let kind = instance_kind(region, fields, operator)?;
         let memory = choice.memory;
         let create = || match core.realm().create_instance(memory, layout.clone(), kind) {
-            Ok(storage) if !may_wait && !core.realm().has_triggered(storage.1) => Err(promised(core, &storage.0)),
+            Ok(storage) if !may_wait && !core.realm().has_triggered(storage.1) => Err(core.promised(&storage.0)),
             other => other,
         };
         let mut result = create();
@@ -373,22 +373,24 @@ impl From<Error> for CreateError {
     }
 }
 
-/// Gives back an instance whose memory is still to be freed.
-fn promised(core: &RuntimeCore, instance: &Arc<Instance>) -> InstanceError {
-    // SAFETY: nobody has got the instance.
-    let given_back = unsafe { core.realm().destroy_instance(instance, After::NOTHING) };
-    debug_assert!(given_back.is_ok(), "an instance is destroyed once: {given_back:?}");
-    let memory = instance.memory();
-    let pool = core.realm().memory_pool(memory);
-    let (requested, used, capacity) = (instance.layout().bytes() as u64, pool.used(), pool.capacity());
-    InstanceError::OutOfMemory(OutOfMemory {
-        memory,
-        requested,
-        used,
-        capacity,
-        releasing: 0,
-        deferred: pool.deferred(),
-    })
+impl RuntimeCore {
+    /// Gives back an instance whose memory is still to be freed.
+    pub(crate) fn promised(&self, instance: &Arc<Instance>) -> InstanceError {
+        // SAFETY: nobody has got the instance.
+        let given_back = unsafe { self.realm().destroy_instance(instance, After::NOTHING) };
+        debug_assert!(given_back.is_ok(), "an instance is destroyed once: {given_back:?}");
+        let memory = instance.memory();
+        let pool = self.realm().memory_pool(memory);
+        let (requested, used, capacity) = (instance.layout().bytes() as u64, pool.used(), pool.capacity());
+        InstanceError::OutOfMemory(OutOfMemory {
+            memory,
+            requested,
+            used,
+            capacity,
+            releasing: 0,
+            deferred: pool.deferred(),
+        })
+    }
 }
 
 fn is_full<T>(result: &Result<T, InstanceError>) -> bool {
@@ -421,7 +423,7 @@ fn columns(missing: &FieldMask, all: &FieldMask, columns: Columns) -> SmallVec<[
     }
 }
 
-fn layout(
+pub(crate) fn layout(
     region: &LogicalRegion,
     fields: &FieldMask,
     choice: &InstanceChoice,
@@ -449,7 +451,7 @@ fn layout(
     Ok(spec)
 }
 
-fn instance_kind(
+pub(crate) fn instance_kind(
     region: &LogicalRegion,
     fields: &FieldMask,
     operator: Option<OperatorId>,

@@ -179,7 +179,7 @@ fn number(call: &LeafCall<'_>) -> usize {
 }
 
 /// The bytes of fields at a point.
-pub(super) fn bytes_of_point(region: &LogicalRegion, fields: &FieldMask) -> usize {
+pub(crate) fn bytes_of_point(region: &LogicalRegion, fields: &FieldMask) -> usize {
     fields.iter().filter_map(|field| region.fields().type_of(field).ok()).map(|ty| ty.size).sum()
 }
 

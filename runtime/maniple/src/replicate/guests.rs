@@ -60,6 +60,8 @@ struct Done {
 #[derive(Default)]
 pub(super) struct Guests {
     core: OnceLock<Weak<RuntimeCore>>,
+    /// What came before the core was there: other nodes may be ahead.
+    early: Mutex<Vec<Call>>,
     away: Mutex<Away>,
     hungry: Mutex<VecDeque<Rank>>,
     has_hungry: AtomicBool,
@@ -67,6 +69,9 @@ pub(super) struct Guests {
     is_asking: AtomicBool,
     search: Mutex<Search>,
 }
+
+/// What is done with the core of the runtime, or without if that is gone.
+type Call = Box<dyn FnOnce(Option<&Arc<RuntimeCore>>) + Send>;
 
 #[derive(Default)]
 struct Away {
@@ -82,6 +87,23 @@ struct Search {
 }
 
 impl Guests {
+    /// Calls when tasks may come and go: now, or as soon as they may.
+    pub(super) fn when_open(&self, call: impl FnOnce(Option<&Arc<RuntimeCore>>) + Send + 'static) {
+        let mut early = self.early.lock();
+        match self.core.get() {
+            None => early.push(Box::new(call)),
+            Some(core) => {
+                drop(early);
+                call(core.upgrade().as_ref());
+            }
+        }
+    }
+
+    /// This node was given what it had asked for.
+    pub(super) fn may_ask_again(&self) {
+        self.is_asking.store(false, Ordering::Release);
+    }
+
     /// The tasks that are away have failed: nothing is received any more.
     pub(super) fn come_back(&self, error: &Error) {
         let away = std::mem::take(&mut self.away.lock().tasks);
@@ -92,7 +114,13 @@ impl Guests {
 impl Node {
     /// From now on tasks may come and go.
     pub(crate) fn open_to_guests(&self, core: &Arc<RuntimeCore>) {
-        let _ = self.post.guests.core.set(Arc::downgrade(core));
+        let guests = &self.post.guests;
+        let early = {
+            let mut early = guests.early.lock();
+            let _ = guests.core.set(Arc::downgrade(core));
+            std::mem::take(&mut *early)
+        };
+        early.into_iter().for_each(|call| call(Some(core)));
     }
 
     /// This node has nothing to do: it asks for a task, unless it has asked. Whether it did.
@@ -113,6 +141,23 @@ impl Node {
     #[inline]
     pub(crate) fn has_hungry(&self) -> bool {
         self.post.guests.has_hungry.load(Ordering::Relaxed)
+    }
+
+    /// The first node that has nothing to do, if it is permitted to have something: it is about to be given a task.
+    #[cold]
+    pub(crate) fn take_hungry(&self, is_permitted: impl FnOnce(NodeId) -> bool) -> Option<NodeId> {
+        let guests = &self.post.guests;
+        let mut hungry = guests.hungry.lock();
+        let first = hungry.front().map(|&rank| NodeId(rank as u16)).filter(|&first| is_permitted(first))?;
+        hungry.pop_front();
+        guests.has_hungry.store(!hungry.is_empty(), Ordering::SeqCst);
+        Some(first)
+    }
+
+    /// One that was [taken](Self::take_hungry) is given nothing after all.
+    #[cold]
+    pub(crate) fn put_back_hungry(&self, node: NodeId) {
+        self.post.note_hungry(usize::from(node.0));
     }
 
     /// Gives a task that can be spared to a node that has nothing to do.
@@ -138,7 +183,7 @@ impl Post {
                 self.ask_next(incoming.endpoint());
             }
             Guest::Task { number, path, arguments } => {
-                self.guests.is_asking.store(false, Ordering::Release);
+                self.guests.may_ask_again();
                 let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
                 let done = move |outcome: crate::Result<Vec<u8>>| {
                     let outcome = outcome.map_err(|error| post.told.tell(&error, post.rank));

@@ -13,6 +13,7 @@ mod failure;
 mod guests;
 mod latest;
 pub(crate) mod layout;
+mod luggage;
 mod mailbox;
 mod missing;
 pub(crate) mod node;
@@ -29,6 +30,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use exchange::bytes_of_point;
 pub(crate) use mailbox::Awaited;
 pub(crate) use node::Node;
 pub(crate) use replica::{PER_NODE, Replica};

@@ -19,6 +19,7 @@ use super::failure::{Failure, Told};
 use super::guests::Guests;
 use super::latest::{Doing, Latest};
 use super::layout::Rank;
+use super::luggage::Away;
 use super::mailbox::{Awaited, Delivery, Mailbox};
 use super::parcel::{ParcelHeader, ParcelName};
 use super::profiled::Profiled;
@@ -46,14 +47,21 @@ pub(super) const GUEST: HandlerId = HandlerId(4);
 /// Brings the value of one back.
 pub(super) const DONE: HandlerId = HandlerId(5);
 
+/// Brings a leaf task with its data.
+pub(super) const LUGGAGE: HandlerId = HandlerId(7);
+/// Brings back what one has made.
+pub(super) const RETURN: HandlerId = HandlerId(8);
+
 /// What a profile calls messages, but for those of which the next one tells.
-const MESSAGES: [(HandlerId, &str); 6] = [
+const MESSAGES: [(HandlerId, &str); 8] = [
     (PARCEL, "parcel"),
     (UP, "contribution"),
     (DOWN, "outcome"),
     (END, "end"),
     (GUEST, "word of a task"),
     (DONE, "value of a task"),
+    (LUGGAGE, "task with its data"),
+    (RETURN, "data of a task"),
 ];
 
 /// What all nodes call something that they compute together.
@@ -98,6 +106,10 @@ impl Letter {
     /// Without a header, to leave at once.
     pub(super) fn new(handler: HandlerId, payload: impl Into<Bytes>) -> Self {
         Self { handler, header: Head::new(), payload: payload.into(), haste: Haste::Now }
+    }
+
+    pub(super) fn with_header(self, header: &impl Serialize) -> Self {
+        Self { header: encode_head(header), ..self }
     }
 }
 
@@ -160,6 +172,8 @@ pub(super) struct Post {
     /// So many bytes fit into one message.
     longest: usize,
     pub(super) guests: Guests,
+    /// Leaf tasks that are elsewhere with their data.
+    pub(super) away: Away,
     /// Whether the endpoint is gone: nothing is received any more.
     closed: AtomicBool,
     profiled: Option<Profiled>,
@@ -199,6 +213,7 @@ impl Node {
             begun_count: AtomicUsize::new(0),
             longest,
             guests: Guests::default(),
+            away: Away::default(),
             closed: AtomicBool::new(false),
             profiled: realm.profiler().map(|profiler| Profiled::new(profiler, transport.nodes(), &MESSAGES)),
             waiting: Mutex::default(),
@@ -231,6 +246,8 @@ impl Node {
             .on(PIECE, handler(PIECE, Post::take_piece))
             .on(GUEST, handler(GUEST, Post::take_guest))
             .on(DONE, handler(DONE, Post::take_done))
+            .on(LUGGAGE, handler(LUGGAGE, Post::take_luggage))
+            .on(RETURN, handler(RETURN, Post::take_return))
             .on_loss(on_loss);
         let endpoint = Endpoint::start(transport, handlers, Options::default());
         if let Some(polled) = endpoint.polled() {
@@ -242,6 +259,11 @@ impl Node {
 
     pub(crate) fn realm(&self) -> &Realm {
         &self.post.realm
+    }
+
+    /// The number of this node, as the machine names it.
+    pub(crate) fn id(&self) -> NodeId {
+        NodeId(self.post.rank as u16)
     }
 
     pub(crate) fn rank(&self) -> Rank {
@@ -409,7 +431,9 @@ impl Post {
         let gatherings = std::mem::take(&mut *self.gatherings.lock());
         drop(gatherings);
         if let Some(why) = self.realm.breakdown() {
-            self.guests.come_back(&Error::of_fault(why, "", None));
+            let error = Error::of_fault(why, "", None);
+            self.guests.come_back(&error);
+            self.away.come_back(&error);
         }
     }
 

@@ -55,12 +55,16 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
     }
 }
 
-/// Values only: a future is known on its node alone.
-impl<T: Serialize> Serialize for Argument<T> {
+/// Values only: a future is known on its node alone, so its value goes, if that is there.
+impl<T: Serialize + Clone + Send + Sync + 'static> Serialize for Argument<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         match self {
             Self::Value(value) => value.serialize(serializer),
-            Self::Future(_) | Self::PerPoint(_) => Err(serde::ser::Error::custom("a future stays on its node")),
+            Self::Future(future) => match future.value() {
+                Ok(value) => value.serialize(serializer),
+                Err(error) => Err(serde::ser::Error::custom(error)),
+            },
+            Self::PerPoint(_) => Err(serde::ser::Error::custom("which of its values is not known here")),
         }
     }
 }

@@ -78,9 +78,14 @@ impl Arguments {
     }
 
     pub(crate) fn get<A: 'static>(&self) -> Option<&A> {
+        self.as_any()?.downcast_ref()
+    }
+
+    /// The arguments as any; none if they are gone.
+    pub(crate) fn as_any(&self) -> Option<&dyn Any> {
         match &self.values {
-            Some(values) => values.values()?.downcast_ref(),
-            None => (&() as &dyn Any).downcast_ref(),
+            Some(values) => values.values(),
+            None => Some(&() as &dyn Any),
         }
     }
 

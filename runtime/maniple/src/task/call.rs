@@ -20,6 +20,7 @@ use crate::mapping::point::Chosen;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::state::{Instances, RegionState};
 use crate::regions::Region;
+use crate::replicate::bytes_of_point;
 use crate::task::Workers;
 use crate::task::arguments::Arguments;
 use crate::task::taken::Taken;
@@ -98,7 +99,7 @@ impl PhysicalRegion {
     }
 
     /// The region's points.
-    fn space(&self) -> &AnySpace {
+    pub(crate) fn space(&self) -> &AnySpace {
         self.located.as_ref().map_or_else(|| self.region.space().space(), |located| &located.space)
     }
 
@@ -124,11 +125,17 @@ impl PhysicalRegion {
     }
 
     /// Whether contributions to a field go into a buffer.
-    fn is_buffered(&self, field: FieldId) -> bool {
+    pub(crate) fn is_buffered(&self, field: FieldId) -> bool {
         self.instance(field).is_some_and(|instance| instance.reduction().is_some())
     }
 
-    fn instance(&self, field: FieldId) -> Option<&Arc<PhysicalInstance>> {
+    /// The bytes of its fields at its points.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.space().volume().saturating_mul(bytes_of_point(&self.region, &self.fields) as u64)
+    }
+
+    /// The instance that holds a field.
+    pub(crate) fn instance(&self, field: FieldId) -> Option<&Arc<PhysicalInstance>> {
         let Placement::Instances(instances) = &self.place else { return None };
         instances.iter().find(|(fields, _)| fields.contains(field)).map(|(_, instance)| instance)
     }

@@ -13,6 +13,7 @@ use super::{Codec, ContextCall, LeafCall, Value};
 use crate::error::Result;
 use crate::fork::Travel;
 use crate::future::Results;
+use crate::luggage::Luggage;
 
 /// The future of a body that may wait.
 pub type BoxFuture = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
@@ -80,6 +81,8 @@ pub struct TaskDefinition {
     codec: Option<Codec>,
     /// The path by which all nodes know the task, and how it goes to them.
     travel: Option<(&'static str, Travel)>,
+    /// The same path, and how the task goes to them with its data.
+    luggage: Option<(&'static str, Luggage)>,
     is_internal: bool,
     on_failure: Option<OnFailure>,
 }
@@ -94,6 +97,7 @@ impl TaskDefinition {
             variants: Vec::new(),
             codec: Some(Codec::of::<()>()),
             travel: None,
+            luggage: None,
             is_internal: false,
             on_failure: None,
         }
@@ -151,6 +155,15 @@ impl TaskDefinition {
         self.travel
     }
 
+    /// Says how tasks go to other nodes with their data.
+    pub(crate) fn takes_along(self, luggage: Option<(&'static str, Luggage)>) -> Self {
+        Self { luggage, ..self }
+    }
+
+    pub(crate) fn luggage(&self) -> Option<(&'static str, &Luggage)> {
+        self.luggage.as_ref().map(|(path, luggage)| (*path, luggage))
+    }
+
     /// A task of the runtime's own, with which nodes exchange data.
     pub(crate) fn internal(self) -> Self {
         Self { is_internal: true, ..self }
@@ -187,6 +200,11 @@ impl TaskDefinition {
 
     pub(crate) fn body(&self, variant: usize) -> &Body {
         &self.variants[variant].body
+    }
+
+    /// The code of a variant, if there is that.
+    pub(crate) fn body_if_any(&self, variant: usize) -> Option<&Body> {
+        self.variants.get(variant).map(|variant| &variant.body)
     }
 }
 

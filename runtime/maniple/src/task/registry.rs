@@ -1,6 +1,7 @@
 //! Tasks that `#[task]` makes known at link time, so that every process of a run knows every task by the same name.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use linkme::distributed_slice;
 use maniple_realm::layout::{Arrangement, LayoutConstraint};
@@ -9,6 +10,7 @@ use maniple_realm::machine::ProcessorKind;
 use super::{Body, BoxFuture, Codec, ContextCall, LeafCall, TaskDefinition, TaskOptions, Value};
 use crate::error::Result;
 use crate::fork::Travel;
+use crate::luggage::Luggage;
 
 /// All variants of all tasks that `#[task]` declares in the program.
 #[distributed_slice]
@@ -28,6 +30,8 @@ pub struct VariantRegistration {
     pub codec: fn() -> Option<Codec>,
     /// How launches go to other nodes, if the task has no regions and they can.
     pub travel: fn() -> Option<Travel>,
+    /// How tasks go to other nodes with their data, if they can.
+    pub luggage: fn() -> Option<Luggage>,
     /// The code.
     pub body: StaticBody,
 }
@@ -87,7 +91,9 @@ impl TaskHandle {
         // Variants of one task return values of one type.
         let codec = mine.first().and_then(|variant| (variant.codec)());
         let travel = mine.first().and_then(|variant| Some((self.path, (variant.travel)()?)));
-        mine.into_iter().fold(TaskDefinition::new(self.name).codec(codec).travels(travel), |task, variant| {
+        let luggage = mine.first().and_then(|variant| Some((self.path, (variant.luggage)()?)));
+        let task = TaskDefinition::new(self.name).codec(codec).travels(travel).takes_along(luggage);
+        mine.into_iter().fold(task, |task, variant| {
             let Options { inner, idempotent, replicable, layout, .. } = variant.options;
             let layout = LayoutConstraint { arrangement: layout, order: None };
             let options = TaskOptions { inner, idempotent, replicable, layout };
@@ -98,4 +104,11 @@ impl TaskHandle {
             task.variant(variant.variant, variant.processor, options, body)
         })
     }
+}
+
+/// The task of this path.
+pub(crate) fn find(path: &str) -> Option<&'static Arc<TaskDefinition>> {
+    static HANDLES: LazyLock<HashMap<&'static str, &'static TaskHandle>> =
+        LazyLock::new(|| TASKS.iter().map(|variant| (variant.task)()).map(|handle| (handle.path(), handle)).collect());
+    HANDLES.get(path).map(|handle| handle.definition())
 }

@@ -5,6 +5,8 @@
 pub(crate) enum Problem {
     #[error("it launched a task that launches tasks; make it a leaf, or have the mapper choose a variant that is one")]
     LaunchesTasks,
+    #[error("the mapper has another node run one of its tasks; replays run on their own node, so have it pick none")]
+    RunsElsewhere,
     #[error("instances were made; the next recording finds them")]
     InstancesMade,
     #[error("memory ran full; use smaller pieces, or give the memory more capacity")]

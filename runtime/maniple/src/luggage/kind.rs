@@ -1,0 +1,101 @@
+//! What tasks of one kind take along.
+
+use std::fmt;
+use std::sync::Arc;
+
+use maniple_region::{
+    FieldDescriptor, FieldId, FieldMask, FieldSpace, Fields, Forest, LogicalRegion, Privilege, RegionError,
+};
+use maniple_space::AnySpace;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::creation::short_name;
+use crate::task::arguments::{Arguments, Own};
+use crate::task::call::PhysicalRegion;
+use crate::task::{Codec, Value};
+
+/// How tasks of one kind go to another node with their data.
+#[derive(Clone)]
+pub struct Luggage {
+    codec: Codec,
+    accept: fn(Value) -> Option<Arguments>,
+    requirements: Arc<[Carried]>,
+}
+
+impl Luggage {
+    /// That of tasks with such arguments and requirements.
+    pub(crate) fn of<A>(requirements: Vec<Carried>) -> Self
+    where
+        A: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
+        let accept = |value: Value| Some(Arguments::known(value.downcast::<A>().ok()?, Own::Values));
+        Self { codec: Codec::of::<A>(), accept, requirements: requirements.into() }
+    }
+
+    /// What each requirement is.
+    pub(crate) fn requirements(&self) -> &[Carried] {
+        &self.requirements
+    }
+
+    /// The bytes of a task's arguments. None if they refuse, as futures do.
+    pub(super) fn encode(&self, arguments: &Arguments) -> Option<Vec<u8>> {
+        self.codec.encode(arguments.as_any()?)
+    }
+
+    pub(super) fn decode(&self, bytes: &[u8]) -> Option<Arguments> {
+        (self.accept)(self.codec.decode(bytes)?)
+    }
+
+    /// Whether a task was launched as its declaration says. One that was put together by hand may not have been.
+    pub(super) fn fits(&self, regions: &[PhysicalRegion]) -> bool {
+        regions.len() == self.requirements.len() && regions.iter().zip(&*self.requirements).all(|(r, c)| c.fits(r))
+    }
+}
+
+impl fmt::Debug for Luggage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Luggage").field("requirements", &self.requirements).finish()
+    }
+}
+
+/// One requirement of such tasks.
+#[derive(Clone, Debug)]
+pub struct Carried {
+    pub(crate) privilege: Privilege,
+    pub(crate) fields: FieldMask,
+    /// What a row is called.
+    row: &'static str,
+    columns: fn() -> Vec<FieldDescriptor>,
+}
+
+impl Carried {
+    /// These fields of a region with rows `F`.
+    #[must_use]
+    pub fn of<F: Fields>(privilege: Privilege, fields: &[FieldId]) -> Self {
+        let fields = fields.iter().copied().collect();
+        Self { privilege, fields, row: short_name::<F>(), columns: F::descriptors }
+    }
+
+    fn fits(&self, region: &PhysicalRegion) -> bool {
+        let columns = (self.columns)();
+        let has_type = |field: FieldId| {
+            let known = region.region.fields().type_of(field).ok();
+            known == columns.get(field.0 as usize).map(|column| column.ty)
+        };
+        region.privilege == self.privilege && region.fields == self.fields && self.fields.iter().all(has_type)
+    }
+
+    /// A region of this node, which stands for the other node's.
+    ///
+    /// # Errors
+    /// If the rows have more fields than a region can.
+    pub(super) fn region(&self, forest: &Arc<Forest>, points: &AnySpace) -> Result<LogicalRegion, RegionError> {
+        let columns = (self.columns)();
+        let fields: Arc<FieldSpace> = forest.field_space(columns.len());
+        for column in columns {
+            fields.allocate(&column.name, column.ty)?;
+        }
+        forest.region_of(self.row, &forest.index_space(points), &fields)
+    }
+}

@@ -1,0 +1,153 @@
+//! Leaf tasks that are away with their data, and others' here: what is said of them.
+//!
+//! ```text
+//! could begin here --Task, with its values--> another node: it is run --Return, with what it has made--> ends here
+//!                                             has no room   --Return: refused--> runs here
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use maniple_realm::locks::Mutex;
+use maniple_realm::machine::NodeId;
+use maniple_realm::net::{HandlerId, Incoming};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::failure::Failure;
+use super::node::{LUGGAGE, Letter, Node, Post, RETURN, decode, encode};
+use crate::error::Error;
+use crate::luggage::{Answer, Departed, Description, Hosted, host};
+
+/// What comes with a task or a return.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    /// Whether the node that is sent this had asked for something to do.
+    was_asked_for: bool,
+    /// The sender's name for the task, which the return has too.
+    number: u64,
+    /// So many bytes at the end of the payload are a [`Description`], or a [`Word`]; those before them are values.
+    said: usize,
+}
+
+/// How a task has ended where it was run.
+#[derive(Serialize, Deserialize)]
+enum Word {
+    /// With this value.
+    Ended(Vec<u8>),
+    Failed(Failure),
+    /// It was not run, for this reason.
+    Refused(String),
+}
+
+/// The tasks that are elsewhere.
+#[derive(Default)]
+pub(super) struct Away {
+    tasks: Mutex<Tasks>,
+    /// Those that are elsewhere, or on their way into this node's data.
+    count: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Tasks {
+    next: u64,
+    by_number: FxHashMap<u64, Departed>,
+}
+
+impl Away {
+    /// The tasks that are away have failed: nothing is received any more.
+    pub(super) fn come_back(&self, error: &Error) {
+        let tasks = std::mem::take(&mut self.tasks.lock().by_number);
+        tasks.into_values().for_each(|departed| departed.give_up(error.clone()));
+    }
+}
+
+impl Node {
+    /// Whether tasks are elsewhere whose end will give room back here.
+    pub(crate) fn has_tasks_away(&self) -> bool {
+        self.post.away.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Sends a task away with its values. Gives it back if nothing is received any more: then it has to stay.
+    pub(crate) fn send_task(
+        &self,
+        to: NodeId,
+        (description, values, was_asked_for): (&Description, Vec<u8>, bool),
+        departed: Departed,
+    ) -> Option<Departed> {
+        let away = &self.post.away;
+        let mut tasks = away.tasks.lock();
+        // Looked at under the lock: whoever closes takes back what is there afterwards.
+        if self.post.is_closed() {
+            return Some(departed);
+        }
+        let number = tasks.next;
+        tasks.next += 1;
+        tasks.by_number.insert(number, departed);
+        away.count.fetch_add(1, Ordering::SeqCst);
+        drop(tasks);
+        let letter = letter(LUGGAGE, (number, was_asked_for), (&encode(description), values));
+        self.post.send(&self.endpoint, usize::from(to.0), letter);
+        None
+    }
+}
+
+/// A message of values and what is said of them, which comes last, as the values may be many.
+fn letter(handler: HandlerId, (number, was_asked_for): (u64, bool), (said, mut payload): (&[u8], Vec<u8>)) -> Letter {
+    payload.extend_from_slice(said);
+    Letter::new(handler, payload).with_header(&Header { was_asked_for, number, said: said.len() })
+}
+
+impl Post {
+    pub(super) fn take_luggage(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
+        let (Header { number, was_asked_for, .. }, said, values) = self.take_letter(incoming)?;
+        if was_asked_for {
+            self.guests.may_ask_again();
+        }
+        let description: Description = decode(&said)?;
+        let from = usize::from(incoming.from().0);
+        let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
+        let done = move |hosted| {
+            let (word, values) = match hosted {
+                Hosted::Ended { value, values } => (Word::Ended(value), values),
+                Hosted::Failed(error) => (Word::Failed(post.told.tell(&error, post.rank)), Vec::new()),
+                Hosted::Refused(why) => (Word::Refused(why), Vec::new()),
+            };
+            if let Some(endpoint) = endpoint.upgrade() {
+                post.send(&endpoint, from, letter(RETURN, (number, false), (&encode(&word), values)));
+            }
+        };
+        let rank = self.rank;
+        self.guests.when_open(move |core| match core {
+            Some(core) => host(core, (description, values), done),
+            None => done(Hosted::Refused(format!("node {rank}: it has ended"))),
+        });
+        Some(())
+    }
+
+    pub(super) fn take_return(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
+        let (Header { number, .. }, said, values) = self.take_letter(incoming)?;
+        let answer = match decode(&said)? {
+            Word::Ended(value) => Answer::Ended { value, values },
+            Word::Failed(failure) => Answer::Failed(self.told.hear(failure)),
+            Word::Refused(why) => Answer::Refused(why),
+        };
+        let departed = self.away.tasks.lock().by_number.remove(&number)?;
+        let (post, core) = (Arc::clone(self), departed.core().clone());
+        departed.come_back(answer, move || {
+            post.away.count.fetch_sub(1, Ordering::SeqCst);
+            // Who found no room since the task has ended, and saw that it was still counted, waits for this.
+            core.task_ended();
+        });
+        Some(())
+    }
+
+    /// The header, what is said of a task, and values.
+    fn take_letter(&self, incoming: &mut Incoming<'_>) -> Option<(Header, Bytes, Bytes)> {
+        let header: Header = decode(incoming.header())?;
+        let mut values = self.take_payload(incoming);
+        let said = values.split_off(values.len().checked_sub(header.said)?);
+        Some((header, said, values))
+    }
+}
