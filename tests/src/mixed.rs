@@ -62,6 +62,8 @@ pub struct Size {
     pub halo: i64,
     /// Whether pieces take the rows in turn, not in blocks.
     pub is_cyclic: bool,
+    /// Whether the launch of a round is named as a trace.
+    pub is_traced: bool,
 }
 
 impl Size {
@@ -93,8 +95,16 @@ pub type Values = (Vec<i64>, Vec<u64>, Vec<i64>, Vec<i32>, i64);
 /// # Errors
 /// What goes wrong.
 #[task]
-pub async fn mixed(cx: &Context, rows: i64, pieces: i64, rounds: i64, halo: i64, is_cyclic: bool) -> Result<Values> {
-    let size = Size { rows, pieces, rounds, halo, is_cyclic };
+pub async fn mixed(
+    cx: &Context,
+    rows: i64,
+    pieces: i64,
+    rounds: i64,
+    halo: i64,
+    how: (bool, bool),
+) -> Result<Values> {
+    let (is_cyclic, is_traced) = how;
+    let size = Size { rows, pieces, rounds, halo, is_cyclic, is_traced };
     let cells = cx.region::<Cell>(rows as usize)?;
     let own = |color: AnyPoint| IndexSpace::from_points(size.own(color.coords()[0]).into_iter().map(Point::from));
     let own = cells.partition(pieces as usize).by(own)?;
@@ -107,7 +117,10 @@ pub async fn mixed(cx: &Context, rows: i64, pieces: i64, rounds: i64, halo: i64,
             None => mix(&near, &own, &near, round, 0),
             Some(before) => mix(&near, &own, &near, round, before),
         };
-        let results = cx.index_launch(pieces as usize, launch);
+        let results = match is_traced {
+            true => cx.trace("round", |cx| cx.index_launch(pieces as usize, launch)),
+            false => cx.index_launch(pieces as usize, launch),
+        };
         // Some rounds are given a future.
         before = (round % 2 == 0).then(|| results.get(0)).transpose()?.map(|first| first.map(|(seen, _)| seen));
         for piece in 0..pieces {
@@ -125,8 +138,8 @@ pub async fn mixed(cx: &Context, rows: i64, pieces: i64, rounds: i64, halo: i64,
 
 /// A launch of a program.
 pub fn program(size: Size) -> maniple::Launch<Values> {
-    let Size { rows, pieces, rounds, halo, is_cyclic } = size;
-    mixed(rows, pieces, rounds, halo, is_cyclic)
+    let Size { rows, pieces, rounds, halo, is_cyclic, is_traced } = size;
+    mixed(rows, pieces, rounds, halo, (is_cyclic, is_traced))
 }
 
 /// What comes out.

@@ -70,7 +70,7 @@ fn on_nodes<T: Send>(
 }
 
 const ENOUGH: u64 = 1 << 24;
-const SIZE: Size = Size { rows: 40, pieces: 6, rounds: 4, halo: 2, is_cyclic: false };
+const SIZE: Size = Size { rows: 40, pieces: 6, rounds: 4, halo: 2, is_cyclic: false, is_traced: false };
 
 fn sum<T>(outcomes: &[(T, Statistics)], of: fn(&Statistics) -> u64) -> u64 {
     outcomes.iter().map(|(_, statistics)| of(statistics)).sum()
@@ -92,12 +92,20 @@ fn tasks_that_a_mapper_sends_away_leave_the_values_of_a_sequential_program() {
     }
 }
 
-/// Runs the program in a simulation, each node with a mapper of its own. The tasks that were sent away, or none if a node was killed at that turn.
+/// What has happened in a simulation.
+struct Simulated {
+    /// Tasks that came back.
+    sent: u64,
+    replays: u64,
+    turns: u64,
+}
+
+/// Runs the program in a simulation, each node with a mapper of its own. One may be killed at some turn.
 fn simulate<M: Mapper + 'static>(
     (seed, nodes, size): (u64, usize, Size),
     mapper: impl Fn(u64) -> M + Clone + Send + 'static,
     killed: Option<(usize, u64)>,
-) -> (Option<u64>, u64) {
+) -> Simulated {
     let network = Network::seeded(nodes, seed, seed % 20);
     let mut simulation = Simulation::new(seed).network(&network);
     let workers = 1 + seed as usize % 3;
@@ -133,36 +141,46 @@ fn simulate<M: Mapper + 'static>(
             Err(error) => assert!(is_dead, "seed {seed}: {error}"),
         }
     }
-    ((!is_dead).then(|| sum(&outcomes, |s| s.tasks_sent)), report.turns)
+    let count = |of| sum(&outcomes, of);
+    Simulated { sent: count(|s| s.tasks_sent), replays: count(|s| s.replays), turns: report.turns }
 }
 
 fn size(seed: u64) -> Size {
     let mut random = fastrand::Rng::with_seed(seed);
     let pieces = random.i64(1..9);
-    let (rows, rounds) = (random.i64(pieces..60), random.i64(1..6));
-    Size { rows, pieces, rounds, halo: random.i64(0..4), is_cyclic: random.bool() }
+    let (rows, rounds) = (random.i64(pieces..60), random.i64(1..12));
+    let (halo, is_cyclic, is_traced) = (random.i64(0..4), random.bool(), random.bool());
+    Size { rows, pieces, rounds, halo, is_cyclic, is_traced }
 }
 
 #[test]
 fn programs_whose_mappers_send_tasks_anywhere_have_the_values_of_sequential_ones() {
-    let sent: u64 = (0..150)
-        .map(|seed| simulate((seed, 1 + seed as usize % 6, size(seed)), RandomMapper::new, None).0.unwrap())
-        .sum();
-    assert!(sent > 500, "{sent}");
+    let simulate = |seed| simulate((seed, 1 + seed as usize % 6, size(seed)), RandomMapper::new, None);
+    let sent: u64 = (0..150).map(|seed| simulate(seed).sent).sum();
+    assert!(sent > 1_000, "{sent}");
 }
 
 #[test]
-fn nodes_that_have_nothing_to_do_take_tasks_with_their_data() {
-    let taken = |seed| simulate((seed, 2 + seed as usize % 3, size(seed)), |_| LendsLeaves::default(), None).0.unwrap();
-    let taken: u64 = (1000..1100).map(taken).sum();
-    assert!(taken > 50, "{taken}");
+fn nodes_that_have_nothing_to_do_take_tasks_with_their_data_also_between_replays() {
+    let simulate = |seed| simulate((seed, 2 + seed as usize % 3, size(seed)), |_| LendsLeaves::default(), None);
+    let outcomes: Vec<_> = (1000..1100).map(simulate).collect();
+    let sum = |of: fn(&Simulated) -> u64| outcomes.iter().map(of).sum::<u64>();
+    assert!(sum(|s| s.sent) > 50 && sum(|s| s.replays) > 50, "{} and {}", sum(|s| s.sent), sum(|s| s.replays));
+}
+
+#[test]
+fn a_launch_for_which_the_mapper_picks_another_node_is_obeyed_each_time_and_not_replayed() {
+    let size = Size { rounds: 12, is_traced: true, ..SIZE };
+    let outcomes = on_nodes(&Deals::default(), &[ENOUGH; 2], async |cx| cx.launch(program(size)).await);
+    assert!(outcomes.iter().all(|(values, _)| *values.as_ref().unwrap() == expected(size)));
+    assert_eq!((sum(&outcomes, |s| s.tasks_sent), sum(&outcomes, |s| s.replays)), (size.leaf_tasks() / 2, 0));
 }
 
 #[test]
 fn when_a_node_dies_that_has_others_tasks_all_end() {
     for seed in 2000..2100 {
         let of = |killed| simulate((seed, 3, size(seed)), |_| Deals::default(), killed);
-        let (_, turns) = of(None);
+        let Simulated { turns, .. } = of(None);
         let mut random = fastrand::Rng::with_seed(seed);
         of(Some((random.usize(..3), random.u64(..turns))));
     }

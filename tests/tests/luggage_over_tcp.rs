@@ -19,7 +19,7 @@ use maniple_tests::mixed::{Size, expected, program};
 const PART: &str = "MANIPLE_LUGGAGE_TEST";
 
 /// Large enough for messages of several frames.
-const SIZE: Size = Size { rows: 6000, pieces: 8, rounds: 5, halo: 3, is_cyclic: false };
+const SIZE: Size = Size { rows: 6000, pieces: 8, rounds: 5, halo: 3, is_cyclic: false, is_traced: false };
 
 /// Deals tasks in turn, if it deals; else gives them to who has nothing to do.
 #[derive(Clone)]

@@ -47,7 +47,7 @@
 //! 4. `physical/`: which instances hold current data, what must be copied, what must be waited for;
 //! 5. `point_task.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the operation retires.
 //!
-//! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`.
+//! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`. With `luggage/`, a body runs on another node.
 
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
