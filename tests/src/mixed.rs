@@ -95,14 +95,7 @@ pub type Values = (Vec<i64>, Vec<u64>, Vec<i64>, Vec<i32>, i64);
 /// # Errors
 /// What goes wrong.
 #[task]
-pub async fn mixed(
-    cx: &Context,
-    rows: i64,
-    pieces: i64,
-    rounds: i64,
-    halo: i64,
-    how: (bool, bool),
-) -> Result<Values> {
+pub async fn mixed(cx: &Context, rows: i64, pieces: i64, rounds: i64, halo: i64, how: (bool, bool)) -> Result<Values> {
     let (is_cyclic, is_traced) = how;
     let size = Size { rows, pieces, rounds, halo, is_cyclic, is_traced };
     let cells = cx.region::<Cell>(rows as usize)?;

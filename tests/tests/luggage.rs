@@ -254,3 +254,27 @@ fn what_fails_elsewhere_names_node_task_point_and_cause_and_what_it_was_to_write
         assert_eq!((&second[1], &second[3]), (&first[1], &first[3]), "who needs it fails for the same reason");
     }
 }
+
+/// Picks a node that there is not for some tasks.
+#[derive(Clone, Default)]
+struct Nonsense(DefaultMapper);
+
+impl Mapper for Nonsense {
+    fn inner(&mut self) -> Option<&mut dyn Mapper> {
+        Some(&mut self.0)
+    }
+
+    fn select_node(&mut self, task: &TaskInfo<'_>, _: NodeId, nodes: usize) -> Option<NodeId> {
+        (task.name == "stumble").then_some(NodeId(nodes as u16))
+    }
+}
+
+#[test]
+fn a_mapper_that_picks_a_node_that_there_is_not_gets_an_error_that_names_the_call() {
+    let outcomes = on_nodes(&Nonsense::default(), &[ENOUGH; 2], async |cx| cx.launch(stumbling()).await);
+    for (outcome, _) in outcomes {
+        let (first, second) = outcome.unwrap();
+        assert!(first.iter().all(|text| text.contains("select_node") && text.contains("node 2")), "{first:?}");
+        assert!(second.iter().all(|text| text.contains("select_node")), "{second:?}");
+    }
+}

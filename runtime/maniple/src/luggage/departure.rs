@@ -36,7 +36,7 @@ impl MobileTask {
         let PointTask { state, mapped, .. } = self.task.point_task();
         let core = self.task.core();
         let node = core.node().filter(|_| !self.stays)?;
-        let may_steal = || !mapped.mapping.pinned && node.has_hungry() && worker.realm().has_queued_work();
+        let may_steal = || !mapped.mapping.pinned && node.takes_leaves() && can_spare(node, worker);
         if mapped.node == Some(node.id()) || (mapped.node.is_none() && !may_steal()) {
             return None;
         }
@@ -103,6 +103,16 @@ impl Work for MobileTask {
             },
         );
     }
+}
+
+/// Whether there is something else to do here for the worker that is about to run a task.
+#[cold]
+fn can_spare(node: &Node, worker: &WorkerContext<'_>) -> bool {
+    let can_spare = worker.realm().has_queued_work();
+    if !can_spare {
+        node.backlog_is_over();
+    }
+    can_spare
 }
 
 /// What another node is told of a task. None if it can't be told everything, or would understand something else.

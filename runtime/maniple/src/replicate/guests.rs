@@ -63,8 +63,11 @@ pub(super) struct Guests {
     /// What came before the core was there: other nodes may be ahead.
     early: Mutex<Vec<Call>>,
     away: Mutex<Away>,
-    hungry: Mutex<VecDeque<Rank>>,
+    hungry: Mutex<Hungry>,
+    /// Whether somebody has asked.
     has_hungry: AtomicBool,
+    /// Whether somebody has asked, or may have another leaf task.
+    takes_leaves: AtomicBool,
     /// Whether this node has asked, and was given nothing since.
     is_asking: AtomicBool,
     search: Mutex<Search>,
@@ -72,6 +75,16 @@ pub(super) struct Guests {
 
 /// What is done with the core of the runtime, or without if that is gone.
 type Call = Box<dyn FnOnce(Option<&Arc<RuntimeCore>>) + Send>;
+
+/// The nodes that are to be given something.
+#[derive(Default)]
+struct Hungry {
+    /// Those that have asked, and were not given anything yet.
+    asked: VecDeque<Rank>,
+    /// Those that run a leaf task of ours, or have just sent one back: the next one is better on its way by the time that they ask. Only while more tasks could begin here than
+    /// there are workers, as others may have given them something to do since.
+    again: VecDeque<Rank>,
+}
 
 #[derive(Default)]
 struct Away {
@@ -102,6 +115,21 @@ impl Guests {
     /// This node was given what it had asked for.
     pub(super) fn may_ask_again(&self) {
         self.is_asking.store(false, Ordering::Release);
+    }
+
+    /// A node has sent a leaf task back that it had asked for.
+    pub(super) fn may_have_another(&self, node: Rank) {
+        let mut hungry = self.hungry.lock();
+        if !hungry.asked.contains(&node) && !hungry.again.contains(&node) {
+            hungry.again.push_back(node);
+        }
+        self.publish(&hungry);
+    }
+
+    /// What others read without the lock.
+    fn publish(&self, hungry: &Hungry) {
+        self.has_hungry.store(!hungry.asked.is_empty(), Ordering::SeqCst);
+        self.takes_leaves.store(!hungry.asked.is_empty() || !hungry.again.is_empty(), Ordering::SeqCst);
     }
 
     /// The tasks that are away have failed: nothing is received any more.
@@ -143,15 +171,37 @@ impl Node {
         self.post.guests.has_hungry.load(Ordering::Relaxed)
     }
 
-    /// The first node that has nothing to do, if it is permitted to have something: it is about to be given a task.
+    /// Whether another node is to be given a leaf task.
+    #[inline]
+    pub(crate) fn takes_leaves(&self) -> bool {
+        self.post.guests.takes_leaves.load(Ordering::Relaxed)
+    }
+
+    /// The node that is to be given a leaf task next, if it is permitted to have one: it is about to be given that. Each is given one before any is given another.
     #[cold]
     pub(crate) fn take_hungry(&self, is_permitted: impl FnOnce(NodeId) -> bool) -> Option<NodeId> {
         let guests = &self.post.guests;
         let mut hungry = guests.hungry.lock();
-        let first = hungry.front().map(|&rank| NodeId(rank as u16)).filter(|&first| is_permitted(first))?;
-        hungry.pop_front();
-        guests.has_hungry.store(!hungry.is_empty(), Ordering::SeqCst);
-        Some(first)
+        let &first = hungry.asked.front().or(hungry.again.front())?;
+        if !is_permitted(NodeId(first as u16)) {
+            return None;
+        }
+        match hungry.asked.pop_front() {
+            Some(_) if hungry.again.contains(&first) => {}
+            Some(_) => hungry.again.push_back(first),
+            None => drop(hungry.again.pop_front()),
+        }
+        guests.publish(&hungry);
+        Some(NodeId(first as u16))
+    }
+
+    /// Nothing but what runs could begin here: nodes are given something only if they ask again.
+    #[cold]
+    pub(crate) fn backlog_is_over(&self) {
+        let guests = &self.post.guests;
+        let mut hungry = guests.hungry.lock();
+        hungry.again.clear();
+        guests.publish(&hungry);
     }
 
     /// One that was [taken](Self::take_hungry) is given nothing after all.
@@ -209,24 +259,24 @@ impl Post {
 
     fn note_hungry(&self, node: Rank) {
         let mut hungry = self.guests.hungry.lock();
-        if !hungry.contains(&node) {
-            hungry.push_back(node);
+        if !hungry.asked.contains(&node) {
+            hungry.asked.push_back(node);
         }
-        self.guests.has_hungry.store(true, Ordering::SeqCst);
+        self.guests.publish(&hungry);
     }
 
     /// Gives the first hungry node a task, if that many wait here; whether it did.
     fn feed(self: &Arc<Self>, endpoint: &Arc<Endpoint>, at_least: usize) -> bool {
         let Some(core) = self.guests.core.get().and_then(Weak::upgrade) else { return false };
         let mut hungry = self.guests.hungry.lock();
-        let Some(&to) = hungry.front() else { return false };
+        let Some(&to) = hungry.asked.front() else { return false };
         let Some(mut traveller) = Traveller::take(&core, at_least) else { return false };
         if !core.permits_steal(traveller.name(), NodeId(to as u16)) {
             traveller.stay();
             return false;
         }
-        hungry.pop_front();
-        self.guests.has_hungry.store(!hungry.is_empty(), Ordering::SeqCst);
+        hungry.asked.pop_front();
+        self.guests.publish(&hungry);
         drop(hungry);
         let mut away = self.guests.away.lock();
         if self.is_closed() {

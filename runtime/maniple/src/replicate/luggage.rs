@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
+use super::layout::Rank;
 use super::node::{LUGGAGE, Letter, Node, Post, RETURN, decode, encode};
 use crate::error::Error;
 use crate::luggage::{Answer, Departed, Description, Hosted, host};
@@ -23,7 +24,7 @@ use crate::luggage::{Answer, Departed, Description, Hosted, host};
 /// What comes with a task or a return.
 #[derive(Serialize, Deserialize)]
 struct Header {
-    /// Whether the node that is sent this had asked for something to do.
+    /// Whether the task was sent because the other node had nothing to do; so the return says too.
     was_asked_for: bool,
     /// The sender's name for the task, which the return has too.
     number: u64,
@@ -99,6 +100,10 @@ fn letter(handler: HandlerId, (number, was_asked_for): (u64, bool), (said, mut p
     Letter::new(handler, payload).with_header(&Header { was_asked_for, number, said: said.len() })
 }
 
+fn from(incoming: &Incoming<'_>) -> Rank {
+    usize::from(incoming.from().0)
+}
+
 impl Post {
     pub(super) fn take_luggage(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
         let (Header { number, was_asked_for, .. }, said, values) = self.take_letter(incoming)?;
@@ -106,7 +111,7 @@ impl Post {
             self.guests.may_ask_again();
         }
         let description: Description = decode(&said)?;
-        let from = usize::from(incoming.from().0);
+        let from = from(incoming);
         let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
         let done = move |hosted| {
             let (word, values) = match hosted {
@@ -115,7 +120,7 @@ impl Post {
                 Hosted::Refused(why) => (Word::Refused(why), Vec::new()),
             };
             if let Some(endpoint) = endpoint.upgrade() {
-                post.send(&endpoint, from, letter(RETURN, (number, false), (&encode(&word), values)));
+                post.send(&endpoint, from, letter(RETURN, (number, was_asked_for), (&encode(&word), values)));
             }
         };
         let rank = self.rank;
@@ -127,8 +132,12 @@ impl Post {
     }
 
     pub(super) fn take_return(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let (Header { number, .. }, said, values) = self.take_letter(incoming)?;
-        let answer = match decode(&said)? {
+        let (Header { number, was_asked_for, .. }, said, values) = self.take_letter(incoming)?;
+        let word = decode(&said)?;
+        if was_asked_for && !matches!(word, Word::Refused(_)) {
+            self.guests.may_have_another(from(incoming));
+        }
+        let answer = match word {
             Word::Ended(value) => Answer::Ended { value, values },
             Word::Failed(failure) => Answer::Failed(self.told.hear(failure)),
             Word::Refused(why) => Answer::Refused(why),
