@@ -11,7 +11,6 @@
 //!
 //! A node that is lost ends the job, and with it whoever waits for its tasks.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -22,6 +21,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
+use super::hunger::Hunger;
 use super::layout::Rank;
 use super::node::{DONE, GUEST, Letter, Node, Post, decode, encode};
 use crate::error::Error;
@@ -63,11 +63,7 @@ pub(super) struct Guests {
     /// What came before the core was there: other nodes may be ahead.
     early: Mutex<Vec<Call>>,
     away: Mutex<Away>,
-    hungry: Mutex<Hungry>,
-    /// Whether somebody has asked.
-    has_hungry: AtomicBool,
-    /// Whether somebody has asked, or may have another leaf task.
-    takes_leaves: AtomicBool,
+    pub(super) hunger: Hunger,
     /// Whether this node has asked, and was given nothing since.
     is_asking: AtomicBool,
     search: Mutex<Search>,
@@ -75,16 +71,6 @@ pub(super) struct Guests {
 
 /// What is done with the core of the runtime, or without if that is gone.
 type Call = Box<dyn FnOnce(Option<&Arc<RuntimeCore>>) + Send>;
-
-/// The nodes that are to be given something.
-#[derive(Default)]
-struct Hungry {
-    /// Those that have asked, and were not given anything yet.
-    asked: VecDeque<Rank>,
-    /// Those that run a leaf task of ours, or have just sent one back: the next one is better on its way by the time that they ask. Only while more tasks could begin here than
-    /// there are workers, as others may have given them something to do since.
-    again: VecDeque<Rank>,
-}
 
 #[derive(Default)]
 struct Away {
@@ -115,21 +101,6 @@ impl Guests {
     /// This node was given what it had asked for.
     pub(super) fn may_ask_again(&self) {
         self.is_asking.store(false, Ordering::Release);
-    }
-
-    /// A node has sent a leaf task back that it had asked for.
-    pub(super) fn may_have_another(&self, node: Rank) {
-        let mut hungry = self.hungry.lock();
-        if !hungry.asked.contains(&node) && !hungry.again.contains(&node) {
-            hungry.again.push_back(node);
-        }
-        self.publish(&hungry);
-    }
-
-    /// What others read without the lock.
-    fn publish(&self, hungry: &Hungry) {
-        self.has_hungry.store(!hungry.asked.is_empty(), Ordering::SeqCst);
-        self.takes_leaves.store(!hungry.asked.is_empty() || !hungry.again.is_empty(), Ordering::SeqCst);
     }
 
     /// The tasks that are away have failed: nothing is received any more.
@@ -168,46 +139,32 @@ impl Node {
     /// Whether another node has nothing to do.
     #[inline]
     pub(crate) fn has_hungry(&self) -> bool {
-        self.post.guests.has_hungry.load(Ordering::Relaxed)
+        self.post.guests.hunger.has_asked()
     }
 
     /// Whether another node is to be given a leaf task.
     #[inline]
     pub(crate) fn takes_leaves(&self) -> bool {
-        self.post.guests.takes_leaves.load(Ordering::Relaxed)
+        self.post.guests.hunger.takes_leaves()
     }
 
-    /// The node that is to be given a leaf task next, if it is permitted to have one: it is about to be given that. Each is given one before any is given another.
+    /// The node that is to be given a leaf task next: see [`Hunger::take`].
     #[cold]
     pub(crate) fn take_hungry(&self, is_permitted: impl FnOnce(NodeId) -> bool) -> Option<NodeId> {
-        let guests = &self.post.guests;
-        let mut hungry = guests.hungry.lock();
-        let &first = hungry.asked.front().or(hungry.again.front())?;
-        if !is_permitted(NodeId(first as u16)) {
-            return None;
-        }
-        match hungry.asked.pop_front() {
-            Some(_) if hungry.again.contains(&first) => {}
-            Some(_) => hungry.again.push_back(first),
-            None => drop(hungry.again.pop_front()),
-        }
-        guests.publish(&hungry);
-        Some(NodeId(first as u16))
+        let id = |rank: Rank| NodeId(rank as u16);
+        self.post.guests.hunger.take(|rank| is_permitted(id(rank))).map(id)
     }
 
-    /// Nothing but what runs could begin here: nodes are given something only if they ask again.
+    /// Nothing but what runs could begin here.
     #[cold]
     pub(crate) fn backlog_is_over(&self) {
-        let guests = &self.post.guests;
-        let mut hungry = guests.hungry.lock();
-        hungry.again.clear();
-        guests.publish(&hungry);
+        self.post.guests.hunger.backlog_is_over();
     }
 
     /// One that was [taken](Self::take_hungry) is given nothing after all.
     #[cold]
     pub(crate) fn put_back_hungry(&self, node: NodeId) {
-        self.post.note_hungry(usize::from(node.0));
+        self.post.guests.hunger.ask(usize::from(node.0));
     }
 
     /// Gives a task that can be spared to a node that has nothing to do.
@@ -222,7 +179,7 @@ impl Post {
         let from = usize::from(incoming.from().0);
         match decode::<Guest>(&self.take_payload(incoming))? {
             Guest::Ask => {
-                self.note_hungry(from);
+                self.guests.hunger.ask(from);
                 // Noted before the queues are looked at: what is queued afterwards is given by whoever queues it.
                 if !self.feed(incoming.endpoint(), 1) {
                     self.tell(incoming.endpoint(), from, &Guest::None);
@@ -257,27 +214,18 @@ impl Post {
         Some(())
     }
 
-    fn note_hungry(&self, node: Rank) {
-        let mut hungry = self.guests.hungry.lock();
-        if !hungry.asked.contains(&node) {
-            hungry.asked.push_back(node);
-        }
-        self.guests.publish(&hungry);
-    }
-
     /// Gives the first hungry node a task, if that many wait here; whether it did.
     fn feed(self: &Arc<Self>, endpoint: &Arc<Endpoint>, at_least: usize) -> bool {
         let Some(core) = self.guests.core.get().and_then(Weak::upgrade) else { return false };
-        let mut hungry = self.guests.hungry.lock();
-        let Some(&to) = hungry.asked.front() else { return false };
-        let Some(mut traveller) = Traveller::take(&core, at_least) else { return false };
-        if !core.permits_steal(traveller.name(), NodeId(to as u16)) {
+        let fed = self.guests.hunger.feed_first(|to| {
+            let traveller = Traveller::take(&core, at_least)?;
+            if core.permits_steal(traveller.name(), NodeId(to as u16)) {
+                return Some(traveller);
+            }
             traveller.stay();
-            return false;
-        }
-        hungry.asked.pop_front();
-        self.guests.publish(&hungry);
-        drop(hungry);
+            None
+        });
+        let Some((to, mut traveller)) = fed else { return false };
         let mut away = self.guests.away.lock();
         if self.is_closed() {
             drop(away);

@@ -135,7 +135,7 @@ impl Post {
         let (Header { number, was_asked_for, .. }, said, values) = self.take_letter(incoming)?;
         let word = decode(&said)?;
         if was_asked_for && !matches!(word, Word::Refused(_)) {
-            self.guests.may_have_another(from(incoming));
+            self.guests.hunger.may_have_another(from(incoming));
         }
         let answer = match word {
             Word::Ended(value) => Answer::Ended { value, values },

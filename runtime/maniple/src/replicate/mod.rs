@@ -11,6 +11,7 @@ mod course;
 mod exchange;
 mod failure;
 mod guests;
+mod hunger;
 mod latest;
 pub(crate) mod layout;
 mod luggage;
