@@ -341,8 +341,17 @@ proptest! {
     fn any_loop_is_replayed_in_the_end(body in prop::collection::vec(0..6_u64, 1..60), before in prop::collection::vec(0..6_u64, 0..100)) {
         let stream = [before, body.repeat(3000 / body.len())].concat();
         let outcome = mine(stream);
-        prop_assert!(outcome.coverage(2000) > 0.95, "{} {}", outcome.coverage(2000), outcome.abandoned);
+        // Not all of it: see the next test.
+        prop_assert!(outcome.coverage(2000) > 0.9, "{} {}", outcome.coverage(2000), outcome.abandoned);
     }
+}
+
+#[test]
+fn of_a_loop_that_is_nearly_all_one_launch_the_few_others_may_be_left_out() {
+    let before = [0, 0, 0, 0, 0, 0, 0, 4, 1, 1, 1, 3, 5, 4, 3];
+    let body = [&[4, 5, 4, 5][..], &[0; 51]].concat();
+    let covered = mine([&before[..], &body.repeat(54)].concat()).coverage(2000);
+    assert!((0.9..1.0).contains(&covered), "{covered}");
 }
 
 /// `cargo test --release -p maniple --lib time_of_a_token -- --ignored --nocapture`
