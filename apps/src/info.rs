@@ -83,7 +83,8 @@ pub fn run(options: &Options) -> Result<Report> {
 }
 
 fn how(place: &Place) -> String {
-    let way = match place.way {
+    let way = match &place.way {
+        Way::Tcp(rendezvous) if rendezvous.shared_memory => "TCP, and by shared memory within a machine",
         Way::Tcp(_) => "TCP",
         #[cfg(feature = "mpi")]
         Way::Mpi(_) => "MPI",

@@ -285,6 +285,13 @@ mod failure {
     }
 
     #[test]
+    fn a_directory_is_no_program() {
+        let run = launch(&["-n", "2"], &["/"]);
+        assert_eq!(run.code, Some(2));
+        assert!(run.stderr.starts_with("error: `/` is a directory: expected a program"), "{}", run.stderr);
+    }
+
+    #[test]
     fn a_program_that_cannot_be_started_is_named() {
         let file = folder("text").join("text");
         fs::write(&file, "no program").unwrap();

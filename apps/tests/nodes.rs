@@ -146,7 +146,7 @@ fn information_shows_all_nodes_once() {
     let shown = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines.len(), 6, "{shown}");
-    assert_eq!(lines[0], "3 nodes, started by maniple launch, talk over TCP");
+    assert_eq!(lines[0], "3 nodes, started by maniple launch, talk over TCP, and by shared memory within a machine");
     for (rank, line) in lines[3..].iter().enumerate() {
         assert!(line.starts_with(&format!("{rank} ")) && line.contains("2 cpu"), "{shown}");
     }

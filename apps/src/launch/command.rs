@@ -190,7 +190,7 @@ impl Drop for Leash {
 /// Whether there is such a program on this machine.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is none.
+/// [`Error::Usage`] if there is none, or if it is a directory.
 pub fn find_program(program: &OsStr) -> Result<()> {
     let path = Path::new(program);
     let is_there = if path.components().count() > 1 {
@@ -203,6 +203,9 @@ pub fn find_program(program: &OsStr) -> Result<()> {
         return Ok(());
     }
     let name = path.display();
+    if path.is_dir() {
+        return Err(Error::Usage(format!("`{name}` is a directory: expected a program, as in `{name}/PROGRAM`")));
+    }
     let hint = if path.is_file() { format!("; the one in this directory is `./{name}`") } else { String::new() };
     Err(Error::Usage(format!("there is no program `{name}`{hint}")))
 }

@@ -37,6 +37,14 @@ impl Hosts {
             if host.starts_with('-') || host.contains('=') {
                 return Err(wrong(host));
             }
+            // An IPv6 address has more than one colon.
+            if let Some((name, port)) = host.split_once(':').filter(|(_, rest)| !rest.contains(':')) {
+                let (file, line) = (file.display(), number + 1);
+                return Err(Error::Usage(format!(
+                    "`{file}`, line {line}: expected `HOST slots=N`, found `{host}`: write `{name} slots=N` for so many nodes; \
+                     a port goes to ssh, as in `--ssh 'ssh -p {port}'`"
+                )));
+            }
             let mut slots = 1;
             for word in words {
                 let value = word.strip_prefix("slots=").and_then(|value| value.parse().ok());
@@ -100,10 +108,16 @@ mod tests {
             ("a\nb 4", "`4`"),
             ("a\n-oProxyCommand=evil", "`-oProxyCommand=evil`"),
             ("a\nslots=2", "`slots=2`"),
+            ("a\nb:4", "`b:4`"),
         ] {
             let error = hosts(text).unwrap_err().to_string();
             assert!(error.starts_with("`machines`, line 2: ") && error.contains(wrong), "{error}");
         }
+    }
+
+    #[test]
+    fn a_machine_may_be_an_address() {
+        assert_eq!(places("10.0.0.1\nfe80::1", None), ["10.0.0.1", "fe80::1"]);
     }
 
     #[test]
