@@ -309,6 +309,31 @@ fn a_node_that_launches_as_much_but_something_else_ends_the_job_before_anybody_w
 }
 
 #[test]
+fn a_node_that_fills_with_another_number_ends_the_job_on_all_nodes() {
+    let outcomes = on_nodes(Nodes::new(3), async |cx, runtime| {
+        let cells = cx.region::<Cell>(40)?;
+        cx.fill(&cells, Cell::value, if runtime.node() == 1 { 0.5 } else { 2.0 })?;
+        cx.index_launch(8, take_over(&cells.partition(8).equal()?)).reduce(Sum).await
+    });
+    for outcome in outcomes {
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("(40 points) with 0.5") && error.contains("(40 points) with 2.0"), "{error}");
+    }
+}
+
+#[test]
+fn a_node_that_makes_a_larger_region_ends_the_job_with_both_sizes() {
+    let outcomes = on_nodes(Nodes::new(2), async |cx, runtime| {
+        let cells = cx.region::<Cell>(if runtime.node() == 1 { 20 } else { 10 })?;
+        cx.fill(&cells, Cell::value, 1.0)
+    });
+    for outcome in outcomes {
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("(10 points) with 1.0") && error.contains("(20 points) with 1.0"), "{error}");
+    }
+}
+
+#[test]
 fn a_node_that_alone_looks_at_a_result_ends_the_job_on_all_nodes() {
     let outcomes = on_nodes(Nodes::new(4), async |cx, runtime| {
         let cells = cx.region::<Cell>(40)?;

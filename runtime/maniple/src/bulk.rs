@@ -21,6 +21,7 @@ use crate::physical::movement::Preconditions;
 use crate::recorder;
 use crate::regions::Region;
 use crate::replicate::PER_NODE;
+use crate::replicate::number::Number;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
 /// A fill in flight. It moves nothing: instances get the value when somebody looks.
@@ -56,7 +57,7 @@ impl ContextState {
     /// Makes fields zero everywhere in a region. The session under way has been left.
     pub(crate) fn submit_zero(self: &Arc<Self>, zero: Renewed) -> Result<()> {
         if let Some(replica) = &self.replica {
-            replica.fill(&zero.region, &zero.fields);
+            replica.fill(&zero.region, &zero.fields, None);
         }
         let (bound, operation) = fill_with_zero(zero);
         self.submit_after(std::slice::from_ref(&bound), &Producers::default(), |_, _| Arc::new(operation))?;
@@ -180,7 +181,7 @@ impl Context {
         let bound = self.state.bind("fill", requirement)?;
         self.state.check_inline("fill", std::slice::from_ref(&bound))?;
         if let Some(replica) = &self.state.replica {
-            replica.fill(region.logical(), &bound.requirement.fields);
+            replica.fill(region.logical(), &bound.requirement.fields, Number::of(&value));
         }
         let value = FillValue::Value(Arc::new(transfer::FillValue::of(value)), None);
         let operation = FillOperation { bound: bound.clone(), value };

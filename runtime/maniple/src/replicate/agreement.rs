@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::Rank;
 use super::node::{COMPARISON, Node, TogetherName, decode, encode};
+use super::number::Number;
 use super::sharding::Shares;
 use super::spread::{frame, frames};
 use super::tree::together;
@@ -37,8 +38,8 @@ pub(crate) struct Noted {
 pub(crate) enum What {
     /// Of which task over what, and how it is dealt to nodes.
     Launch(Arc<LaunchSite>, Arc<str>),
-    /// What the node does, and to what.
-    Use(&'static str, LogicalRegion),
+    /// What the node does, to what, and with which number.
+    Use(&'static str, LogicalRegion, Option<Number>),
     Other(&'static str),
 }
 
@@ -58,7 +59,11 @@ impl What {
                     if data.is_empty() { "" } else { ", which " }
                 )
             }
-            Self::Use(what, region) => format!("{what} {region}"),
+            Self::Use(what, region, number) => {
+                let points = for_dimension!(region.space().space(), |space| space.volume());
+                let with = number.map_or_else(String::new, |number| format!(" with {number}"));
+                format!("{what} {region} ({points} points){with}")
+            }
             Self::Other(what) => (*what).to_owned(),
         }
     }
@@ -82,10 +87,10 @@ pub(crate) fn hash_of(site: &LaunchSite, shares: &Shares) -> u64 {
     hasher.finish()
 }
 
-/// The hash of something that is done to a whole region.
-pub(crate) fn hash_of_use(what: &str, region: &LogicalRegion) -> u64 {
+/// The hash of something that is done to a whole region, with a number or not.
+pub(crate) fn hash_of_use(what: &str, region: &LogicalRegion, number: Option<Number>) -> u64 {
     let mut hasher = FxHasher::default();
-    what.hash(&mut hasher);
+    (what, number).hash(&mut hasher);
     hash_space(region.space().space(), &mut hasher);
     hasher.finish()
 }

@@ -18,6 +18,7 @@ mod luggage;
 mod mailbox;
 mod missing;
 pub(crate) mod node;
+pub(crate) mod number;
 mod parcel;
 mod preparation;
 mod profiled;

@@ -28,6 +28,7 @@ use super::failure::Failure;
 use super::latest::Doing;
 use super::layout::Layout;
 use super::node::{Node, TogetherName, decode, encode};
+use super::number::Number;
 use super::preparation::{Pieces, Preparation};
 use super::sharding::{self, Shares};
 use super::spread::{Local, Spread, frame, frames};
@@ -187,7 +188,7 @@ impl Replica {
     pub(crate) fn bring(&self, context: &Context, region: &LogicalRegion, fields: &FieldMask, privilege: Privilege) {
         let what = if privilege == Privilege::Read { "looks at" } else { "changes" };
         let operation = self.node.number_operation(Doing::Other(what));
-        self.note_use(what, region);
+        self.note_use(what, region, None);
         // It is about to wait.
         self.agreement.compare(&self.node);
         let mut program = self.program.lock();
@@ -202,16 +203,17 @@ impl Replica {
         }
     }
 
-    /// Every node gives fields of a region the same values.
-    pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask) {
+    /// Every node gives fields of a region the same value, of which is known whether it is this number.
+    pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask, number: Option<Number>) {
         self.node.number_operation(Doing::Other("fills"));
-        self.note_use("fills", region);
+        self.note_use("fills", region, number);
         let mut program = self.program.lock();
         self.coherence(&mut program, &region.root_region()).fill(fields, region.space().shape(), shapes(region));
     }
 
-    fn note_use(&self, what: &'static str, region: &LogicalRegion) {
-        let noted = Noted { hash: hash_of_use(what, region), what: What::Use(what, region.clone()) };
+    fn note_use(&self, what: &'static str, region: &LogicalRegion, number: Option<Number>) {
+        let hash = hash_of_use(what, region, number);
+        let noted = Noted { hash, what: What::Use(what, region.clone(), number) };
         self.agreement.note(&self.node, noted);
     }
 
