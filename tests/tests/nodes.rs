@@ -4,13 +4,15 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use maniple::machine::NodeId;
 use maniple::mapper::{Sharding, TaskInfo};
-use maniple::net::loopback::Traffic;
+use maniple::net::loopback::{Network, Traffic};
 use maniple::prelude::*;
+use maniple::profile::{Completeness, Recording};
 use maniple::{Error, Result, Statistics};
 use maniple_tests::nodes::{Nodes, on_nodes};
 use maniple_tests::trial::{Family, Trial};
@@ -528,5 +530,31 @@ fn a_node_of_which_nothing_is_heard_is_named_by_all_others_and_ends_too() {
         let Error::NodeLost { node: lost, reason } = &error else { panic!("{error}") };
         assert_eq!(*lost == 1, node != 1, "{error}");
         assert!(reason.contains("nothing was heard"), "{error}");
+    }
+}
+
+/// Whoever drops a runtime may end the process next: nothing of the profile may be left to be written by then, though workers that have nothing to do ask other
+/// nodes for some until the end.
+#[test]
+fn a_profile_is_whole_when_the_runtime_has_gone() {
+    const ROUNDS: usize = 300;
+    let profile = |node: usize| Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("whole.mprof.node{node}"));
+    for round in 0..ROUNDS {
+        let network = Network::new(2);
+        let _pump = network.pump();
+        let run = |node: usize| {
+            let transport = network.node(NodeId(node as u16));
+            let builder = Runtime::builder().workers(2).network(transport).profile(profile(node).with_extension(""));
+            let runtime = builder.build().unwrap();
+            runtime.run(async |cx| Ok(cx.colors(5).volume())).unwrap();
+            drop(runtime);
+            Recording::read(&profile(node)).unwrap().completeness
+        };
+        let completeness = std::thread::scope(|scope| {
+            let run = &run;
+            let nodes = [0, 1].map(|node| scope.spawn(move || run(node)));
+            nodes.map(|node| node.join().expect("a node does not panic"))
+        });
+        assert_eq!(completeness, [Completeness::Whole; 2], "round {round}");
     }
 }

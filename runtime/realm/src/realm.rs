@@ -91,6 +91,12 @@ impl Realm {
         &self.core
     }
 
+    /// A handle that does not keep the realm up, for whoever may be the last to let go of it in a thread of the realm's own. Clones of it do.
+    #[must_use]
+    pub fn visitor(&self) -> Self {
+        Self { core: Arc::clone(&self.core), keeper: Weak::clone(&self.keeper), kept: None }
+    }
+
     /// For what the realm itself holds on to: a handle there would keep it up for ever.
     pub(crate) fn downgrade(&self) -> WeakRealm {
         WeakRealm { core: Arc::downgrade(&self.core), keeper: Weak::clone(&self.keeper) }

@@ -150,6 +150,7 @@ pub(crate) struct Node {
 pub(super) struct Post {
     pub(super) rank: Rank,
     pub(super) nodes: usize,
+    /// Does not keep the realm up: workers that look for something to do hold this for a moment, and who drops the runtime is to find that none holds the realm.
     realm: Realm,
     mailbox: Mailbox,
     gatherings: Mutex<FxHashMap<TogetherName, Gathering>>,
@@ -198,7 +199,7 @@ impl Node {
         let post = Arc::new(Post {
             rank: usize::from(transport.rank().0),
             nodes: transport.nodes(),
-            realm: realm.clone(),
+            realm: realm.visitor(),
             mailbox: Mailbox::default(),
             gatherings: Mutex::default(),
             operations: AtomicU64::new(0),
