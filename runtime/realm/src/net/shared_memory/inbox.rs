@@ -5,18 +5,20 @@
 //! short message is one line that goes from one core to another, and nothing besides: the reader looks at the tag of the cell that comes next, and the
 //! writer looks only now and then how far the reader has come.
 //!
-//! The other processes are trusted not to shorten the file. Nothing else of theirs is: every place is computed from what this process knows itself.
+//! The other processes are not trusted: the file cannot be shortened (where the system has means for that), and every place is computed from what this
+//! process knows itself.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use bytes::BytesMut;
 use memmap2::{MmapOptions, MmapRaw};
 use serde::{Deserialize, Serialize};
-use tempfile::TempPath;
+
+use super::memory_file::{MemoryFile, has_fixed_length};
 
 /// The first bytes of an inbox: what it is, and in which layout.
 const MAGIC: [u8; 16] = *b"maniple inbox 2\n";
@@ -100,12 +102,13 @@ pub(super) struct Damaged;
 
 impl Inbox {
     /// A new inbox with rings of so many bytes, its file, and what to tell neighbours. The file can go once all have opened it.
-    pub(super) fn create(rings: usize, bytes: usize) -> io::Result<(Self, TempPath, Offer)> {
+    pub(super) fn create(rings: usize, bytes: usize) -> io::Result<(Self, MemoryFile, Offer)> {
         let capacity = bytes.div_ceil(CELL).next_power_of_two();
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
         let length = length(rings, capacity).ok_or_else(too_large)?;
-        let mut file = create_file()?;
+        let mut shared = MemoryFile::create()?;
+        let file = shared.as_file();
         // Written, not only lengthened: whether there is memory for it is found out here, not by a signal when it is used.
         file.write_all(&MAGIC)?;
         file.write_all(&nonce)?;
@@ -116,16 +119,16 @@ impl Inbox {
             file.write_all(&zeros[..part])?;
             left -= part;
         }
-        let inbox = Self { map: map(file.as_file(), length)?, rings, capacity };
-        let path = file.into_temp_path();
+        let inbox = Self { map: map(file, length)?, rings, capacity };
+        shared.fix_length()?;
         let offer = Offer {
-            path: path.to_path_buf(),
+            path: shared.path(),
             nonce,
             rings: u32::try_from(rings).map_err(|_| too_large())?,
             capacity: u32::try_from(capacity).map_err(|_| too_large())?,
             ring: 0,
         };
-        Ok((inbox, path, offer))
+        Ok((inbox, shared, offer))
     }
 
     /// The inbox that another process offers, if it is one on this machine.
@@ -139,6 +142,9 @@ impl Inbox {
         let file = OpenOptions::new().read(true).write(true).open(&offer.path)?;
         if file.metadata()?.len() != length as u64 {
             return refuse("a file of another length");
+        }
+        if !has_fixed_length(&file) {
+            return refuse("a file that may become shorter");
         }
         let inbox = Self { map: map(&file, length)?, rings, capacity };
         let mut start = [0; 32];
@@ -378,22 +384,12 @@ fn map(file: &File, length: usize) -> io::Result<MmapRaw> {
     MmapOptions::new().len(length).map_raw(file)
 }
 
-/// A file in memory where there is such a place, that only this user may open.
-fn create_file() -> io::Result<tempfile::NamedTempFile> {
-    let memory = Path::new("/dev/shm");
-    let make = |folder: &Path| tempfile::Builder::new().prefix("maniple-").tempfile_in(folder);
-    match memory.is_dir() {
-        true => make(memory).or_else(|_| make(&std::env::temp_dir())),
-        false => make(&std::env::temp_dir()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn pair(capacity: usize) -> (Inbox, Inbox) {
-        let (inbox, _path, offer) = Inbox::create(2, capacity).unwrap();
+        let (inbox, _file, offer) = Inbox::create(2, capacity).unwrap();
         let other = Inbox::open(&Offer { ring: 1, ..offer }).unwrap();
         (inbox, other)
     }
@@ -445,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_the_one_offered_is_refused() {
-        let (_inbox, path, offer) = Inbox::create(1, 4 * CELL).unwrap();
+        let (_inbox, file, offer) = Inbox::create(1, 4 * CELL).unwrap();
         assert!(Inbox::open(&offer).is_ok());
         assert!(Inbox::open(&Offer { nonce: [7; 16], ..offer.clone() }).is_err());
         assert!(Inbox::open(&Offer { capacity: 8, ..offer.clone() }).is_err());
@@ -453,7 +449,7 @@ mod tests {
         assert!(Inbox::open(&Offer { ring: 1, ..offer.clone() }).is_err());
         let endless = Offer { rings: u32::MAX, capacity: 1 << 31, ..offer.clone() };
         assert!(Inbox::open(&endless).is_err(), "longer than memory");
-        drop(path);
+        drop(file);
         assert!(Inbox::open(&offer).is_err(), "it is gone");
     }
 }

@@ -6,6 +6,7 @@
 
 mod attendance;
 mod inbox;
+mod memory_file;
 mod neighbour;
 
 use std::cell::Cell;
@@ -15,10 +16,10 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use crate::locks::{Mutex, MutexGuard};
 use bytes::{Bytes, BytesMut};
-use tempfile::TempPath;
 
 use self::attendance::Attendance;
 use self::inbox::{Damaged, Inbox, Offer};
+use self::memory_file::MemoryFile;
 use self::neighbour::{Incoming, Neighbour, Outgoing, Writing};
 use super::error::Loss;
 use super::frame::{Body, Frame, Header, Lane, Violation};
@@ -67,7 +68,7 @@ pub struct SharedMemory {
     distant: Option<Arc<dyn Polled>>,
     inbox: Inbox,
     /// The inbox's file, until all neighbours have tried to open it, and how many have not.
-    file: Mutex<(Option<TempPath>, usize)>,
+    file: Mutex<(Option<MemoryFile>, usize)>,
     offer: Offer,
     neighbours: Vec<Neighbour>,
     /// By node.
@@ -104,7 +105,7 @@ impl SharedMemory {
         this: &Weak<Self>,
         other: Arc<dyn Transport>,
         near: &[NodeId],
-        (inbox, file, offer): (Inbox, TempPath, Offer),
+        (inbox, file, offer): (Inbox, MemoryFile, Offer),
     ) -> Self {
         let mut places = vec![None; other.nodes()];
         for (place, node) in near.iter().enumerate() {
