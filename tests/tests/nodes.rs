@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use maniple::{Error, Result, Statistics};
 use maniple_tests::nodes::{Nodes, on_nodes};
 use maniple_tests::trial::{Family, Trial};
 use maniple_tests::watch::silence_planned_panics;
+use serde::{Deserialize, Serialize};
 
 /// See `random_programs.rs`.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -323,6 +325,50 @@ fn a_node_that_fills_with_another_number_ends_the_job_on_all_nodes() {
     }
 }
 
+/// What a task is given: values that must be the same on all nodes, and sets, whose order is another one on each.
+#[derive(Clone, Serialize, Deserialize)]
+struct Given {
+    factor: f64,
+    names: HashSet<String>,
+}
+
+#[task(leaf)]
+fn scale_all(#[writes(value)] tile: Piece<Cell>, given: Given, more: f64) {
+    let by = given.factor * more + given.names.len() as f64;
+    tile.points().for_each(|point| tile.value[point] *= by);
+}
+
+/// Scales on three nodes, some steps, in the last by what a node says, and by a future.
+fn scaled(last: fn(usize) -> f64) -> Vec<Result<f64>> {
+    on_nodes(Nodes::new(3), async move |cx, runtime| {
+        let cells = cx.region::<Cell>(40)?;
+        cx.fill(&cells, Cell::value, 1.0)?;
+        let split = cells.partition(8).equal()?;
+        let sum = cx.index_launch(8, take_over(&split)).reduce(Sum);
+        for step in 0..20 {
+            let names = (0..50).map(|name| format!("name {name}")).collect();
+            let factor = if step < 19 { 0.5 } else { last(runtime.node()) };
+            cx.index_launch(8, scale_all(&split, Given { factor, names }, &sum));
+        }
+        cx.index_launch(8, take_over(&split)).reduce(Sum).await
+    })
+}
+
+#[test]
+fn a_node_that_passes_another_argument_ends_the_job_on_all_nodes() {
+    for outcome in scaled(|node| if node == 1 { 0.5 } else { 2.0 }) {
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("launches task `scale_all` over (0)..=(7) with arguments 0.5, others"), "{error}");
+        assert!(error.contains("launches task `scale_all` over (0)..=(7) with arguments 2.0, others"), "{error}");
+    }
+}
+
+#[test]
+fn arguments_that_are_equal_pass_in_whatever_order_and_whenever_they_are_there() {
+    let sums: Vec<f64> = scaled(|_| 2.0).into_iter().map(Result::unwrap).collect();
+    assert_eq!(sums, [sums[0]; 3]);
+}
+
 #[test]
 fn a_node_that_makes_a_larger_region_ends_the_job_with_both_sizes() {
     let outcomes = on_nodes(Nodes::new(2), async |cx, runtime| {
@@ -331,7 +377,8 @@ fn a_node_that_makes_a_larger_region_ends_the_job_with_both_sizes() {
     });
     for outcome in outcomes {
         let error = outcome.unwrap_err().to_string();
-        assert!(error.contains("(10 points) with 1.0") && error.contains("(20 points) with 1.0"), "{error}");
+        assert!(error.contains("node 0 makes Cell region") && error.contains("node 1 makes Cell region"), "{error}");
+        assert!(error.contains("(10 points)") && error.contains("(20 points)"), "{error}");
     }
 }
 

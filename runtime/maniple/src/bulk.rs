@@ -21,7 +21,7 @@ use crate::physical::movement::Preconditions;
 use crate::recorder;
 use crate::regions::Region;
 use crate::replicate::PER_NODE;
-use crate::replicate::number::Number;
+use crate::task::number::Number;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
 /// A fill in flight. It moves nothing: instances get the value when somebody looks.

@@ -331,6 +331,9 @@ impl ContextState {
 
     /// The task has made a region: it may do everything with it.
     pub(crate) fn add_created(&self, region: &LogicalRegion) {
+        if let Some(replica) = &self.replica {
+            replica.make(region);
+        }
         let state = RegionState::fresh(region.clone());
         self.core.register(&state);
         let fields = region.fields();

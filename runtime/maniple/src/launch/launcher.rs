@@ -17,6 +17,7 @@ use crate::future::{Future, FutureMap, Origin, Results, Sources};
 use crate::regions::Domain;
 use crate::replicate::Awaited;
 use crate::task::arguments::{Arguments, Own};
+use crate::task::digest::Digest;
 use crate::task::{Argument, OnFailure, TaskDefinition};
 use crate::task_operation::{TaskLaunch, TaskOperation};
 use crate::trace::{Part, StrictLaunch};
@@ -175,6 +176,12 @@ impl TaskLauncher {
         if let Some(parcels) = self.parcels.take() {
             self.sources.push(parcels.results(realm));
         }
+    }
+
+    /// What nodes compare of the arguments, if they can.
+    pub(crate) fn digest(&self) -> Option<Digest> {
+        let (_, luggage) = self.definition.luggage()?;
+        luggage.digest(&self.arguments)
     }
 
     pub(crate) fn arguments_mut(&mut self) -> &mut Arguments {

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::creation::short_name;
 use crate::task::arguments::{Arguments, Own};
 use crate::task::call::PhysicalRegion;
+use crate::task::digest::Digest;
 use crate::task::{Codec, Value};
 
 /// How tasks of one kind go to another node with their data.
@@ -20,6 +21,7 @@ use crate::task::{Codec, Value};
 pub struct Luggage {
     codec: Codec,
     accept: fn(Value) -> Option<Arguments>,
+    digest: fn(&Arguments) -> Option<Digest>,
     requirements: Arc<[Carried]>,
 }
 
@@ -30,7 +32,8 @@ impl Luggage {
         A: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
         let accept = |value: Value| Some(Arguments::known(value.downcast::<A>().ok()?, Own::Values));
-        Self { codec: Codec::of::<A>(), accept, requirements: requirements.into() }
+        let digest = |arguments: &Arguments| Digest::of(arguments.get::<A>()?);
+        Self { codec: Codec::of::<A>(), accept, digest, requirements: requirements.into() }
     }
 
     /// What each requirement is.
@@ -41,6 +44,11 @@ impl Luggage {
     /// The bytes of a task's arguments. None if they refuse, as futures do.
     pub(super) fn encode(&self, arguments: &Arguments) -> Option<Vec<u8>> {
         self.codec.encode(arguments.as_any()?)
+    }
+
+    /// What nodes that launch such a task compare of its arguments.
+    pub(crate) fn digest(&self, arguments: &Arguments) -> Option<Digest> {
+        (self.digest)(arguments)
     }
 
     pub(super) fn decode(&self, bytes: &[u8]) -> Option<Arguments> {

@@ -16,11 +16,12 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::Rank;
 use super::node::{COMPARISON, Node, TogetherName, decode, encode};
-use super::number::Number;
 use super::sharding::Shares;
 use super::spread::{frame, frames};
 use super::tree::together;
 use crate::launch::LaunchSite;
+use crate::task::digest::Digest;
+use crate::task::number::Number;
 
 /// Operations are compared after so many at the latest.
 const INTERVAL: usize = 256;
@@ -36,8 +37,8 @@ pub(crate) struct Noted {
 /// What an operation is, for messages.
 #[derive(Clone)]
 pub(crate) enum What {
-    /// Of which task over what, and how it is dealt to nodes.
-    Launch(Arc<LaunchSite>, Arc<str>),
+    /// Of which task over what, how it is dealt to nodes, and with which arguments, if they can be compared.
+    Launch(Arc<LaunchSite>, Arc<str>, Option<Digest>),
     /// What the node does, to what, and with which number.
     Use(&'static str, LogicalRegion, Option<Number>),
     Other(&'static str),
@@ -46,15 +47,17 @@ pub(crate) enum What {
 impl What {
     fn describe(&self) -> String {
         match self {
-            Self::Launch(site, dealt) => {
+            Self::Launch(site, dealt, digest) => {
                 let over = if site.index_launch { format!(" over {}", site.domain) } else { String::new() };
                 let data = site.bounds.iter().map(|bound| {
                     let Requirement { target, privilege, .. } = &bound.requirement;
                     format!("{privilege} {} of {target}", bound.requirement.field_names())
                 });
                 let data = data.collect::<Vec<_>>().join(", ");
+                let with = digest.as_ref().map(Digest::to_string).filter(|with| !with.is_empty());
+                let with = with.map_or_else(String::new, |with| format!(" with arguments {with}"));
                 format!(
-                    "launches task `{}`{over} {dealt}{}{data}",
+                    "launches task `{}`{over}{with} {dealt}{}{data}",
                     site.name(),
                     if data.is_empty() { "" } else { ", which " }
                 )
@@ -87,6 +90,14 @@ pub(crate) fn hash_of(site: &LaunchSite, shares: &Shares) -> u64 {
     hasher.finish()
 }
 
+/// The hash of a launch with its arguments.
+pub(crate) fn hash_with(launch: u64, arguments: Option<&Digest>) -> u64 {
+    let Some(arguments) = arguments else { return launch };
+    let mut hasher = FxHasher::default();
+    (launch, arguments).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// The hash of something that is done to a whole region, with a number or not.
 pub(crate) fn hash_of_use(what: &str, region: &LogicalRegion, number: Option<Number>) -> u64 {
     let mut hasher = FxHasher::default();
@@ -107,6 +118,8 @@ pub(crate) struct Agreement(Mutex<Log>);
 struct Log {
     /// Of all operations.
     hash: u64,
+    /// How many they are.
+    count: usize,
     since: Vec<Noted>,
 }
 
@@ -132,7 +145,9 @@ impl Agreement {
         (log.hash, noted.hash).hash(&mut hasher);
         log.hash = hasher.finish();
         log.since.push(noted);
-        if log.since.len() == INTERVAL {
+        log.count += 1;
+        let is_early = log.count < INTERVAL && log.count.is_power_of_two();
+        if is_early || log.since.len() == INTERVAL {
             compare(node, &mut log);
         }
     }
@@ -160,10 +175,9 @@ fn compare(node: &Arc<Node>, log: &mut Log) {
         if differ { Bytes::new() } else { parts.into_iter().next().unwrap_or_default() }
     };
     let node_again = Arc::clone(node);
-    let done = move |outcome: Bytes| {
-        if decode::<Claim>(&outcome).is_none() {
-            show(&node_again, operation, &since);
-        }
+    let done = move |outcome: Bytes| match decode::<Claim>(&outcome) {
+        Some(agreed) => node_again.hear_of_all(agreed.operations),
+        None => show(&node_again, operation, &since),
     };
     let name = TogetherName { operation, part: COMPARISON };
     node.together(name, encode(&claim).into(), Box::new(all_alike), Box::new(done));

@@ -33,7 +33,7 @@ const REMEMBERED: usize = 1 << 10;
 pub(crate) struct Latest {
     /// The latest operations of the program here, each with its number.
     here: Mutex<VecDeque<(u64, Doing)>>,
-    /// For each node, one more than the number of the latest operation for which it has sent something.
+    /// For each node, one more than the number of the latest operation for which it has sent something, as far as this is known.
     heard: Box<[AtomicU64]>,
 }
 
@@ -73,13 +73,14 @@ impl Latest {
         };
         let mut told = String::new();
         let heard = self.heard.get(node).map_or(0, |heard| heard.load(Ordering::Relaxed));
-        if let Some(number) = heard.checked_sub(1) {
-            let _ = write!(
+        let _ = match heard.checked_sub(1) {
+            Some(number) => write!(
                 told,
                 "; it was at operation {number} of the program{}, when it last sent something",
                 name(number)
-            );
-        }
+            ),
+            None => write!(told, "; it had not yet sent anything for an operation of the program"),
+        };
         if let Some((number, doing)) = here.back() {
             let _ = write!(told, "; this node is at operation {number}, `{}`", doing.name());
         }
@@ -94,7 +95,8 @@ mod tests {
     #[test]
     fn a_node_is_told_of_by_what_it_last_sent_something_for() {
         let latest = Latest::new(3);
-        assert_eq!(latest.tell(1), "");
+        let nothing = "; it had not yet sent anything for an operation of the program";
+        assert_eq!(latest.tell(1), nothing);
         for (number, what) in (0..).zip(["fill", "smooth", "take_over", "smooth"]) {
             latest.begin(number, Doing::Other(what));
         }
@@ -104,7 +106,7 @@ mod tests {
         let here = "; this node is at operation 3, `smooth`";
         let there = "; it was at operation 2 of the program, `take_over`, when it last sent something";
         assert_eq!(latest.tell(1), format!("{there}{here}"));
-        assert_eq!(latest.tell(2), here);
+        assert_eq!(latest.tell(2), format!("{nothing}{here}"));
         // So far back that nobody knows what it was, or not begun here.
         latest.hear(2, 9);
         assert!(latest.tell(2).contains("operation 9 of the program, when"));

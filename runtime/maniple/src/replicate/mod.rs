@@ -18,7 +18,6 @@ mod luggage;
 mod mailbox;
 mod missing;
 pub(crate) mod node;
-pub(crate) mod number;
 mod parcel;
 mod preparation;
 mod profiled;

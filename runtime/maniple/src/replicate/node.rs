@@ -324,6 +324,12 @@ impl Node {
         self.post.comparisons.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// All nodes have begun so many operations.
+    pub(super) fn hear_of_all(&self, operations: u64) {
+        let Some(latest) = operations.checked_sub(1) else { return };
+        (0..self.nodes()).for_each(|node| self.post.latest.hear(node, latest));
+    }
+
     /// The nodes do not run the same program.
     pub(crate) fn differ(&self, difference: String) {
         self.post.realm.give_up(Fault::new(Error::NodesDiffer { difference }));

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use smallvec::{SmallVec, smallvec};
 
-use super::agreement::{Agreement, Noted, What, hash_of, hash_of_use};
+use super::agreement::{Agreement, Noted, What, hash_of, hash_of_use, hash_with};
 use super::coherence::{Coherence, Step, order_of_uses};
 use super::course::Course;
 use super::exchange::contributes_values;
@@ -28,7 +28,6 @@ use super::failure::Failure;
 use super::latest::Doing;
 use super::layout::Layout;
 use super::node::{Node, TogetherName, decode, encode};
-use super::number::Number;
 use super::preparation::{Pieces, Preparation};
 use super::sharding::{self, Shares};
 use super::spread::{Local, Spread, frame, frames};
@@ -38,6 +37,7 @@ use crate::error::{Error, Result};
 use crate::future::{Future, FutureMap, Origin, Results};
 use crate::launch::{LaunchSite, Launching, TaskLauncher};
 use crate::task::Codec;
+use crate::task::number::Number;
 use crate::trace::Whole;
 
 /// See the [module](self).
@@ -115,8 +115,10 @@ impl Replica {
         let state = &context.state;
         let plan = self.plan(state, &mut Launching::new(&mut launcher, domain, index_launch))?;
         state.check_inline(plan.site.name(), &plan.site.bounds)?;
-        let what = What::Launch(Arc::clone(&plan.site), Arc::clone(&plan.dealt));
-        self.agreement.note(&self.node, Noted { hash: plan.hash, what });
+        let digest = launcher.digest();
+        let hash = hash_with(plan.hash, digest.as_ref());
+        let what = What::Launch(Arc::clone(&plan.site), Arc::clone(&plan.dealt), digest);
+        self.agreement.note(&self.node, Noted { hash, what });
         for source in launcher.sources() {
             // All nodes ask for what comes from others, also one that runs no point.
             source.completion();
@@ -243,8 +245,14 @@ impl Replica {
         FutureMap::new(Spread::results((&self.node, &self.agreement, name), whole, local))
     }
 
-    /// A region is gone.
+    /// The program has made a region.
+    pub(crate) fn make(&self, region: &LogicalRegion) {
+        self.note_use("makes", region, None);
+    }
+
+    /// The program has destroyed a region.
     pub(crate) fn forget(&self, tree: TreeId) {
+        self.agreement.note_other(&self.node, "destroys a region");
         let mut program = self.program.lock();
         program.trees.remove(&tree);
         program.plans.retain(|_, plan| !plan.site.uses(tree));

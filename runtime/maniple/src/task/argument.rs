@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::error::Result;
 use crate::future::{Future, FutureMap, Source};
 use crate::generated::Builder;
+use crate::task::digest::PROMISED;
 
 /// A by-value parameter of a task, as the launch knows it.
 #[derive(Clone, Debug)]
@@ -55,16 +56,28 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
     }
 }
 
-/// Values only: a future is known on its node alone, so its value goes, if that is there.
+/// Values only: a future is known on its node alone, so its value goes, if that is there. Who compares arguments tells what is promised by its name.
 impl<T: Serialize + Clone + Send + Sync + 'static> Serialize for Argument<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         match self {
             Self::Value(value) => value.serialize(serializer),
-            Self::Future(future) => match future.value() {
+            promised => serializer.serialize_newtype_struct(PROMISED, &Promised(promised)),
+        }
+    }
+}
+
+/// An argument that is a future.
+struct Promised<'a, T>(&'a Argument<T>);
+
+impl<T: Serialize + Clone + Send + Sync + 'static> Serialize for Promised<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self.0 {
+            Argument::Value(value) => value.serialize(serializer),
+            Argument::Future(future) => match future.value() {
                 Ok(value) => value.serialize(serializer),
                 Err(error) => Err(serde::ser::Error::custom(error)),
             },
-            Self::PerPoint(_) => Err(serde::ser::Error::custom("which of its values is not known here")),
+            Argument::PerPoint(_) => Err(serde::ser::Error::custom("which of its values is not known here")),
         }
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! - [`definition`]: a task and its variants; [`registry`]: tasks that `#[task]` made known at link time;
 //! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; [`argument`]: values and futures passed to tasks;
-//!   [`value`]: what they return.
+//!   [`value`]: what they return; [`digest`]: what nodes compare of what they pass.
 
 pub mod argument;
 pub(crate) mod arguments;
 pub mod call;
 pub(crate) mod codec;
 pub mod definition;
+pub(crate) mod digest;
+pub(crate) mod number;
 pub mod registry;
 pub(crate) mod taken;
 pub mod value;
