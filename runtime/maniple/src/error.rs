@@ -1,6 +1,7 @@
 //! What can go wrong, and who is told.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::sync::Arc;
 
 use maniple_mapper::{MappingFailure, RequirementInfo};
@@ -20,7 +21,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Errors travel: a task that fails, panics or cannot be mapped makes every operation that needs its results fail with the same error, and
 /// whoever awaits one of their futures gets it. Cheap to clone.
-#[derive(Clone, Debug, thiserror::Error)]
+///
+/// Its [`Debug`](fmt::Debug) form is the message too, with the stack of a panic where there is one: it is what a `main` that returns an error shows, and
+/// what `unwrap` does.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A task's body panicked.
@@ -350,6 +354,18 @@ pub enum Error {
     Internal(Arc<dyn StdError + Send + Sync>),
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)?;
+        match self {
+            Self::Panicked { backtrace: Some(stack), .. } | Self::BrokenDown { backtrace: Some(stack), .. } => {
+                write!(f, "\n{stack}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 fn at(point: &Option<AnyPoint>) -> String {
     point.map_or_else(String::new, |point| format!(" at point {point}"))
 }
@@ -484,5 +500,24 @@ impl Error {
 impl From<Error> for Arc<Fault> {
     fn from(error: Error) -> Self {
         Arc::new(Fault::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_main_that_returns_an_error_shows_what_it_says() {
+        let error = Error::NodeLost { node: 3, reason: "the connection was closed".to_owned() };
+        assert_eq!(format!("{error:?}"), "node 3 is lost, and the job with it: the connection was closed");
+        let panicked = Error::Panicked {
+            task: "smooth".to_owned(),
+            point: None,
+            message: "no cells".into(),
+            location: None,
+            backtrace: Some("0: smooth".into()),
+        };
+        assert_eq!(format!("{panicked:?}"), "task `smooth` panicked: no cells\n0: smooth");
     }
 }

@@ -413,6 +413,7 @@ mod tests {
         ];
         assert!(digests.iter().all(Option::is_some), "{digests:?}");
         assert_ne!(hash(&None::<i32>), hash(&Some(0)));
+        assert_ne!(hash(&vec![Shape::Point]), hash(&vec![Shape::Point, Shape::Point]));
         for (place, digest) in digests.iter().enumerate() {
             assert!(!digests[..place].contains(digest), "number {place}: {digests:?}");
         }
