@@ -2,7 +2,7 @@
 //!
 //! - [`definition`]: a task and its variants; [`registry`]: tasks that `#[task]` made known at link time;
 //! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; [`argument`]: values and futures passed to tasks;
-//!   [`value`]: what they return; [`digest`]: what nodes compare of what they pass.
+//!   [`value`]: what they return; `digest`: what nodes compare of what they pass.
 
 pub mod argument;
 pub(crate) mod arguments;
