@@ -341,17 +341,20 @@ impl Trial {
     }
 }
 
-/// Memory in use after all regions were destroyed.
+/// Memory in use after all regions were destroyed, and what is kept for other nodes.
 fn leaks(runtime: &Runtime) -> Option<String> {
     let used = || -> Vec<u64> { runtime.machine().memories().iter().map(|m| runtime.bytes_used(m.id)).collect() };
-    // The last worker may still be letting go of the last instance.
+    let open = || runtime.statistics().open_exchanges;
+    // The last worker may still be letting go of the last instance, and the last messages be under way.
     for _ in 0..2000 {
-        if used().iter().all(|&bytes| bytes == 0) {
+        // What has broken down lets go of nothing.
+        if used().iter().all(|&bytes| bytes == 0) && open() == 0 || runtime.breakdown().is_some() {
             return None;
         }
         nap(Duration::from_micros(500));
     }
-    Some(format!("bytes still in use after all regions were destroyed: {:?}", used()))
+    let (used, open) = (used(), open());
+    Some(format!("bytes still in use after all regions were destroyed: {used:?}; exchanges that do not end: {open}"))
 }
 
 /// The same while there is a region that has memory.

@@ -605,3 +605,40 @@ fn a_profile_is_whole_when_the_runtime_has_gone() {
         assert_eq!(completeness, [Completeness::Whole; 2], "round {round}");
     }
 }
+
+/// A node whose program fails compares nothing at its end. The next program's nodes must not compare what they do with what others did before.
+#[test]
+fn a_program_that_fails_on_one_node_leaves_nothing_behind_for_the_next() {
+    let network = Network::seeded(3, 3, 10);
+    let _pump = network.pump();
+    let run = |node: usize| {
+        let builder = Runtime::builder().workers(1).network(network.node(NodeId(node as u16)));
+        let runtime = builder.build().unwrap();
+        let failed = runtime.run(async |cx| {
+            cx.region::<Cell>(40)?;
+            if node == 1 { Err(Error::application("no more")) } else { Ok(()) }
+        });
+        let sum = runtime.run(async |cx| {
+            let cells = cx.region::<Cell>(40)?;
+            cx.fill(&cells, Cell::value, 1.0)?;
+            let split = cells.partition(8).equal()?;
+            cx.index_launch(8, take_over(&split)).reduce(Sum).await
+        });
+        // What others say last may be on its way.
+        let mut open = (0..1000).map(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            runtime.statistics().open_exchanges
+        });
+        let is_closed = open.any(|open| open == 0);
+        (failed.unwrap_err().to_string(), is_closed, sum.map_err(|error| error.to_string()))
+    };
+    let outcomes = std::thread::scope(|scope| {
+        let run = &run;
+        let nodes = [0, 1, 2].map(|node| scope.spawn(move || run(node)));
+        nodes.map(|node| node.join().expect("a node does not panic"))
+    });
+    for (failed, is_closed, sum) in outcomes {
+        assert!(failed.ends_with("no more"), "{failed}");
+        assert_eq!((is_closed, sum), (true, Ok(0.0)));
+    }
+}

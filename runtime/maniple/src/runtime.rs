@@ -378,7 +378,9 @@ impl Runtime {
         let (forked, ended) = self.core.forks.read();
         let counted = self.core.counters.read();
         let most_pending = self.core.realm().most_pending() as u64;
-        Statistics { launches: counted.launches + forked, tasks: counted.tasks + ended, most_pending, ..counted }
+        let open_exchanges = self.core.node.as_ref().map_or(0, |node| node.open_exchanges() as u64);
+        let (launches, tasks) = (counted.launches + forked, counted.tasks + ended);
+        Statistics { launches, tasks, open_exchanges, most_pending, ..counted }
     }
 
     /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all unless there is a [network](RuntimeBuilder::network).

@@ -46,6 +46,9 @@ pub struct Statistics {
     pub replays_given_up: u64,
     /// Launches of a program on several nodes that were replayed at once with all that comes before them on this node, such as exchanges.
     pub replayed_at_once: u64,
+    /// What this node does together with others and is not over now: parcels that are awaited, or have come and were not taken, what nodes tell each other, messages for which there
+    /// is no room, tasks of this node that are elsewhere. When a program has ended this is soon 0: more means that something is kept for ever.
+    pub open_exchanges: u64,
     /// The most operations and events that were pending at a time, or some dozens more for each thread. What is given up before it is known stays: if
     /// this grows with the length of a program whose window does not, something is waited for that will never come.
     pub most_pending: u64,

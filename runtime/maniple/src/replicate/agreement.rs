@@ -120,6 +120,8 @@ struct Log {
     hash: u64,
     /// How many they are.
     count: usize,
+    /// Whether the program has ended: who looks at its results later does so on some nodes only, perhaps.
+    is_over: bool,
     since: Vec<Noted>,
 }
 
@@ -161,7 +163,15 @@ impl Agreement {
 
     /// Compares what has been done with what other nodes have. It does not wait for that.
     pub(crate) fn compare(&self, node: &Arc<Node>) {
-        compare(node, &mut self.0.lock());
+        let mut log = self.0.lock();
+        if !log.is_over {
+            compare(node, &mut log);
+        }
+    }
+
+    /// The program has ended: nothing is compared any more.
+    pub(crate) fn end(&self) {
+        self.0.lock().is_over = true;
     }
 }
 

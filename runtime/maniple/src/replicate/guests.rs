@@ -103,6 +103,11 @@ impl Guests {
         self.is_asking.store(false, Ordering::Release);
     }
 
+    /// How many tasks are away.
+    pub(super) fn away(&self) -> usize {
+        self.away.lock().tasks.len()
+    }
+
     /// The tasks that are away have failed: nothing is received any more.
     pub(super) fn come_back(&self, error: &Error) {
         let away = std::mem::take(&mut self.away.lock().tasks);

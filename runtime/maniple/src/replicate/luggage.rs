@@ -57,6 +57,11 @@ struct Tasks {
 }
 
 impl Away {
+    /// How many tasks are away.
+    pub(super) fn count(&self) -> usize {
+        self.tasks.lock().by_number.len()
+    }
+
     /// The tasks that are away have failed: nothing is received any more.
     pub(super) fn come_back(&self, error: &Error) {
         let tasks = std::mem::take(&mut self.tasks.lock().by_number);

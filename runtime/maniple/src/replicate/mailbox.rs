@@ -239,6 +239,12 @@ impl Mailbox {
         }
     }
 
+    /// How many parcels are awaited, or have come and were not taken.
+    pub(crate) fn kept(&self) -> usize {
+        let slots = self.0.lock();
+        slots.places.iter().flatten().count() + slots.others.len()
+    }
+
     /// A parcel has come, with the message that this thread is at work for. False if it has come before.
     #[must_use]
     pub(crate) fn arrive(&self, from: Rank, name: ParcelName, delivery: Delivery, realm: &Realm) -> bool {

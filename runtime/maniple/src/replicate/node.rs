@@ -285,6 +285,14 @@ impl Node {
         self.peers.iter().map(PeerCounters::read).collect()
     }
 
+    /// How much is not over that this node does together with others.
+    pub(crate) fn open_exchanges(&self) -> usize {
+        let post = &self.post;
+        let waiting: usize = post.waiting.lock().values().map(VecDeque::len).sum();
+        let together = post.gatherings.lock().len() + post.begun.lock().len();
+        post.mailbox.kept() + together + waiting + post.guests.away() + post.away.count()
+    }
+
     /// What others are told of an error here.
     pub(crate) fn tell(&self, error: &Error) -> Failure {
         self.post.told.tell(error, self.post.rank)
@@ -322,6 +330,18 @@ impl Node {
     /// The number of a comparison that begins now.
     pub(crate) fn number_comparison(&self) -> u64 {
         self.post.comparisons.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many comparisons have begun here.
+    pub(super) fn comparisons(&self) -> u64 {
+        self.post.comparisons.load(Ordering::Relaxed)
+    }
+
+    /// A program has ended on all nodes, with so many comparisons on one of them, and fewer on those that failed earlier: who still waits for one hears nothing more.
+    /// The next one has the same number everywhere.
+    pub(super) fn end_comparisons(&self, all: u64) {
+        self.post.comparisons.fetch_max(all, Ordering::Relaxed);
+        self.post.gatherings.lock().retain(|name, _| name.part != COMPARISON || name.operation >= all);
     }
 
     /// All nodes have begun so many operations.

@@ -250,9 +250,8 @@ impl Replica {
         self.note_use("makes", region, None);
     }
 
-    /// The program has destroyed a region.
+    /// A region is gone. That is not compared: a task of one node may have made it.
     pub(crate) fn forget(&self, tree: TreeId) {
-        self.agreement.note_other(&self.node, "destroys a region");
         let mut program = self.program.lock();
         program.trees.remove(&tree);
         program.plans.retain(|_, plan| !plan.site.uses(tree));
@@ -267,14 +266,19 @@ impl Replica {
         if mine.is_none() {
             self.agreement.compare(&self.node);
         }
+        self.agreement.end();
         let name = TogetherName { operation: self.node.number_operation(Doing::Other("end")), part: 0 };
         let (met, outcome) = (realm.user_event(), Arc::new(Mutex::new(None)));
-        let (told, waiter) = (Arc::clone(&outcome), realm.clone());
+        let (told, waiter, node) = (Arc::clone(&outcome), realm.clone(), Arc::clone(&self.node));
         let done = move |all: Bytes| {
-            *told.lock() = frames(&all).find_map(|failure| decode::<Option<Failure>>(failure).flatten());
+            // What came before from a node, such as its part of a comparison, is here.
+            let ends: Vec<(Option<Failure>, u64)> = frames(&all).filter_map(decode).collect();
+            node.end_comparisons(ends.iter().map(|(_, comparisons)| *comparisons).max().unwrap_or_default());
+            *told.lock() = ends.into_iter().find_map(|(failure, _)| failure);
             waiter.trigger(met);
         };
-        self.node.together(name, frame(&encode(&mine)), Box::new(together), Box::new(done));
+        let said = encode(&(mine, self.node.comparisons()));
+        self.node.together(name, frame(&said), Box::new(together), Box::new(done));
         // Should the others be lost, the realm has given up.
         let _ = realm.wait(met.event());
         let outcome = outcome.lock().take();
