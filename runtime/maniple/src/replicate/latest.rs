@@ -64,20 +64,21 @@ impl Latest {
         here.back().map_or_else(String::new, |(number, doing)| format!(" at operation {number}, `{}`", doing.name()))
     }
 
+    /// What an operation is, to follow its number, if it has begun here and is not long over.
+    pub(crate) fn name(&self, number: u64) -> String {
+        name(&self.here.lock(), number)
+    }
+
     /// Where a node was when it was last heard of, and where this one is: more of a sentence that says that it is lost.
     pub(crate) fn tell(&self, node: Rank) -> String {
         let here = self.here.lock();
-        let name = |number: u64| {
-            let known = here.iter().rev().find(|(known, _)| *known == number);
-            known.map_or_else(String::new, |(_, doing)| format!(", `{}`", doing.name()))
-        };
         let mut told = String::new();
         let heard = self.heard.get(node).map_or(0, |heard| heard.load(Ordering::Relaxed));
         let _ = match heard.checked_sub(1) {
             Some(number) => write!(
                 told,
                 "; it was at operation {number} of the program{}, when it last sent something",
-                name(number)
+                name(&here, number)
             ),
             None => write!(told, "; it had not yet sent anything for an operation of the program"),
         };
@@ -86,6 +87,11 @@ impl Latest {
         }
         told
     }
+}
+
+fn name(begun: &VecDeque<(u64, Doing)>, number: u64) -> String {
+    let known = begun.iter().rev().find(|(known, _)| *known == number);
+    known.map_or_else(String::new, |(_, doing)| format!(", `{}`", doing.name()))
 }
 
 #[cfg(test)]

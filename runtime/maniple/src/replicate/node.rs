@@ -582,10 +582,22 @@ impl Post {
         if let Some(failure) = one.failure.as_ref().or(other.failure.as_ref()) {
             return self.realm.give_up(Fault::new(self.told.hear(failure.clone())));
         }
-        let come = |End { node, came_to: Progress { operations, questions }, .. }: &End| {
-            format!("node {node} has come to operation {operations} and has asked for {questions} result(s)")
+        let is_first = one.came_to.operations <= other.came_to.operations;
+        let (one, other) = if is_first { (one, other) } else { (other, one) };
+        let (ended, went_on) = (one.came_to, other.came_to);
+        let difference = if ended.operations < went_on.operations {
+            // Numbers begin at 0: this is the first that the other one does not have.
+            let next = self.latest.name(ended.operations);
+            format!(
+                "node {} has ended where node {} comes to operation {}{next}",
+                one.node, other.node, ended.operations
+            )
+        } else {
+            format!(
+                "with as many operations behind them, node {} has asked the others for {} result(s), node {} for {}",
+                one.node, ended.questions, other.node, went_on.questions
+            )
         };
-        let difference = format!("the program has ended, but {}, and {}", come(one), come(other));
         self.realm.give_up(Fault::new(Error::NodesDiffer { difference }));
     }
 
