@@ -69,6 +69,9 @@ fn empty_like(shape: &Shape) -> AnySpace {
 /// How many answers of each kind are kept; beyond, the memory is emptied and fills anew.
 const MEMO_LIMIT: usize = 1 << 18;
 
+/// How many rectangles all answers of a kind have: scattered points have as many as the points. Some 64 to 128 MiB of each kind.
+const MEMO_RECTS: usize = 1 << 22;
+
 /// Interns sets of points and remembers the results of operations on them.
 ///
 /// Sets of different dimension share no point: they never overlap.
@@ -85,7 +88,10 @@ pub struct ShapeTable {
 #[derive(Default)]
 struct Shapes {
     by_space: FxHashMap<AnySpace, Shape>,
+    /// The rectangles of all of them.
+    rects: usize,
     sweep_at: usize,
+    sweep_at_rects: usize,
 }
 
 impl ShapeTable {
@@ -108,6 +114,7 @@ impl ShapeTable {
         let shape =
             Shape(Arc::new(Interned { id: self.next_id.fetch_add(1, Ordering::Relaxed), space: space.clone() }));
         shapes.by_space.insert(space.clone(), shape.clone());
+        shapes.rects += space.rect_count();
         shape
     }
 
@@ -178,37 +185,64 @@ impl fmt::Debug for ShapeTable {
 }
 
 impl Shapes {
-    /// Forgets shapes that nobody else holds, whenever the table has doubled since the last time.
+    /// Forgets shapes that nobody else holds, whenever the table, or what its shapes weigh, has doubled since the last time.
     fn sweep(&mut self) {
-        if self.by_space.len() < self.sweep_at.max(1024) {
+        if self.by_space.len() < self.sweep_at.max(1024) && self.rects < self.sweep_at_rects.max(MEMO_RECTS) {
             return;
         }
         self.by_space.retain(|_, shape| Arc::strong_count(&shape.0) > 1);
-        self.sweep_at = self.by_space.len() * 2;
+        self.rects = self.by_space.keys().map(AnySpace::rect_count).sum();
+        (self.sweep_at, self.sweep_at_rects) = (self.by_space.len() * 2, self.rects * 2);
     }
 }
 
-struct Memo<T>(RwLock<FxHashMap<(u64, u64), T>>);
+/// Answers about two shapes.
+struct Memo<T>(RwLock<Answers<T>>);
+
+struct Answers<T> {
+    known: FxHashMap<(u64, u64), T>,
+    /// The rectangles of all answers.
+    rects: usize,
+}
+
+/// What can be answered about two shapes.
+trait Answer: Clone {
+    /// How many rectangles are kept with it.
+    fn rects(&self) -> usize;
+}
+
+impl Answer for bool {
+    fn rects(&self) -> usize {
+        0
+    }
+}
+
+impl Answer for Shape {
+    fn rects(&self) -> usize {
+        self.space().rect_count()
+    }
+}
 
 impl<T> Default for Memo<T> {
     fn default() -> Self {
-        Self(RwLock::default())
+        Self(RwLock::new(Answers { known: FxHashMap::default(), rects: 0 }))
     }
 }
 
-impl<T: Clone> Memo<T> {
+impl<T: Answer> Memo<T> {
     fn get(&self, a: &Shape, b: &Shape, compute: impl FnOnce() -> T) -> T {
         // Ids are never used twice, so an answer about a forgotten shape is useless but never wrong.
         let key = (a.id(), b.id());
-        if let Some(known) = self.0.read().get(&key) {
+        if let Some(known) = self.0.read().known.get(&key) {
             return known.clone();
         }
         let answer = compute();
-        let mut table = self.0.write();
-        if table.len() >= MEMO_LIMIT {
-            table.clear();
+        let mut answers = self.0.write();
+        if answers.known.len() >= MEMO_LIMIT || answers.rects >= MEMO_RECTS {
+            (answers.known, answers.rects) = Default::default();
         }
-        table.insert(key, answer.clone());
+        answers.rects += answer.rects();
+        answers.known.insert(key, answer.clone());
         answer
     }
 }
@@ -256,5 +290,21 @@ mod tests {
             shape(&table, i, i + 1);
         }
         assert!(table.shapes.read().by_space.len() <= 2048);
+    }
+
+    #[test]
+    fn scattered_shapes_that_nobody_holds_are_forgotten_after_fewer() {
+        const POINTS: i64 = 1 << 16;
+        let table = ShapeTable::new();
+        let whole = shape(&table, 0, 2 * POINTS);
+        for i in 0..200 {
+            let every_second =
+                IndexSpace::from_rects((i..POINTS).map(|point| Rect::<1>::from(2 * point..2 * point + 1)));
+            let scattered = table.intern(&every_second.into());
+            assert_eq!(table.difference(&whole, &scattered).space().volume(), (POINTS + i) as u64);
+        }
+        let rects = table.shapes.read().by_space.keys().map(AnySpace::rect_count).sum::<usize>();
+        assert!(rects <= 2 * MEMO_RECTS + POINTS as usize, "{rects} rectangles are kept of {}", 400 * POINTS);
+        assert!(table.differences.0.read().rects <= MEMO_RECTS + POINTS as usize);
     }
 }

@@ -1,8 +1,10 @@
 //! Index spaces: sets of points, dense or sparse.
 
 use std::fmt;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxBuildHasher;
 
 use crate::bands::{self, Keep};
 use crate::bitmap;
@@ -340,8 +342,7 @@ impl<const D: usize> Hash for IndexSpace<D> {
         match &self.sparse {
             None => self.bounds().hash(state),
             Some(sparse) => {
-                let content =
-                    *sparse.hash.get_or_init(|| BuildHasherDefault::<DefaultHasher>::default().hash_one(&sparse.rects));
+                let content = *sparse.hash.get_or_init(|| FxBuildHasher.hash_one(&sparse.rects));
                 state.write_u64(content);
             }
         }
