@@ -158,34 +158,48 @@ impl Context {
 struct Found<const D: usize>(Vec<IndexSpace<D>>);
 
 impl<const D: usize> Found<D> {
+    /// One piece after the other, each of whose parts are let go of: scattered points take much memory.
     fn united(parts: Vec<Self>) -> Self {
-        let mut pieces: Vec<Vec<Rect<D>>> = Vec::new();
-        for Self(part) in parts {
-            pieces.resize_with(pieces.len().max(part.len()), Vec::new);
-            pieces.iter_mut().zip(&part).for_each(|(piece, part)| piece.extend(part.rects()));
-        }
-        Self(pieces.into_iter().map(IndexSpace::from_rects).collect())
+        let mut parts: Vec<_> = parts.into_iter().map(|Self(pieces)| pieces.into_iter()).collect();
+        let next = || {
+            let piece: Vec<IndexSpace<D>> = parts.iter_mut().filter_map(Iterator::next).collect();
+            (!piece.is_empty()).then(|| IndexSpace::union_all(&piece))
+        };
+        Self(std::iter::from_fn(next).collect())
     }
 }
 
-/// The bounds of each rectangle, one after the other.
-impl<const D: usize> Serialize for Found<D> {
+/// A piece as it is sent: the bounds of each rectangle, one after the other.
+struct Bounds<P>(P);
+
+impl<const D: usize> Serialize for Bounds<&IndexSpace<D>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let bounds = |rect: &Rect<D>| rect.lo.0.into_iter().chain(rect.hi.0);
-        let pieces = self.0.iter().map(|piece| piece.rects().iter().flat_map(bounds).collect::<Vec<i64>>());
-        serializer.collect_seq(pieces)
+        self.0.rects().iter().flat_map(bounds).collect::<Vec<i64>>().serialize(serializer)
+    }
+}
+
+impl<'a, const D: usize> Deserialize<'a> for Bounds<IndexSpace<D>> {
+    fn deserialize<S: Deserializer<'a>>(deserializer: S) -> std::result::Result<Self, S::Error> {
+        let rect = |bounds: &[i64]| {
+            let (lo, hi) = bounds.split_at(D);
+            Rect::new(std::array::from_fn(|d| lo[d]), std::array::from_fn::<i64, D, _>(|d| hi[d]))
+        };
+        let bounds = Vec::<i64>::deserialize(deserializer)?;
+        Ok(Self(IndexSpace::from_rects(bounds.chunks_exact(2 * D).map(rect))))
+    }
+}
+
+impl<const D: usize> Serialize for Found<D> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(Bounds))
     }
 }
 
 impl<'a, const D: usize> Deserialize<'a> for Found<D> {
     fn deserialize<S: Deserializer<'a>>(deserializer: S) -> std::result::Result<Self, S::Error> {
-        let pieces = Vec::<Vec<i64>>::deserialize(deserializer)?;
-        let rect = |bounds: &[i64]| {
-            let (lo, hi) = bounds.split_at(D);
-            Rect::new(std::array::from_fn(|d| lo[d]), std::array::from_fn::<i64, D, _>(|d| hi[d]))
-        };
-        let piece = |bounds: &Vec<i64>| IndexSpace::from_rects(bounds.chunks_exact(2 * D).map(rect));
-        Ok(Self(pieces.iter().map(piece).collect()))
+        let pieces = Vec::<Bounds<IndexSpace<D>>>::deserialize(deserializer)?;
+        Ok(Self(pieces.into_iter().map(|Bounds(piece)| piece).collect()))
     }
 }
 
