@@ -1,8 +1,8 @@
-//! What messages and transfers between nodes cost, beside sockets that are used by hand.
+//! What messages, transfers and regions between nodes cost, beside sockets that are used by hand.
 //!
 //! Over TCP, both nodes are in this process and talk over 127.0.0.1. The rival of a round trip is two tokio tasks, each on a thread and runtime of
 //! its own, that read and write eight bytes in turn. The rival of a put is a thread that writes to a socket and one that reads what comes into
-//! memory. Loopback has no rival: its messages are received one after the other by one thread, in the order that a seed decides.
+//! memory; it is that of a region too, which a task on one node and one on the other write in turn, so that the runtime has to move it each time. Loopback has no rival: its messages are received one after the other by one thread, in the order that a seed decides.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -10,7 +10,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Instant;
 
+use maniple::mapper::{DefaultMapper, Sharding, ShardingMapper, TaskInfo};
+use maniple::prelude::*;
 use maniple_benches::{line, median, seconds, side_by_side};
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::loopback::Network;
@@ -26,13 +29,17 @@ const TRIPS: u64 = 10_000;
 const MESSAGES: u64 = 300_000;
 const BULK: usize = 256 << 20;
 
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 fn main() -> Result<()> {
     let nodes = Nodes::join()?;
     round_trips(&nodes)?;
     streams(&nodes);
     puts(&nodes)?;
+    drop(nodes);
+    for bytes in [1 << 20, 64 << 20] {
+        regions(bytes)?;
+    }
     loopback(2);
     loopback(1024);
     Ok(())
@@ -183,7 +190,7 @@ fn puts(nodes: &Nodes) -> Result<()> {
         nodes.first.put(put).expect("both nodes are there");
         done.recv().expect("a put ends").expect("both nodes are there");
     };
-    let mut rival = Pipe::start()?;
+    let mut rival = Pipe::of(BULK)?;
     let (ours, rival) = side_by_side(ROUNDS, ours, || rival.send());
     let gigabytes = |time: f64| BULK as f64 / time * 1e-9;
     line("a bare socket, 256 MiB", gigabytes(rival), "GB/s", "");
@@ -199,24 +206,87 @@ struct Pipe {
 }
 
 impl Pipe {
-    fn start() -> Result<Self> {
+    fn of(length: usize) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         thread::spawn(move || -> std::io::Result<()> {
             let (mut stream, _) = listener.accept()?;
-            let mut bytes = vec![0; BULK];
+            let mut bytes = vec![0; length];
             while stream.read_exact(&mut bytes).is_ok() {
                 stream.write_all(&[1])?;
             }
             Ok(())
         });
-        Ok(Self { stream: TcpStream::connect(address)?, bytes: vec![1; BULK] })
+        Ok(Self { stream: TcpStream::connect(address)?, bytes: vec![1; length] })
     }
 
     fn send(&mut self) {
         let sent = self.stream.write_all(&self.bytes).and_then(|()| self.stream.read_exact(&mut [0]));
         sent.expect("both ends live as long as they are measured");
     }
+}
+
+#[derive(Fields)]
+struct Cell {
+    value: f64,
+}
+
+/// Looks at one cell: the others go along.
+#[task(leaf)]
+fn touch(#[writes(value)] cells: Piece<Cell>) {
+    if let Some(first) = cells.points().next() {
+        cells.value[first] += 1.0;
+    }
+}
+
+/// A region of so many bytes that goes from node to node and back.
+fn regions(bytes: usize) -> Result<()> {
+    let mut rival = Pipe::of(bytes)?;
+    let times = ROUNDS * (BULK / bytes).min(8);
+    let socket = median((0..times).map(|_| seconds(|| rival.send())).collect());
+    let gigabytes = |time: f64| bytes as f64 / time * 1e-9;
+    let size = format!("{} MiB", bytes >> 20);
+    line(&format!("a bare socket, {size}"), gigabytes(socket), "GB/s", "");
+    for (shared, by, least) in [(true, "by shared memory", "at least 0.7"), (false, "over sockets", "")] {
+        let region = region(bytes, times, shared)?;
+        line(&format!("a region of {size}, {by}"), gigabytes(region), "GB/s", "");
+        line("  of the bare socket's bandwidth", socket / region, "x", least);
+    }
+    Ok(())
+}
+
+/// How long it takes a region to go to the other node: the median of some rounds.
+fn region(bytes: usize, times: usize, shared: bool) -> Result<f64> {
+    let file = std::env::temp_dir().join(format!("maniple-bench-{}-regions", std::process::id()));
+    let secret = Secret::random()?;
+    let run = |rank: u16| {
+        let settings = Settings::new(NodeId(rank), 2, Meeting::File(file.clone()), secret.clone());
+        let settings = settings.map_err(|error| error.to_string())?;
+        let transport = Tcp::join(Settings { shared_memory: shared, ..settings }).map_err(|error| error.to_string())?;
+        let by_tag = |launch: &TaskInfo<'_>, nodes| Sharding::OnOne(launch.tag as usize % nodes);
+        let mapper = ShardingMapper::new(DefaultMapper::new(), by_tag);
+        let runtime = Runtime::builder().workers(1).network(transport).mapper(mapper).build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let outcome = runtime.run(async |cx: &Context| {
+            let cells = cx.region::<Cell>(bytes / size_of::<f64>())?;
+            cx.fill(&cells, Cell::value, 1.0)?;
+            let mut rounds = Vec::new();
+            for _ in 0..ROUNDS {
+                cx.execution_fence().await?;
+                let start = Instant::now();
+                (0..times as u64).for_each(|trip| drop(cx.launch(touch(&cells).tag(trip))));
+                cx.execution_fence().await?;
+                rounds.push(start.elapsed().as_secs_f64() / times as f64);
+            }
+            Ok(median(rounds))
+        });
+        outcome.map_err(|error| error.to_string())
+    };
+    let outcomes = thread::scope(|scope| [0, 1].map(|rank| scope.spawn(move || run(rank))).map(|node| node.join()));
+    std::fs::remove_file(&file)?;
+    let [first, second] = outcomes.map(|outcome| outcome.unwrap_or_else(|_| Err("a node panicked".to_owned())));
+    second?;
+    Ok(first?)
 }
 
 /// Messages that each handler sends on to the next node.

@@ -205,6 +205,12 @@ fn share(total: u64, part: u64, whole: u64, count: usize) -> u64 {
     (u128::from(total) * u128::from(part) / u128::from(whole)) as u64
 }
 
+/// The bytes that this process may use.
+#[cfg(feature = "tcp")]
+pub(crate) fn memory_of_this_process() -> u64 {
+    usable_memory(Path::new("/"))
+}
+
 /// The memory of the computer, or the smallest limit of a control group above the process.
 fn usable_memory(root: &Path) -> u64 {
     let meminfo = fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();

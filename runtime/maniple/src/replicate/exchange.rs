@@ -5,7 +5,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use maniple_realm::transfer::{FewValues, FillValue, InstanceField, Transfer, pack, unpack, unpack_and_apply};
+use maniple_realm::net::Loan;
+use maniple_realm::transfer::{FewValues, FillValue, InstanceField, Transfer, pack_into, unpack, unpack_and_apply};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId};
 use maniple_space::AnySpace;
 use smallvec::{SmallVec, smallvec};
@@ -48,6 +49,12 @@ impl Addresses {
         if let Some((to, name)) = self.of(operation).nth(piece) {
             self.node.send_parcel(to, name, delivery);
         }
+    }
+
+    /// Memory for the values of a piece.
+    fn lend(&self, piece: usize) -> Option<Loan> {
+        let (&(to, _), &bytes) = self.parcels.get(piece).zip(self.bytes.get(piece))?;
+        Some(self.node.lend(to, bytes as usize))
     }
 
     /// The same for values of a few bytes.
@@ -110,7 +117,6 @@ fn internal(name: &str, body: fn(&LeafCall<'_>) -> Result<()>) -> TaskDefinition
 
 fn send(call: &LeafCall<'_>) -> Result<()> {
     let Sending { to, operation } = call.arguments()?;
-    // As many as there will be: what is too large would be copied into a smaller one.
     let piece = number(call);
     if let Some(few) = call.few(0) {
         let mut bytes: SmallVec<[u8; 64]> = smallvec![0; few.iter().map(FewValues::bytes).sum()];
@@ -123,12 +129,13 @@ fn send(call: &LeafCall<'_>) -> Result<()> {
         to.send_short(*operation, piece, &bytes);
         return Ok(());
     }
-    let mut bytes = Vec::with_capacity(to.bytes.get(piece).map_or(0, |&bytes| bytes as usize));
+    let Some(mut loan) = to.lend(piece) else { return Ok(()) };
+    let mut rest = loan.bytes_mut();
     each_field(call, |space, place| {
         // SAFETY: the task reads the field at these points, so nobody writes it meanwhile. Instances are initialised when they are made.
-        unsafe { pack(space, place, &mut bytes) }.map_err(|error| Error::of_transfer(&error))
+        unsafe { pack_into(space, place, &mut rest) }.map_err(|error| Error::of_transfer(&error))
     })?;
-    to.send(*operation, piece, Ok(bytes.into()));
+    to.send(*operation, piece, Ok(loan.freeze()));
     Ok(())
 }
 

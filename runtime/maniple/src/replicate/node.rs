@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
-use maniple_realm::net::{Endpoint, HandlerId, Handlers, Incoming, Loss, Message, Options, SendError, Transport};
+use maniple_realm::net::{Endpoint, HandlerId, Handlers, Incoming, Loan, Loss, Message, Options, SendError, Transport};
 use maniple_realm::threads::Parker;
 use maniple_realm::{Fault, Realm, fault};
 use rustc_hash::FxHashMap;
@@ -385,6 +385,11 @@ impl Node {
         let payload = delivery.unwrap_or_else(|failure| encode(&failure).into());
         let letter = Letter { handler: PARCEL, header, payload, haste: Haste::Now };
         self.post.send(&self.endpoint, to, letter);
+    }
+
+    /// Memory for the bytes of a parcel.
+    pub(crate) fn lend(&self, to: Rank, length: usize) -> Loan {
+        self.endpoint.lend(NodeId(to as u16), length)
     }
 
     /// Sends a parcel with values of a few bytes. Never waits.

@@ -142,6 +142,19 @@ pub enum Header {
     Decline,
     /// Something is in the receiver's inbox, or there is room in the sender's.
     Bell,
+    /// A message whose payload is in memory that the sender lends. For [`shared_memory`](super::shared_memory) only.
+    Lent {
+        /// Who handles it.
+        handler: HandlerId,
+        /// Whether it counts towards the sender's window.
+        counted: bool,
+        /// Whether the sender wants its credit back now.
+        ask: bool,
+        /// Where in the memory.
+        block: u64,
+        /// How many bytes.
+        length: u64,
+    },
 }
 
 impl Header {
@@ -159,7 +172,14 @@ impl Header {
     pub fn is_for_transports(&self) -> bool {
         matches!(
             self,
-            Self::Heartbeat | Self::Goodbye | Self::Abort | Self::Offer | Self::Switch | Self::Decline | Self::Bell
+            Self::Heartbeat
+                | Self::Goodbye
+                | Self::Abort
+                | Self::Offer
+                | Self::Switch
+                | Self::Decline
+                | Self::Bell
+                | Self::Lent { .. }
         )
     }
 

@@ -78,4 +78,4 @@ pub use error::{Loss, NetError, SendError};
 pub use frame::MAX_HEADER;
 pub use message::{HandlerId, Handlers, Incoming, Message};
 pub use segment::{Segment, Span};
-pub use transport::{Polled, Transport};
+pub use transport::{Loan, Polled, Transport};

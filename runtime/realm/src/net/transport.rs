@@ -63,6 +63,18 @@ pub trait Transport: Send + Sync {
         false
     }
 
+    /// Memory for the body of a message to a node, if there is some that the node can read it from without a copy.
+    fn lend(&self, to: NodeId, length: usize) -> Option<Loan> {
+        let _ = (to, length);
+        None
+    }
+
+    /// Sends a message whose body may be memory that was [lent](Self::lend) for it, if that can be done without a copy. False if not: then nothing was sent.
+    fn send_lent(&self, to: NodeId, header: &Header, head: &[u8], body: &[u8], flush: Flush) -> bool {
+        let _ = (to, header, head, body, flush);
+        false
+    }
+
     /// Lets everything leave that waits in queues.
     fn flush(&self);
 
@@ -81,6 +93,41 @@ pub trait Transport: Send + Sync {
     /// What threads that have nothing else to do may look at, if messages come sooner then.
     fn polled(self: Arc<Self>) -> Option<Arc<dyn Polled>> {
         None
+    }
+}
+
+/// Memory that a transport [lends](Transport::lend): as long as this lives, it is nobody else's.
+pub trait Lent: AsRef<[u8]> + AsMut<[u8]> + Send + Sync + 'static {}
+
+/// Memory for the body of a message: to be filled, and then to be sent. What it holds at first is of no meaning.
+pub struct Loan(Box<dyn Lent>);
+
+impl Loan {
+    /// Of memory of some kind.
+    #[must_use]
+    pub fn new(lent: impl Lent) -> Self {
+        Self(Box::new(lent))
+    }
+
+    /// The memory.
+    #[must_use]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        (*self.0).as_mut()
+    }
+
+    /// What is in it, as the body of a message: it changes no more.
+    #[must_use]
+    pub fn freeze(self) -> Bytes {
+        Bytes::from_owner(Frozen(self.0))
+    }
+}
+
+/// Memory that changes no more.
+struct Frozen(Box<dyn Lent>);
+
+impl AsRef<[u8]> for Frozen {
+    fn as_ref(&self) -> &[u8] {
+        (*self.0).as_ref()
     }
 }
 

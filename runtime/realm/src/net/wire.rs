@@ -83,6 +83,10 @@ impl Header {
             Self::Switch => (17, 0, 0, words(&[])),
             Self::Decline => (18, 0, 0, words(&[])),
             Self::Bell => (19, 0, 0, words(&[])),
+            Self::Lent { handler, counted, ask, block, length } => {
+                let flags = (u8::from(counted) * COUNTED) | (u8::from(ask) * ASK);
+                (20, flags, handler.0, words(&[block, length]))
+            }
         }
     }
 
@@ -116,7 +120,7 @@ impl Header {
         let words = match kind {
             2 | 13..=19 => 0,
             1 | 3 | 5 | 6 | 10 | 12 => 1,
-            8 | 9 => 2,
+            8 | 9 | 20 => 2,
             4 => 3,
             7 | 11 => 4,
             _ => return Err(Violation::UnknownKind(kind)),
@@ -134,7 +138,9 @@ impl Header {
             *value = u64::from_le_bytes(*bytes);
         }
         let header = Self::from_fields(kind, flags, HandlerId(handler), word)?;
-        if head > 0 && !matches!(header, Self::Message { .. } | Self::PutEnd { notify: Some(_), .. }) {
+        let has_head =
+            matches!(header, Self::Message { .. } | Self::Lent { .. } | Self::PutEnd { notify: Some(_), .. });
+        if head > 0 && !has_head {
             return Err(Violation::field(kind, "head's length", head as u64));
         }
         let has_body =
@@ -148,7 +154,7 @@ impl Header {
     fn from_fields(kind: u8, flags: u8, handler: HandlerId, word: [u64; 4]) -> Result<Self, Violation> {
         let [first, second, third, fourth] = word;
         let allowed = match kind {
-            1 => COUNTED | ASK,
+            1 | 20 => COUNTED | ASK,
             5 => NOTIFY,
             6 => 3,
             _ => 0,
@@ -156,7 +162,7 @@ impl Header {
         if flags & !allowed != 0 {
             return Err(Violation::field(kind, "flags", u64::from(flags)));
         }
-        let has_handler = kind == 1 || (kind == 5 && flags & NOTIFY != 0);
+        let has_handler = matches!(kind, 1 | 20) || (kind == 5 && flags & NOTIFY != 0);
         if handler.0 != 0 && !has_handler {
             return Err(Violation::field(kind, "handler", u64::from(handler.0)));
         }
@@ -183,6 +189,13 @@ impl Header {
             17 => Self::Switch,
             18 => Self::Decline,
             19 => Self::Bell,
+            20 => Self::Lent {
+                handler,
+                counted: flags & COUNTED != 0,
+                ask: flags & ASK != 0,
+                block: first,
+                length: second,
+            },
             _ => return Err(Violation::UnknownKind(kind)),
         })
     }
@@ -216,6 +229,9 @@ mod tests {
         prop_oneof![
             (handler.clone(), any::<(u64, bool, bool)>())
                 .prop_map(|(handler, (payload, counted, ask))| Header::Message { handler, payload, counted, ask }),
+            (handler.clone(), any::<(u64, u64, bool, bool)>()).prop_map(|(handler, (block, length, counted, ask))| {
+                Header::Lent { handler, counted, ask, block, length }
+            }),
             (any::<u64>(), proptest::option::of(handler))
                 .prop_map(|(transfer, notify)| Header::PutEnd { transfer, notify }),
             (any::<u64>(), outcome).prop_map(|(transfer, outcome)| Header::Ended { transfer, outcome }),

@@ -59,7 +59,7 @@ pub use deferred::channel;
 pub use error::TransferError;
 pub use few::FewValues;
 pub use indirect::Dangling;
-pub use pack::{pack, unpack, unpack_and_apply, unpack_and_fold};
+pub use pack::{pack, pack_into, unpack, unpack_and_apply, unpack_and_fold};
 
 /// A field of an instance.
 #[derive(Clone, Debug)]

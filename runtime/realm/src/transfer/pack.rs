@@ -24,18 +24,55 @@ pub unsafe fn pack(space: &AnySpace, from: impl Into<InstanceField>, bytes: &mut
     if space.is_empty() {
         return Ok(());
     }
-    let (base, size) = (from.base()?, from.address.size);
-    bytes.reserve(length(space, size)?);
-    for_dimension!(space, |space| each_run(space, &from, |offset, stride, count| {
-        let end = bytes.len();
-        // SAFETY: there is room for all values behind the end, each run's is filled by the copy, and the run lies inside the instance that the space
-        // was checked against.
+    let (base, length) = (from.base()?, length(space, from.address.size)?);
+    bytes.reserve(length);
+    let end = bytes.len();
+    // SAFETY: there is room for all values behind the end, and all of it is filled.
+    unsafe {
+        copy_out(space, (&from, base), bytes.as_mut_ptr().add(end));
+        bytes.set_len(end + length);
+    }
+    Ok(())
+}
+
+/// As [`pack`], into the front of some bytes, which are left behind.
+///
+/// # Errors
+///
+/// As [`pack`]; if the bytes are too few.
+///
+/// # Safety
+///
+/// As for [`pack`].
+pub unsafe fn pack_into(
+    space: &AnySpace,
+    from: impl Into<InstanceField>,
+    bytes: &mut &mut [u8],
+) -> Result<(), TransferError> {
+    let from = Side::of(from.into(), space)?;
+    let (expected, found) = (length(space, from.address.size)?, bytes.len());
+    let place = bytes.split_off_mut(..expected).ok_or(TransferError::TooFewBytes { expected, found })?;
+    if !space.is_empty() {
+        // SAFETY: there is room for all values.
+        unsafe { copy_out(space, (&from, from.base()?), place.as_mut_ptr()) };
+    }
+    Ok(())
+}
+
+/// Copies all values of a space out of an instance.
+///
+/// # Safety
+///
+/// The space was checked against the instance, and `to` has room for as many values. Nobody writes them meanwhile.
+unsafe fn copy_out(space: &AnySpace, (from, base): (&Side, *const u8), mut to: *mut u8) {
+    let size = from.address.size;
+    for_dimension!(space, |space| each_run(space, from, |offset, stride, count| {
+        // SAFETY: the run lies inside the instance, and there is room for it and all that follow.
         unsafe {
-            kernels::copy_run(bytes.as_mut_ptr().add(end), size as isize, base.add(offset), stride, count, size);
-            bytes.set_len(end + count * size);
+            kernels::copy_run(to, size as isize, base.add(offset), stride, count, size);
+            to = to.add(count * size);
         }
     }));
-    Ok(())
 }
 
 /// Takes a field's values at the points of a space off the front of what [`pack`] has made.

@@ -166,6 +166,16 @@ fn copies_like_a_map<const D: usize>(
         few(&to).unpack(&by_few).unwrap();
     }
     prop_assert_eq!(&by_few, &packed[3..]);
+    let mut place = vec![9; bytes + 1];
+    // SAFETY: as above.
+    unsafe {
+        let mut rest = &mut place[..];
+        pack_into(&space.clone().into(), (&from, FIELD), &mut rest).unwrap();
+        prop_assert_eq!(rest, [9]);
+        let mut too_short = &mut by_few[..bytes.saturating_sub(1)];
+        prop_assert_eq!(pack_into(&space.clone().into(), (&from, FIELD), &mut too_short).is_err(), bytes > 0);
+    }
+    prop_assert_eq!(&place[..bytes], &packed[3..]);
     check(&to, &model)
 }
 

@@ -78,6 +78,47 @@ rules! {
         cluster.shutdown();
     }
 
+    /// Whether or not the memory is the receiver's to read; the receiver keeps some, sends some on, and the sender lends the same memory again meanwhile.
+    fn a_payload_in_lent_memory_arrives_as_it_was_filled_and_stays_so(make: make) {
+        let lengths = [0, 1, 2047, 2048, 70_000, 5000, 300_000, 64, 4096];
+        let rounds = 6;
+        let (seen, answers) = (List::default(), Counter::default());
+        let cluster = make(3, Options::default(), &|node| {
+            let (seen, answers) = (seen.clone(), answers.clone());
+            Handlers::new()
+                .on(HELLO, move |message| {
+                    let (from, name, payload) = (message.from(), message.header().to_vec(), message.take_payload());
+                    // As it is, to whoever sent it, and to the node after.
+                    for to in [from, NodeId((node.0 + 1) % 3)] {
+                        message.send(to, Message::new(ANSWER).header(&name).payload(payload.clone())).unwrap();
+                    }
+                    seen.push((word(&name), payload));
+                })
+                .on(ANSWER, move |message| {
+                    let name = word(message.header());
+                    assert!(message.payload() == pattern(message.payload().len(), name), "what was sent on");
+                    answers.add(1);
+                })
+        });
+        let mut number = 0;
+        for _ in 0..rounds {
+            for &length in &lengths {
+                for (from, to) in [(0, 1), (1, 0), (2, 1), (0, 0)] {
+                    let mut loan = cluster.endpoints()[from].lend(NodeId(to), length);
+                    loan.bytes_mut().copy_from_slice(&pattern(length, number));
+                    let message = Message::new(HELLO).header(&number.to_le_bytes()).payload(loan.freeze());
+                    cluster.send(from, NodeId(to), message);
+                    number += 1;
+                }
+            }
+        }
+        cluster.until(|| seen.len() == number as usize && answers.get() == 2 * number as usize);
+        for (name, payload) in seen.get() {
+            assert!(payload == pattern(payload.len(), name), "what was kept of message {name}");
+        }
+        cluster.shutdown();
+    }
+
     fn what_is_sent_later_leaves_with_the_next_message_or_a_flush(make: make) {
         let seen = Counter::default();
         let cluster = make(2, Options::default(), &|_| {

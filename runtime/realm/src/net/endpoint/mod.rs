@@ -1,6 +1,7 @@
 //! A node's end of the network: messages, transfers and agreements, made of the frames of any transport.
 
 mod barrier;
+mod buffers;
 mod peer;
 mod quiescence;
 mod receive;
@@ -14,6 +15,7 @@ use crate::locks::Mutex;
 use bytes::Bytes;
 use smallvec::SmallVec;
 
+use self::buffers::{Buffer, Buffers};
 use self::peer::Peer;
 use self::receive::Reception;
 use self::together::Together;
@@ -21,7 +23,7 @@ use self::transfer::Transfers;
 use super::error::{Loss, NetError, SendError};
 use super::frame::{Body, Callback, Frame, Header, MAX_BODY, MAX_HEADER};
 use super::message::{HandlerId, Handlers, Message};
-use super::transport::{Close, Flush, Frames, Polled, Transport};
+use super::transport::{Close, Flush, Frames, Loan, Polled, Transport};
 use crate::fault::install_panic_hook;
 use crate::machine::NodeId;
 
@@ -40,6 +42,9 @@ pub struct Options {
     /// Puts and gets travel in chunks of so many bytes; at most [`MAX_BODY`]. A message waits for one chunk at most.
     pub chunk: usize,
 }
+
+/// Payloads of fewer bytes are copied: that takes no longer than to find memory for them that another node can read.
+const LENT_FROM: usize = 2 << 10;
 
 impl Default for Options {
     fn default() -> Self {
@@ -64,6 +69,7 @@ pub struct Endpoint {
     /// Whether somebody waits for quiescence.
     is_watching: AtomicBool,
     transfers: Transfers,
+    buffers: Arc<Buffers>,
     /// The first node that was lost: agreements of all nodes are impossible from then on.
     first_lost: OnceLock<(NodeId, Loss)>,
     has_closed: AtomicBool,
@@ -96,6 +102,7 @@ impl Endpoint {
             together: Mutex::new(Together::new(rank, nodes)),
             is_watching: AtomicBool::new(false),
             transfers: Transfers::default(),
+            buffers: Arc::default(),
             first_lost: OnceLock::new(),
             has_closed: AtomicBool::new(false),
         });
@@ -157,6 +164,13 @@ impl Endpoint {
     /// As [`send`](Self::send).
     pub fn send_later(&self, to: NodeId, message: Message) -> Result<(), SendError> {
         self.send_counted(to, message, Flush::Later)
+    }
+
+    /// Memory for the payload of a message to a node. If that node can read it where it is, as nodes of one machine often can, it is not copied on its way.
+    #[must_use]
+    pub fn lend(&self, to: NodeId, length: usize) -> Loan {
+        let lent = if length < LENT_FROM { None } else { self.transport.lend(to, length) };
+        lent.unwrap_or_else(|| Buffer::loan(length, &self.buffers))
     }
 
     /// Sends what [`send_later`](Self::send_later) has left.
@@ -239,8 +253,10 @@ impl Endpoint {
         self.counters.sent.fetch_add(1, Ordering::SeqCst);
         let Message { handler, header: head, payload } = &message;
         let header = Header::Message { handler: *handler, payload: payload.len() as u64, counted, ask };
-        let is_sent =
-            payload.len() <= self.options.part && self.transport.send_directly(to, &header, head, payload, flush);
+        let is_sent = match payload.len() {
+            LENT_FROM.. if self.transport.send_lent(to, &header, head, payload, flush) => true,
+            length => length <= self.options.part && self.transport.send_directly(to, &header, head, payload, flush),
+        };
         if !is_sent {
             self.send_frames(to, message, header, flush);
         }

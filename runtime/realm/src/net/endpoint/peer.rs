@@ -9,13 +9,14 @@
 //! The credit is sent behind whatever the handlers of those messages have answered. So the answers that wait at a node for its requester are no more
 //! than what the handlers make of one window, although they are never refused.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::locks::Mutex;
 use bytes::Bytes;
 use smallvec::SmallVec;
 
+use super::buffers::{Buffer, Buffers};
 use super::{Done, cost};
 use crate::net::error::Loss;
 use crate::net::frame::{Header, Outcome, Violation};
@@ -55,7 +56,7 @@ pub(super) struct Arrived {
 
 struct Assembly {
     message: Arrived,
-    payload: Vec<u8>,
+    payload: Buffer,
     missing: usize,
     credit: u64,
 }
@@ -112,7 +113,13 @@ impl Peer {
 
 impl Arrivals {
     /// A message has come that has as many bytes as it says, or the first part of one; gives whether it is complete. Credit for it is owed from then on.
-    pub(super) fn begin(&mut self, header: &Header, head: &[u8], body: &[u8], max: usize) -> Result<bool, Violation> {
+    pub(super) fn begin(
+        &mut self,
+        header: &Header,
+        head: &[u8],
+        body: &[u8],
+        (max, buffers): (usize, &Arc<Buffers>),
+    ) -> Result<bool, Violation> {
         let Header::Message { handler, payload, counted, ask } = *header else {
             return Err(Violation::OutOfPlace("no message"));
         };
@@ -133,7 +140,9 @@ impl Arrivals {
         }
         // Room is made as bytes come, not for what somebody says that will come.
         let message = Arrived { handler, head: SmallVec::from_slice(head), payload: Bytes::new(), ask };
-        self.assembly = Some(Assembly { message, payload: body.to_vec(), missing, credit });
+        let mut payload = Buffer::expecting(length, buffers);
+        payload.append(body);
+        self.assembly = Some(Assembly { message, payload, missing, credit });
         Ok(false)
     }
 
@@ -144,11 +153,11 @@ impl Arrivals {
             Some(missing) if !body.is_empty() => missing,
             _ => return Err(Violation::OutOfPlace("a part that is empty or too long")),
         };
-        assembly.payload.extend_from_slice(body);
+        assembly.payload.append(body);
         if assembly.missing > 0 {
             return Ok(None);
         }
         self.owed += assembly.credit;
-        Ok(self.assembly.take().map(|assembly| Arrived { payload: assembly.payload.into(), ..assembly.message }))
+        Ok(self.assembly.take().map(|assembly| Arrived { payload: assembly.payload.freeze(), ..assembly.message }))
     }
 }

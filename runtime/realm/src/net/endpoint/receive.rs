@@ -46,7 +46,8 @@ impl Endpoint {
         let peer = self.peer(from).ok_or(Violation::OutOfPlace("a frame from a node that does not exist"))?;
         match *header {
             Header::Message { handler, ask, .. } => {
-                let is_complete = peer.arrivals.lock().begin(header, head, &body, self.options.max_message)?;
+                let own = (self.options.max_message, &self.buffers);
+                let is_complete = peer.arrivals.lock().begin(header, head, &body, own)?;
                 if is_complete { self.handle((from, peer), handler, (head, body), ask) } else { Ok(()) }
             }
             Header::Part => {
@@ -81,7 +82,8 @@ impl Endpoint {
             | Header::Offer
             | Header::Switch
             | Header::Decline
-            | Header::Bell => Err(Violation::OutOfPlace("a frame for transports only")),
+            | Header::Bell
+            | Header::Lent { .. } => Err(Violation::OutOfPlace("a frame for transports only")),
         }
     }
 

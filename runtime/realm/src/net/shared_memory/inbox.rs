@@ -1,5 +1,5 @@
 //! The memory that a node shares with its neighbours: a ring from each of them, a flag that says that something came, and a *bell* that says whether it is to
-//! be told over the other transport.
+//! be told over the other transport. Behind them comes what it [lends](super::lending).
 //!
 //! A ring is made of cells, each a cache line: some bytes, and a *tag* that says which of all cells that were ever written it is, and how many bytes it holds. So a
 //! short message is one line that goes from one core to another, and nothing besides: the reader looks at the tag of the cell that comes next, and the
@@ -10,18 +10,21 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use memmap2::{MmapOptions, MmapRaw};
 use serde::{Deserialize, Serialize};
 
+use super::lending::{self, Lending};
 use super::memory_file::{MemoryFile, has_fixed_length};
 
 /// The first bytes of an inbox: what it is, and in which layout.
-const MAGIC: [u8; 16] = *b"maniple inbox 2\n";
+const MAGIC: [u8; 16] = *b"maniple inbox 3\n";
 
 /// Things that different processes write are so far apart: two cache lines, which processors fetch together.
 const LINE: usize = 128;
@@ -42,6 +45,9 @@ const CONTENT: usize = CELL - 8;
 /// A tag is one more than the number of the cell, shifted by so much, and how many bytes it holds.
 const COUNT: u32 = 6;
 
+/// What is lent begins at a page, and ends at one, also where these are large.
+const PAGE: usize = 64 << 10;
+
 /// Whose inbox has so few rings looks at them all; for others there is the flag.
 const FEW: usize = 4;
 
@@ -54,6 +60,8 @@ pub(super) struct Offer {
     rings: u32,
     capacity: u32,
     ring: u32,
+    /// So many bytes come behind the rings, which the owner lends.
+    lent: u64,
 }
 
 impl Offer {
@@ -70,10 +78,12 @@ impl Offer {
 
 /// Memory that this node and its neighbours have in common.
 pub(super) struct Inbox {
-    map: MmapRaw,
+    map: Arc<MmapRaw>,
     rings: usize,
     /// Cells of a ring: a power of two.
     capacity: usize,
+    /// What the owner lends.
+    lent: Range<usize>,
 }
 
 /// What was in a cell.
@@ -101,15 +111,17 @@ pub(super) struct Written {
 pub(super) struct Damaged;
 
 impl Inbox {
-    /// A new inbox with rings of so many bytes, its file, and what to tell neighbours. The file can go once all have opened it.
-    pub(super) fn create(rings: usize, bytes: usize) -> io::Result<(Self, MemoryFile, Offer)> {
+    /// A new inbox with rings of so many bytes, and so many to be lent; its file, and what to tell neighbours. The file can go once all have opened it.
+    pub(super) fn create(rings: usize, bytes: usize, lent: usize) -> io::Result<(Self, MemoryFile, Offer)> {
         let capacity = bytes.div_ceil(CELL).next_power_of_two();
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
         let length = length(rings, capacity).ok_or_else(too_large)?;
+        let lent = area(length, lent).ok_or_else(too_large)?;
         let mut shared = MemoryFile::create()?;
         let file = shared.as_file();
-        // Written, not only lengthened: whether there is memory for it is found out here, not by a signal when it is used.
+        // Written, not only lengthened: whether there is memory for it is found out here, not by a signal when it is used. For what is lent, that is
+        // found out when it is.
         file.write_all(&MAGIC)?;
         file.write_all(&nonce)?;
         let zeros = vec![0; 64 << 10];
@@ -119,7 +131,8 @@ impl Inbox {
             file.write_all(&zeros[..part])?;
             left -= part;
         }
-        let inbox = Self { map: map(file, length)?, rings, capacity };
+        file.set_len(lent.end as u64)?;
+        let inbox = Self { map: map(file, lent.end)?, rings, capacity, lent: lent.clone() };
         shared.fix_length()?;
         let offer = Offer {
             path: shared.path(),
@@ -127,6 +140,7 @@ impl Inbox {
             rings: u32::try_from(rings).map_err(|_| too_large())?,
             capacity: u32::try_from(capacity).map_err(|_| too_large())?,
             ring: 0,
+            lent: lent.len() as u64,
         };
         Ok((inbox, shared, offer))
     }
@@ -138,15 +152,16 @@ impl Inbox {
         if !capacity.is_power_of_two() || offer.ring >= offer.rings {
             return refuse("an offer that makes no sense");
         }
-        let Some(length) = length(rings, capacity) else { return refuse("an offer that makes no sense") };
+        let lent = usize::try_from(offer.lent).ok().and_then(|lent| area(length(rings, capacity)?, lent));
+        let Some(lent) = lent else { return refuse("an offer that makes no sense") };
         let file = OpenOptions::new().read(true).write(true).open(&offer.path)?;
-        if file.metadata()?.len() != length as u64 {
+        if file.metadata()?.len() != lent.end as u64 {
             return refuse("a file of another length");
         }
         if !has_fixed_length(&file) {
             return refuse("a file that may become shorter");
         }
-        let inbox = Self { map: map(&file, length)?, rings, capacity };
+        let inbox = Self { map: map(&file, lent.end)?, rings, capacity, lent };
         let mut start = [0; 32];
         // SAFETY: the mapping is longer than that; whatever another process writes there meanwhile, bytes are bytes.
         unsafe { ptr::copy_nonoverlapping(inbox.map.as_ptr(), start.as_mut_ptr(), start.len()) };
@@ -154,6 +169,16 @@ impl Inbox {
             return refuse("a file that is no inbox of this job");
         }
         Ok(inbox)
+    }
+
+    /// What its owner lends, for the owner.
+    pub(super) fn lending(&self) -> Arc<Lending> {
+        Lending::new(Arc::clone(&self.map), self.lent.clone())
+    }
+
+    /// Bytes that its owner lends.
+    pub(super) fn borrow(&self, block: u64, length: u64) -> Result<Bytes, Damaged> {
+        lending::borrow(&self.map, &self.lent, block, length).ok_or(Damaged)
     }
 
     /// Whether the owner is to be told over the other transport when something comes.
@@ -376,12 +401,18 @@ fn length(rings: usize, capacity: usize) -> Option<usize> {
     rings.checked_mul(capacity.checked_mul(CELL)?.checked_add(CELLS)?)?.checked_add(RINGS)
 }
 
+/// Where memory to be lent is, in a file whose rings end there.
+fn area(rings: usize, bytes: usize) -> Option<Range<usize>> {
+    let start = rings.checked_next_multiple_of(PAGE)?;
+    Some(start..start.checked_add(bytes)?.checked_next_multiple_of(PAGE)?)
+}
+
 fn too_large() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "rings so long or so many cannot be addressed")
 }
 
-fn map(file: &File, length: usize) -> io::Result<MmapRaw> {
-    MmapOptions::new().len(length).map_raw(file)
+fn map(file: &File, length: usize) -> io::Result<Arc<MmapRaw>> {
+    MmapOptions::new().len(length).map_raw(file).map(Arc::new)
 }
 
 #[cfg(test)]
@@ -389,7 +420,7 @@ mod tests {
     use super::*;
 
     fn pair(capacity: usize) -> (Inbox, Inbox) {
-        let (inbox, _file, offer) = Inbox::create(2, capacity).unwrap();
+        let (inbox, _file, offer) = Inbox::create(2, capacity, 1).unwrap();
         let other = Inbox::open(&Offer { ring: 1, ..offer }).unwrap();
         (inbox, other)
     }
@@ -441,14 +472,16 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_the_one_offered_is_refused() {
-        let (_inbox, file, offer) = Inbox::create(1, 4 * CELL).unwrap();
+        let (_inbox, file, offer) = Inbox::create(1, 4 * CELL, 1).unwrap();
         assert!(Inbox::open(&offer).is_ok());
         assert!(Inbox::open(&Offer { nonce: [7; 16], ..offer.clone() }).is_err());
-        assert!(Inbox::open(&Offer { capacity: 8, ..offer.clone() }).is_err());
+        assert!(Inbox::open(&Offer { capacity: 1 << 16, ..offer.clone() }).is_err());
         assert!(Inbox::open(&Offer { capacity: 3, ..offer.clone() }).is_err());
         assert!(Inbox::open(&Offer { ring: 1, ..offer.clone() }).is_err());
         let endless = Offer { rings: u32::MAX, capacity: 1 << 31, ..offer.clone() };
         assert!(Inbox::open(&endless).is_err(), "longer than memory");
+        assert!(Inbox::open(&Offer { lent: 0, ..offer.clone() }).is_err(), "of another length");
+        assert!(Inbox::open(&Offer { lent: u64::MAX, ..offer.clone() }).is_err());
         drop(file);
         assert!(Inbox::open(&offer).is_err(), "it is gone");
     }

@@ -1,11 +1,12 @@
 //! Messages between nodes of one machine by memory that they share, over another transport that does the rest.
 //!
 //! Each node has an inbox, a file in memory with a ring of bytes for each neighbour, and offers it to them over the other transport. Whoever can open it says so
-//! and sends messages by it from then on; bytes of puts and gets, signs of life, and how a node ends, stay with the other transport. A message takes well
+//! and sends messages by it from then on, long ones by [memory that it lends](lending); bytes of puts and gets, signs of life, and how a node ends, stay with the other transport. A message takes well
 //! under a microsecond, if somebody looks: see [`Polled`]. `README.md` in the folder above tells the protocol.
 
 mod attendance;
 mod inbox;
+mod lending;
 mod memory_file;
 mod neighbour;
 
@@ -19,13 +20,15 @@ use bytes::{Bytes, BytesMut};
 
 use self::attendance::Attendance;
 use self::inbox::{Damaged, Inbox, Offer};
+use self::lending::Lending;
 use self::memory_file::MemoryFile;
 use self::neighbour::{Incoming, Neighbour, Outgoing, Writing};
 use super::error::Loss;
 use super::frame::{Body, Frame, Header, Lane, Violation};
-use super::transport::{Close, Flush, Frames, Place, Polled, Receiver, Transport};
+use super::transport::{Close, Flush, Frames, Loan, Place, Polled, Receiver, Transport};
 use super::wire::Decoded;
 use crate::machine::NodeId;
+use crate::topology::memory_of_this_process;
 
 /// The bytes of a ring.
 const CAPACITY: usize = 256 << 10;
@@ -34,6 +37,9 @@ const CAPACITY: usize = 256 << 10;
 const ALL: usize = 16 << 20;
 
 const LEAST: usize = 16 << 10;
+
+/// So many bytes at most may be under way in memory that a node lends; it takes no more of the system than ever were. Together, nodes of a machine lend a quarter of its memory.
+const MOST_LENT: u64 = 1 << 30;
 
 /// So much of one neighbour is received before others have their turn.
 const TURN: usize = 256 << 10;
@@ -67,6 +73,8 @@ pub struct SharedMemory {
     /// The other transport again, if messages of some nodes come by it.
     distant: Option<Arc<dyn Polled>>,
     inbox: Inbox,
+    /// What others read where it is.
+    lending: Arc<Lending>,
     /// The inbox's file, until all neighbours have tried to open it, and how many have not.
     file: Mutex<(Option<MemoryFile>, usize)>,
     offer: Offer,
@@ -92,7 +100,9 @@ impl SharedMemory {
         if near.is_empty() {
             return other;
         }
-        match Inbox::create(near.len(), (ALL / near.len()).clamp(LEAST, CAPACITY)) {
+        // Of all nodes of this machine together, should all ever use as much.
+        let lent = (memory_of_this_process() / (4 * (near.len() as u64 + 1))).min(MOST_LENT);
+        match Inbox::create(near.len(), (ALL / near.len()).clamp(LEAST, CAPACITY), lent as usize) {
             Ok(made) => Arc::new_cyclic(|this| Self::new(this, other, &near, made)),
             Err(error) => {
                 tracing::warn!(%error, "there is no memory to be shared with the other nodes of this machine: messages take longer");
@@ -119,6 +129,7 @@ impl SharedMemory {
             this: Weak::clone(this),
             other,
             distant,
+            lending: inbox.lending(),
             inbox,
             file: Mutex::new((Some(file), near.len())),
             offer,
@@ -317,12 +328,35 @@ impl SharedMemory {
         head: &[u8],
         body: impl FnOnce() -> Bytes,
     ) -> Result<(), Violation> {
+        if let Header::Lent { handler, counted, ask, block, length } = *header {
+            let Some(body) = self.borrow(from, block, length)? else { return Ok(()) };
+            let header = Header::Message { handler, payload: length, counted, ask };
+            return self.give(from, &header, head, body);
+        }
         if header.lane() != Lane::Messages || header.is_for_transports() {
             return Err(Violation::OutOfPlace("a frame by shared memory that does not go that way"));
         }
+        self.give(from, header, head, body())
+    }
+
+    fn give(&self, from: NodeId, header: &Header, head: &[u8], body: Bytes) -> Result<(), Violation> {
         match self.receiver.get() {
-            Some(receiver) if !self.is_closing.load(Ordering::Relaxed) => receiver.receive(from, header, head, body()),
+            Some(receiver) if !self.is_closing.load(Ordering::Relaxed) => receiver.receive(from, header, head, body),
             _ => Ok(()),
+        }
+    }
+
+    /// Bytes that a neighbour lends. None if it was lost meanwhile, and is heard no more.
+    fn borrow(&self, from: NodeId, block: u64, length: u64) -> Result<Option<Bytes>, Violation> {
+        let neighbour = self.neighbour(from).map(|(_, neighbour)| neighbour.outgoing.lock());
+        match neighbour.as_deref() {
+            Some(Outgoing::Ring(writing)) => {
+                let borrowed = writing.inbox.borrow(block, length);
+                let damaged = |Damaged| Violation::OutOfPlace("a place in shared memory that makes no sense");
+                borrowed.map(Some).map_err(damaged)
+            }
+            Some(Outgoing::Lost) => Ok(None),
+            Some(Outgoing::Other) | None => Err(Violation::OutOfPlace("bytes in memory that is not shared")),
         }
     }
 
@@ -463,6 +497,23 @@ impl Transport for SharedMemory {
         sent == Ok(true)
     }
 
+    fn lend(&self, to: NodeId, length: usize) -> Option<Loan> {
+        let (_, neighbour) = self.neighbour(to)?;
+        if neighbour.can_borrow.load(Ordering::Acquire) { self.lending.lend(length) } else { None }
+    }
+
+    fn send_lent(&self, to: NodeId, header: &Header, head: &[u8], body: &[u8], flush: Flush) -> bool {
+        let Some((_, neighbour)) = self.neighbour(to) else { return false };
+        let Header::Message { handler, counted, ask, .. } = *header else { return false };
+        let Some(block) = self.lending.share(body) else { return false };
+        let lent = Header::Lent { handler, counted, ask, block, length: body.len() as u64 };
+        let is_sent = neighbour.can_borrow.load(Ordering::Acquire) && self.send_directly(to, &lent, head, &[], flush);
+        if !is_sent {
+            self.lending.take_back(block);
+        }
+        is_sent
+    }
+
     fn flush(&self) {
         self.ring_where_owed();
         self.other.flush();
@@ -528,6 +579,7 @@ impl Receiver for Reception {
             Header::Decline => shared.take_answer(neighbour),
             Header::Switch => {
                 shared.take_answer(neighbour);
+                neighbour.can_borrow.store(true, Ordering::Release);
                 neighbour.incoming.lock().by_ring = true;
                 shared.look_closely(Care::Thorough);
             }

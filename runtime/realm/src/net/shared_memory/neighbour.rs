@@ -21,6 +21,8 @@ pub(super) struct Neighbour {
     pub(super) is_owed_bell: AtomicBool,
     /// Whether it has tried to open our inbox, or never will.
     pub(super) has_answered: AtomicBool,
+    /// Whether it has opened our inbox, and reads what we lend.
+    pub(super) can_borrow: AtomicBool,
     /// How much of its ring was read, for who asks whether there is more.
     pub(super) read: AtomicU64,
     /// Locked while anything of this node is received: one frame at a time.
@@ -35,6 +37,7 @@ impl Neighbour {
             has_pending: AtomicBool::new(false),
             is_owed_bell: AtomicBool::new(false),
             has_answered: AtomicBool::new(false),
+            can_borrow: AtomicBool::new(false),
             read: AtomicU64::new(0),
             incoming: Mutex::default(),
         }

@@ -4,11 +4,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use bytes::Bytes;
 use proptest::prelude::*;
 use tokio::io::AsyncWriteExt;
 
@@ -16,8 +17,9 @@ use super::handshake::{Hello, PROTOCOL, Role, greet, read_text};
 use super::{BuildId, JoinError, Meeting, Secret, Settings, Tcp};
 use crate::machine::NodeId;
 use crate::net::error::Loss;
-use crate::net::frame::{Header, Outcome};
+use crate::net::frame::{Header, Outcome, Violation};
 use crate::net::message::HandlerId;
+use crate::net::transport::{self, Close, Flush, Place};
 use crate::net::{Endpoint, Handlers, Message, Options};
 
 const HELLO: HandlerId = HandlerId(0);
@@ -89,6 +91,66 @@ fn a_different_build_is_refused_on_both_sides_and_both_builds_are_named() {
         assert!(text.contains("build one") && text.contains("build two"), "{text}");
         assert!(text.contains("node 0") && text.contains("node 1"), "{text}");
     }
+    std::fs::remove_file(file).unwrap();
+}
+
+/// Hands on the payloads of messages.
+struct Payloads(Sender<Bytes>);
+
+impl transport::Receiver for Payloads {
+    fn place(&self, _: NodeId, _: &Header, _: usize) -> Result<Place, Violation> {
+        Ok(Place::Nowhere)
+    }
+
+    fn placed(&self, _: NodeId, _: &Header, _: usize) {}
+
+    fn receive(&self, _: NodeId, header: &Header, head: &[u8], body: Bytes) -> Result<(), Violation> {
+        if let Header::Message { payload, .. } = *header {
+            assert_eq!((payload, head), (body.len() as u64, &b"head"[..]));
+            let _ = self.0.send(body);
+        }
+        Ok(())
+    }
+
+    fn lost(&self, _: NodeId, _: Loss) {}
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_body_in_memory_that_is_lent_is_read_where_it_is_and_lent_again_once_it_was() {
+    let (file, secret) = (meeting_file(), Secret::random().unwrap());
+    let join = |rank| Tcp::join(Settings { shared_memory: true, ..settings(rank, 2, &file, &secret) }).unwrap();
+    let [first, second] =
+        thread::scope(|scope| [0, 1].map(|rank| scope.spawn(move || join(rank))).map(|join| join.join().unwrap()));
+    let (sender, came) = channel();
+    first.start(Arc::new(Payloads(channel().0)));
+    second.start(Arc::new(Payloads(sender)));
+    let header = Header::Message { handler: HELLO, payload: 100_000, counted: false, ask: false };
+    let lend = || loop {
+        // The other node may still be about to open it.
+        match first.lend(NodeId(1), 100_000) {
+            Some(loan) => return loan,
+            None => thread::yield_now(),
+        }
+    };
+    let mut places = Vec::new();
+    for round in 0..3_u8 {
+        let mut loan = lend();
+        loan.bytes_mut().fill(round);
+        let body = loan.freeze();
+        places.push(body.as_ptr());
+        assert!(first.send_lent(NodeId(1), &header, b"head", &body, Flush::Now), "there is room in the ring");
+        drop(body);
+        let came = came.recv().unwrap();
+        assert!(came.iter().all(|&byte| byte == round));
+        let mut other = lend();
+        assert_ne!(other.bytes_mut().as_ptr(), places[0], "it is still being read");
+        other.bytes_mut().fill(99);
+        assert!(came.iter().all(|&byte| byte == round));
+    }
+    assert!(places.iter().all(|&place| place == places[0]), "what was read is lent again");
+    assert!(!first.send_lent(NodeId(1), &header, b"head", &vec![0; 100_000], Flush::Now), "memory of another kind");
+    [first, second].into_iter().for_each(|node| node.close(Close::Abort("the test is over".to_owned())));
     std::fs::remove_file(file).unwrap();
 }
 
