@@ -46,6 +46,15 @@ fn a_circuit_is_the_same_on_one_process_two_and_four() {
 }
 
 #[test]
+fn processes_that_are_told_to_make_different_circuits_say_so_instead_of_making_a_mixture() {
+    let script = format!("exec {MANIPLE} run circuit --seed 7$MANIPLE_RANK");
+    let output = Command::new(MANIPLE).args(["launch", "-n", "2", "--", "sh", "-c", &script]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("do not run the same program") && told.contains("launches task `make_piece`"), "{told}");
+}
+
+#[test]
 fn a_stencil_is_the_same_on_one_process_two_and_four() {
     agree(&["stencil", "--size", "60", "--tiles", "4x2", "--steps", "7"]);
     agree(&["stencil", "--size", "60", "--tiles", "3x1", "--steps", "7", "--trace"]);

@@ -382,6 +382,109 @@ fn a_node_that_makes_a_larger_region_ends_the_job_with_both_sizes() {
     }
 }
 
+/// What all of two nodes say of a program that they run differently.
+fn differences<T: Send>(program: impl AsyncFn(&Context, usize) -> Result<T> + Sync) -> Vec<String> {
+    let outcomes = on_nodes(Nodes::new(2), async |cx, runtime| program(cx, runtime.node()).await.map(drop));
+    outcomes.into_iter().map(|outcome| outcome.unwrap_err().to_string()).collect()
+}
+
+#[test]
+fn a_node_whose_pieces_have_other_points_ends_the_job_on_all_nodes() {
+    for weight_of_the_first in [1, 2] {
+        let errors = differences(async |cx, node| {
+            let cells = cx.region::<Cell>(60)?;
+            let weights = if node == 1 { [weight_of_the_first, 3, 3 - weight_of_the_first] } else { [3, 2, 1] };
+            let split = cells.partition(3).weighted(&weights)?;
+            cx.index_launch(3, start(&split));
+            cx.index_launch(3, take_over(&split)).reduce(Sum).await
+        });
+        for error in errors {
+            assert!(error.contains("where node 0 launches task `start`"), "{error}");
+            assert!(error.contains("node 1 does so too, but with other points in its pieces"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_projects_otherwise_ends_the_job_on_all_nodes() {
+    let errors = differences(async |cx, node| {
+        let cells = cx.region::<Cell>(40)?;
+        let split = cells.partition(4).equal()?;
+        cx.index_launch(4, start(&split));
+        let shifted = split.project(move |point| ((point[0] + node as i64) % 4).into());
+        cx.index_launch(4, take_over(&shifted)).reduce(Sum).await
+    });
+    for error in errors {
+        assert!(error.contains("where node 0 launches task `take_over`"), "{error}");
+        assert!(error.contains("node 1 does so too, but with other points in its pieces"), "{error}");
+    }
+}
+
+#[test]
+fn a_node_that_takes_equal_regions_in_another_order_ends_the_job_on_all_nodes() {
+    type Use = for<'a> fn(&'a Context, &'a Region<Cell>) -> Result<()>;
+    let uses: [(Use, &str); 2] = [
+        (|cx, cells| cx.fill(cells, Cell::value, 2.0), "node 0 fills Cell region"),
+        (
+            |cx, cells| {
+                let split = cells.partition(4).equal()?;
+                drop(cx.index_launch(4, take_over(&split)));
+                Ok(())
+            },
+            "node 0 launches task `take_over`",
+        ),
+    ];
+    for (with, what) in uses {
+        let errors = differences(async |cx, node| {
+            let regions = [cx.region::<Cell>(40)?, cx.region::<Cell>(40)?];
+            for cells in &regions {
+                cx.fill(cells, Cell::value, 1.0)?;
+                cx.fill(cells, Cell::next, 1.0)?;
+            }
+            with(cx, &regions[node])?;
+            with(cx, &regions[1 - node])?;
+            cx.execution_fence().await
+        });
+        for error in errors {
+            assert!(error.contains("do not run the same program") && error.contains(what), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_looks_at_another_region_ends_the_job_on_all_nodes() {
+    let errors = differences(async |cx, node| {
+        let regions = [cx.region::<Cell>(40)?, cx.region::<Cell>(40)?];
+        for cells in &regions {
+            cx.index_launch(4, start(&cells.partition(4).equal()?));
+        }
+        cx.map_read(&regions[node], Cell::value).await.map(drop)
+    });
+    for error in errors {
+        assert!(error.contains("node 0 looks at Cell region"), "{error}");
+    }
+}
+
+#[test]
+fn nodes_that_look_at_results_of_different_launches_end_the_job_and_show_both() {
+    let looked = |with: for<'a> fn(&'a FutureMap<f64>) -> maniple::Future<f64>, what: &str| {
+        let errors = differences(async |cx, node| {
+            let split = cx.region::<Cell>(40)?.partition(4).equal()?;
+            cx.index_launch(4, start(&split));
+            let sums = [0, 1].map(|_| cx.index_launch(4, take_over(&split)));
+            // One looks at the earlier launch first, the other at the later one.
+            let first = with(&sums[node]).await?;
+            Ok(first + with(&sums[1 - node]).await?)
+        });
+        for error in errors {
+            let of = |operation| format!("{what} the results of operation {operation}, `take_over`");
+            assert!(error.contains(&format!("where node 0 {}, node 1 {}", of(1), of(2))), "{error}");
+        }
+    };
+    looked(|sums| sums.reduce(Sum), "reduces");
+    looked(|sums| sums.fold(0.0, |sum, one| sum + one), "looks at");
+}
+
 #[test]
 fn a_node_that_alone_looks_at_a_result_ends_the_job_on_all_nodes() {
     let outcomes = on_nodes(Nodes::new(4), async |cx, runtime| {

@@ -1,9 +1,11 @@
 //! Random circuits.
 
 use fastrand::Rng;
+use serde::{Deserialize, Serialize};
 
 /// What a random circuit is like. The same shape is always the same circuit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// What serde knows is compared between nodes when a task is given it: so nodes that were told to make different circuits say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// The number of pieces.
     pub pieces: usize,

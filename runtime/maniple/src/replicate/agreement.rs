@@ -14,11 +14,12 @@ use maniple_space::{AnySpace, for_dimension};
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 
-use super::layout::Rank;
+use super::layout::{Layout, Rank};
 use super::node::{COMPARISON, Node, TogetherName, decode, encode};
 use super::sharding::Shares;
 use super::spread::{frame, frames};
 use super::tree::together;
+use crate::future::Origin;
 use crate::launch::LaunchSite;
 use crate::task::digest::Digest;
 use crate::task::number::Number;
@@ -41,6 +42,8 @@ pub(crate) enum What {
     Launch(Arc<LaunchSite>, Arc<str>, Option<Digest>),
     /// What the node does, to what, and with which number.
     Use(&'static str, LogicalRegion, Option<Number>),
+    /// What the node does with the results of an operation, which has this number.
+    Results(&'static str, u64, Origin),
     Other(&'static str),
 }
 
@@ -67,15 +70,25 @@ impl What {
                 let with = number.map_or_else(String::new, |number| format!(" with {number}"));
                 format!("{what} {region} ({points} points){with}")
             }
+            Self::Results(what, operation, of) => {
+                format!("{what} the results of operation {operation}, `{}`", of.name())
+            }
             Self::Other(what) => (*what).to_owned(),
         }
     }
 }
 
-/// The hash of a launch and its shares, which says the same of the same launch on every node.
-pub(crate) fn hash_of(site: &LaunchSite, shares: &Shares) -> u64 {
+/// The hash of a launch, its shares and what they use, which says the same of the same launch on every node. Of each requirement: the number of its
+/// region, if it is known, and which node uses what.
+pub(crate) fn hash_of<'a>(
+    site: &LaunchSite,
+    shares: &Shares,
+    used: impl Iterator<Item = (Option<u64>, &'a Layout)>,
+) -> u64 {
     let mut hasher = FxHasher::default();
     shares.hash(&mut hasher);
+    // Neither names of partitions nor projections are compared, but what comes of them.
+    used.for_each(|(region, layout)| (region, layout.hash()).hash(&mut hasher));
     site.name().hash(&mut hasher);
     (site.domain, site.index_launch, site.tag).hash(&mut hasher);
     for bound in &site.bounds {
@@ -98,10 +111,14 @@ pub(crate) fn hash_with(launch: u64, arguments: Option<&Digest>) -> u64 {
     hasher.finish()
 }
 
-/// The hash of something that is done to a whole region, with a number or not.
-pub(crate) fn hash_of_use(what: &str, region: &LogicalRegion, number: Option<Number>) -> u64 {
+/// The hash of something that is done to a whole region, whose own number is known or not, with a number or not.
+pub(crate) fn hash_of_use(
+    what: &str,
+    (region, known_as): (&LogicalRegion, Option<u64>),
+    number: Option<Number>,
+) -> u64 {
     let mut hasher = FxHasher::default();
-    (what, number).hash(&mut hasher);
+    (what, known_as, number).hash(&mut hasher);
     hash_space(region.space().space(), &mut hasher);
     hasher.finish()
 }
@@ -125,6 +142,16 @@ struct Log {
     since: Vec<Noted>,
 }
 
+impl Log {
+    fn add(&mut self, noted: Noted) {
+        let mut hasher = FxHasher::default();
+        (self.hash, noted.hash).hash(&mut hasher);
+        self.hash = hasher.finish();
+        self.since.push(noted);
+        self.count += 1;
+    }
+}
+
 /// What a node says when nodes compare.
 #[derive(Serialize, Deserialize, PartialEq, Eq)]
 struct Claim {
@@ -143,11 +170,7 @@ impl Agreement {
     /// Adds an operation.
     pub(crate) fn note(&self, node: &Arc<Node>, noted: Noted) {
         let mut log = self.0.lock();
-        let mut hasher = FxHasher::default();
-        (log.hash, noted.hash).hash(&mut hasher);
-        log.hash = hasher.finish();
-        log.since.push(noted);
-        log.count += 1;
+        log.add(noted);
         let is_early = log.count < INTERVAL && log.count.is_power_of_two();
         if is_early || log.since.len() == INTERVAL {
             compare(node, &mut log);
@@ -159,6 +182,19 @@ impl Agreement {
         let mut hasher = FxHasher::default();
         what.hash(&mut hasher);
         self.note(node, Noted { hash: hasher.finish(), what: What::Other(what) });
+    }
+
+    /// Adds that the program does something with the results of an operation, for which it will wait: so it compares what has been done. It does not wait
+    /// for that.
+    pub(crate) fn note_results(&self, node: &Arc<Node>, what: &'static str, (operation, of): (u64, &Origin)) {
+        let mut log = self.0.lock();
+        if log.is_over {
+            return;
+        }
+        let mut hasher = FxHasher::default();
+        (what, operation).hash(&mut hasher);
+        log.add(Noted { hash: hasher.finish(), what: What::Results(what, operation, of.clone()) });
+        compare(node, &mut log);
     }
 
     /// Compares what has been done with what other nodes have. It does not wait for that.
@@ -212,13 +248,16 @@ fn first_difference(shown: &[Shown]) -> String {
     let Some((first, others)) = shown.split_first() else { return "nothing is known of what they do".to_owned() };
     let longest = shown.iter().map(|node| node.operations.len()).max().unwrap_or(0);
     let hash = |node: &Shown, at: usize| node.operations.get(at).map(|(hash, _)| *hash);
-    let tell = |node: &Shown, at: usize| {
-        let what = node.operations.get(at).map_or("waits, or has come to its end", |(_, what)| what);
-        format!("node {} {what}", node.node)
+    let what = |node: &'_ Shown, at: usize| {
+        node.operations.get(at).map_or_else(|| "waits, or has come to its end".to_owned(), |(_, what)| what.clone())
     };
     for at in 0..longest {
         if let Some(other) = others.iter().find(|other| hash(other, at) != hash(first, at)) {
-            return format!("where {}, {}", tell(first, at), tell(other, at));
+            let (one, mut another) = (what(first, at), what(other, at));
+            if one == another {
+                another = "does so too, but with other points in its pieces, or another tag".to_owned();
+            }
+            return format!("where node {} {one}, node {} {another}", first.node, other.node);
         }
     }
     "some wait where others go on, after the same operations".to_owned()
@@ -240,6 +279,14 @@ mod tests {
             shown(2, &[(1, "launches a"), (7, "launches d"), (3, "launches c")]),
         ];
         assert_eq!(first_difference(&nodes), "where node 0 launches b, node 2 launches d");
+    }
+
+    #[test]
+    fn what_differs_though_it_is_called_the_same_is_explained() {
+        let nodes = [shown(0, &[(1, "launches a")]), shown(1, &[(2, "launches a")])];
+        let difference =
+            "where node 0 launches a, node 1 does so too, but with other points in its pieces, or another tag";
+        assert_eq!(first_difference(&nodes), difference);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Which node uses what: the areas of the points of a launch, by the node that runs them.
 
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use maniple_region::{Shape, ShapeTable};
 use maniple_space::AnySpace;
+use rustc_hash::{FxHashMap, FxHasher};
 
 /// The number of a node, from zero.
 pub(crate) type Rank = usize;
@@ -16,6 +18,7 @@ pub(crate) struct Layout {
     id: u64,
     areas: Box<[Shape]>,
     union: Shape,
+    hash: u64,
     tiles: OnceLock<Option<Box<[Tile]>>>,
 }
 
@@ -47,6 +50,11 @@ impl Layout {
         &self.union
     }
 
+    /// The same for equal areas, on every node: numbers of shapes are a node's own.
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
     /// The different areas, none of them empty, in the order of their first nodes; if they do not overlap.
     pub(crate) fn tiles(&self) -> Option<&[Tile]> {
         self.tiles.get_or_init(|| tiles(&self.areas)).as_deref()
@@ -56,7 +64,7 @@ impl Layout {
 /// The layouts that a program uses.
 #[derive(Default)]
 pub(crate) struct Layouts {
-    known: rustc_hash::FxHashMap<Box<[Shape]>, Arc<Layout>>,
+    known: FxHashMap<Box<[Shape]>, Arc<Layout>>,
 }
 
 impl Layouts {
@@ -67,7 +75,8 @@ impl Layouts {
             let dim = areas.first().expect("there is at least one node").space().dim();
             // At once: what is united one after the other costs, and leaves behind in the table, the square of the number of nodes.
             let union = AnySpace::union_all(dim, areas.iter().map(Shape::space)).expect("areas have one dimension");
-            Arc::new(Layout { id, areas: areas.into(), union: shapes.intern(&union), tiles: OnceLock::new() })
+            let (union, hash) = (shapes.intern(&union), hash(areas));
+            Arc::new(Layout { id, areas: areas.into(), union, hash, tiles: OnceLock::new() })
         };
         let areas = areas.into_boxed_slice();
         match self.known.get(&areas) {
@@ -81,8 +90,22 @@ impl Layouts {
     }
 }
 
+fn hash(areas: &[Shape]) -> u64 {
+    // What many nodes use alike is looked at once.
+    let (mut hashes, mut of_all) = (FxHashMap::default(), FxHasher::default());
+    for area in areas {
+        let hash = *hashes.entry(area.id()).or_insert_with(|| {
+            let mut hasher = FxHasher::default();
+            area.space().hash(&mut hasher);
+            hasher.finish()
+        });
+        hash.hash(&mut of_all);
+    }
+    of_all.finish()
+}
+
 fn tiles(areas: &[Shape]) -> Option<Box<[Tile]>> {
-    let mut numbers = rustc_hash::FxHashMap::default();
+    let mut numbers = FxHashMap::default();
     let mut tiles: Vec<Tile> = Vec::new();
     for (node, area) in areas.iter().enumerate().filter(|(_, area)| !area.is_empty()) {
         let number = *numbers.entry(area.id()).or_insert(tiles.len());

@@ -69,9 +69,8 @@ impl Spread {
         identity: T,
         fold: fn(&mut T, T),
     ) -> Arc<Results> {
-        self.agreement.note_other(&self.node, "reduces results");
         // Whoever waits for the outcome waits for what all nodes have done so far.
-        self.agreement.compare(&self.node);
+        self.agreement.note_results(&self.node, "reduces", self.launched_as());
         let name = TogetherName { operation: self.node.number_operation(Doing::Other(NAME)), part: 0 };
         let complete = self.node.realm().user_event();
         let (sources, one) = (self.local.iter().map(|(_, results)| Arc::clone(results)), Rect::<1>::from(0..1));

@@ -53,6 +53,9 @@ struct Program {
     trees: FxHashMap<TreeId, Coherence>,
     plans: FxHashMap<u64, Arc<Plan>>,
     course: Course<Plan>,
+    /// The regions that it has made and that are there: as which one each was made.
+    regions: FxHashMap<TreeId, u64>,
+    regions_made: u64,
     pieces: Pieces,
 }
 
@@ -214,7 +217,8 @@ impl Replica {
     }
 
     fn note_use(&self, what: &'static str, region: &LogicalRegion, number: Option<Number>) {
-        let hash = hash_of_use(what, region, number);
+        let known_as = self.program.lock().regions.get(&region.tree().id()).copied();
+        let hash = hash_of_use(what, (region, known_as), number);
         let noted = Noted { hash, what: What::Use(what, region.clone(), number) };
         self.agreement.note(&self.node, noted);
     }
@@ -247,6 +251,11 @@ impl Replica {
 
     /// The program has made a region.
     pub(crate) fn make(&self, region: &LogicalRegion) {
+        let mut program = self.program.lock();
+        let number = program.regions_made;
+        program.regions_made += 1;
+        program.regions.insert(region.tree().id(), number);
+        drop(program);
         self.note_use("makes", region, None);
     }
 
@@ -254,6 +263,7 @@ impl Replica {
     pub(crate) fn forget(&self, tree: TreeId) {
         let mut program = self.program.lock();
         program.trees.remove(&tree);
+        program.regions.remove(&tree);
         program.plans.retain(|_, plan| !plan.site.uses(tree));
         program.course.forget(|plan| plan.site.uses(tree));
         program.pieces.forget(tree);
@@ -380,12 +390,15 @@ impl Replica {
             let root = bound.requirement.target.bound().root_region();
             self.coherence(program, &root).layout(areas, shapes(&root))
         });
-        let layouts = layouts.collect();
+        let layouts: Vec<Arc<Layout>> = layouts.collect();
         let dealt = match sharding {
             Sharding::ByPoint(_) => format!("{sharding}, {}", sharding::shown(&shares)),
             _ => sharding.to_string(),
         };
-        let hash = hash_of(&site, &shares);
+        let region =
+            |bound: &Bound| program.regions.get(&bound.requirement.target.bound().root_region().tree().id()).copied();
+        let used = site.bounds.iter().zip(&layouts).map(|(bound, layout)| (region(bound), &**layout));
+        let hash = hash_of(&site, &shares, used);
         let privileges = site.bounds.iter().map(|bound| match bound.requirement.privilege {
             // Contributions are made where the values are: some can't travel.
             Privilege::Reduce(_) if in_place => Privilege::ReadWrite,

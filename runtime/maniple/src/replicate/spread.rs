@@ -101,9 +101,14 @@ impl Spread {
         drop(known);
         let spread = Arc::clone(self);
         self.node.ask();
-        self.agreement.compare(&self.node);
+        self.agreement.note_results(&self.node, "looks at", self.launched_as());
         self.when_here(move || spread.exchange(complete));
         complete.event()
+    }
+
+    /// The number of the launch among the program's operations, and what it is of.
+    pub(super) fn launched_as(&self) -> (u64, &Origin) {
+        (self.name.operation, &self.origin)
     }
 
     pub(crate) fn is_complete(self: &Arc<Self>) -> bool {
