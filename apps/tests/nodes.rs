@@ -55,6 +55,19 @@ fn processes_that_are_told_to_make_different_circuits_say_so_instead_of_making_a
 }
 
 #[test]
+fn processes_of_which_one_shares_no_memory_talk_all_the_same() {
+    let arguments = "stencil --size 60 --tiles 6x1 --steps 7";
+    let expected = timeless(&run(1, &arguments.split(' ').collect::<Vec<_>>()));
+    for without in 0..3 {
+        let script = format!(
+            "if [ $MANIPLE_RANK = {without} ]; then export MANIPLE_SHARED_MEMORY=0; fi; exec {MANIPLE} run {arguments}"
+        );
+        let launch = ["launch", "-n", "3", "--no-prefix", "--", "sh", "-c", &script];
+        assert_eq!(timeless(&Command::new(MANIPLE).args(launch).output().unwrap()), expected);
+    }
+}
+
+#[test]
 fn a_stencil_is_the_same_on_one_process_two_and_four() {
     agree(&["stencil", "--size", "60", "--tiles", "4x2", "--steps", "7"]);
     agree(&["stencil", "--size", "60", "--tiles", "3x1", "--steps", "7", "--trace"]);

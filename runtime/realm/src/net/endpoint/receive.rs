@@ -76,10 +76,14 @@ impl Endpoint {
             Header::PutChunk { .. } | Header::GetChunk { .. } => {
                 Err(Violation::OutOfPlace("a chunk that was not placed"))
             }
+            // This node has no memory to share, or is not to share it; the other one cannot know that.
+            Header::Offer => {
+                self.send_header(from, Header::Decline);
+                Ok(())
+            }
             Header::Heartbeat
             | Header::Goodbye
             | Header::Abort
-            | Header::Offer
             | Header::Switch
             | Header::Decline
             | Header::Bell
