@@ -5,6 +5,7 @@
 //! rank. So there is one connection for each pair of nodes. Once a node has them all it stops listening, and tells node 0; when all have, node 0 lets
 //! them begin. A node that dies meanwhile closes its connection to node 0, which tells all others why nothing will come of it.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +18,7 @@ use std::time::Duration;
 use crate::locks::Mutex;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream, lookup_host};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -29,6 +30,9 @@ use crate::net::wire::cut;
 
 /// How many connections may be greeting at once: strangers cannot take all descriptors.
 const MOST_GREETINGS: usize = 128;
+
+/// How long a greeting may take whose place another connection waits for: strangers who say nothing cannot keep nodes out.
+const LONGEST_IF_CROWDED: Duration = Duration::from_secs(1);
 
 /// How long to wait before looking again for node 0.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -350,24 +354,40 @@ async fn accept_all(listener: TcpListener, door: Arc<Mutex<Door>>, sender: mpsc:
     let places = Arc::new(Semaphore::new(MOST_GREETINGS));
     // Ends with this task, and all greetings with it: strangers who say nothing do not stay when the job has begun.
     let mut greetings = JoinSet::new();
+    // When each that is left has begun, and what ends it when it is dropped.
+    let mut begun: VecDeque<(Instant, oneshot::Sender<()>)> = VecDeque::new();
     loop {
         while greetings.try_join_next().is_some() {}
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        begun.retain(|(_, end)| !end.is_closed());
+        let acquired = Arc::clone(&places).acquire_owned();
+        let acquired = match begun.front() {
+            None => acquired.await,
+            Some((oldest, _)) => match timeout_at(*oldest + LONGEST_IF_CROWDED, acquired).await {
+                Ok(acquired) => acquired,
+                Err(_) => {
+                    begun.pop_front();
+                    continue;
+                }
+            },
+        };
+        let Ok(place) = acquired else { return };
         let Ok((stream, peer)) = listener.accept().await else {
             // Out of descriptors, perhaps: greetings that end give some back.
             sleep(AGAIN).await;
             continue;
         };
         let (door, sender) = (Arc::clone(&door), sender.clone());
+        let (end, ended) = oneshot::channel();
+        begun.push_back((Instant::now(), end));
         greetings.spawn(async move {
-            let greeted = let_in(stream, peer.ip(), &door).await;
+            let greeted = let_in(stream, peer.ip(), &door, ended).await;
             drop(place);
             let _ = sender.send(greeted);
         });
     }
 }
 
-async fn let_in(mut stream: TcpStream, peer: IpAddr, door: &Mutex<Door>) -> Greeted {
+async fn let_in(mut stream: TcpStream, peer: IpAddr, door: &Mutex<Door>, ended: oneshot::Receiver<()>) -> Greeted {
     stream.set_nodelay(true).map_err(JoinError::io("setting up a connection"))?;
     let (settings, ours) = {
         let door = door.lock();
@@ -387,15 +407,20 @@ async fn let_in(mut stream: TcpStream, peer: IpAddr, door: &Mutex<Door>) -> Gree
     };
     let peer = peer.to_string();
     let greeting = greet(&mut stream, &peer, Role::Accepts, &settings.secret, &ours, take);
-    let greeted = timeout(settings.silence, greeting).await;
-    if !matches!(greeted, Ok(Ok(_)))
+    let in_time = async { timeout(settings.silence, greeting).await.ok() };
+    let crowded_out = async {
+        let _ = ended.await;
+        None
+    };
+    let greeted = either(in_time, crowded_out).await;
+    if !matches!(greeted, Some(Ok(_)))
         && let Some(place) = taken.get()
     {
         // It was welcome, but has gone before it heard that: it may come again.
         door.lock().expected[*place] = true;
     }
     match greeted {
-        Ok(greeted) => Ok((greeted?, stream)),
-        Err(_) => Err(JoinError::NotANode { peer, found: "it says nothing".to_owned() }),
+        Some(greeted) => Ok((greeted?, stream)),
+        None => Err(JoinError::NotANode { peer, found: "it says nothing".to_owned() }),
     }
 }

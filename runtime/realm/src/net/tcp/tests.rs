@@ -360,6 +360,21 @@ fn random_and_mutated_bytes_at_the_port_let_nobody_in() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// As many as may greet at once. They would be given ten minutes each, and the nodes have one to come together.
+#[test]
+fn strangers_who_say_nothing_do_not_keep_nodes_out() {
+    let (file, secret) = (meeting_file(), Secret::random().unwrap());
+    let settings = |rank| Settings { join_timeout: Duration::from_secs(60), ..settings(rank, 2, &file, &secret) };
+    thread::scope(|scope| {
+        let first = scope.spawn(|| listening(settings(0)));
+        let address = address_in(&file);
+        let silent: Vec<TcpStream> = (0..128).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let second = listening(settings(1)).unwrap();
+        drop((first.join().unwrap().unwrap(), second, silent));
+    });
+    std::fs::remove_file(file).unwrap();
+}
+
 /// Node 1 of a job of these nodes, as far as it is greeted and told where the others are.
 async fn greeted(address: SocketAddr, nodes: u32, listens: &str, secret: &Secret) -> tokio::net::TcpStream {
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
