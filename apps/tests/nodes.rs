@@ -45,6 +45,21 @@ fn a_circuit_is_the_same_on_one_process_two_and_four() {
     }
 }
 
+/// That they find the loop takes coherence to come back to the states that it has been in.
+#[test]
+fn the_steps_of_a_circuit_are_replayed_on_two_processes_as_on_one() {
+    for nodes in [1, 2] {
+        let arguments = ["circuit", "--pieces", "4", "--steps", "60", "--nodes-per-piece", "50", "--check"];
+        let report = timeless(&run(nodes, &arguments)).join("\n");
+        let checks: Vec<&str> = report.lines().filter(|line| line.contains("of them replayed")).collect();
+        assert_eq!(checks.len(), nodes, "{report}");
+        for check in checks {
+            let numbers = check.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).collect::<Vec<_>>();
+            assert!(2 * numbers[1] > numbers[0], "most of its operations: {check}");
+        }
+    }
+}
+
 #[test]
 fn processes_that_are_told_to_make_different_circuits_say_so_instead_of_making_a_mixture() {
     let script = format!("exec {MANIPLE} run circuit --seed 7$MANIPLE_RANK");

@@ -321,6 +321,7 @@ impl Coherence {
         (points, shapes): (&Shape, &ShapeTable),
         steps: &mut Vec<Step>,
     ) {
+        let mut has_settled = false;
         for index in 0..story.len() {
             let Entry::Reduced(operator, layout) = story[index].clone() else { continue };
             if !shapes.overlaps(layout.union(), points) {
@@ -337,6 +338,10 @@ impl Coherence {
             };
             steps.push(Step::Exchange { fields: fields.clone(), fold: Some(operator), exchange });
             story[index] = Entry::At(settled);
+            has_settled = true;
+        }
+        if has_settled {
+            forget_hidden(story, shapes);
         }
     }
 
@@ -435,14 +440,33 @@ fn remember<K: Eq + std::hash::Hash, V>(memo: &mut FxHashMap<K, V>, key: K, valu
 
 /// Adds what happened, and forgets what nobody can tell any more.
 fn push(story: &mut Story, entry: Entry, shapes: &ShapeTable) {
-    match &entry {
-        Entry::Copied(layout) => {
-            story.retain(|older| !matches!(older, Entry::Copied(copied) if copied.id() == layout.id()));
-        }
-        Entry::Everywhere(_) | Entry::At(_) => story.retain(|older| !shapes.is_subset(older.points(), entry.points())),
-        Entry::Reduced(..) => {}
+    if let Entry::Copied(layout) = &entry {
+        story.retain(|older| !matches!(older, Entry::Copied(copied) if copied.id() == layout.id()));
     }
+    let hides = entry.hides();
     story.push(entry);
+    if hides {
+        forget_hidden(story, shapes);
+    }
+}
+
+/// Forgets what is hidden by all that came later together. Otherwise a loop that writes a region in parts would make its story longer and longer, and never come
+/// back to a state.
+fn forget_hidden(story: &mut Story, shapes: &ShapeTable) {
+    let mut hidden: Option<Shape> = None;
+    // Newest first.
+    for place in (0..story.len()).rev() {
+        let (points, hides) = (story[place].points(), story[place].hides());
+        hidden = match hidden {
+            Some(hidden) if shapes.is_subset(points, &hidden) => {
+                story.remove(place);
+                Some(hidden)
+            }
+            Some(hidden) if hides => Some(shapes.union(&hidden, points)),
+            None if hides => Some(points.clone()),
+            hidden => hidden,
+        };
+    }
 }
 
 /// The parts of a node's points that lie in other nodes' areas.

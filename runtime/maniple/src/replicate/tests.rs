@@ -345,6 +345,93 @@ proptest! {
     }
 }
 
+/// Does what a launch asks of one node's coherence.
+fn carry_out(
+    one: &mut Coherence,
+    (mask, launch): (&FieldMask, &Launch),
+    shape: &impl Fn(u32) -> Shape,
+    shapes: &ShapeTable,
+) {
+    let layout =
+        |one: &mut Coherence, areas: &[u32]| one.layout(areas.iter().map(|&bits| shape(bits)).collect(), shapes);
+    match launch {
+        Launch::Fill(bits) => one.fill(mask, &shape(*bits), shapes),
+        Launch::Read(areas) => {
+            _ = {
+                let layout = layout(one, areas);
+                one.read(mask, &layout, shapes)
+            }
+        }
+        Launch::Write(areas) => {
+            _ = {
+                let layout = layout(one, areas);
+                one.write(mask, &layout, shapes)
+            }
+        }
+        Launch::Discard(areas) => {
+            let layout = layout(one, areas);
+            one.discard(mask, &layout, shapes)
+        }
+        Launch::Reduce(is_sum, areas) => {
+            _ = {
+                let layout = layout(one, areas);
+                one.reduce(mask, operator(*is_sum), &layout, shapes)
+            }
+        }
+        Launch::Together { .. } => {}
+    }
+}
+
+proptest! {
+    /// Otherwise nothing would be remembered of what loops do, nor could they be replayed.
+    #[test]
+    fn a_loop_comes_back_to_a_state((nodes, launches, _) in programs()) {
+        let shapes = ShapeTable::new();
+        let shape = |bits: u32| {
+            let points = (0..POINTS).filter(|point| bits >> point & 1 == 1).map(|point| Point([point]));
+            shapes.intern(&AnySpace::from(IndexSpace::<1>::from_points(points)))
+        };
+        let cut = |node: usize| POINTS as u32 * node as u32 / nodes as u32;
+        let home: Vec<Shape> = (0..nodes).map(|node| shape(bits(cut(node), cut(node + 1)))).collect();
+        let mut node = Coherence::new(0, shape(all()), home, &shapes);
+        let mut states = Vec::new();
+        for _ in 0..40 {
+            for (fields, launch) in &launches {
+                let mut mask = FieldMask::new();
+                (0..FIELDS).filter(|field| fields >> field & 1 == 1).for_each(|field| mask.insert(FieldId(field)));
+                carry_out(&mut node, (&mask, launch), &shape, &shapes);
+            }
+            states.push(node.state());
+        }
+        prop_assert!(states[..39].contains(&states[39]), "it is always in another one: {states:?}");
+    }
+}
+
+#[test]
+fn a_loop_that_writes_a_region_in_parts_and_contributes_to_it_is_in_few_states() {
+    const NODES: i64 = 2;
+    let (shapes, fields) = (ShapeTable::new(), FieldMask::of(FieldId(0)));
+    let mut node = job(NODES as usize, 20, &shapes).remove(1);
+    let parts = |from: i64, to: i64| -> Vec<Shape> {
+        (0..NODES).map(|node| block(&shapes, 10 * node + from, 10 * node + to)).collect()
+    };
+    // As in a circuit: own nodes, nodes that others look at, and those of others.
+    let (private, shared) = (node.layout(parts(2, 10), &shapes), node.layout(parts(0, 2), &shapes));
+    let ghost = node.layout(vec![block(&shapes, 10, 12), block(&shapes, 0, 2)], &shapes);
+    let mut states = Vec::new();
+    for _ in 0..10 {
+        for part in [&private, &shared, &ghost] {
+            node.reduce(&fields, operator(true), part, &shapes);
+        }
+        for part in [&private, &shared] {
+            node.write(&fields, part, &shapes);
+        }
+        node.read(&fields, &ghost, &shapes);
+        states.push(node.state());
+    }
+    assert!(states[2..].iter().all(|state| *state == states[2]), "{states:?}");
+}
+
 /// So many nodes of one region.
 fn job(nodes: usize, points: i64, shapes: &ShapeTable) -> Vec<Coherence> {
     let home: Vec<Shape> =
