@@ -84,6 +84,18 @@ fn processes_of_which_one_shares_no_memory_talk_all_the_same() {
     }
 }
 
+/// Memory that processes share is a file to the system: of 256 KiB, which is too long for the first limit, and what they lend besides. Blocks have 512 bytes, or 1,024.
+#[test]
+fn processes_whose_files_may_not_be_long_talk_all_the_same() {
+    let arguments = "stencil --size 400 --tiles 4x1 --steps 7";
+    let expected = timeless(&run(1, &arguments.split(' ').collect::<Vec<_>>()));
+    for blocks in [200, 700, 20_000] {
+        let script = format!("ulimit -f {blocks}; exec {MANIPLE} run {arguments}");
+        let launch = ["launch", "-n", "2", "--no-prefix", "--", "sh", "-c", &script];
+        assert_eq!(timeless(&Command::new(MANIPLE).args(launch).output().unwrap()), expected, "{blocks} blocks");
+    }
+}
+
 #[test]
 fn a_stencil_is_the_same_on_one_process_two_and_four() {
     agree(&["stencil", "--size", "60", "--tiles", "4x2", "--steps", "7"]);

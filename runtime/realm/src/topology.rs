@@ -208,7 +208,21 @@ fn share(total: u64, part: u64, whole: u64, count: usize) -> u64 {
 /// The bytes that this process may use.
 #[cfg(feature = "tcp")]
 pub(crate) fn memory_of_this_process() -> u64 {
-    usable_memory(Path::new("/"))
+    let root = Path::new("/");
+    usable_memory(root).min(limit(root, "Max address space").unwrap_or(u64::MAX))
+}
+
+/// How long a file of this process may become: one that makes it longer is ended by a signal.
+#[cfg(feature = "tcp")]
+pub(crate) fn longest_file() -> u64 {
+    limit(Path::new("/"), "Max file size").unwrap_or(u64::MAX)
+}
+
+/// A limit of this process, from `/proc/self/limits`, where it is followed by the one that it could raise it to. None if there is none.
+#[cfg(feature = "tcp")]
+fn limit(root: &Path, name: &str) -> Option<u64> {
+    let limits = fs::read_to_string(root.join("proc/self/limits")).ok()?;
+    limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
 /// The memory of the computer, or the smallest limit of a control group above the process.
@@ -282,6 +296,18 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    #[cfg(feature = "tcp")]
+    fn limits_of_the_process_are_read_where_there_are_some() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max file size             1048576              unlimited            bytes     \n\
+                      Max address space         unlimited            unlimited            bytes     \n";
+        let root = Fixture::new("limits", &[("proc/self/limits", limits)]);
+        assert_eq!(limit(&root.0, "Max file size"), Some(1 << 20));
+        assert_eq!(limit(&root.0, "Max address space"), None);
+        assert_eq!(limit(Path::new("/there/is/nothing"), "Max file size"), None);
     }
 
     #[test]

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lending::{self, Lending};
 use super::memory_file::{MemoryFile, has_fixed_length};
+use crate::topology::longest_file;
 
 /// The first bytes of an inbox: what it is, and in which layout.
 const MAGIC: [u8; 16] = *b"maniple inbox 3\n";
@@ -111,13 +112,19 @@ pub(super) struct Written {
 pub(super) struct Damaged;
 
 impl Inbox {
-    /// A new inbox with rings of so many bytes, and so many to be lent; its file, and what to tell neighbours. The file can go once all have opened it.
+    /// A new inbox with rings of so many bytes, and so many to be lent, or as many as a file may have; its file, and what to tell neighbours. The file can go once
+    /// all have opened it.
     pub(super) fn create(rings: usize, bytes: usize, lent: usize) -> io::Result<(Self, MemoryFile, Offer)> {
         let capacity = bytes.div_ceil(CELL).next_power_of_two();
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
         let length = length(rings, capacity).ok_or_else(too_large)?;
-        let lent = area(length, lent).ok_or_else(too_large)?;
+        let mut lent = area(length, lent).ok_or_else(too_large)?;
+        let longest = usize::try_from(longest_file()).unwrap_or(usize::MAX);
+        if lent.start > longest {
+            return Err(io::Error::other(format!("{} bytes are needed, and a file may have {longest}", lent.start)));
+        }
+        lent.end = lent.end.min(longest / PAGE * PAGE);
         let mut shared = MemoryFile::create()?;
         let file = shared.as_file();
         // Written, not only lengthened: whether there is memory for it is found out here, not by a signal when it is used. For what is lent, that is
