@@ -5,11 +5,11 @@
 //! again when its owner has let go of it and that number is zero. Who reads it takes the owner's word for place and length, once they are found to be within the
 //! memory; the owner takes nobody's word: a number that never becomes zero costs him that block.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use memmap2::MmapRaw;
@@ -20,8 +20,11 @@ use crate::net::transport::{Lent, Loan};
 /// Blocks begin at cache lines, and the first is for the number of readers.
 const LINE: usize = 64;
 
-/// So much more memory than asked for is made ready to be used, as that costs a call of the system.
+/// So much memory is made ready to be used at a time, as that costs a call of the system.
 const STEP: usize = 256 << 10;
+
+/// To see whether a block is still read takes about as long as to fill so many bytes.
+const LOOK: usize = 128;
 
 /// What this node lends.
 pub(super) struct Lending {
@@ -29,8 +32,6 @@ pub(super) struct Lending {
     /// Where in the file it is.
     area: Range<usize>,
     blocks: Mutex<Blocks>,
-    /// The end of what may be used, if the system has no more memory than that.
-    limit: AtomicUsize,
 }
 
 /// Which parts of the area are in use, by where they begin: their lengths.
@@ -38,27 +39,39 @@ pub(super) struct Lending {
 struct Blocks {
     /// Two that touch are one.
     free: BTreeMap<usize, usize>,
+    /// The same, by length.
+    by_length: BTreeSet<(usize, usize)>,
     lent: BTreeMap<usize, usize>,
     /// Those that their owner has let go of, while neighbours may still read them.
-    read: Vec<(usize, usize)>,
+    read: VecDeque<(usize, usize)>,
     /// The system has given memory up to here.
     ready: usize,
 }
 
 impl Blocks {
     fn new(area: &Range<usize>) -> Self {
-        Self { free: BTreeMap::from([(area.start, area.len())]), ready: area.start, ..Self::default() }
+        let mut blocks = Self { ready: area.start, ..Self::default() };
+        blocks.insert(area.start, area.len());
+        blocks
     }
 
-    /// Takes the first free part that is long enough, and ends before the limit.
-    fn take(&mut self, length: usize, limit: usize) -> Option<usize> {
-        let (&start, &room) = self.free.iter().find(|&(_, &room)| room >= length)?;
-        if start + length > limit {
-            return None;
-        }
-        self.free.remove(&start);
+    fn insert(&mut self, start: usize, length: usize) {
+        self.free.insert(start, length);
+        self.by_length.insert((length, start));
+    }
+
+    fn remove(&mut self, start: usize) -> Option<usize> {
+        let length = self.free.remove(&start)?;
+        self.by_length.remove(&(length, start));
+        Some(length)
+    }
+
+    /// Takes the shortest free part that is long enough.
+    fn take(&mut self, length: usize) -> Option<usize> {
+        let &(room, start) = self.by_length.range((length, 0)..).next()?;
+        self.remove(start);
         if room > length {
-            self.free.insert(start + length, room - length);
+            self.insert(start + length, room - length);
         }
         Some(start)
     }
@@ -67,38 +80,54 @@ impl Blocks {
         if let Some((&before, &room)) = self.free.range(..start).next_back()
             && before + room == start
         {
-            self.free.remove(&before);
+            self.remove(before);
             (start, length) = (before, room + length);
         }
-        if let Some(room) = self.free.remove(&(start + length)) {
+        if let Some(room) = self.remove(start + length) {
             length += room;
         }
-        self.free.insert(start, length);
+        self.insert(start, length);
+    }
+
+    /// Frees those that nobody reads any more, of as many as may be looked at: those that wait for longest first, and each in its turn.
+    fn collect(&mut self, looks: usize, is_read: impl Fn(usize) -> bool) {
+        for _ in 0..looks.min(self.read.len()) {
+            let Some((start, length)) = self.read.pop_front() else { return };
+            match is_read(start) {
+                true => self.read.push_back((start, length)),
+                false => self.give_back(start, length),
+            }
+        }
+    }
+
+    /// There is no more memory than what is ready: nothing beyond is in use.
+    fn end_where_ready(&mut self) {
+        if let Some((&start, _)) = self.free.last_key_value() {
+            self.remove(start);
+            if start < self.ready {
+                self.insert(start, self.ready - start);
+            }
+        }
     }
 }
 
 impl Lending {
     /// The end of a file that is mapped.
     pub(super) fn new(map: Arc<MmapRaw>, area: Range<usize>) -> Arc<Self> {
-        let (blocks, limit) = (Mutex::new(Blocks::new(&area)), AtomicUsize::new(area.end));
-        Arc::new(Self { map, area, blocks, limit })
+        let blocks = Mutex::new(Blocks::new(&area));
+        Arc::new(Self { map, area, blocks })
     }
 
     /// Memory for so many bytes, if there is some.
     pub(super) fn lend(self: &Arc<Self>, length: usize) -> Option<Loan> {
         let whole = length.checked_next_multiple_of(LINE)?.checked_add(LINE)?;
         let mut blocks = self.blocks.lock();
-        let read = std::mem::take(&mut blocks.read);
-        for (start, length) in read {
-            // Acquire: whoever has read it has done so.
-            match self.readers(start).load(Ordering::Acquire) {
-                0 => blocks.give_back(start, length),
-                _ => blocks.read.push((start, length)),
-            }
-        }
-        let start = blocks.take(whole, self.limit.load(Ordering::Relaxed))?;
+        // Acquire: whoever has read it has done so.
+        blocks.collect(whole / LOOK, |start| self.readers(start).load(Ordering::Acquire) > 0);
+        let start = blocks.take(whole)?;
         if !self.make_ready(&mut blocks, start + whole) {
             blocks.give_back(start, whole);
+            blocks.end_where_ready();
             return None;
         }
         blocks.lent.insert(start, whole);
@@ -107,28 +136,26 @@ impl Lending {
         Some(Loan::new(Block { lending: Arc::clone(self), start, length }))
     }
 
-    /// Asks the system for memory now: that there is none is found out here, not by a signal when it is used.
+    /// Asks the system for memory now: that there is none is found out here, not by a signal when it is used. Step by step: what it has given before it had no
+    /// more is of use for shorter blocks.
     fn make_ready(&self, blocks: &mut Blocks, end: usize) -> bool {
-        if end <= blocks.ready {
-            return true;
-        }
-        let end = end.next_multiple_of(STEP).min(self.area.end);
-        match populate(&self.map, blocks.ready..end) {
-            Ok(()) => {
-                blocks.ready = end;
-                true
-            }
-            Err(error) => {
+        while blocks.ready < end {
+            let next = (blocks.ready + 1).next_multiple_of(STEP).min(self.area.end);
+            if let Err(error) = populate(&self.map, blocks.ready..next) {
                 tracing::debug!(%error, "no more memory is lent to the other nodes of this machine: long messages take longer");
-                self.limit.store(blocks.ready, Ordering::Relaxed);
-                false
+                return false;
             }
+            blocks.ready = next;
         }
+        true
     }
 
     /// The block whose content these bytes are: one more neighbour reads it from now on.
     pub(super) fn share(&self, bytes: &[u8]) -> Option<u64> {
         let start = bytes.as_ptr().addr().checked_sub(self.map.as_ptr().addr())?.checked_sub(LINE)?;
+        if !self.area.contains(&start) {
+            return None;
+        }
         let length = *self.blocks.lock().lent.get(&start)?;
         if bytes.len() + LINE > length {
             return None;
@@ -196,7 +223,7 @@ impl Drop for Block {
         let Some(length) = blocks.lent.remove(&self.start) else { return };
         match self.lending.readers(self.start).load(Ordering::Acquire) {
             0 => blocks.give_back(self.start, length),
-            _ => blocks.read.push((self.start, length)),
+            _ => blocks.read.push_back((self.start, length)),
         }
     }
 }
@@ -240,8 +267,13 @@ mod tests {
     const AREA: Range<usize> = 4096..4096 + (1 << 16);
 
     fn lending() -> Arc<Lending> {
-        let file = tempfile_of(AREA.end);
-        Lending::new(Arc::new(MmapOptions::new().len(AREA.end).map_raw(&file).unwrap()), AREA)
+        lending_of(AREA, AREA.end)
+    }
+
+    /// Of a file that is perhaps shorter.
+    fn lending_of(area: Range<usize>, length: usize) -> Arc<Lending> {
+        let file = tempfile_of(length);
+        Lending::new(Arc::new(MmapOptions::new().len(area.end).map_raw(&file).unwrap()), area)
     }
 
     fn tempfile_of(length: usize) -> std::fs::File {
@@ -300,6 +332,9 @@ mod tests {
                 for (bytes, value) in lent.iter().chain(&read) {
                     prop_assert!(bytes.iter().all(|byte| byte == value));
                 }
+                let blocks = lending.blocks.lock();
+                let by_length: BTreeSet<_> = blocks.free.iter().map(|(&start, &length)| (length, start)).collect();
+                prop_assert_eq!(&by_length, &blocks.by_length);
             }
             drop((lent, read));
             prop_assert!(lending.lend(AREA.len() - LINE).is_some());
@@ -335,5 +370,36 @@ mod tests {
             assert!(lending.lend(rest).is_none(), "as much as is left has no room for its readers");
             assert!(lending.lend(rest - LINE).is_some());
         }
+    }
+
+    #[test]
+    fn many_blocks_that_are_still_read_are_looked_at_a_few_at_a_time_and_all_in_turn() {
+        let (mut blocks, looks) = (Blocks::new(&(0..0)), std::cell::RefCell::new(Vec::new()));
+        blocks.read = (0..100).map(|block| (block * 128, 64)).collect();
+        let is_read = |start| {
+            looks.borrow_mut().push(start / 128);
+            start != 70 * 128
+        };
+        for round in 0..5 {
+            blocks.collect(16, is_read);
+            assert_eq!(looks.take(), (round * 16..(round + 1) * 16).collect::<Vec<_>>());
+        }
+        assert_eq!((blocks.read.len(), blocks.free[&(70 * 128)]), (99, 64));
+        blocks.collect(1000, is_read);
+        assert_eq!(looks.take().len(), 99, "once each");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_the_system_has_no_memory_for_is_not_lent() {
+        // The file ends in the middle.
+        let (area, length) = (4096..4096 + 4 * STEP, 4096 + 2 * STEP);
+        let lending = lending_of(area, length);
+        for _ in 0..3 {
+            assert!(lending.lend(2 * STEP).is_none());
+            let lent: Vec<Bytes> = std::iter::from_fn(|| Some(bytes_of(lending.lend(10_000)?, 1))).collect();
+            assert!((length - STEP) / 10_100 < lent.len() && lent.len() < length / 10_000, "{}", lent.len());
+        }
+        assert!(lending.lend(STEP).is_some(), "what was let go of is one again");
     }
 }
