@@ -18,15 +18,15 @@ const KEPT: usize = 256 << 20;
 pub(super) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
 impl Buffers {
-    /// The smallest buffer that is long enough, or a new and empty one.
+    /// The smallest buffer that is long enough, if it is not much longer: whoever has the bytes may keep it for long. Or a new and empty one.
     fn take(&self, length: usize) -> Vec<u8> {
         if length < LONG {
             return Vec::new();
         }
         let mut kept = self.0.lock();
-        let long_enough = kept.iter().enumerate().filter(|(_, buffer)| buffer.len() >= length);
-        let smallest = long_enough.min_by_key(|(_, buffer)| buffer.len()).map(|(place, _)| place);
-        smallest.map_or_else(Vec::new, |place| kept.swap_remove(place))
+        let fit = kept.iter().enumerate().filter(|(_, buffer)| (length..=2 * length).contains(&buffer.len()));
+        let smallest = fit.min_by_key(|(_, buffer)| buffer.len()).map(|(place, _)| place);
+        smallest.map_or_else(Vec::new, |place| kept.remove(place))
     }
 
     /// Keeps a buffer, in the place of others that were not used for longer, if need be.
@@ -138,5 +138,15 @@ mod tests {
         assert_eq!(lengths(&buffers), [KEPT / 2 - LONG, 2 * LONG]);
         drop(Buffer::loan(LONG, &buffers));
         assert_eq!(lengths(&buffers), [KEPT / 2 - LONG, 2 * LONG], "the smallest that fits was used");
+    }
+
+    #[test]
+    fn a_buffer_is_used_for_what_is_about_as_long_and_the_others_stay_in_order() {
+        let buffers = Arc::new(Buffers::default());
+        drop([6, 9, 1, 4].map(|length| Buffer::loan(length * LONG, &buffers)));
+        drop(buffers.take(6 * LONG));
+        assert_eq!(lengths(&buffers), [9 * LONG, LONG, 4 * LONG], "the longest was kept first");
+        assert!(buffers.take(LONG + 1).is_empty(), "four times as long would be kept as long as its bytes");
+        assert_eq!(buffers.take(2 * LONG).len(), 4 * LONG);
     }
 }
