@@ -135,6 +135,7 @@ fn send(call: &LeafCall<'_>) -> Result<()> {
         // SAFETY: the task reads the field at these points, so nobody writes it meanwhile. Instances are initialised when they are made.
         unsafe { pack_into(space, place, &mut rest) }.map_err(|error| Error::of_transfer(&error))
     })?;
+    debug_assert!(rest.is_empty(), "all of the memory is filled");
     to.send(*operation, piece, Ok(loan.freeze()));
     Ok(())
 }

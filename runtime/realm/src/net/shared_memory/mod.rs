@@ -1,8 +1,8 @@
 //! Messages between nodes of one machine by memory that they share, over another transport that does the rest.
 //!
 //! Each node has an inbox, a file in memory with a ring of bytes for each neighbour, and offers it to them over the other transport. Whoever can open it says so
-//! and sends messages by it from then on, long ones by [memory that it lends](lending); bytes of puts and gets, signs of life, and how a node ends, stay with the other transport. A message takes well
-//! under a microsecond, if somebody looks: see [`Polled`]. `README.md` in the folder above tells the protocol.
+//! and sends messages by it from then on, long ones by memory that it lends; bytes of puts and gets, signs of life, and how a node ends, stay with the other
+//! transport. A message takes well under a microsecond, if somebody looks: see [`Polled`]. `README.md` in the folder above tells the protocol.
 
 mod attendance;
 mod inbox;
