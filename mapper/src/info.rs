@@ -161,6 +161,16 @@ pub enum MappingFailure {
         /// The rectangle that the instance was to hold.
         bounds: AnyRect,
     },
+    /// The system gave no bytes, although the memory has room by the model of the machine.
+    #[error("requirement {requirement} found no room: {}", self.shortage())]
+    SystemRefused {
+        /// The requirement's number.
+        requirement: usize,
+        /// The last memory tried.
+        memory: MemoryId,
+        /// Bytes asked for.
+        bytes: u64,
+    },
 }
 
 impl MappingFailure {
@@ -168,7 +178,9 @@ impl MappingFailure {
     #[must_use]
     pub fn requirement(&self) -> usize {
         match self {
-            Self::OutOfMemory { requirement, .. } | Self::TooLarge { requirement, .. } => *requirement,
+            Self::OutOfMemory { requirement, .. }
+            | Self::TooLarge { requirement, .. }
+            | Self::SystemRefused { requirement, .. } => *requirement,
         }
     }
 
@@ -183,6 +195,7 @@ impl MappingFailure {
             Self::TooLarge { memory, bounds, .. } => {
                 format!("no memory, and not {memory}, can hold all points of {bounds}")
             }
+            Self::SystemRefused { memory, bytes, .. } => format!("the system refused {bytes} bytes for {memory}"),
         }
     }
 }

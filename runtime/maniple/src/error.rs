@@ -7,6 +7,8 @@ use std::sync::Arc;
 use maniple_mapper::{MappingFailure, RequirementInfo};
 use maniple_realm::Breakdown;
 use maniple_realm::fault::{Fault, Panic};
+use maniple_realm::instance::PromiseBroken;
+use maniple_realm::machine::MemoryId;
 use maniple_realm::operation::task::Stranded;
 use maniple_realm::transfer::TransferError;
 use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError};
@@ -208,6 +210,23 @@ pub enum Error {
         region: String,
         /// What was asked for, and where.
         failure: MappingFailure,
+    },
+    /// The system gave no memory for the data of a task, although a memory has room by the model of the machine.
+    #[error(
+        "cannot place `{operation}`{}: the system refused {bytes} bytes for {memory}, which has room for them by the model of the machine; use \
+         smaller pieces or more nodes, raise the limit of the process if it has one (`ulimit -v`), or give the memory no more capacity than \
+         the system gives",
+        at(.point)
+    )]
+    SystemRefused {
+        /// The operation.
+        operation: String,
+        /// The point of an index launch.
+        point: Option<AnyPoint>,
+        /// The memory.
+        memory: MemoryId,
+        /// The bytes asked for.
+        bytes: u64,
     },
     /// A mapper gave an answer that makes no sense, or panicked.
     #[error("mapper call `{call}` {problem}")]
@@ -428,6 +447,9 @@ impl Error {
         regions: &[RequirementInfo],
         failure: MappingFailure,
     ) -> Self {
+        if let MappingFailure::SystemRefused { memory, bytes, .. } = failure {
+            return Self::SystemRefused { operation: operation.to_owned(), point, memory, bytes };
+        }
         let number = failure.requirement();
         let requirement = &bounds[number].requirement;
         Self::OutOfMemory {
@@ -476,6 +498,10 @@ impl Error {
         if let Some(error) = fault.downcast_ref::<TransferError>() {
             return Self::of_transfer(error);
         }
+        if let Some(PromiseBroken { memory, refused }) = fault.downcast_ref() {
+            let bytes = refused.bytes as u64;
+            return Self::SystemRefused { operation: task.to_owned(), point, memory: *memory, bytes };
+        }
         if let Some(Breakdown { during, panic }) = fault.downcast_ref() {
             return Self::BrokenDown {
                 during: during.clone(),
@@ -505,7 +531,18 @@ impl From<Error> for Arc<Fault> {
 
 #[cfg(test)]
 mod tests {
+    use maniple_realm::memory::SystemRefused;
+
     use super::*;
+
+    #[test]
+    fn memory_that_was_promised_and_then_refused_by_the_system_is_no_internal_error() {
+        let refused = SystemRefused { bytes: 4096, align: 64 };
+        let fault = Fault::new(PromiseBroken { memory: MemoryId(2), refused });
+        let error = Error::of_fault(&fault, "smooth", None);
+        let is_named = matches!(&error, Error::SystemRefused { operation, memory: MemoryId(2), bytes: 4096, .. } if operation == "smooth");
+        assert!(is_named, "{error}");
+    }
 
     #[test]
     fn a_main_that_returns_an_error_shows_what_it_says() {

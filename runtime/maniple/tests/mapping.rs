@@ -172,3 +172,20 @@ fn a_region_may_be_read_through_ever_new_partitions() {
     let bytes = used.unwrap();
     assert!(bytes < 600 * 4 * 8, "{bytes} bytes are in use for 64 cells");
 }
+
+#[test]
+fn memory_that_the_system_refuses_is_an_error_that_names_memory_task_and_bytes() {
+    // More bytes than any system gives, in a memory that has still more by the model of the machine.
+    let runtime = Runtime::builder().machine(Machine::uniform(1, 1 << 52)).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(1 << 48)?;
+        let refused = cx.launch(write_right(&cells, 1)).await;
+        let Err(Error::SystemRefused { operation, memory, bytes, .. }) = &refused else { panic!("{refused:?}") };
+        assert_eq!((operation.as_str(), memory.0, *bytes), ("write_right", 0, 1 << 51));
+        let message = refused.unwrap_err().to_string();
+        assert!(message.contains("cannot place `write_right`: the system refused 2251799813685248 bytes"), "{message}");
+        assert!(message.contains("for memory 0,") && message.contains("use smaller pieces"), "{message}");
+        cx.launch(write_right(&cx.region::<Cell>(4)?, 1)).await
+    });
+    outcome.unwrap();
+}

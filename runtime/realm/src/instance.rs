@@ -129,6 +129,16 @@ pub enum InstanceError {
     },
 }
 
+/// What poisons the event of an instance whose bytes the system refuses when their turn has come.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{memory}: {refused}")]
+pub struct PromiseBroken {
+    /// The memory that had promised the bytes.
+    pub memory: MemoryId,
+    /// What the system did not give.
+    pub refused: SystemRefused,
+}
+
 /// The values of some fields of a rectangle of points, in one memory.
 ///
 /// Its bytes are given back when it is [released](Self::release), or when the last handle is dropped.

@@ -115,7 +115,7 @@ impl RegionData {
             self.deselect(selection);
             before.keep_empties(emptied);
             *selection = Selection::of(selection.place);
-            match self::failure(request.number, error) {
+            match self::failure((request.number, choice.memory), error) {
                 SelectionError::Full(full) => failure = Some(full),
                 fatal => return Err(fatal),
             }
@@ -242,7 +242,7 @@ impl RegionData {
                         selection.created.push(Arc::clone(&buffer));
                         buffer
                     }
-                    (Err(CreateError::Machine(InstanceError::OutOfMemory(_))), Some(least)) => least,
+                    (Err(CreateError::Machine(error)), Some(least)) if is_want_of_room(&error) => least,
                     (Err(error), _) => return Err(error),
                 }
             }
@@ -394,10 +394,15 @@ impl RuntimeCore {
 }
 
 fn is_full<T>(result: &Result<T, InstanceError>) -> bool {
-    matches!(result, Err(InstanceError::OutOfMemory(_)))
+    result.as_ref().is_err_and(is_want_of_room)
 }
 
-fn failure(requirement: usize, error: CreateError) -> SelectionError {
+/// Whether it may help to let go of instances. What the system refuses it may give when it has got other bytes back.
+fn is_want_of_room(error: &InstanceError) -> bool {
+    matches!(error, InstanceError::OutOfMemory(_) | InstanceError::SystemRefused(_))
+}
+
+fn failure((requirement, memory): (usize, MemoryId), error: CreateError) -> SelectionError {
     match error {
         CreateError::Machine(InstanceError::OutOfMemory(full)) => SelectionError::Full(MappingFailure::OutOfMemory {
             requirement,
@@ -408,6 +413,9 @@ fn failure(requirement: usize, error: CreateError) -> SelectionError {
         }),
         CreateError::TooLarge(memory, bounds) => {
             SelectionError::Full(MappingFailure::TooLarge { requirement, memory, bounds })
+        }
+        CreateError::Machine(InstanceError::SystemRefused(refused)) => {
+            SelectionError::Full(MappingFailure::SystemRefused { requirement, memory, bytes: refused.bytes as u64 })
         }
         CreateError::Machine(other) => SelectionError::Fatal(Error::internal(other)),
         CreateError::Other(error) => SelectionError::Fatal(error),

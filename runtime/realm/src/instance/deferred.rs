@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Instance, InstanceError, InstanceKind, Readiness};
+use super::{Instance, InstanceError, InstanceKind, PromiseBroken, Readiness};
 use crate::event::{After, Event};
 use crate::fault::Fault;
 use crate::layout::Layout;
@@ -15,7 +15,7 @@ use crate::realm::Realm;
 
 impl Realm {
     /// Makes an instance in a memory of the machine, and gives the event after which its bytes are there:
-    /// [`Event::NONE`] if they are there at once, poisoned if the system refuses them in the end.
+    /// [`Event::NONE`] if they are there at once, poisoned by a [`PromiseBroken`] if the system refuses them in the end.
     ///
     /// Room may come from instances whose destruction has been asked for but not happened
     /// ([`destroy_instance`](Self::destroy_instance)); it is promised in the order of requests, and only if it is sure to
@@ -62,7 +62,7 @@ impl Realm {
             let Some(realm) = realm.upgrade() else { return };
             match outcome {
                 Ok(()) => realm.trigger(ready),
-                Err(refused) => realm.poison(ready, Fault::new(refused)),
+                Err(refused) => realm.poison(ready, Fault::new(PromiseBroken { memory, refused })),
             }
         });
         match created {
@@ -158,6 +158,22 @@ mod tests {
         realm.trigger(start);
         realm.wait(last).unwrap();
         assert_eq!((realm.memory_pool(MEMORY).used(), realm.memory_pool(MEMORY).peak()), (0, 100));
+    }
+
+    #[test]
+    fn a_promise_that_the_system_does_not_keep_names_memory_and_bytes() {
+        // More than any system gives, which the memory has when the first byte is back.
+        let bytes = 1_i64 << 52;
+        let realm = realm(bytes as u64);
+        let (first, _) = create(&realm, 1).unwrap();
+        let start = realm.user_event();
+        // SAFETY: nobody uses the instance.
+        unsafe { realm.destroy_instance(&first, &start.event()) }.unwrap();
+        let (_second, ready) = create(&realm, bytes).unwrap();
+        realm.trigger(start);
+        let fault = realm.wait(ready).unwrap_err();
+        let broken: &PromiseBroken = fault.downcast_ref().unwrap();
+        assert_eq!((broken.memory, broken.refused.bytes), (MEMORY, 1 << 52));
     }
 
     #[test]
