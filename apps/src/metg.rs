@@ -16,6 +16,7 @@ use self::sweep::{Curve, Sweep};
 use crate::error::{Error, Result};
 use crate::options::{
     MOST_PIECES, RuntimeOptions, default_from_command_line, piece_count, place, positive, whole, worker_count,
+    workers_of_job,
 };
 use crate::progress::Progress;
 use crate::taskbench::flags::complete;
@@ -136,12 +137,15 @@ pub fn run(options: &Options) -> Result<Report> {
     }
     let mut runtime = options.runtime.clone();
     runtime.workers = runtime.workers.or(options.cores);
-    let workers = || runtime.machine().processors_of(ProcessorKind::Cpu).count() * place().nodes;
-    let cores = options.cores.unwrap_or_else(workers);
-    let progress = Progress::iterations(&runtime);
-    let sweep = Sweep::new(options.width, cores, options.repetitions, options.budget);
     // A runtime for each run, so that nothing that one leaves behind helps or hurts the next; but a process joins its job once.
     let of_job = (place().nodes > 1).then(|| runtime.start()).transpose()?;
+    let cores = match (options.cores, &of_job) {
+        (Some(cores), _) => cores,
+        (None, Some(of_job)) => workers_of_job(of_job)?,
+        (None, None) => runtime.machine().processors_of(ProcessorKind::Cpu).count(),
+    };
+    let progress = Progress::iterations(&runtime);
+    let sweep = Sweep::new(options.width, cores, options.repetitions, options.budget);
     let curve = sweep.of(|iterations, steps| -> Result<_> {
         progress.set(iterations as usize, || "a task".to_owned());
         let configuration = options.configuration(iterations, steps)?;

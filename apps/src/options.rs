@@ -9,8 +9,9 @@ use std::str::FromStr;
 use clap::Args;
 use maniple::environment::Place;
 use maniple::mapper::{DefaultMapper, LoggingMapper, Mapper, RandomMapper};
+use maniple::prelude::Sum;
 use maniple::profile::Profiler;
-use maniple::{Machine, Runtime, Topology, topology};
+use maniple::{Machine, ProcessorKind, Runtime, Topology, topology};
 
 use crate::error::{Error, Result};
 use crate::recording::RecordOptions;
@@ -92,6 +93,16 @@ pub(crate) fn machine(workers: Option<usize>, memory: Option<u64>) -> Machine {
         domain.memory = (u128::from(capacity) * u128::from(domain.memory) / u128::from(found)) as u64;
     }
     topology.machine(1.0)
+}
+
+/// How many workers the job has: what defaults follow from. Machines may be unequal, so each node says how many it has, and all come to the same.
+pub(crate) fn workers_of_job(runtime: &Runtime) -> Result<usize> {
+    let own = runtime.machine().processors_of(ProcessorKind::Cpu).count();
+    if runtime.nodes() == 1 {
+        return Ok(own);
+    }
+    let all = runtime.run(async |cx| cx.per_node(own as u64).reduce(Sum).await)?;
+    Ok(all as usize)
 }
 
 /// What to say about more memory than there is. It is no error: what was found may be wrong, and data may never take so much.

@@ -71,6 +71,33 @@ fn processes_that_are_told_to_make_different_circuits_say_so_instead_of_making_a
     assert!(told.contains("do not run the same program") && told.contains("launches task `make_piece`"), "{told}");
 }
 
+/// Runs `maniple` with a line of arguments in which the shell puts the number of the node.
+fn run_differing(nodes: usize, arguments: &str) -> Output {
+    let script = format!("exec {MANIPLE} {arguments}");
+    let launch = ["launch", "-n", &nodes.to_string(), "--no-prefix", "--", "sh", "-c", &script];
+    Command::new(MANIPLE).args(launch).output().unwrap()
+}
+
+#[test]
+fn defaults_that_follow_from_workers_count_those_of_all_machines_however_unequal_they_are() {
+    let product = "'A(i,j) = B(i,k) * C(k,j)' --size i=40,j=40,k=40";
+    for (arguments, shown) in [
+        ("run stencil --size 60 --steps 3 --check", "tiles                   3 x 1"),
+        ("run cg --poisson 20", "pieces             3\n"),
+        ("run cp --size 12,12,12 --rank 2", ""),
+        ("run tucker --size 12,12,12 --ranks 2,2,2", ""),
+        ("run metg --type no_comm --width 2 --reps 1 --budget 0", "width 2, 3 cores"),
+        (&format!("tensor {product} --algorithm summa --repeat 1"), "1x3"),
+        (&format!("tensor {product} --algorithm summa --explain"), "1x3"),
+    ] {
+        let output = run_differing(2, &format!("{arguments} --workers $((MANIPLE_RANK+1))"));
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments}: {told}");
+        let report = String::from_utf8_lossy(&output.stdout);
+        assert!(report.contains(shown), "{arguments}: {report}");
+    }
+}
+
 #[test]
 fn processes_of_which_one_shares_no_memory_talk_all_the_same() {
     let arguments = "stencil --size 60 --tiles 6x1 --steps 7";

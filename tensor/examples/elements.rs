@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = Runtime::builder().mapper(TensorMapper::new()).build()?;
     runtime.run(async |cx| {
         let tensor = Tensor::new(cx, &TensorVariable::new("A", ElementType::F64, [size, size]))?;
-        let pieces = tensor.slabs(cx);
+        let pieces = tensor.slabs(cx.machine().processors().len());
         let mut elements = Arc::new(vec![0.0_f64; (size * size) as usize]);
         // The first time makes room.
         for round in ["first", "again", "again"] {

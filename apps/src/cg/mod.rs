@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use maniple::{ProcessorKind, Runtime};
+use maniple::Runtime;
 
 use self::matrix_market::MatrixError;
 use self::sparse::Sparse;
 use self::system::{End, Limits, Outcome, System};
 use crate::error::{Error, Result};
-use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive};
+use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive, workers_of_job};
 use crate::progress::Progress;
 use crate::report::{Table, counted, scientific, seconds};
 
@@ -219,8 +219,10 @@ struct Attempt {
 
 fn attempt(runtime: &Runtime, options: &Options, name: &str, matrix: &Arc<Sparse>) -> Result<Attempt> {
     let rows = matrix.rows();
-    let processors = runtime.machine().processors_of(ProcessorKind::Cpu).count() * runtime.nodes();
-    let pieces = options.pieces.unwrap_or_else(|| processors.clamp(1, rows));
+    let pieces = match options.pieces {
+        Some(pieces) => pieces,
+        None => workers_of_job(runtime)?.clamp(1, rows),
+    };
     if pieces > rows {
         let rows = counted(rows, "row", "rows");
         return Err(Error::Usage(format!("{pieces} pieces are more than the {rows} of {name}")));

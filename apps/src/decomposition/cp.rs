@@ -65,7 +65,7 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
     let (rank, size, seed) = (options.rank, options.common.size, options.common.runtime.seed);
     let x = algebra.tensor("X", &size)?;
     let [a, b, c] = factors(size, [rank; 3], seed);
-    x.generate(algebra.cx, &x.slabs(algebra.cx), move |point| {
+    x.generate(algebra.cx, &x.slabs(algebra.processors), move |point| {
         let row = |factor: &[f64], mode: usize, l: usize| factor[point[mode] as usize * rank + l];
         (0..rank).map(|l| row(&a, 0, l) * row(&b, 1, l) * row(&c, 2, l)).sum::<f64>()
     })?;

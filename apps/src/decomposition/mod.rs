@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use maniple::Context;
 use maniple::prelude::*;
-use maniple::{Context, ProcessorKind};
 use maniple_tensor::choose::choose;
 use maniple_tensor::cost::Rates;
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor, TensorMapper};
@@ -21,7 +21,7 @@ use maniple_tensor::notation::{TensorVariable, parse};
 use nalgebra::{DMatrix, SymmetricEigen};
 
 use crate::error::{Error as AppError, Result as AppResult};
-use crate::options::{RuntimeOptions, at_most, positive};
+use crate::options::{RuntimeOptions, at_most, positive, workers_of_job};
 use crate::report::{Table, scientific, seconds};
 use crate::tensor::values::Random;
 
@@ -117,7 +117,7 @@ fn run<T: fmt::Display>(
     options.run_by(
         || Box::new(TensorMapper::new()),
         |runtime| {
-            let processors = runtime.machine().processors_of(ProcessorKind::Cpu).count() * runtime.nodes();
+            let processors = workers_of_job(runtime)?;
             Ok(runtime.run(async |cx| Ok(program(&Algebra { cx, processors }).await?))?)
         },
     )

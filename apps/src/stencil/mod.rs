@@ -12,12 +12,11 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use maniple::ProcessorKind;
 use maniple::prelude::*;
 
 use self::tasks::{Cell, add_stars, largest_error, make_slope, raise};
 use crate::error::{Error as AppError, Result as AppResult};
-use crate::options::{MOST_PIECES, RuntimeOptions, default_from_command_line, positive};
+use crate::options::{MOST_PIECES, RuntimeOptions, default_from_command_line, positive, workers_of_job};
 use crate::progress::Progress;
 use crate::report::{Table, amount, rate, scientific, seconds};
 use crate::verify::{is_within, worse};
@@ -164,7 +163,7 @@ pub fn run(options: &Options) -> AppResult<Report> {
 /// # Errors
 /// As [`run`].
 pub fn run_on(runtime: &Runtime, options: &Options) -> AppResult<Report> {
-    let grid = Grid::new(options, runtime.machine().processors_of(ProcessorKind::Cpu).count() * runtime.nodes())?;
+    let grid = Grid::new(options, workers_of_job(runtime)?)?;
     let report = runtime.run(async |cx| simulate(cx, &grid, options, runtime).await)?;
     let error = report.largest_relative_error;
     if is_within(error, TOLERANCE) {

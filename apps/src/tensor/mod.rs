@@ -32,7 +32,7 @@ use self::problem::Problem;
 pub use self::report::{Checked, Report};
 use self::values::Values;
 use crate::error::{Error as AppError, Result as AppResult};
-use crate::options::place;
+use crate::options::{place, workers_of_job};
 use crate::progress::Progress;
 use crate::verify::{is_within, worse};
 use crate::warnings;
@@ -67,40 +67,48 @@ impl fmt::Display for Answer {
 pub fn run(options: &Options) -> AppResult<Answer> {
     warnings::print();
     let problem = Problem::new(options)?;
-    let place = place();
-    let workers = options.runtime.machine().processors_of(ProcessorKind::Cpu).count();
-    let wishes = Wishes {
-        algorithm: options.algorithm,
-        grid: options.grid.as_ref(),
-        chunk: options.chunk,
-        processors: (workers * place.nodes) as i64,
-    };
-    let choice = choose(&problem, wishes)?;
-    if let (Some(file), 0) = (&options.draw, place.rank.0) {
-        let written = std::fs::write(file, picture::draw(&problem, &choice));
-        written.map_err(|source| AppError::Write { path: file.clone(), source })?;
-    }
     if let Some(library) = &options.blas {
         use_library(library).map_err(|error| AppError::Usage(error.to_string()))?;
     }
     if options.explain {
-        return Ok(Answer::Explanation(choice.explain()));
+        let processors = match place().nodes {
+            1 => options.runtime.machine().processors_of(ProcessorKind::Cpu).count(),
+            // Those of the others too: it takes a job to ask them.
+            _ => workers_of_job(&options.runtime.start()?)?,
+        };
+        return Ok(Answer::Explanation(plan(options, &problem, processors)?.explain()));
     }
-    let report = options
-        .runtime
-        .run_by(|| Box::new(TensorMapper::new()), |runtime| run_on(runtime, options, &problem, &choice))?;
+    let report = options.runtime.run_by(
+        || Box::new(TensorMapper::new()),
+        |runtime| {
+            let processors = workers_of_job(runtime)?;
+            let choice = plan(options, &problem, processors)?;
+            run_on(runtime, &Task { options, problem: &problem, choice: &choice, processors })
+        },
+    )?;
     Ok(Answer::Report(Box::new(report)))
 }
 
-fn run_on(runtime: &Runtime, options: &Options, problem: &Problem, choice: &Choice) -> AppResult<Report> {
-    let task = Task { options, problem, choice };
+/// How to run it on so many processors. Draws it, if that is asked for.
+fn plan(options: &Options, problem: &Problem, processors: usize) -> AppResult<Choice> {
+    let (grid, processors) = (options.grid.as_ref(), processors as i64);
+    let wishes = Wishes { algorithm: options.algorithm, grid, chunk: options.chunk, processors };
+    let choice = choose(problem, wishes)?;
+    if let (Some(file), 0) = (&options.draw, place().rank.0) {
+        let written = std::fs::write(file, picture::draw(problem, &choice));
+        written.map_err(|source| AppError::Write { path: file.clone(), source })?;
+    }
+    Ok(choice)
+}
+
+fn run_on(runtime: &Runtime, task: &Task<'_>) -> AppResult<Report> {
     let (report, result) = runtime.run(async |cx| Ok(task.run(cx, runtime).await?))?;
     if let Some(checked) = &report.checked
         && !is_within(checked.deviation, 1.0)
     {
         return Err(AppError::Verification(checked.wrong()));
     }
-    if let (Some(file), Some(result), 0) = (&options.output, result, runtime.node()) {
+    if let (Some(file), Some(result), 0) = (&task.options.output, result, runtime.node()) {
         file.write(&result)?;
     }
     Ok(report)
@@ -111,6 +119,8 @@ struct Task<'a> {
     options: &'a Options,
     problem: &'a Problem,
     choice: &'a Choice,
+    /// The processors of the job.
+    processors: usize,
 }
 
 /// A tensor, its elements before anything was computed, the pieces in which they are made, and where they are.
@@ -185,7 +195,7 @@ impl Task<'_> {
             None => Values::random(self.options.runtime.seed, variable),
         });
         let pieces = placement.as_ref().and_then(|placement| self.pieces(variable, placement));
-        let pieces = pieces.unwrap_or_else(|| tensor.slabs(cx));
+        let pieces = pieces.unwrap_or_else(|| tensor.slabs(self.processors));
         Ok(Operand { tensor, values, pieces, placement })
     }
 

@@ -14,6 +14,12 @@ use super::tensor::Tensor;
 use crate::element::Element;
 use crate::rectangle::Rectangle;
 
+/// Bytes that a task should write, so that it is worth its cost.
+const WRITTEN_AT_ONCE: usize = 256 << 10;
+
+/// More tasks than this, for each node, write no faster.
+const MOST_WRITERS: usize = 16;
+
 impl Tensor {
     /// Sets all elements to these, in the order of their coordinates, the last dimension fastest. Each node puts its own part in place, so all of a job's nodes are given
     /// all elements.
@@ -38,7 +44,9 @@ impl Tensor {
         let dimensions = self.variable().dimensions().to_vec();
         // How far elements are apart, in the order of coordinates, that lie side by side in the region.
         let step = self.modes().last().map_or(1, |last| dimensions[last + 1..].iter().product::<i64>()) as usize;
-        self.put(cx, &self.slabs(cx), move |row: &[i64], into: &mut [T]| {
+        // By what all nodes know, not by the processors, of which each may have another number.
+        let blocks = (size_of_val(elements.as_slice()) / WRITTEN_AT_ONCE).clamp(cx.nodes(), MOST_WRITERS * cx.nodes());
+        self.put(cx, &self.slabs(blocks), move |row: &[i64], into: &mut [T]| {
             let first = row.iter().zip(&dimensions).fold(0, |position, (index, extent)| position * extent + index);
             let from = &elements[first as usize..];
             match step {
@@ -107,17 +115,18 @@ impl Tensor {
         })
     }
 
-    /// The tensor in blocks of its first dimension, one for each processor of the job.
-    pub fn slabs(&self, cx: &Context) -> Vec<Rectangle> {
+    /// The tensor in at most so many blocks of its first dimension, of equal size but for the last one: for [`generate`](Self::generate), about as many as the job has
+    /// processors. All nodes have to name one number, whatever machines they have.
+    pub fn slabs(&self, count: usize) -> Vec<Rectangle> {
         let dimensions = self.variable().dimensions();
         let Some((&rows, rest)) = dimensions.split_first() else { return vec![Rectangle::whole(dimensions)] };
-        let processors = (cx.machine().processors().len() * cx.nodes()).max(1) as i64;
-        let block = ((rows as u64).div_ceil(processors as u64) as i64).max(1);
+        let count = count.max(1) as i64;
+        let block = ((rows as u64).div_ceil(count as u64) as i64).max(1);
         let slab = |number: i64| {
             let first = std::iter::once((number * block, ((number + 1) * block).min(rows)));
             Rectangle::new(first.chain(rest.iter().map(|&extent| (0, extent))))
         };
-        (0..processors).map(slab).filter(|slab| !slab.is_empty()).collect()
+        (0..count).map(slab).filter(|slab| !slab.is_empty()).collect()
     }
 
     /// Has tasks, one for each piece, set rows of elements: `row` is given the coordinates of the first, and where they go. Rows run along the dimension that is
