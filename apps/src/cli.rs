@@ -3,14 +3,15 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use maniple::Topology;
 
 use crate::decomposition::{cp, tucker};
 use crate::error::{Error, Result};
 #[cfg(unix)]
 use crate::launch;
-use crate::options::{self, memory_warning};
+use crate::options::{self, RuntimeOptions, memory_warning};
+use crate::stated::Stated;
 use crate::{cg, circuit, info, metg, prof, recursion, stencil, taskbench, tensor, warnings};
 
 const ABOUT: &str = "\
@@ -115,22 +116,29 @@ enum Simulation {
 }
 
 impl Command {
-    /// The memory asked for.
-    fn memory(&self) -> Option<u64> {
+    /// What is said of the runtime that it runs on.
+    fn runtime(&mut self) -> Option<&mut RuntimeOptions> {
         match self {
-            Self::Run(Simulation::Circuit(options)) => options.runtime.memory,
-            Self::Run(Simulation::Cg(options)) => options.runtime.memory,
-            Self::Run(Simulation::Stencil(options)) => options.runtime.memory,
-            Self::Run(Simulation::Recursion(options)) => options.runtime.memory,
-            Self::Run(Simulation::Cp(options)) => options.common.runtime.memory,
-            Self::Run(Simulation::Tucker(options)) => options.common.runtime.memory,
-            Self::Run(Simulation::Taskbench(options)) => options.runtime.memory,
-            Self::Run(Simulation::Metg(options)) => options.runtime.memory,
-            Self::Tensor(options) => options.runtime.memory,
-            Self::Info(options) => options.memory,
-            Self::Prof(_) => None,
+            Self::Run(Simulation::Circuit(options)) => Some(&mut options.runtime),
+            Self::Run(Simulation::Cg(options)) => Some(&mut options.runtime),
+            Self::Run(Simulation::Stencil(options)) => Some(&mut options.runtime),
+            Self::Run(Simulation::Recursion(options)) => Some(&mut options.runtime),
+            Self::Run(Simulation::Cp(options)) => Some(&mut options.common.runtime),
+            Self::Run(Simulation::Tucker(options)) => Some(&mut options.common.runtime),
+            Self::Run(Simulation::Taskbench(options)) => Some(&mut options.runtime),
+            Self::Run(Simulation::Metg(options)) => Some(&mut options.runtime),
+            Self::Tensor(options) => Some(&mut options.runtime),
+            Self::Info(_) | Self::Prof(_) => None,
             #[cfg(unix)]
             Self::Launch(_) => None,
+        }
+    }
+
+    /// The memory asked for.
+    fn memory(&mut self) -> Option<u64> {
+        match self {
+            Self::Info(options) => options.memory,
+            other => other.runtime().and_then(|runtime| runtime.memory),
         }
     }
 
@@ -149,10 +157,22 @@ impl Command {
     }
 }
 
+/// Reads the command line, and notes what of it the nodes of a job are to compare.
+fn parse() -> Command {
+    let mut line = CommandLine::command();
+    let matches = line.clone().get_matches_from(taskbench::flags::apart(std::env::args_os()));
+    let parsed = CommandLine::from_arg_matches(&matches).map_err(|error| error.format(&mut line));
+    let mut command = parsed.unwrap_or_else(|error| error.exit()).command;
+    if let Some(runtime) = command.runtime() {
+        runtime.stated = Stated::of(&line, &matches);
+    }
+    command
+}
+
 /// Runs the program that the command line asks for.
 #[must_use]
 pub fn main() -> ExitCode {
-    let command = CommandLine::parse_from(taskbench::flags::apart(std::env::args_os())).command;
+    let mut command = parse();
     let warning = command.memory().and_then(|wanted| memory_warning(wanted, Topology::detect().memory()));
     if let Some(warning) = warning {
         let _ = writeln!(io::stderr(), "warning: {warning}");
@@ -212,7 +232,6 @@ fn print(command: &Command, report: &str) -> Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -47,6 +47,7 @@ pub mod progress;
 pub mod recording;
 pub mod recursion;
 pub mod report;
+pub mod stated;
 pub mod stencil;
 pub mod taskbench;
 pub mod tensor;

@@ -16,6 +16,7 @@ use maniple::{Machine, ProcessorKind, Runtime, Topology, topology};
 use crate::error::{Error, Result};
 use crate::recording::RecordOptions;
 use crate::report::bytes_apart;
+use crate::stated::Stated;
 
 /// What `--workers` is.
 pub(crate) const WORKERS_HELP: &str =
@@ -26,9 +27,15 @@ pub(crate) const MEMORY_HELP: &str = "\
 Bytes of system memory that data may take, such as 512MiB or 2GiB; K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, KB, MB, GB, \
 TB powers of 1000 [default: three quarters of what is there]";
 
+/// Under which options of the runtime are listed.
+pub(crate) const RUNTIME_HEADING: &str = "Runtime";
+
+/// Under which options about its record are listed.
+pub(crate) const RECORD_HEADING: &str = "Record";
+
 /// The runtime that a simulation runs on. None of this can change a result.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Runtime")]
+#[command(next_help_heading = RUNTIME_HEADING)]
 pub struct RuntimeOptions {
     /// Worker threads.
     #[arg(long, value_name = "N", value_parser = worker_count, allow_hyphen_values = true, help = WORKERS_HELP)]
@@ -71,6 +78,10 @@ pub struct RuntimeOptions {
     /// What to do with a record of the run.
     #[command(flatten)]
     pub record: RecordOptions,
+
+    /// What all nodes must have been told alike; nothing if there was no command line.
+    #[arg(skip)]
+    pub stated: Stated,
 }
 
 /// Where this process is in its job. What is wrong with it is told when the runtime starts.
@@ -185,7 +196,8 @@ impl RuntimeOptions {
     /// Starts the runtime.
     ///
     /// # Errors
-    /// If the system does not give the threads, or the file of the profile can't be written.
+    /// If the system does not give the threads, or the file of the profile can't be written; [`Error::Usage`] if command lines of the job's nodes differ in
+    /// what they may not.
     pub fn start(&self) -> Result<Runtime> {
         self.start_by(|| Box::new(DefaultMapper::new()))
     }
@@ -211,7 +223,9 @@ impl RuntimeOptions {
         if let Some(file) = &self.profile {
             builder = builder.profile(file);
         }
-        Ok(builder.mapper_for(move |_, processor| mapper(processor.0)).build()?)
+        let runtime = builder.mapper_for(move |_, processor| mapper(processor.0)).build()?;
+        self.stated.compare(&runtime)?;
+        Ok(runtime)
     }
 }
 

@@ -10,10 +10,11 @@ use maniple::Runtime;
 use maniple::record::{Graph, Proof, Record, check};
 
 use crate::error::{Error, Result};
+use crate::options::RECORD_HEADING;
 
 /// What to do with a record of the run. None of this can change a result.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Record")]
+#[command(next_help_heading = RECORD_HEADING)]
 pub struct RecordOptions {
     /// Prove that the run was right: that tasks and copies that get in each other's way were made to wait for each other, and that every
     /// task saw what it would have seen if all had run one after another

@@ -62,20 +62,45 @@ fn the_steps_of_a_circuit_are_replayed_on_two_processes_as_on_one() {
     }
 }
 
-#[test]
-fn processes_that_are_told_to_make_different_circuits_say_so_instead_of_making_a_mixture() {
-    let script = format!("exec {MANIPLE} run circuit --seed 7$MANIPLE_RANK");
-    let output = Command::new(MANIPLE).args(["launch", "-n", "2", "--", "sh", "-c", &script]).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("do not run the same program") && told.contains("launches task `make_piece`"), "{told}");
-}
-
 /// Runs `maniple` with a line of arguments in which the shell puts the number of the node.
 fn run_differing(nodes: usize, arguments: &str) -> Output {
     let script = format!("exec {MANIPLE} {arguments}");
     let launch = ["launch", "-n", &nodes.to_string(), "--no-prefix", "--", "sh", "-c", &script];
     Command::new(MANIPLE).args(launch).output().unwrap()
+}
+
+#[test]
+fn processes_that_are_told_different_things_say_what_instead_of_making_a_mixture() {
+    for (arguments, told) in [
+        ("run circuit --seed 7$MANIPLE_RANK", "--seed is `70` on node 0, but `71` on node 1"),
+        ("run cp --size 12,12,12 --rank 2 --seed $MANIPLE_RANK", "--seed is `0` on node 0, but `1` on node 1"),
+        (
+            "run taskbench -steps 2 -iter $((16+16*MANIPLE_RANK))",
+            "flags is `-steps 2 -iter 16` on node 0, but `-steps 2 -iter 32` on node 1",
+        ),
+        (
+            "run metg --type no_comm --reps 1 --budget 0.00$MANIPLE_RANK",
+            "--budget is `0.000` on node 0, but `0.001` on node 1",
+        ),
+        (
+            "run $(if [ $MANIPLE_RANK = 0 ]; then echo stencil; else echo cg; fi)",
+            "the program is `run stencil` on node 0, but `run cg` on node 1",
+        ),
+        ("tensor 'a = B(i) * C(i)' --size i=1$MANIPLE_RANK", "--size is `i=10` on node 0, but `i=11` on node 1"),
+    ] {
+        let output = run_differing(2, arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{arguments}: {said}");
+        let problem = format!("error: the nodes of the job were given different options: {told}; give all");
+        assert_eq!(said.matches(&problem).count(), 2, "{arguments}: {said}");
+    }
+}
+
+#[test]
+fn what_is_about_a_process_alone_may_differ() {
+    let own = "--workers $((MANIPLE_RANK+1)) --window $((100+MANIPLE_RANK)) --memory $((1+MANIPLE_RANK))GiB";
+    let output = run_differing(2, &format!("run stencil --size 60 --steps 3 {own}"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
