@@ -223,11 +223,12 @@ impl Place {
         }
         let nodes = nodes as usize;
         let way = if nodes == 1 { Way::Alone } else { variables.way(launcher, nodes)? };
-        // A number that can't be read only makes for more workers than cores.
-        let counted = std::iter::once(NEIGHBOURS).chain(OTHER_NEIGHBOURS);
-        let is_bound = variables.has(BOUND) && variable(BOUND).is_some_and(|bound| bound.trim() == "1");
-        let neighbours = counted.filter_map(variable).find_map(|count| count.trim().parse().ok());
-        let neighbours = neighbours.unwrap_or(1_usize).clamp(1, nodes);
+        let is_bound = variables.optional(BOUND, "0 or 1", zero_or_one)?.unwrap_or(false);
+        let count = |text: &str| text.parse().ok().filter(|&count: &usize| count > 0);
+        let neighbours = variables.optional(NEIGHBOURS, "a number of at least 1", count)?;
+        // What others write may be more than a number, as Slurm does; unread it only makes for more workers than cores.
+        let others = || OTHER_NEIGHBOURS.into_iter().filter_map(variable).find_map(|text| count(text.trim()));
+        let neighbours = neighbours.or_else(others).unwrap_or(1).min(nodes);
         Ok(Self { rank: NodeId(rank as u16), nodes, neighbours, is_bound, launcher, way })
     }
 
@@ -268,6 +269,14 @@ impl Place {
     }
 }
 
+fn zero_or_one(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
 /// Looks up variables and reads them.
 struct Variables<'a>(&'a dyn Fn(&'static str) -> Option<String>);
 
@@ -300,7 +309,6 @@ impl Variables<'_> {
         self.optional(name, "a number of seconds", read)
     }
 
-    #[cfg(any(feature = "mpi", feature = "tcp"))]
     fn optional<T>(
         &self,
         name: &'static str,

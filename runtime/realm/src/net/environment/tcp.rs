@@ -4,7 +4,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{JOIN_TIMEOUT, LISTEN, Launcher, PlaceError, RANK, RENDEZVOUS, SECRET, SHARED_MEMORY, SILENCE, Variables};
+use super::{
+    JOIN_TIMEOUT, LISTEN, Launcher, PlaceError, RANK, RENDEZVOUS, SECRET, SHARED_MEMORY, SILENCE, Variables,
+    zero_or_one,
+};
 use crate::machine::NodeId;
 use crate::net::tcp::{JoinError, Meeting, Secret, Settings};
 
@@ -87,14 +90,6 @@ impl Rendezvous {
         // Several signs of life must fit into the silence that is one too many.
         settings.heartbeat = settings.heartbeat.min(settings.silence / 8);
         Ok(settings)
-    }
-}
-
-fn zero_or_one(text: &str) -> Option<bool> {
-    match text {
-        "0" => Some(false),
-        "1" => Some(true),
-        _ => None,
     }
 }
 

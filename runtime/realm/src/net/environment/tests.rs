@@ -40,6 +40,23 @@ fn a_variable_that_is_missing_or_wrong_is_named() {
     assert!(refusal(&[("PMI_RANK", "0"), ("PMI_SIZE", "65537")]).contains("PMI_SIZE=65537"));
 }
 
+#[test]
+fn how_cores_are_shared_is_said_by_numbers_that_make_sense() {
+    let with = |name, value| find(&[(RANK, "0"), (NODES, "1"), (name, value)]);
+    for bad in ["", "0", "-1", "two", "1.5", "2(x3)"] {
+        let text = with(NEIGHBOURS, bad).unwrap_err().to_string();
+        assert!(text.contains(&format!("MANIPLE_NEIGHBOURS is a number of at least 1, not `{bad}`")), "{text}");
+    }
+    for bad in ["", "2", "yes", "true"] {
+        let text = with(BOUND, bad).unwrap_err().to_string();
+        assert!(text.contains(&format!("MANIPLE_BOUND is 0 or 1, not `{bad}`")), "{text}");
+    }
+    assert_eq!(with(NEIGHBOURS, " 3 ").unwrap().neighbours, 1, "there are no more than nodes");
+    assert!(with(BOUND, "1").unwrap().is_bound && !with(BOUND, "0").unwrap().is_bound);
+    // Slurm's number may be followed by how often it is meant.
+    assert_eq!(with("SLURM_NTASKS_PER_NODE", "2(x3)").unwrap().neighbours, 1);
+}
+
 #[cfg(not(feature = "mpi"))]
 #[test]
 fn nodes_without_a_way_to_each_other_are_not_mistaken_for_as_many_jobs() {
