@@ -37,6 +37,12 @@ const LONGEST_IF_CROWDED: Duration = Duration::from_secs(1);
 /// How long to wait before looking again for node 0.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// How much longer those wait who have reached node 0: it alone knows who has not come, and says so when its own time is over.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// As many nodes are named of those that have not come.
+const MOST_NAMED: usize = 16;
+
 /// A connection for each other node, by rank.
 pub(super) type Connections = Vec<Option<TcpStream>>;
 
@@ -201,7 +207,7 @@ impl Gathering<'_> {
     /// What node 0 says next: nothing if all is well, else why not.
     async fn hear(&mut self, first: &mut TcpStream) -> Result<String, JoinError> {
         let peer = "node 0";
-        match timeout_at(self.deadline, read_text(first, peer)).await {
+        match timeout_at(self.deadline + LAST_WORDS, read_text(first, peer)).await {
             Ok(Ok(words)) => Ok(String::from_utf8_lossy(&words).into_owned()),
             Ok(Err(_)) => Err(ended_early()),
             Err(_) => Err(self.timed_out("the others (node 0 is there)")),
@@ -226,7 +232,10 @@ impl Gathering<'_> {
                 waiting.iter().position(says).map_or(Poll::Pending, Poll::Ready)
             });
             let place = timeout_at(self.deadline, said).await;
-            let place = place.map_err(|_| self.timed_out(format!("{} nodes to meet each other", waiting.len())))?;
+            let place = place.map_err(|_| {
+                waiting.sort_unstable();
+                self.timed_out(format!("word that they have met the others from {}", named(&waiting, found.len())))
+            })?;
             let node = NodeId(waiting[place] as u16);
             match found[waiting[place]].as_ref().map(|stream| stream.try_read(&mut [0])) {
                 Some(Ok(1)) => drop(waiting.swap_remove(place)),
@@ -324,10 +333,21 @@ fn ended_early() -> JoinError {
 /// Names those who have not come.
 fn missing_of(found: &Connections, first: usize) -> String {
     let missing: Vec<_> = (first..found.len()).filter(|&node| found[node].is_none()).collect();
-    match *missing {
-        [node] => NodeId(node as u16).to_string(),
-        [node, ..] => format!("{} of {} nodes (the first is {})", missing.len(), found.len(), NodeId(node as u16)),
+    named(&missing, found.len())
+}
+
+/// Names some nodes of all.
+fn named(some: &[usize], all: usize) -> String {
+    let name = |&node: &usize| NodeId(node as u16).to_string();
+    match some {
         [] => "nobody".to_owned(),
+        [node] => name(node),
+        _ => {
+            let shown: Vec<String> = some.iter().take(MOST_NAMED).map(name).collect();
+            let more = some.len() - shown.len();
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            format!("{} of {all} nodes ({}{more})", some.len(), shown.join(", "))
+        }
     }
 }
 

@@ -224,6 +224,24 @@ fn who_waits_in_vain_is_told_for_whom_and_who_was_refused() {
 }
 
 #[test]
+fn who_waits_in_vain_with_node_0_hears_from_it_for_whom() {
+    let secret = Secret::random().unwrap();
+    // The one that waits is the less patient. Time enough for it to reach node 0, however slow the machine is: again with more, if it did not.
+    let attempt = |patience: Duration| {
+        let file = meeting_file();
+        let first = Settings { join_timeout: 2 * patience, ..settings(0, 4, &file, &secret) };
+        let third = Settings { join_timeout: patience, ..settings(2, 4, &file, &secret) };
+        let [first, third] = pair(first, third).map(|joined| joined.unwrap_err().to_string());
+        std::fs::remove_file(file).unwrap();
+        (first.contains("2 of 4 nodes (node 1, node 3) had not come"), third)
+    };
+    let mut attempts = (0..5).map(|try_again| attempt(Duration::from_millis(50 << try_again)));
+    let heard = attempts.find(|(both, third)| *both && third.contains("node 0 refused"));
+    let (_, third) = heard.expect("node 0 says who has not come");
+    assert!(third.contains("(node 1, node 3) had not come"), "{third}");
+}
+
+#[test]
 fn another_version_of_the_protocol_is_named() {
     let (file, secret) = (meeting_file(), Secret::random().unwrap());
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
