@@ -112,7 +112,8 @@ pub(super) async fn greet<S: AsyncRead + AsyncWrite + Unpin>(
     let mut start = [0; 10];
     stream.read_exact(&mut start).await.map_err(broken)?;
     if start[..8] != *MAGIC {
-        let found = format!("it begins with {:?}", String::from_utf8_lossy(&start[..8]));
+        // Whoever it is, it says nothing to the terminal of who reads this.
+        let found = format!("it begins with \"{}\"", start[..8].escape_ascii());
         return Err(JoinError::NotANode { peer: peer.to_owned(), found });
     }
     let theirs = u16::from_le_bytes([start[8], start[9]]);

@@ -322,6 +322,18 @@ fn who_repeats_all_that_it_hears_is_refused() {
     assert!(matches!(refused, JoinError::WrongSecret { .. }), "{refused}");
 }
 
+#[test]
+fn what_a_stranger_says_is_shown_as_printable_ascii() {
+    let secret = Secret::random().unwrap();
+    let ours = Hello { nodes: 2, rank: NodeId(0), address: "127.0.0.1:1".to_owned(), build: BuildId::new("one") };
+    let refused = runtime().block_on(async {
+        let (mut ear, mut stranger) = tokio::io::duplex(4096);
+        stranger.write_all("Jv\u{1b}\"é\u{202e}\n\n".as_bytes()).await.unwrap();
+        greet(&mut ear, "a stranger", Role::Accepts, &secret, &ours, |_| Ok(())).await.unwrap_err()
+    });
+    assert_eq!(refused.to_string(), r#"a stranger is no Maniple node: it begins with "Jv\x1b\"\xc3\xa9\xe2\x80""#);
+}
+
 /// What somebody may say who does not know the secret: nonsense, or a hello that is nearly right.
 fn opening(random: &mut fastrand::Rng) -> Vec<u8> {
     let mut bytes = b"maniple\n\x01\x00".to_vec();
