@@ -56,7 +56,9 @@ pub const SHARED_MEMORY: &str = "MANIPLE_SHARED_MEMORY";
 pub const BOUND: &str = "MANIPLE_BOUND";
 
 /// Variables of other launchers with how many nodes are on this machine.
-const OTHER_NEIGHBOURS: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"];
+const OTHER_NEIGHBOURS: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
+/// Slurm's: how many there are on each machine of the job step, as a list, and which machine this is.
+const SLURM_NEIGHBOURS: (&str, &str) = ("SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID");
 
 /// The launchers besides our own: their variables with rank and number.
 const OTHERS: [(Launcher, &str, &str); 3] = [
@@ -226,9 +228,11 @@ impl Place {
         let is_bound = variables.optional(BOUND, "0 or 1", zero_or_one)?.unwrap_or(false);
         let count = |text: &str| text.parse().ok().filter(|&count: &usize| count > 0);
         let neighbours = variables.optional(NEIGHBOURS, "a number of at least 1", count)?;
-        // What others write may be more than a number, as Slurm does; unread it only makes for more workers than cores.
-        let others = || OTHER_NEIGHBOURS.into_iter().filter_map(variable).find_map(|text| count(text.trim()));
-        let neighbours = neighbours.or_else(others).unwrap_or(1).min(nodes);
+        // What others write and cannot be read only makes for more workers than cores.
+        let others = || OTHER_NEIGHBOURS.into_iter().filter_map(&variable).find_map(|text| count(text.trim()));
+        let (tasks, machine) = SLURM_NEIGHBOURS;
+        let slurm = || tasks_on(&variable(tasks)?, variable(machine)?.trim().parse().ok()?);
+        let neighbours = neighbours.or_else(others).or_else(slurm).unwrap_or(1).min(nodes);
         Ok(Self { rank: NodeId(rank as u16), nodes, neighbours, is_bound, launcher, way })
     }
 
@@ -275,6 +279,22 @@ fn zero_or_one(text: &str) -> Option<bool> {
         "1" => Some(true),
         _ => None,
     }
+}
+
+/// How many tasks Slurm has started on a machine, of a list such as `2(x3),1`: two on each of three machines, and one on the fourth.
+fn tasks_on(list: &str, machine: usize) -> Option<usize> {
+    let mut before = 0;
+    for part in list.trim().split(',') {
+        let (tasks, machines) = match part.split_once("(x") {
+            Some((tasks, machines)) => (tasks, machines.strip_suffix(')')?.parse().ok()?),
+            None => (part, 1_usize),
+        };
+        before = machines.checked_add(before)?;
+        if machine < before {
+            return tasks.parse().ok().filter(|&tasks| tasks > 0);
+        }
+    }
+    None
 }
 
 /// Looks up variables and reads them.

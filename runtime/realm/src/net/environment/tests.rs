@@ -53,8 +53,29 @@ fn how_cores_are_shared_is_said_by_numbers_that_make_sense() {
     }
     assert_eq!(with(NEIGHBOURS, " 3 ").unwrap().neighbours, 1, "there are no more than nodes");
     assert!(with(BOUND, "1").unwrap().is_bound && !with(BOUND, "0").unwrap().is_bound);
-    // Slurm's number may be followed by how often it is meant.
-    assert_eq!(with("SLURM_NTASKS_PER_NODE", "2(x3)").unwrap().neighbours, 1);
+}
+
+#[test]
+fn slurm_tells_how_many_nodes_are_on_each_machine() {
+    let on = |list, machine| {
+        find(&[
+            (RANK, "0"),
+            (NODES, "9"),
+            (RENDEZVOUS, "here:1"),
+            (SECRET, &"ab".repeat(32)),
+            ("SLURM_STEP_TASKS_PER_NODE", list),
+            ("SLURM_NODEID", machine),
+        ])
+        .unwrap()
+        .neighbours
+    };
+    assert_eq!(["0", "1", "2", "3", "4"].map(|machine| on("2(x3),1,4", machine)), [2, 2, 2, 1, 4]);
+    assert_eq!(on("2", "0"), 2);
+    for (list, machine) in
+        [("2", "1"), ("2(x", "0"), ("2(x3", "0"), ("(x3)", "0"), ("0", "0"), ("-1", "0"), ("", "0"), ("2", "x")]
+    {
+        assert_eq!(on(list, machine), 1, "`{list}` of machine {machine} is not understood");
+    }
 }
 
 #[cfg(not(feature = "mpi"))]
