@@ -1,7 +1,7 @@
 //! The circuit, one piece a node: what a node does in a step is the same on 16 nodes and on many more. `nodes.rs` has a stencil.
 //!
-//! Many are 256, or as many as `MANIPLE_MANY_NODES` says. With 1,024 a build that is not optimised takes minutes, as each node finds out once which of
-//! all others it exchanges what with.
+//! Many are 256, or as many as `MANIPLE_MANY_NODES` says. 1,024 take half a minute and 6 GB, as each node finds out once which of all others it exchanges what
+//! with.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
