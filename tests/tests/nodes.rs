@@ -382,6 +382,13 @@ fn a_node_that_makes_a_larger_region_ends_the_job_with_both_sizes() {
     }
 }
 
+/// Every node has said all of this.
+fn all_say(errors: &[String], parts: &[&str]) {
+    for error in errors {
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+}
+
 /// What all of two nodes say of a program that they run differently.
 fn differences<T: Send>(program: impl AsyncFn(&Context, usize) -> Result<T> + Sync) -> Vec<String> {
     let outcomes = on_nodes(Nodes::new(2), async |cx, runtime| program(cx, runtime.node()).await.map(drop));
@@ -398,10 +405,10 @@ fn a_node_whose_pieces_have_other_points_ends_the_job_on_all_nodes() {
             cx.index_launch(3, start(&split));
             cx.index_launch(3, take_over(&split)).reduce(Sum).await
         });
-        for error in errors {
-            assert!(error.contains("where node 0 launches task `start`"), "{error}");
-            assert!(error.contains("node 1 does so too, but with other points in its pieces"), "{error}");
-        }
+        all_say(
+            &errors,
+            &["where node 0 launches task `start`", "node 1 does so too, but with other points in its pieces"],
+        );
     }
 }
 
@@ -414,10 +421,10 @@ fn a_node_that_projects_otherwise_ends_the_job_on_all_nodes() {
         let shifted = split.project(move |point| ((point[0] + node as i64) % 4).into());
         cx.index_launch(4, take_over(&shifted)).reduce(Sum).await
     });
-    for error in errors {
-        assert!(error.contains("where node 0 launches task `take_over`"), "{error}");
-        assert!(error.contains("node 1 does so too, but with other points in its pieces"), "{error}");
-    }
+    all_say(
+        &errors,
+        &["where node 0 launches task `take_over`", "node 1 does so too, but with other points in its pieces"],
+    );
 }
 
 #[test]
@@ -445,9 +452,7 @@ fn a_node_that_takes_equal_regions_in_another_order_ends_the_job_on_all_nodes() 
             with(cx, &regions[1 - node])?;
             cx.execution_fence().await
         });
-        for error in errors {
-            assert!(error.contains("do not run the same program") && error.contains(what), "{error}");
-        }
+        all_say(&errors, &["do not run the same program", what]);
     }
 }
 
@@ -460,9 +465,7 @@ fn a_node_that_looks_at_another_region_ends_the_job_on_all_nodes() {
         }
         cx.map_read(&regions[node], Cell::value).await.map(drop)
     });
-    for error in errors {
-        assert!(error.contains("node 0 looks at Cell region"), "{error}");
-    }
+    all_say(&errors, &["node 0 looks at Cell region"]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ const END: HandlerId = HandlerId(3);
 /// Brings a piece of the payload of the next message of another kind.
 const PIECE: HandlerId = HandlerId(6);
 
-/// Longer payloads come in several messages, which takes more than twice as long: none has a longer one.
+/// Longer payloads come in several messages, which takes longer: no message may have more.
 const LONGEST: usize = 1 << 30;
 
 /// Tasks that idle nodes take from others.

@@ -247,31 +247,86 @@ fn each<R>(
     nodes.iter_mut().map(find).collect()
 }
 
+/// The points whose bits are set.
+fn shape(bits: u32, shapes: &ShapeTable) -> Shape {
+    let points = (0..POINTS).filter(|point| bits >> point & 1 == 1).map(|point| Point([point]));
+    shapes.intern(&AnySpace::from(IndexSpace::<1>::from_points(points)))
+}
+
+fn shapes_of(areas: &[u32], shapes: &ShapeTable) -> Vec<Shape> {
+    areas.iter().map(|&bits| shape(bits, shapes)).collect()
+}
+
+/// What each node of a job knows of a region of which each has a part.
+fn coherences(nodes: usize, shapes: &ShapeTable) -> Vec<Coherence> {
+    let cut = |node: usize| POINTS as u32 * node as u32 / nodes as u32;
+    let home: Vec<Shape> = (0..nodes).map(|node| shape(bits(cut(node), cut(node + 1)), shapes)).collect();
+    (0..nodes).map(|rank| Coherence::new(rank, shape(all(), shapes), home.clone(), shapes)).collect()
+}
+
+fn mask(fields: u8) -> FieldMask {
+    let mut mask = FieldMask::new();
+    (0..FIELDS).filter(|field| fields >> field & 1 == 1).for_each(|field| mask.insert(FieldId(field)));
+    mask
+}
+
+/// What a launch asks of one node.
+fn steps(node: &mut Coherence, (mask, launch): (&FieldMask, &Launch), shapes: &ShapeTable) -> Vec<Step> {
+    let layout = |node: &mut Coherence, areas: &[u32]| node.layout(shapes_of(areas, shapes), shapes);
+    let use_as = |privilege: Privilege, layout: &Arc<Layout>, node: &mut Coherence| match privilege {
+        Privilege::Read => node.read(mask, layout, shapes),
+        Privilege::ReadWrite => node.write(mask, layout, shapes),
+        Privilege::Reduce(operator) => node.reduce(mask, operator, layout, shapes),
+        Privilege::Discard => {
+            node.discard(mask, layout, shapes);
+            Vec::new()
+        }
+    };
+    let (privilege, areas) = match launch {
+        Launch::Fill(bits) => {
+            node.fill(mask, &shape(*bits, shapes), shapes);
+            return Vec::new();
+        }
+        Launch::Together { is_sum, reduced: [one, more], others, writes } => {
+            let reduce = Privilege::Reduce(operator(*is_sum));
+            let other = if *writes { Privilege::ReadWrite } else { Privilege::Read };
+            let uses = [(reduce, one), (other, others), (reduce, more)].map(|(how, areas)| (how, layout(node, areas)));
+            let settle = uses.iter().flat_map(|(how, layout)| node.settle_for(mask, *how, layout, shapes));
+            let mut steps: Vec<Step> = settle.collect();
+            for number in order_of_uses(&uses.clone().map(|(how, _)| how)) {
+                let (how, layout) = &uses[number];
+                steps.extend(use_as(*how, layout, node));
+            }
+            return steps;
+        }
+        Launch::Read(areas) => (Privilege::Read, areas),
+        Launch::Write(areas) => (Privilege::ReadWrite, areas),
+        Launch::Discard(areas) => (Privilege::Discard, areas),
+        Launch::Reduce(is_sum, areas) => (Privilege::Reduce(operator(*is_sum)), areas),
+    };
+    let layout = layout(node, areas);
+    use_as(privilege, &layout, node)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn every_node_reads_what_it_would_read_if_it_were_the_only_one((nodes, launches, order) in programs()) {
         let shapes = ShapeTable::new();
-        let shape = |bits: u32| {
-            let points = (0..POINTS).filter(|point| bits >> point & 1 == 1).map(|point| Point([point]));
-            shapes.intern(&AnySpace::from(IndexSpace::<1>::from_points(points)))
-        };
-        let shapes_of = |areas: &[u32]| areas.iter().map(|&bits| shape(bits)).collect::<Vec<_>>();
-        let cut = |node: usize| POINTS as u32 * node as u32 / nodes as u32;
-        let home: Vec<Shape> = (0..nodes).map(|node| shape(bits(cut(node), cut(node + 1)))).collect();
-        let new = |rank| Coherence::new(rank, shape(all()), home.clone(), &shapes);
-        let mut coherences: Vec<Coherence> = (0..nodes).map(new).collect();
+        let mut coherences = coherences(nodes, &shapes);
         let nothing = vec![[0; POINTS as usize]; FIELDS as usize];
         let has = vec![vec![[true; POINTS as usize]; FIELDS as usize]; nodes];
         let mut model = Model { nodes: vec![nothing.clone(); nodes], whole: nothing, has };
         for (time, &number) in order.iter().enumerate() {
             let (fields, launch) = &launches[number % launches.len()];
-            let mut mask = FieldMask::new();
-            (0..FIELDS).filter(|field| fields >> field & 1 == 1).for_each(|field| mask.insert(FieldId(field)));
+            let mask = mask(*fields);
             let value = |node: usize, point: usize| (time * 1000 + node * 100 + point) as i64 + 1;
-            let check = |model: &Model, areas: &[Shape]| {
-                for (node, area) in areas.iter().enumerate() {
+            let mut all_steps =
+                || coherences.iter_mut().map(|node| steps(node, (&mask, launch), &shapes)).collect::<Vec<_>>();
+            model.carry_out(&all_steps());
+            let check = |model: &Model, areas: &[u32]| {
+                for (node, area) in shapes_of(areas, &shapes).iter().enumerate() {
                     for (field, point) in product(&mask, area) {
                         assert_eq!(
                             model.nodes[node][field][point], model.whole[field][point],
@@ -280,126 +335,48 @@ proptest! {
                     }
                 }
             };
+            let write = |model: &mut Model, areas: &[u32]| model.write((&mask, &shapes_of(areas, &shapes)), value);
+            let contribute = |model: &mut Model, is_sum: bool, areas: &[u32]| {
+                model.contribute(operator(is_sum), (&mask, &shapes_of(areas, &shapes)), value);
+            };
             match launch {
                 Launch::Fill(bits) => {
-                    coherences.iter_mut().for_each(|coherence| coherence.fill(&mask, &shape(*bits), &shapes));
-                    for (field, point) in product(&mask, &shape(*bits)) {
+                    for (field, point) in product(&mask, &shape(*bits, &shapes)) {
                         model.nodes.iter_mut().for_each(|node| node[field][point] = time as i64);
                         model.has.iter_mut().for_each(|node| node[field][point] = true);
                         model.whole[field][point] = time as i64;
                     }
                 }
                 Launch::Read(areas) => {
-                    let areas = shapes_of(areas);
-                    let mut read = || each(&mut coherences, &areas, &shapes, |one, layout| one.read(&mask, layout, &shapes));
-                    model.carry_out(&read());
-                    check(&model, &areas);
-                    prop_assert!(read().iter().all(Vec::is_empty), "nothing is sent twice");
+                    check(&model, areas);
+                    prop_assert!(all_steps().iter().all(Vec::is_empty), "nothing is sent twice");
                 }
-                Launch::Write(areas) | Launch::Discard(areas) => {
-                    let areas = shapes_of(areas);
-                    if let Launch::Write(_) = launch {
-                        let write = |one: &mut Coherence, layout: &Arc<Layout>| one.write(&mask, layout, &shapes);
-                        model.carry_out(&each(&mut coherences, &areas, &shapes, write));
-                        check(&model, &areas);
-                    } else {
-                        each(&mut coherences, &areas, &shapes, |one, layout| one.discard(&mask, layout, &shapes));
-                    }
-                    model.write((&mask, &areas), value);
+                Launch::Write(areas) => {
+                    check(&model, areas);
+                    write(&mut model, areas);
                 }
-                Launch::Reduce(is_sum, areas) => {
-                    let (operator, areas) = (operator(*is_sum), shapes_of(areas));
-                    let reduce = |one: &mut Coherence, layout: &Arc<Layout>| one.reduce(&mask, operator, layout, &shapes);
-                    model.carry_out(&each(&mut coherences, &areas, &shapes, reduce));
-                    model.contribute(operator, (&mask, &areas), value);
-                }
-                Launch::Together { is_sum, reduced: [one, more], others, writes } => {
-                    let (operator, one, more, others) =
-                        (operator(*is_sum), shapes_of(one), shapes_of(more), shapes_of(others));
-                    let privilege = if *writes { Privilege::ReadWrite } else { Privilege::Read };
-                    let uses = [(Privilege::Reduce(operator), &one), (privilege, &others), (Privilege::Reduce(operator), &more)];
-                    let steps = coherences.iter_mut().map(|node| {
-                        let uses = uses.map(|(privilege, areas)| (privilege, node.layout(areas.clone(), &shapes)));
-                        let settle = uses.iter().flat_map(|(privilege, layout)| node.settle_for(&mask, *privilege, layout, &shapes));
-                        let mut steps: Vec<_> = settle.collect();
-                        for number in order_of_uses(&uses.clone().map(|(privilege, _)| privilege)) {
-                            let (privilege, layout) = &uses[number];
-                            steps.extend(match privilege {
-                                Privilege::Reduce(operator) => node.reduce(&mask, *operator, layout, &shapes),
-                                Privilege::Read => node.read(&mask, layout, &shapes),
-                                _ => node.write(&mask, layout, &shapes),
-                            });
-                        }
-                        steps
-                    });
-                    model.carry_out(&steps.collect::<Vec<_>>());
-                    check(&model, &others);
+                Launch::Discard(areas) => write(&mut model, areas),
+                Launch::Reduce(is_sum, areas) => contribute(&mut model, *is_sum, areas),
+                Launch::Together { is_sum, reduced, others, writes } => {
+                    check(&model, others);
                     if *writes {
-                        model.write((&mask, &others), value);
+                        write(&mut model, others);
                     }
-                    model.contribute(operator, (&mask, &one), value);
-                    model.contribute(operator, (&mask, &more), value);
+                    reduced.iter().for_each(|areas| contribute(&mut model, *is_sum, areas));
                 }
             }
         }
     }
-}
 
-/// Does what a launch asks of one node's coherence.
-fn carry_out(
-    one: &mut Coherence,
-    (mask, launch): (&FieldMask, &Launch),
-    shape: &impl Fn(u32) -> Shape,
-    shapes: &ShapeTable,
-) {
-    let layout =
-        |one: &mut Coherence, areas: &[u32]| one.layout(areas.iter().map(|&bits| shape(bits)).collect(), shapes);
-    match launch {
-        Launch::Fill(bits) => one.fill(mask, &shape(*bits), shapes),
-        Launch::Read(areas) => {
-            _ = {
-                let layout = layout(one, areas);
-                one.read(mask, &layout, shapes)
-            }
-        }
-        Launch::Write(areas) => {
-            _ = {
-                let layout = layout(one, areas);
-                one.write(mask, &layout, shapes)
-            }
-        }
-        Launch::Discard(areas) => {
-            let layout = layout(one, areas);
-            one.discard(mask, &layout, shapes)
-        }
-        Launch::Reduce(is_sum, areas) => {
-            _ = {
-                let layout = layout(one, areas);
-                one.reduce(mask, operator(*is_sum), &layout, shapes)
-            }
-        }
-        Launch::Together { .. } => {}
-    }
-}
-
-proptest! {
     /// Otherwise nothing would be remembered of what loops do, nor could they be replayed.
     #[test]
     fn a_loop_comes_back_to_a_state((nodes, launches, _) in programs()) {
         let shapes = ShapeTable::new();
-        let shape = |bits: u32| {
-            let points = (0..POINTS).filter(|point| bits >> point & 1 == 1).map(|point| Point([point]));
-            shapes.intern(&AnySpace::from(IndexSpace::<1>::from_points(points)))
-        };
-        let cut = |node: usize| POINTS as u32 * node as u32 / nodes as u32;
-        let home: Vec<Shape> = (0..nodes).map(|node| shape(bits(cut(node), cut(node + 1)))).collect();
-        let mut node = Coherence::new(0, shape(all()), home, &shapes);
+        let mut node = coherences(nodes, &shapes).remove(0);
         let mut states = Vec::new();
         for _ in 0..40 {
             for (fields, launch) in &launches {
-                let mut mask = FieldMask::new();
-                (0..FIELDS).filter(|field| fields >> field & 1 == 1).for_each(|field| mask.insert(FieldId(field)));
-                carry_out(&mut node, (&mask, launch), &shape, &shapes);
+                steps(&mut node, (&mask(*fields), launch), &shapes);
             }
             states.push(node.state());
         }
