@@ -3,7 +3,7 @@
 use std::fmt;
 
 use maniple_realm::layout::LayoutConstraint;
-use maniple_realm::machine::{MemoryId, ProcessorId};
+use maniple_realm::machine::{MemoryId, NodeId, ProcessorId};
 use maniple_space::AnyRect;
 
 use crate::InstanceId;
@@ -248,5 +248,22 @@ pub struct Slice {
 impl fmt::Display for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}", self.domain, self.processor)
+    }
+}
+
+/// A part of an index launch that one node runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeSlice {
+    /// The points.
+    pub domain: AnyRect,
+    /// The node.
+    pub node: NodeId,
+    /// Whether that node's mapper is asked how to slice the part again when it has come there; it may send parts of it on. Of no account for what stays.
+    pub recurse: bool,
+}
+
+impl fmt::Display for NodeSlice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}{}", self.domain, self.node, if self.recurse { ", to be sliced again" } else { "" })
     }
 }

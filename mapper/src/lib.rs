@@ -4,7 +4,7 @@
 //!
 //! - [`Mapper`]: the questions, each with a sound default;
 //! - [`TaskInfo`], [`RequirementInfo`], [`InstanceInfo`], [`MappingContext`]: what a mapper is told and may look up;
-//! - [`TaskMapping`], [`InstanceChoice`], [`Slice`], [`Sharding`]: what it answers;
+//! - [`TaskMapping`], [`InstanceChoice`], [`Slice`], [`NodeSlice`], [`Sharding`]: what it answers;
 //! - [`DefaultMapper`], [`ShardingMapper`] (another one, with shardings of one's own), [`RandomMapper`] (an adversary for tests), [`LoggingMapper`] (tells
 //!   what another decides).
 //!
@@ -36,7 +36,7 @@ mod sharding;
 mod sharding_mapper;
 
 pub use decision::{
-    Columns, Extent, InstanceChoice, ReductionPlace, RequirementMapping, Reuse, Slice, TaskMapping, Validity,
+    Columns, Extent, InstanceChoice, NodeSlice, ReductionPlace, RequirementMapping, Reuse, Slice, TaskMapping, Validity,
 };
 pub use default_mapper::DefaultMapper;
 pub use info::{

@@ -3,8 +3,8 @@
 use maniple_realm::machine::{Machine, NodeId, ProcessorId};
 
 use crate::{
-    InstanceInfo, Mapper, MappingContext, MappingFailure, ReadyOperation, RequirementInfo, RequirementMapping,
-    Sharding, Slice, TaskInfo, TaskMapping, TaskProfile,
+    InstanceInfo, Mapper, MappingContext, MappingFailure, NodeSlice, ReadyOperation, RequirementInfo,
+    RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile,
 };
 
 /// Passes every question on to another mapper and hands question and answer to a sink, one line each. That everything that is ready is to be
@@ -66,6 +66,13 @@ impl<M: Mapper> Mapper for LoggingMapper<M> {
         let sharding = self.inner.shard_launch(launch, nodes);
         self.log(&format!("shard {} over {}: {sharding}", launch.name, launch.domain));
         sharding
+    }
+
+    fn slice_across_nodes(&mut self, launch: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Vec<NodeSlice> {
+        let slices = self.inner.slice_across_nodes(launch, here, nodes);
+        let parts: Vec<String> = slices.iter().map(NodeSlice::to_string).collect();
+        self.log(&format!("slice {} over {} across nodes: {}", launch.name, launch.domain, parts.join(", ")));
+        slices
     }
 
     fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {

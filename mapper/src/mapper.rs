@@ -4,8 +4,8 @@ use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId, ProcessorKi
 use maniple_region::Privilege;
 
 use crate::{
-    InstanceChoice, InstanceInfo, MappingContext, MappingFailure, ReductionPlace, RequirementInfo, RequirementMapping,
-    Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Validity,
+    InstanceChoice, InstanceInfo, MappingContext, MappingFailure, NodeSlice, ReductionPlace, RequirementInfo,
+    RequirementMapping, Sharding, Slice, TaskInfo, TaskMapping, TaskProfile, Validity,
 };
 
 /// Decides where tasks run and where data lives. It can make a program slow, never wrong: the runtime checks every answer.
@@ -74,6 +74,22 @@ pub trait Mapper: Send {
         }
 
         Sharding::Blocked
+    }
+
+    /// Cuts an index launch into slices that different nodes run. Asked in jobs of several nodes, when an index launch is about to be mapped whose points can go as slices: of a
+    /// task without regions, whose arguments and result can be sent, launched by a task that runs on one node, as all do but the top-level one. And where a slice arrives that
+    /// was to be [sliced again](NodeSlice::recurse): then the domain of the launch is the slice. This node is `here`, and the job has so many nodes.
+    ///
+    /// Every point of the domain must be in exactly one slice. What goes to another node is mapped there; what stays is mapped as any launch, by
+    /// [`slice_launch`](Self::slice_launch) first. The answer that all stays holds as long as what is said of the points.
+    ///
+    /// By default all stays: how much work a point is, against what it takes to send it, only a mapper can know that knows the program.
+    fn slice_across_nodes(&mut self, launch: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Vec<NodeSlice> {
+        if let Some(inner) = self.inner() {
+            return inner.slice_across_nodes(launch, here, nodes);
+        }
+
+        vec![NodeSlice { domain: launch.domain, node: here, recurse: false }]
     }
 
     /// Cuts an index launch into parts that are mapped separately, perhaps in parallel. Every point must be in exactly one part.

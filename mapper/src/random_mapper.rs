@@ -7,7 +7,7 @@ use maniple_realm::layout::{Arrangement, LayoutConstraint};
 use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 
 use crate::{
-    Columns, Extent, InstanceChoice, InstanceInfo, Mapper, MappingContext, ReadyOperation, ReductionPlace,
+    Columns, Extent, InstanceChoice, InstanceInfo, Mapper, MappingContext, NodeSlice, ReadyOperation, ReductionPlace,
     RequirementInfo, RequirementMapping, Reuse, Slice, TaskInfo, TaskMapping, Validity,
 };
 
@@ -107,6 +107,18 @@ impl Mapper for RandomMapper {
             Some(_) if self.random.usize(..8) > 0 => Validity::WhileUnchanged,
             _ => Validity::Once,
         }
+    }
+
+    fn slice_across_nodes(&mut self, launch: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Vec<NodeSlice> {
+        self.consider(("slices across nodes", launch.name, launch.domain, launch.tag, here));
+        let parts = 1 + self.random.usize(..4);
+        let mut slice = |domain| {
+            let node = NodeId(self.random.usize(..nodes) as u16);
+            NodeSlice { domain, node, recurse: self.random.bool() }
+        };
+        let mut slices: Vec<NodeSlice> = launch.domain.split(parts).into_iter().map(&mut slice).collect();
+        self.random.shuffle(&mut slices);
+        slices
     }
 
     fn slice_launch(&mut self, launch: &TaskInfo<'_>, machine: &Machine) -> Vec<Slice> {

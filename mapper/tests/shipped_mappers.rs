@@ -10,7 +10,7 @@ use maniple_mapper::{
     TaskMapping, Validity, VariantInfo,
 };
 use maniple_realm::layout::LayoutConstraint;
-use maniple_realm::machine::{Affinity, Machine, MemoryId, MemoryKind, ProcessorId, ProcessorKind};
+use maniple_realm::machine::{Affinity, Machine, MemoryId, MemoryKind, NodeId, ProcessorId, ProcessorKind};
 use maniple_region::operators::Sum;
 use maniple_region::{FieldMask, FieldType, Forest, LogicalRegion, OperatorId, Privilege};
 use maniple_space::{AnyRect, AnySpace, IndexSpace, Rect};
@@ -140,6 +140,23 @@ fn slices_have_every_point_once() {
                 slices.iter().flat_map(|slice| slice.domain.points()).map(|point| point.coords()[0]).collect();
             found.sort_unstable();
             assert_eq!(found, (0..points).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn slices_across_nodes_have_every_point_once_and_by_default_all_stays() {
+    let variants = variants();
+    for (mapper, all_stays) in
+        [(&mut DefaultMapper::new() as &mut dyn Mapper, true), (&mut RandomMapper::new(3), false)]
+    {
+        for points in [2, 3, 1000] {
+            let slices = mapper.slice_across_nodes(&task(0, points, &[], &variants), NodeId(2), 5);
+            let mut found: Vec<i64> =
+                slices.iter().flat_map(|slice| slice.domain.points()).map(|point| point.coords()[0]).collect();
+            found.sort_unstable();
+            assert_eq!(found, (0..points).collect::<Vec<_>>());
+            assert!(slices.iter().all(|slice| if all_stays { slice.node.0 == 2 } else { slice.node.0 < 5 }));
         }
     }
 }

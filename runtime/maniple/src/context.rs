@@ -33,6 +33,7 @@ use crate::physical::state::{Instances, RegionState};
 use crate::recorder;
 use crate::replicate::Replica;
 use crate::runtime::RuntimeCore;
+use crate::slices::Arrived;
 use crate::trace::Tracing;
 
 /// What a running task launches from: regions are made here, tasks and other operations launched.
@@ -104,6 +105,8 @@ pub(crate) struct ContextState {
     replay_window: AtomicUsize,
     /// The program that several nodes run, if this is its top-level task.
     pub(crate) replica: Option<Replica>,
+    /// How the points have come here that it launches, if that is a slice of another node's launch.
+    pub(crate) arrived: Option<Arrived>,
 }
 
 impl Drop for ContextState {
@@ -281,6 +284,7 @@ impl ContextState {
             tracing: Lazily::default(),
             replay_window: AtomicUsize::new(usize::MAX),
             replica: None,
+            arrived: None,
         })
     }
 

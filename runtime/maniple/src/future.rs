@@ -185,6 +185,15 @@ impl Results {
         self.name()
     }
 
+    /// The task, if they are one's.
+    pub(crate) fn definition(&self) -> Option<&TaskDefinition> {
+        match &self.origin {
+            Origin::Task(definition) => Some(definition),
+            Origin::Declared(definition) => Some(definition),
+            Origin::BuiltIn(_) => None,
+        }
+    }
+
     /// A copy of the result of a point.
     pub(crate) fn copy<T: Clone + 'static>(&self, index: usize) -> Result<T> {
         self.get(index)
@@ -365,6 +374,11 @@ impl Results {
     /// Why the launch failed, if it has.
     pub(crate) fn error(&self) -> Option<Error> {
         self.first_error().cloned().or_else(|| self.failure())
+    }
+
+    /// Why the launch failed as a whole, and not at some points.
+    pub(crate) fn launch_failure(&self) -> Option<Error> {
+        if self.first_error().is_some() { None } else { self.failure() }
     }
 
     /// The launch has ended well: nobody needs to hear of it.

@@ -80,6 +80,7 @@ mod recorder;
 mod regions;
 mod replicate;
 mod runtime;
+mod slices;
 mod statistics;
 mod sync;
 mod task_operation;

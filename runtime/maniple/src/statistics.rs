@@ -14,6 +14,10 @@ pub struct Statistics {
     pub tasks_sent: u64,
     /// Bodies of leaf tasks with their data that were run here for other nodes.
     pub tasks_received: u64,
+    /// Slices of index launches that other nodes have run for this one: one message each, whatever the number of points. Their tasks are counted where they run.
+    pub slices_sent: u64,
+    /// Slices of index launches that came from other nodes.
+    pub slices_received: u64,
     /// Nodes of region trees visited by the logical analysis.
     pub logical_visits: u64,
     /// Copies between instances.
@@ -104,7 +108,7 @@ macro_rules! counters {
 counters! {
     /// The counters behind [`Statistics`]. Each is touched once an operation or copy, never once an element.
     Counters => Statistics:
-    launches, tasks, tasks_sent, tasks_received, logical_visits, copies, bytes_copied, parcels_sent, parcel_bytes_sent, parcels_received,
+    launches, tasks, tasks_sent, tasks_received, slices_sent, slices_received, logical_visits, copies, bytes_copied, parcels_sent, parcel_bytes_sent, parcels_received,
     parcel_bytes_received, fills, reductions, instances, mapper_calls, mapping_retries,
     recordings, replays, replays_given_up, replayed_at_once,
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use maniple_mapper::{MappingFailure, RequirementInfo, Slice, TaskInfo, TaskMapping};
+use maniple_mapper::{MappingFailure, NodeSlice, RequirementInfo, Slice, TaskInfo, TaskMapping};
 use maniple_realm::{Class, Event, Spawn, Target, fault};
 use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
 use maniple_region::{Privilege, RegionError, Target as DataTarget};
@@ -27,6 +27,7 @@ use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::profiling::{LaunchLabels, MAPPING};
 use crate::recorder;
 use crate::runtime::Chance;
+use crate::slices::Division;
 use crate::task::arguments::Arguments;
 use crate::task::call::PhysicalRegion;
 use crate::task::{Body, Value};
@@ -123,8 +124,12 @@ impl Mappable for TaskOperation {
             return;
         }
         match state.slices() {
-            Ok(slices) => {
-                let (last, others) = slices.split_last().expect("slices have every point, and there are some");
+            Ok((slices, away)) => {
+                if let (Some((recording, _)), false) = (&state.recorded, away.is_empty()) {
+                    recording.fail(Problem::RunsElsewhere);
+                }
+                away.into_iter().for_each(|slice| state.send_slice(operation, slice));
+                let Some((last, others)) = slices.split_last() else { return };
                 for slice in others {
                     state.map_slice_later(operation, slice.domain, Target::Near(slice.processor));
                 }
@@ -144,34 +149,51 @@ impl TaskState {
         self.site.name()
     }
 
-    fn index(&self, point: AnyPoint) -> usize {
+    pub(crate) fn index(&self, point: AnyPoint) -> usize {
         self.site.points.linear(point) as usize
     }
 
     /// The point as messages show it.
-    fn shown_point(&self, point: AnyPoint) -> Option<AnyPoint> {
+    pub(crate) fn shown_point(&self, point: AnyPoint) -> Option<AnyPoint> {
         self.site.shown_point(point)
     }
 
-    /// The mapper's slices; a single launch is one.
-    fn slices(&self) -> Result<Arc<[Slice]>> {
-        let (core, domain) = (&self.context.core, self.site.points);
+    /// The mapper's slices, which are mapped here, and those that go to other nodes; a single launch is one.
+    fn slices(&self) -> Result<(Arc<[Slice]>, Vec<NodeSlice>)> {
         if let Some(slices) = self.site.decisions.slices() {
-            return Ok(slices);
+            return Ok((slices, Vec::new()));
         }
         if !self.site.index_launch {
-            return Ok(Arc::new([Slice { domain, processor: self.context.processor }]));
+            let only = Slice { domain: self.site.points, processor: self.context.processor };
+            return Ok((Arc::new([only]), Vec::new()));
         }
-        let info = self.info(domain.lo(), &[]);
+        let Division { here, away } = self.divide()?;
+        let slices: Arc<[Slice]> = match here[..] {
+            [only] => self.slices_of(only)?.into(),
+            _ => here.into_iter().map(|part| self.slices_of(part)).collect::<Result<Vec<_>>>()?.concat().into(),
+        };
+        if away.is_empty() {
+            self.site.decisions.keep_slices(&slices);
+        }
+        Ok((slices, away))
+    }
+
+    /// The mapper's slices of points that are mapped here.
+    fn slices_of(&self, domain: AnyRect) -> Result<Vec<Slice>> {
+        let core = &self.context.core;
+        let info = TaskInfo { domain, ..self.info(domain.lo(), &[]) };
         let seat = core.seat(self.context.processor);
         let slices = seat.call(core, "slice_launch", |mapper| mapper.slice_launch(&info, core.machine()))?;
         check_slices(&slices, &domain, core.machine())?;
-        let slices: Arc<[Slice]> = slices.into();
-        self.site.decisions.keep_slices(&slices);
         Ok(slices)
     }
 
-    fn info<'a>(&'a self, point: AnyPoint, requirements: &'a [RequirementInfo]) -> TaskInfo<'a> {
+    /// Maps points that were to go to another node, and stay.
+    pub(crate) fn map_all(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect) {
+        self.map_slice(operation, domain.points().collect(), Chance::Another);
+    }
+
+    pub(crate) fn info<'a>(&'a self, point: AnyPoint, requirements: &'a [RequirementInfo]) -> TaskInfo<'a> {
         TaskInfo {
             name: self.name(),
             point,
@@ -433,10 +455,7 @@ impl TaskState {
             found.reserve(2 * self.site.bounds.len());
         }
         placed.prepare(states, (chosen, found), &mut before);
-        let mut start = Preconditions::default();
-        self.sources.iter().for_each(|source| start.need(source.completion()));
-        start.follow(self.barrier);
-
+        let start = self.start();
         let recorded = self.record(mapped, placed.place, (&start, before.after()));
         let target = if mapping.pinned { Target::On(mapping.processor) } else { Target::Near(mapping.processor) };
         let task = PointTask {
@@ -481,6 +500,14 @@ impl TaskState {
         }
     }
 
+    /// What every point comes after: what it is given, and the fence before.
+    pub(crate) fn start(&self) -> Preconditions {
+        let mut start = Preconditions::default();
+        self.sources.iter().for_each(|source| start.need(source.completion()));
+        start.follow(self.barrier);
+        start
+    }
+
     /// Records a point that is about to be issued. An inner task begins without its data.
     fn record(
         &self,
@@ -507,7 +534,12 @@ impl TaskState {
     }
 
     fn point_mapped(&self, operation: &Operation) {
-        if self.unmapped.fetch_sub(1, Ordering::AcqRel) == 1 {
+        self.points_mapped(operation, 1);
+    }
+
+    /// So many points have been mapped, here or elsewhere.
+    pub(crate) fn points_mapped(&self, operation: &Operation, points: usize) {
+        if self.unmapped.fetch_sub(points, Ordering::AcqRel) == points {
             operation.mark_mapped();
             if self.recorded.is_some() {
                 self.finish_one(operation);
@@ -537,7 +569,7 @@ impl TaskState {
     }
 
     /// Ends points that can't be mapped. No state may be locked: who hears of a failure may do anything.
-    fn fail_points(&self, operation: &Arc<Operation>, failed: Vec<(AnyPoint, Error)>) {
+    pub(crate) fn fail_points(&self, operation: &Arc<Operation>, failed: Vec<(AnyPoint, Error)>) {
         for (point, error) in failed {
             self.point_mapped(operation);
             self.point_ended(operation, self.index(point), Err(error));
@@ -577,6 +609,13 @@ impl TaskState {
         // Before its end, which orders it.
         self.elsewhere.fetch_add(1, Ordering::Relaxed);
         self.context.core.counters.tasks_sent.add(1);
+    }
+
+    /// Another node has run a slice of so many points, or was to, and counts them.
+    pub(crate) fn slice_ran_elsewhere(&self, points: u64) {
+        // Before their end, which orders it.
+        self.elsewhere.fetch_add(points, Ordering::Relaxed);
+        self.context.core.counters.slices_sent.add(1);
     }
 
     /// An error with this task's name and point.

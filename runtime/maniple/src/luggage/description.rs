@@ -20,7 +20,7 @@ pub(crate) struct Description {
 
 /// A set of points.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Points {
+pub(crate) struct Points {
     dim: usize,
     /// The lowest and the highest point of each rectangle, coordinate by coordinate.
     corners: Vec<i64>,
@@ -31,7 +31,7 @@ impl Points {
         Self::of_rects(space.dim(), space.rects())
     }
 
-    pub(super) fn of_rect(rect: AnyRect) -> Self {
+    pub(crate) fn of_rect(rect: AnyRect) -> Self {
         Self::of_rects(rect.dim(), std::iter::once(rect))
     }
 
@@ -55,7 +55,7 @@ impl Points {
         AnySpace::union_all(self.dim, &rects).ok()
     }
 
-    pub(super) fn rect(&self) -> Option<AnyRect> {
+    pub(crate) fn rect(&self) -> Option<AnyRect> {
         match self.rects()?[..] {
             [rect] => Some(rect),
             _ => None,

@@ -42,7 +42,7 @@ impl Luggage {
     }
 
     /// The bytes of a task's arguments. None if they refuse, as futures do.
-    pub(super) fn encode(&self, arguments: &Arguments) -> Option<Vec<u8>> {
+    pub(crate) fn encode(&self, arguments: &Arguments) -> Option<Vec<u8>> {
         self.codec.encode(arguments.as_any()?)
     }
 
@@ -51,7 +51,7 @@ impl Luggage {
         (self.digest)(arguments)
     }
 
-    pub(super) fn decode(&self, bytes: &[u8]) -> Option<Arguments> {
+    pub(crate) fn decode(&self, bytes: &[u8]) -> Option<Arguments> {
         (self.accept)(self.codec.decode(bytes)?)
     }
 

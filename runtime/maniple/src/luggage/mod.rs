@@ -20,7 +20,7 @@ mod picked;
 mod values;
 
 pub(crate) use departure::MobileTask;
-pub(crate) use description::Description;
+pub(crate) use description::{Description, Points};
 pub(crate) use homecoming::{Answer, Departed};
 pub(crate) use host::{Hosted, host};
 pub use kind::{Carried, Luggage};

@@ -3,7 +3,7 @@
 //! `README.md` here tells the whole story. In reading order: [`layout`] says which node uses what, and [`coherence`] what nodes must send each other
 //! before: both are pure functions, which every node computes alone. [`sharding`] says who runs what; [`replica`] turns a launch of the program into launches
 //! here, and [`course`] guesses which one comes next; those before it are its [`preparation`], of which [`states`] tells when it is the same as before, and [`exchange`] are the tasks in it, which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. Below them are what a node knows of the network:
-//! [`node`], [`parcel`], [`mailbox`], [`tree`], [`failure`], [`latest`]. Tasks without regions go where nobody has anything to do: [`guests`].
+//! [`node`], [`parcel`], [`mailbox`], [`tree`], [`failure`], [`latest`]. Tasks without regions go where nobody has anything to do: [`guests`]; parts of index launches where the mapper says: [`slices`].
 
 mod agreement;
 pub(crate) mod coherence;
@@ -24,6 +24,7 @@ mod profiled;
 mod reduction;
 pub(crate) mod replica;
 mod sharding;
+mod slices;
 pub(crate) mod spread;
 mod states;
 mod tree;

@@ -23,6 +23,7 @@ use super::luggage::Away;
 use super::mailbox::{Awaited, Delivery, Mailbox};
 use super::parcel::{ParcelHeader, ParcelName};
 use super::profiled::Profiled;
+use super::slices::Slices;
 use super::tree::{Combine, Done, Gathering, Step, children, contribution_goes_to, outcome_goes_to, parent};
 use crate::error::Error;
 use crate::statistics::{PeerCounters, PeerStatistics};
@@ -52,8 +53,13 @@ pub(super) const LUGGAGE: HandlerId = HandlerId(7);
 /// Brings back what one has made.
 pub(super) const RETURN: HandlerId = HandlerId(8);
 
+/// Brings a slice of an index launch.
+pub(super) const SLICE: HandlerId = HandlerId(9);
+/// Brings the results of one back.
+pub(super) const SLICE_DONE: HandlerId = HandlerId(10);
+
 /// What a profile calls messages, but for those of which the next one tells.
-const MESSAGES: [(HandlerId, &str); 8] = [
+const MESSAGES: [(HandlerId, &str); 10] = [
     (PARCEL, "parcel"),
     (UP, "contribution"),
     (DOWN, "outcome"),
@@ -62,6 +68,8 @@ const MESSAGES: [(HandlerId, &str); 8] = [
     (DONE, "value of a task"),
     (LUGGAGE, "task with its data"),
     (RETURN, "data of a task"),
+    (SLICE, "slice of a launch"),
+    (SLICE_DONE, "results of a slice"),
 ];
 
 /// What all nodes call something that they compute together.
@@ -175,6 +183,7 @@ pub(super) struct Post {
     pub(super) guests: Guests,
     /// Leaf tasks that are elsewhere with their data.
     pub(super) away: Away,
+    pub(super) slices: Slices,
     /// Whether the endpoint is gone: nothing is received any more.
     closed: AtomicBool,
     profiled: Option<Profiled>,
@@ -215,6 +224,7 @@ impl Node {
             longest,
             guests: Guests::default(),
             away: Away::default(),
+            slices: Slices::default(),
             closed: AtomicBool::new(false),
             profiled: realm.profiler().map(|profiler| Profiled::new(profiler, transport.nodes(), &MESSAGES)),
             waiting: Mutex::default(),
@@ -249,6 +259,8 @@ impl Node {
             .on(DONE, handler(DONE, Post::take_done))
             .on(LUGGAGE, handler(LUGGAGE, Post::take_luggage))
             .on(RETURN, handler(RETURN, Post::take_return))
+            .on(SLICE, handler(SLICE, Post::take_slice))
+            .on(SLICE_DONE, handler(SLICE_DONE, Post::take_slice_done))
             .on_loss(on_loss);
         let endpoint = Endpoint::start(transport, handlers, Options::default());
         if let Some(polled) = endpoint.polled() {
@@ -290,7 +302,7 @@ impl Node {
         let post = &self.post;
         let waiting: usize = post.waiting.lock().values().map(VecDeque::len).sum();
         let together = post.gatherings.lock().len() + post.begun.lock().len();
-        post.mailbox.kept() + together + waiting + post.guests.away() + post.away.count()
+        post.mailbox.kept() + together + waiting + post.guests.away() + post.away.count() + post.slices.away()
     }
 
     /// What others are told of an error here.
@@ -452,6 +464,10 @@ impl Drop for Leaving {
 }
 
 impl Post {
+    pub(super) fn realm(&self) -> &Realm {
+        &self.realm
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
@@ -466,6 +482,7 @@ impl Post {
             let error = Error::of_fault(why, "", None);
             self.guests.come_back(&error);
             self.away.come_back(&error);
+            self.slices.come_back(&error);
         }
     }
 

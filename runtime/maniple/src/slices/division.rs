@@ -1,0 +1,154 @@
+//! How the mapper divides an index launch between nodes.
+
+use std::sync::Arc;
+
+use maniple_mapper::NodeSlice;
+use maniple_space::{AnyRect, AnySpace};
+use smallvec::{SmallVec, smallvec};
+
+use crate::error::{Error, Result};
+use crate::replicate::Node;
+use crate::task_operation::TaskState;
+
+/// A slice is sent on so often at most: who does it more often would do it for ever.
+const MOST_HOPS: u32 = 64;
+
+/// How a slice has come to the node that runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    /// Whether it is to be sliced again.
+    pub(crate) recurse: bool,
+    /// How often it, or what it is a part of, was sent.
+    pub(crate) hops: u32,
+}
+
+/// The points of a launch: what stays here, and what goes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Division {
+    pub(crate) here: SmallVec<[AnyRect; 1]>,
+    pub(crate) away: Vec<NodeSlice>,
+}
+
+impl Division {
+    fn all_here(points: AnyRect) -> Self {
+        Self { here: smallvec![points], away: Vec::new() }
+    }
+}
+
+impl TaskState {
+    /// What goes to other nodes of an index launch that is about to be mapped.
+    pub(crate) fn divide(&self) -> Result<Division> {
+        let points = self.site.points;
+        let Some(node) = self.divides() else { return Ok(Division::all_here(points)) };
+        let core = &self.context.core;
+        let info = self.info(points.lo(), &[]);
+        let ask = |mapper: &mut dyn maniple_mapper::Mapper| mapper.slice_across_nodes(&info, node.id(), node.nodes());
+        let slices = core.seat(self.context.processor).call(core, CALL, ask)?;
+        check(&slices, points, node.nodes())?;
+        let slices = slices.into_iter().filter(|slice| !slice.domain.is_empty());
+        let (here, away): (Vec<_>, Vec<_>) = slices.partition(|slice| slice.node == node.id());
+        let hops = self.hops();
+        if hops >= MOST_HOPS && !away.is_empty() {
+            let name = self.name();
+            let problem = format!(
+                "sends points {points} of `{name}` on, which were sent {hops} times before: what is to run where it has come must \
+                 be given without `recurse`, or be kept there"
+            );
+            return Err(Error::mapper(CALL, problem));
+        }
+        Ok(Division { here: here.into_iter().map(|slice| slice.domain).collect(), away })
+    }
+
+    /// Whether the mapper may slice the launch across nodes: tasks without regions, whose arguments and results others understand.
+    fn divides(&self) -> Option<&Arc<Node>> {
+        let node = self.context.core.node().filter(|_| self.is_mobile && self.site.index_launch)?;
+        let definition = &self.site.definition;
+        let (_, luggage) = definition.luggage()?;
+        let has_no_data = self.site.bounds.is_empty() && luggage.requirements().is_empty();
+        let is_asked_for = self.context.arrived.is_none_or(|arrived| arrived.recurse);
+        (has_no_data && is_asked_for && definition.result_codec().is_some()).then_some(node)
+    }
+
+    /// How often the points of the launch were sent from node to node to be here.
+    pub(super) fn hops(&self) -> u32 {
+        self.context.arrived.map_or(0, |arrived| arrived.hops)
+    }
+}
+
+const CALL: &str = "slice_across_nodes";
+
+/// Checks that slices have the points, each once, and that the nodes are there.
+fn check(slices: &[NodeSlice], points: AnyRect, nodes: usize) -> Result<()> {
+    let fail = |problem: String| Err(Error::mapper(CALL, problem));
+    let expected =
+        || format!("expected were slices that have every point of {points} exactly once, on nodes 0 to {}", nodes - 1);
+    for slice in slices {
+        if !points.contains_rect(&slice.domain).unwrap_or(false) {
+            return fail(format!("gave the slice {}, which sticks out: {}", slice.domain, expected()));
+        }
+        if usize::from(slice.node.0) >= nodes {
+            return fail(format!(
+                "gave the slice {} to {}, which there is not: {}",
+                slice.domain,
+                slice.node,
+                expected()
+            ));
+        }
+    }
+    if let [one] = slices
+        && one.domain == points
+    {
+        return Ok(());
+    }
+    let of = |slice: &NodeSlice| AnySpace::from(slice.domain);
+    let mut had = AnySpace::empty(points.dim()).map_err(Error::internal)?;
+    for slice in slices {
+        let (slice, domain) = (of(slice), slice.domain);
+        let twice = had.intersection(&slice).map_err(Error::internal)?;
+        if !twice.is_empty() {
+            return fail(format!("gave {twice} in slice {domain} and in one before: {}", expected()));
+        }
+        had = had.union(&slice).map_err(Error::internal)?;
+    }
+    let missing = AnySpace::from(points).difference(&had).map_err(Error::internal)?;
+    match missing.is_empty() {
+        true => Ok(()),
+        false => fail(format!("gave {missing} to no node: {}", expected())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use maniple_realm::machine::NodeId;
+    use maniple_space::Rect;
+
+    use super::*;
+
+    fn rect(from: i64, to: i64) -> AnyRect {
+        AnyRect::from(Rect::<1>::from(from..to))
+    }
+
+    fn problem(slices: &[(i64, i64, u16)]) -> Option<String> {
+        let slice = |&(from, to, node): &_| NodeSlice { domain: rect(from, to), node: NodeId(node), recurse: false };
+        let slices: Vec<NodeSlice> = slices.iter().map(slice).collect();
+        check(&slices, rect(0, 10), 3).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn slices_have_each_point_once_on_nodes_that_there_are() {
+        for good in [&[(0, 10, 2)][..], &[(5, 10, 0), (0, 5, 0)], &[(0, 1, 2), (1, 1, 0), (1, 10, 1)]] {
+            assert_eq!(problem(good), None);
+        }
+        for (bad, expected) in [
+            (&[][..], "gave {(0)..=(9)} to no node"),
+            (&[(0, 3, 0), (5, 10, 1)], "gave {(3)..=(4)} to no node"),
+            (&[(0, 6, 0), (4, 10, 1)], "gave {(4)..=(5)} in slice (4)..=(9) and in one before"),
+            (&[(0, 5, 0), (5, 11, 1)], "gave the slice (5)..=(10), which sticks out"),
+            (&[(0, 5, 0), (5, 10, 3)], "gave the slice (5)..=(9) to node 3, which there is not"),
+        ] {
+            let problem = problem(bad).unwrap_or_else(|| panic!("{bad:?} is fine"));
+            assert!(problem.contains(expected), "{problem}");
+            assert!(problem.contains("every point of (0)..=(9) exactly once, on nodes 0 to 2"), "{problem}");
+        }
+    }
+}
