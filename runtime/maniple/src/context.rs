@@ -358,10 +358,11 @@ impl ContextState {
     }
 
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
-    pub(crate) fn forget(&self, tree: TreeId) {
+    pub(crate) fn forget(&self, region: &LogicalRegion) {
+        let tree = region.tree().id();
         self.forget_traces_of(tree);
         if let Some(replica) = &self.replica {
-            replica.forget(tree);
+            replica.destroy(region);
         }
         if let Some(sites) = self.sites.get() {
             sites.forget_tree(tree);

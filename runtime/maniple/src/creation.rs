@@ -114,7 +114,8 @@ impl Context {
         Ok(fields.destroy()?)
     }
 
-    /// Destroys a region with everything below it. Operations launched before are not disturbed; its memory goes when they have ended.
+    /// Destroys a region with everything below it. Operations launched before are not disturbed; its memory goes when they have ended. In a program on several nodes
+    /// all have to destroy the same regions in the same order.
     ///
     /// # Errors
     /// [`crate::Error::Region`] if it was destroyed before, or ended with an earlier run; [`crate::Error::NotTheMaker`] if another task made it.
@@ -122,7 +123,7 @@ impl Context {
         let region = region.as_ref();
         self.state.check_created(region)?;
         region.tree().destroy()?;
-        self.state.forget(region.tree().id());
+        self.state.forget(region);
         Ok(())
     }
 }

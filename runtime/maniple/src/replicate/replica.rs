@@ -259,8 +259,13 @@ impl Replica {
         self.note_use("makes", region, None);
     }
 
-    /// A region is gone. That is not compared: a task of one node may have made it.
-    pub(crate) fn forget(&self, tree: TreeId) {
+    /// The program has destroyed a region. That is compared if it has made it: what a task has made is known on the node of the task only.
+    pub(crate) fn destroy(&self, region: &LogicalRegion) {
+        let tree = region.tree().id();
+        let is_everywhere = self.program.lock().regions.contains_key(&tree);
+        if is_everywhere {
+            self.note_use("destroys", region, None);
+        }
         let mut program = self.program.lock();
         program.trees.remove(&tree);
         program.regions.remove(&tree);
