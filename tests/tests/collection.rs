@@ -13,10 +13,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fastrand::Rng;
-use maniple::machine::NodeId;
+use maniple::machine::{Affinity, MemoryKind, NodeId, ProcessorKind};
 use maniple::mapper::{Mapper, RandomMapper, Sharding, ShardingMapper};
 use maniple::net::loopback::Network;
 use maniple::prelude::*;
+use maniple::record::check;
 use maniple::simulation::Simulation;
 use maniple::threads::nap;
 use maniple::{AnySpace, Field, FieldId, FieldType, Future, FutureMap, Machine, Partition, Rect, Region, Result};
@@ -429,6 +430,19 @@ fn look_for_what_is_left(runtime: &Runtime, seed: u64) {
     assert!(soon(|| tokens() == 0), "seed {seed}: {} results are kept", tokens());
 }
 
+/// Two memories, between which mappers that decide by chance copy to and fro.
+fn machine(processors: usize) -> Machine {
+    let mut builder = Machine::builder();
+    let memories = [MemoryKind::System, MemoryKind::Socket].map(|kind| builder.memory(kind, 1 << 22));
+    for _ in 0..processors {
+        let processor = builder.processor(ProcessorKind::Cpu);
+        for memory in memories {
+            builder.sees(processor, memory, Affinity { bandwidth_mb_s: 10, latency_ns: 10 });
+        }
+    }
+    builder.build().unwrap()
+}
+
 /// What has been done in a simulation: results that were made and parcels, tasks and slices that were sent.
 #[derive(Default)]
 struct Done {
@@ -469,10 +483,12 @@ fn simulate(seed: u64, stalled: Option<u64>) -> Done {
                     };
                     Box::new(ShardingMapper::new(mapper, sharding)) as Box<dyn Mapper>
                 };
-                let builder = Runtime::builder().machine(Machine::uniform(workers as u32, 1 << 24)).workers(workers);
+                let builder = Runtime::builder().machine(machine(workers)).workers(workers);
+                let builder = builder.record_operations(seed.is_multiple_of(4));
                 let runtime = builder.mapper_for(factory).window(window).network(transport).build().unwrap();
                 for (number, program) in [seed, seed + 1_000_000].into_iter().enumerate() {
                     run(&runtime, program, steps).unwrap_or_else(|error| panic!("seed {program}: {error}"));
+                    check(&runtime.take_record()).unwrap_or_else(|wrong| panic!("seed {program}: {wrong}"));
                     look_for_what_is_left(&runtime, program);
                     // What a node sends that begins the next one is open for who does not.
                     have_looked.fetch_add(1, Ordering::Relaxed);
