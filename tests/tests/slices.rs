@@ -15,6 +15,7 @@ use maniple::record::check;
 use maniple::simulation::Simulation;
 use maniple::threads::nap;
 use maniple::{AnyRect, Machine, Rect, Result, Statistics};
+use maniple_tests::mixed::{Size, expected, program};
 use maniple_tests::watch::silence_planned_panics;
 
 /// What a mapper says of a launch, on a node of so many.
@@ -192,14 +193,87 @@ fn a_sliced_launch_of_a_thousand_points_takes_two_messages_a_slice() {
     // Frames of protocols (heartbeats, ends of programs) come to the same with and without, give or take some.
     let frames = |slicing| {
         let outcomes = on_nodes(&slices(slicing), 4, async |cx| cx.launch(squares(POINTS)).await);
-        let expected = (0..POINTS).map(|at| at * at).sum::<i64>();
-        assert!(outcomes.iter().all(|(sum, ..)| *sum.as_ref().unwrap() == expected));
+        let squares = (0..POINTS).map(|at| at * at).sum::<i64>();
+        assert!(outcomes.iter().all(|(sum, ..)| *sum.as_ref().unwrap() == squares));
         (outcomes.iter().map(|(.., frames)| frames).sum::<u64>(), sum(&outcomes, |s| s.slices_sent))
     };
     let ((kept, none), (sliced, three)) = (frames(keep), frames(evenly));
     println!("{kept} frames if all stays, {sliced} if three of four slices go");
     assert_eq!((none, three), (0, 3));
     assert!(sliced < kept + 20, "{sliced} frames, and {kept} if all stays");
+}
+
+/// A row of data a point.
+#[derive(Fields)]
+struct Row {
+    value: i64,
+}
+
+#[task(leaf)]
+fn number(#[point] at: Point<1>, #[writes(value)] rows: Piece<Row>) -> i64 {
+    rows.points()
+        .map(|point| {
+            rows.value[point] += 7 * point[0];
+            rows.value[point]
+        })
+        .sum::<i64>()
+        + at[0]
+}
+
+/// What a launch with data gives, and leaves.
+#[task]
+async fn numbers(cx: &Context, points: i64) -> Result<(i64, Vec<i64>)> {
+    let rows = cx.region::<Row>(2 * points as usize)?;
+    cx.fill(&rows, Row::value, 3)?;
+    let sum = cx.index_launch(0..points, number(&rows.partition(points as usize).equal()?)).reduce(Sum).await?;
+    Ok((sum, cx.map_read(&rows, Row::value).await?.to_vec()))
+}
+
+#[test]
+fn a_node_without_room_for_a_slice_of_leaf_tasks_leaves_them_where_they_are() {
+    const SIZE: Size = Size { rows: 40, pieces: 6, rounds: 4, halo: 2, is_cyclic: false, is_traced: false };
+    let network = Network::seeded(2, 7, 10);
+    let _pump = network.pump();
+    // Not even for one piece.
+    let run = |node: u16, bytes| {
+        let builder = Runtime::builder().machine(Machine::uniform(1, bytes)).workers(1).mapper(slices(evenly));
+        let runtime = builder.network(network.node(NodeId(node))).build().unwrap();
+        let values = runtime.run(async |cx| cx.launch(program(SIZE)).await).unwrap();
+        assert_eq!(values, expected(SIZE));
+        runtime.statistics()
+    };
+    let [one, other] = std::thread::scope(|scope| {
+        let run = &run;
+        [(0, 1 << 24), (1, 100)]
+            .map(|(node, bytes)| scope.spawn(move || run(node, bytes)))
+            .map(|node| node.join().unwrap())
+    });
+    assert_eq!((one.tasks_sent + other.tasks_sent, one.tasks_received + other.tasks_received), (0, 0));
+    assert!(one.slices_sent + other.slices_sent > 0, "they were asked");
+}
+
+#[test]
+fn the_data_of_a_slice_of_leaf_tasks_goes_with_it_in_a_few_messages() {
+    const POINTS: i64 = 1000;
+    let frames = |slicing| {
+        let outcomes = on_nodes(&slices(slicing), 4, async |cx| cx.launch(numbers(POINTS)).await);
+        let values: Vec<i64> = (0..2 * POINTS).map(|row| 3 + 7 * row).collect();
+        let expected = (values.iter().sum::<i64>() + (0..POINTS).sum::<i64>(), values);
+        assert!(outcomes.iter().all(|(found, ..)| *found.as_ref().unwrap() == expected));
+        let counts =
+            [sum(&outcomes, |s| s.slices_sent), sum(&outcomes, |s| s.tasks_sent), sum(&outcomes, |s| s.tasks_received)];
+        assert_eq!(sum(&outcomes, |s| s.tasks), POINTS as u64 + 1);
+        (outcomes.iter().map(|(.., frames)| frames).sum::<u64>(), counts)
+    };
+    let ((kept, none), (sliced, [slices, sent, received])) = (frames(keep), frames(evenly));
+    println!("{kept} frames if all stays, {sliced} if three of four slices go, in {slices} messages");
+    assert_eq!(none, [0; 3]);
+    assert_eq!((sent, received), (750, 750));
+    // Three, unless a node has nothing better to do before the last task of a slice is ready.
+    assert!(
+        (3..40).contains(&slices) && sliced < kept + 100,
+        "{slices} slices, {sliced} frames, and {kept} if all stays"
+    );
 }
 
 /// Launches in turn: one launch again in each point, single tasks, and waits for all.
@@ -237,8 +311,19 @@ async fn of_all_kinds(cx: &Context, points: i64, rounds: i64, run: u64) -> Resul
         // One result for each point can't be sent: these stay.
         let again = cx.index_launch(0..points, branch(0, &branches));
         cx.trace("squares", |cx| cx.index_launch(0..points, square()));
+        // Of leaf tasks with their data, which read, write and contribute to pieces that overlap.
+        let size = Size {
+            rows: 3 * points,
+            pieces: points,
+            rounds: 2,
+            halo: round % 3,
+            is_cyclic: round % 2 == 0,
+            is_traced: false,
+        };
+        let with_data = cx.launch(program(size));
         all.append(&mut again.all().await?);
         quiet.await?;
+        assert_eq!(with_data.await?, expected(size));
     }
     Ok(all)
 }

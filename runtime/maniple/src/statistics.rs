@@ -14,7 +14,7 @@ pub struct Statistics {
     pub tasks_sent: u64,
     /// Bodies of leaf tasks with their data that were run here for other nodes.
     pub tasks_received: u64,
-    /// Slices of index launches that other nodes have run for this one: one message each, whatever the number of points. Their tasks are counted where they run.
+    /// Slices of index launches that other nodes were sent by this one: one message each, whatever the number of points. Their tasks are counted where they run.
     pub slices_sent: u64,
     /// Slices of index launches that came from other nodes.
     pub slices_received: u64,

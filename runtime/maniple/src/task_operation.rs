@@ -14,6 +14,7 @@ use crate::context::{Bound, ContextState, Submission};
 use crate::error::{Error, Result};
 use crate::future::{Results, Sources};
 use crate::launch::{LaunchSite, check_point};
+use crate::luggage::{Company, batch};
 use crate::mapping::answer::{check_mapping, check_slices};
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::lookup::Lookup;
@@ -74,6 +75,19 @@ pub(crate) struct TaskState {
     pub(crate) labels: Option<LaunchLabels>,
 }
 
+/// Points that are mapped one after the other.
+struct Part {
+    points: Vec<AnyPoint>,
+    /// With which others they go to another node, if they do.
+    batch: Option<Arc<dyn Company>>,
+}
+
+impl Part {
+    fn of(domain: AnyRect) -> Self {
+        Self { points: domain.points().collect(), batch: None }
+    }
+}
+
 impl TaskOperation {
     pub(crate) fn new(
         context: &Arc<ContextState>,
@@ -128,12 +142,17 @@ impl Mappable for TaskOperation {
                 if let (Some((recording, _)), false) = (&state.recorded, away.is_empty()) {
                     recording.fail(Problem::RunsElsewhere);
                 }
-                away.into_iter().for_each(|slice| state.send_slice(operation, slice));
+                for slice in away {
+                    match state.site.bounds.is_empty() {
+                        true => state.send_slice(operation, slice),
+                        false => state.map_slice_away(operation, slice),
+                    }
+                }
                 let Some((last, others)) = slices.split_last() else { return };
                 for slice in others {
                     state.map_slice_later(operation, slice.domain, Target::Near(slice.processor));
                 }
-                state.map_slice(operation, last.domain.points().collect(), Chance::Another);
+                state.map_slice(operation, Part::of(last.domain), Chance::Another);
             }
             Err(error) => {
                 let points: Vec<_> = state.site.points.points().map(|point| (point, error.clone())).collect();
@@ -190,7 +209,13 @@ impl TaskState {
 
     /// Maps points that were to go to another node, and stay.
     pub(crate) fn map_all(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect) {
-        self.map_slice(operation, domain.points().collect(), Chance::Another);
+        self.map_slice(operation, Part::of(domain), Chance::Another);
+    }
+
+    /// Maps points that go to another node together, each when its data is there.
+    fn map_slice_away(self: &Arc<Self>, operation: &Arc<Operation>, NodeSlice { domain, node, .. }: NodeSlice) {
+        let batch = Some(batch(node, domain.volume() as usize));
+        self.map_part_later(operation, Part { batch, ..Part::of(domain) }, Target::Near(self.context.processor));
     }
 
     pub(crate) fn info<'a>(&'a self, point: AnyPoint, requirements: &'a [RequirementInfo]) -> TaskInfo<'a> {
@@ -208,15 +233,20 @@ impl TaskState {
     }
 
     fn map_slice_later(self: &Arc<Self>, operation: &Arc<Operation>, domain: AnyRect, target: Target) {
+        self.map_part_later(operation, Part::of(domain), target);
+    }
+
+    fn map_part_later(self: &Arc<Self>, operation: &Arc<Operation>, part: Part, target: Target) {
         let (state, operation) = (Arc::clone(self), Arc::clone(operation));
         let spawn = Spawn { class: Class::Runtime, target, tag: MAPPING, ..Spawn::ANYWHERE };
         self.context.core.spawn_own("mapping a slice of a launch", spawn, move || {
-            state.map_slice(&operation, domain.points().collect(), Chance::Another);
+            state.map_slice(&operation, part, Chance::Another);
         });
     }
 
     /// Maps points, in order. Points that find no room wait until another task has ended.
-    fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, points: Vec<AnyPoint>, chance: Chance) {
+    fn map_slice(self: &Arc<Self>, operation: &Arc<Operation>, part: Part, chance: Chance) {
+        let Part { points, batch } = part;
         let (mut full, mut failed) = (None, Vec::new());
         {
             let mut states = LockedStates::lock(&self.site.bounds);
@@ -225,7 +255,7 @@ impl TaskState {
             }
             self.refine(&mut states);
             for (done, &point) in points.iter().enumerate() {
-                match self.record_mapping(point, || self.map_point(operation, &mut states, point)) {
+                match self.record_mapping(point, || self.map_point(operation, &mut states, (point, batch.as_ref()))) {
                     Ok(()) => {}
                     Err(PointError::Fatal(error)) => failed.push((point, error)),
                     Err(PointError::Full(failure)) => {
@@ -240,7 +270,7 @@ impl TaskState {
         if let Some((done, failure)) = full {
             // What was just issued will end, and may make room.
             let chance = if done > 0 { Chance::Another } else { chance };
-            self.wait_for_room(operation, points[done..].to_vec(), failure, chance);
+            self.wait_for_room(operation, Part { points: points[done..].to_vec(), batch }, failure, chance);
         }
     }
 
@@ -274,7 +304,7 @@ impl TaskState {
     fn wait_for_room(
         self: &Arc<Self>,
         operation: &Arc<Operation>,
-        rest: Vec<AnyPoint>,
+        rest: Part,
         failure: MappingFailure,
         chance: Chance,
     ) {
@@ -285,13 +315,13 @@ impl TaskState {
             return;
         }
         // Nothing will make room: this point is hopeless, the others may be smaller.
-        let (first, rest) = (rest[0], rest[1..].to_vec());
+        let (first, rest) = (rest.points[0], Part { points: rest.points[1..].to_vec(), ..rest });
         let asked = self.requirements_at(first).unwrap_or_default();
         let error = Error::no_room((self.name(), self.shown_point(first)), &self.site.bounds, &asked, failure);
         let failed = vec![(first, error)];
         self.lose(operation, &mut LockedStates::lock(&self.site.bounds), &failed);
         self.fail_points(operation, failed);
-        if !rest.is_empty() {
+        if !rest.points.is_empty() {
             self.map_slice(operation, rest, Chance::Last);
         }
     }
@@ -300,10 +330,10 @@ impl TaskState {
         self: &Arc<Self>,
         operation: &Arc<Operation>,
         states: &mut LockedStates<'_>,
-        point: AnyPoint,
+        (point, batch): (AnyPoint, Option<&Arc<dyn Company>>),
     ) -> std::result::Result<(), PointError> {
         // A recording is to see all that there is to a launch.
-        if self.recorded.is_none() && self.map_point_again(operation, states, point) {
+        if self.recorded.is_none() && batch.is_none() && self.map_point_again(operation, states, point) {
             return Ok(());
         }
         let asked = self.requirements_at(point).map_err(PointError::Fatal)?;
@@ -311,7 +341,10 @@ impl TaskState {
         let mut attempt = 0;
         loop {
             let mapping = self.ask(states, &info).map_err(PointError::Fatal)?;
-            let node = self.ask_for_node(&info, mapping.variant).map_err(PointError::Fatal)?;
+            let node = match batch {
+                Some(batch) => Some(batch.node()),
+                None => self.ask_for_node(&info, mapping.variant).map_err(PointError::Fatal)?,
+            };
             let recorder = self.recorded.as_ref();
             let recorder = recorder.map(|(recording, stage)| PointRecorder::new(recording, *stage, mapping.processor));
             let issuing = recorder.as_ref().map_or(Issuing::Live, Issuing::Recorded);
@@ -323,8 +356,9 @@ impl TaskState {
                     let physical = requirements
                         .map(|(number, (asked, bound))| PhysicalRegion::of(asked, (bound, number), &chosen));
                     let physical = physical.collect();
-                    let mapped = MappedPoint { point, index, mapping, node, chosen, physical, places: None };
-                    let mapped = self.decided(mapped);
+                    let batch = batch.cloned();
+                    let mapped = MappedPoint { point, index, mapping, node, batch, chosen, physical, places: None };
+                    let mapped = if mapped.batch.is_some() { Arc::new(mapped) } else { self.decided(mapped) };
                     let placed = self.placed(operation, index, (Regions::Mapped(&mapped.physical), issuing));
                     self.issue(operation, states, &mapped, (&placed, before));
                     return Ok(());

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use maniple_mapper::TaskMapping;
 use maniple_realm::machine::{NodeId, ProcessorKind};
-use maniple_realm::{Event, Fault, Spawn, UserEvent, Work, WorkerContext};
+use maniple_realm::{Class, Event, Fault, Spawn, UserEvent, Work, WorkerContext};
 
+use super::batch::Member;
 use super::description::{Description, Points};
 use super::homecoming::{Departed, conclude};
 use super::values;
@@ -27,6 +28,9 @@ impl MobileTask {
     pub(crate) fn issue(task: LeafTask, spawn: Spawn<'_>) -> Event {
         let realm = task.core().realm().clone();
         let done = realm.user_event();
+        // What goes in any case is not kept waiting by what runs here.
+        let class = if task.point_task().mapped.batch.is_some() { Class::Runtime } else { spawn.class };
+        let spawn = Spawn { class, ..spawn };
         realm.spawn(spawn, Self { task, done, stays: false });
         done.event()
     }
@@ -53,7 +57,12 @@ impl MobileTask {
         let was_asked_for = self.task.point_task().mapped.node.is_none();
         match self.take_out() {
             Ok(values) => {
+                let (core, batch) = (self.task.core().clone(), self.task.point_task().mapped.batch.clone());
                 let departed = Departed::new(self.task, self.done);
+                if let Some(batch) = batch {
+                    batch.join(&core, Member { departed, description, values });
+                    return None;
+                }
                 let returned = node.send_task(to, (&description, values, was_asked_for), departed);
                 returned.map(Departed::stay)
             }

@@ -19,7 +19,7 @@ pub(crate) struct Description {
 }
 
 /// A set of points.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Points {
     dim: usize,
     /// The lowest and the highest point of each rectangle, coordinate by coordinate.

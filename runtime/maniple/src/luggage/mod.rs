@@ -7,10 +7,12 @@
 //! - [`description`]: what is said of one task besides its values;
 //! - [`picked`]: the node that the mapper picks;
 //! - [`departure`]: whether a task that could begin goes away instead;
+//! - [`batch`]: the tasks of a slice of a launch, which go together;
 //! - [`values`]: values out of instances, and into them;
 //! - [`host`]: what the other node does;
 //! - [`homecoming`]: what is done here when its answer comes.
 
+mod batch;
 mod departure;
 mod description;
 mod homecoming;
@@ -19,6 +21,7 @@ mod kind;
 mod picked;
 mod values;
 
+pub(crate) use batch::{BatchDescription, Company, batch};
 pub(crate) use departure::MobileTask;
 pub(crate) use description::{Description, Points};
 pub(crate) use homecoming::{Answer, Departed};

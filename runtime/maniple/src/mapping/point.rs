@@ -202,7 +202,16 @@ impl PointMapping<'_> {
         };
         let physical = earlier.physical.iter().enumerate().map(again).collect();
         let (point, index, mapping, node) = (earlier.point, earlier.index, earlier.mapping.clone(), earlier.node);
-        Some(Again::Other(Box::new(MappedPoint { point, index, mapping, node, chosen, physical, places: None })))
+        Some(Again::Other(Box::new(MappedPoint {
+            point,
+            index,
+            mapping,
+            node,
+            batch: None,
+            chosen,
+            physical,
+            places: None,
+        })))
     }
 
     fn deselect(&self, states: &mut LockedStates<'_>, selection: &Selection) {

@@ -23,18 +23,18 @@ use crate::luggage::{Answer, Departed, Description, Hosted, host};
 
 /// What comes with a task or a return.
 #[derive(Serialize, Deserialize)]
-struct Header {
+pub(super) struct Header {
     /// Whether the task was sent because the other node had nothing to do; so the return says too.
     was_asked_for: bool,
     /// The sender's name for the task, which the return has too.
-    number: u64,
+    pub(super) number: u64,
     /// So many bytes at the end of the payload are a [`Description`], or a [`Word`]; those before them are values.
     said: usize,
 }
 
 /// How a task has ended where it was run.
 #[derive(Serialize, Deserialize)]
-enum Word {
+pub(super) enum Word {
     /// With this value.
     Ended(Vec<u8>),
     Failed(Failure),
@@ -60,6 +60,11 @@ impl Away {
     /// How many tasks are away.
     pub(super) fn count(&self) -> usize {
         self.tasks.lock().by_number.len()
+    }
+
+    /// So many more tasks are away, or on their way into this node's data.
+    pub(super) fn count_more(&self, tasks: usize) {
+        self.count.fetch_add(tasks, Ordering::SeqCst);
     }
 
     /// The tasks that are away have failed: nothing is received any more.
@@ -91,7 +96,7 @@ impl Node {
         let number = tasks.next;
         tasks.next += 1;
         tasks.by_number.insert(number, departed);
-        away.count.fetch_add(1, Ordering::SeqCst);
+        away.count_more(1);
         drop(tasks);
         let letter = letter(LUGGAGE, (number, was_asked_for), (&encode(description), values));
         self.post.send(&self.endpoint, usize::from(to.0), letter);
@@ -100,12 +105,16 @@ impl Node {
 }
 
 /// A message of values and what is said of them, which comes last, as the values may be many.
-fn letter(handler: HandlerId, (number, was_asked_for): (u64, bool), (said, mut payload): (&[u8], Vec<u8>)) -> Letter {
+pub(super) fn letter(
+    handler: HandlerId,
+    (number, was_asked_for): (u64, bool),
+    (said, mut payload): (&[u8], Vec<u8>),
+) -> Letter {
     payload.extend_from_slice(said);
     Letter::new(handler, payload).with_header(&Header { was_asked_for, number, said: said.len() })
 }
 
-fn from(incoming: &Incoming<'_>) -> Rank {
+pub(super) fn from(incoming: &Incoming<'_>) -> Rank {
     usize::from(incoming.from().0)
 }
 
@@ -119,11 +128,7 @@ impl Post {
         let from = from(incoming);
         let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
         let done = move |hosted| {
-            let (word, values) = match hosted {
-                Hosted::Ended { value, values } => (Word::Ended(value), values),
-                Hosted::Failed(error) => (Word::Failed(post.told.tell(&error, post.rank)), Vec::new()),
-                Hosted::Refused(why) => (Word::Refused(why), Vec::new()),
-            };
+            let (word, values) = post.word(hosted);
             if let Some(endpoint) = endpoint.upgrade() {
                 post.send(&endpoint, from, letter(RETURN, (number, was_asked_for), (&encode(&word), values)));
             }
@@ -142,23 +147,37 @@ impl Post {
         if was_asked_for && !matches!(word, Word::Refused(_)) {
             self.guests.hunger.may_have_another(from(incoming));
         }
+        let departed = self.away.tasks.lock().by_number.remove(&number)?;
+        self.bring_home(departed, word, values);
+        Some(())
+    }
+
+    /// What is said to whose task has been run here, or not, and the values that go with that.
+    pub(super) fn word(&self, hosted: Hosted) -> (Word, Vec<u8>) {
+        match hosted {
+            Hosted::Ended { value, values } => (Word::Ended(value), values),
+            Hosted::Failed(error) => (Word::Failed(self.told.tell(&error, self.rank)), Vec::new()),
+            Hosted::Refused(why) => (Word::Refused(why), Vec::new()),
+        }
+    }
+
+    /// Ends a task that was away, or has it run here.
+    pub(super) fn bring_home(self: &Arc<Self>, departed: Departed, word: Word, values: Bytes) {
         let answer = match word {
             Word::Ended(value) => Answer::Ended { value, values },
             Word::Failed(failure) => Answer::Failed(self.told.hear(failure)),
             Word::Refused(why) => Answer::Refused(why),
         };
-        let departed = self.away.tasks.lock().by_number.remove(&number)?;
         let (post, core) = (Arc::clone(self), departed.core().clone());
         departed.come_back(answer, move || {
             post.away.count.fetch_sub(1, Ordering::SeqCst);
             // Who found no room since the task has ended, and saw that it was still counted, waits for this.
             core.task_ended();
         });
-        Some(())
     }
 
     /// The header, what is said of a task, and values.
-    fn take_letter(&self, incoming: &mut Incoming<'_>) -> Option<(Header, Bytes, Bytes)> {
+    pub(super) fn take_letter(&self, incoming: &mut Incoming<'_>) -> Option<(Header, Bytes, Bytes)> {
         let header: Header = decode(incoming.header())?;
         let mut values = self.take_payload(incoming);
         let said = values.split_off(values.len().checked_sub(header.said)?);

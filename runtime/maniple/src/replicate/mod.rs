@@ -6,6 +6,7 @@
 //! [`node`], [`parcel`], [`mailbox`], [`tree`], [`failure`], [`latest`]. Tasks without regions go where nobody has anything to do: [`guests`]; parts of index launches where the mapper says: [`slices`].
 
 mod agreement;
+mod batches;
 pub(crate) mod coherence;
 mod course;
 mod exchange;

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use super::batches::Batches;
 use super::failure::{Failure, Told};
 use super::guests::Guests;
 use super::latest::{Doing, Latest};
@@ -58,8 +59,13 @@ pub(super) const SLICE: HandlerId = HandlerId(9);
 /// Brings the results of one back.
 pub(super) const SLICE_DONE: HandlerId = HandlerId(10);
 
+/// Brings leaf tasks of a slice with their data.
+pub(super) const BATCH: HandlerId = HandlerId(11);
+/// Brings back what they have made.
+pub(super) const BATCH_RETURN: HandlerId = HandlerId(12);
+
 /// What a profile calls messages, but for those of which the next one tells.
-const MESSAGES: [(HandlerId, &str); 10] = [
+const MESSAGES: [(HandlerId, &str); 12] = [
     (PARCEL, "parcel"),
     (UP, "contribution"),
     (DOWN, "outcome"),
@@ -70,6 +76,8 @@ const MESSAGES: [(HandlerId, &str); 10] = [
     (RETURN, "data of a task"),
     (SLICE, "slice of a launch"),
     (SLICE_DONE, "results of a slice"),
+    (BATCH, "slice with its data"),
+    (BATCH_RETURN, "data of a slice"),
 ];
 
 /// What all nodes call something that they compute together.
@@ -184,6 +192,7 @@ pub(super) struct Post {
     /// Leaf tasks that are elsewhere with their data.
     pub(super) away: Away,
     pub(super) slices: Slices,
+    pub(super) batches: Batches,
     /// Whether the endpoint is gone: nothing is received any more.
     closed: AtomicBool,
     profiled: Option<Profiled>,
@@ -225,6 +234,7 @@ impl Node {
             guests: Guests::default(),
             away: Away::default(),
             slices: Slices::default(),
+            batches: Batches::default(),
             closed: AtomicBool::new(false),
             profiled: realm.profiler().map(|profiler| Profiled::new(profiler, transport.nodes(), &MESSAGES)),
             waiting: Mutex::default(),
@@ -261,6 +271,8 @@ impl Node {
             .on(RETURN, handler(RETURN, Post::take_return))
             .on(SLICE, handler(SLICE, Post::take_slice))
             .on(SLICE_DONE, handler(SLICE_DONE, Post::take_slice_done))
+            .on(BATCH, handler(BATCH, Post::take_batch))
+            .on(BATCH_RETURN, handler(BATCH_RETURN, Post::take_batch_return))
             .on_loss(on_loss);
         let endpoint = Endpoint::start(transport, handlers, Options::default());
         if let Some(polled) = endpoint.polled() {
@@ -302,7 +314,13 @@ impl Node {
         let post = &self.post;
         let waiting: usize = post.waiting.lock().values().map(VecDeque::len).sum();
         let together = post.gatherings.lock().len() + post.begun.lock().len();
-        post.mailbox.kept() + together + waiting + post.guests.away() + post.away.count() + post.slices.away()
+        post.mailbox.kept()
+            + together
+            + waiting
+            + post.guests.away()
+            + post.away.count()
+            + post.slices.away()
+            + post.batches.away()
     }
 
     /// What others are told of an error here.
@@ -483,6 +501,7 @@ impl Post {
             self.guests.come_back(&error);
             self.away.come_back(&error);
             self.slices.come_back(&error);
+            self.batches.come_back(&error);
         }
     }
 

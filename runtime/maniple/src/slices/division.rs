@@ -59,14 +59,15 @@ impl TaskState {
         Ok(Division { here: here.into_iter().map(|slice| slice.domain).collect(), away })
     }
 
-    /// Whether the mapper may slice the launch across nodes: tasks without regions, whose arguments and results others understand.
+    /// Whether the mapper may slice the launch across nodes: tasks without regions, or leaf tasks with their data, whose arguments and results others understand.
     fn divides(&self) -> Option<&Arc<Node>> {
         let node = self.context.core.node().filter(|_| self.is_mobile && self.site.index_launch)?;
         let definition = &self.site.definition;
         let (_, luggage) = definition.luggage()?;
-        let has_no_data = self.site.bounds.is_empty() && luggage.requirements().is_empty();
+        let is_as_declared = self.site.bounds.len() == luggage.requirements().len();
+        let may_go = self.site.bounds.is_empty() || definition.variants().iter().any(|variant| variant.is_leaf);
         let is_asked_for = self.context.arrived.is_none_or(|arrived| arrived.recurse);
-        (has_no_data && is_asked_for && definition.result_codec().is_some()).then_some(node)
+        (is_as_declared && may_go && is_asked_for && definition.result_codec().is_some()).then_some(node)
     }
 
     /// How often the points of the launch were sent from node to node to be here.

@@ -1,0 +1,136 @@
+//! Leaf tasks of one slice of a launch, which go to another node together with their data.
+//!
+//! Each is mapped here, and comes when its data is there. When all have come they leave in one message; or as many as are there when this node has nothing better to do, since one may have
+//! to wait for another's end, or for its memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use maniple_realm::Spawn;
+use maniple_realm::locks::Mutex;
+use maniple_realm::machine::NodeId;
+use serde::{Deserialize, Serialize};
+
+use super::description::{Description, Points};
+use super::homecoming::{Answer, Departed};
+use crate::runtime::RuntimeCore;
+
+/// What tasks know of those with which they leave. By what it can do: a [`Batch`] consists of tasks, which know it, and to see that all this may be sent from thread to thread the compiler would have to
+/// look deeper than it likes to, in the crates of users too.
+pub(crate) trait Company: Send + Sync {
+    /// Where they go.
+    fn node(&self) -> NodeId;
+
+    /// One more is ready to leave.
+    fn join(self: Arc<Self>, core: &Arc<RuntimeCore>, member: Member);
+}
+
+/// The tasks of a slice that are about to leave for its node.
+struct Batch {
+    node: NodeId,
+    /// So many have not come yet. Some never may: those that fail before, or that stay.
+    missing: AtomicUsize,
+    gathered: Mutex<Vec<Member>>,
+}
+
+/// One of them.
+pub(crate) struct Member {
+    pub(super) departed: Departed,
+    pub(super) description: Description,
+    pub(super) values: Vec<u8>,
+}
+
+/// The tasks of a slice that has so many points, and goes to a node.
+pub(crate) fn batch(node: NodeId, points: usize) -> Arc<dyn Company> {
+    Arc::new(Batch { node, missing: AtomicUsize::new(points), gathered: Mutex::default() })
+}
+
+impl Company for Batch {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+
+    fn join(self: Arc<Self>, core: &Arc<RuntimeCore>, member: Member) {
+        let is_first = {
+            let mut gathered = self.gathered.lock();
+            gathered.push(member);
+            gathered.len() == 1
+        };
+        if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.leave(core);
+        } else if is_first {
+            let rest = Rest(self);
+            let (again, spawn) = (Arc::clone(core), Spawn { priority: i32::MIN, ..Spawn::ANYWHERE });
+            core.spawn_own("sending a part of a slice", spawn, move || rest.0.leave(&again));
+        }
+    }
+}
+
+impl Batch {
+    /// Those that have come leave.
+    fn leave(&self, core: &Arc<RuntimeCore>) {
+        let members = std::mem::take(&mut *self.gathered.lock());
+        let Some(node) = core.node().filter(|_| !members.is_empty()) else { return };
+        let (description, values, departed) = pack(members);
+        if let Some(stay) = node.send_batch(self.node, &description, values, departed) {
+            let why = || Answer::Refused("nothing is received any more".to_owned());
+            stay.into_iter().for_each(|departed| departed.come_back(why(), || {}));
+        }
+        core.counters.slices_sent.add(1);
+    }
+}
+
+/// Sees to it that tasks which have come do not keep themselves, should the machine have broken down before they leave.
+struct Rest(Arc<Batch>);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        let left = std::mem::take(&mut *self.0.gathered.lock());
+        drop(left);
+    }
+}
+
+/// What is said of a batch.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct BatchDescription {
+    path: String,
+    domain: Points,
+    arguments: Vec<u8>,
+    tasks: Vec<TaskOfBatch>,
+}
+
+/// What is said of one task of it.
+#[derive(Serialize, Deserialize)]
+struct TaskOfBatch {
+    variant: usize,
+    point: Vec<i64>,
+    regions: Vec<Points>,
+    /// So many bytes of the values are its.
+    bytes: usize,
+}
+
+fn pack(members: Vec<Member>) -> (BatchDescription, Vec<u8>, Vec<Departed>) {
+    let (mut said, mut all, mut away) = (None, Vec::new(), Vec::with_capacity(members.len()));
+    for Member { departed, description, mut values } in members {
+        let Description { path, variant, point, domain, arguments, regions, .. } = description;
+        let batch = said.get_or_insert_with(|| BatchDescription { path, domain, arguments, tasks: Vec::new() });
+        batch.tasks.push(TaskOfBatch { variant, point, regions, bytes: values.len() });
+        all.append(&mut values);
+        away.push(departed);
+    }
+    (said.expect("there is one"), all, away)
+}
+
+impl BatchDescription {
+    /// The tasks, each with its values. None if that makes no sense.
+    pub(crate) fn unpack(self, mut values: Bytes) -> Option<Vec<(Description, Bytes)>> {
+        let Self { path, domain, arguments, tasks } = self;
+        let one = |TaskOfBatch { variant, point, regions, bytes }: TaskOfBatch| {
+            let (path, domain, arguments) = (path.clone(), domain.clone(), arguments.clone());
+            let description = Description { path, variant, point, domain, is_index_launch: true, arguments, regions };
+            (bytes <= values.len()).then(|| (description, values.split_to(bytes)))
+        };
+        tasks.into_iter().map(one).collect()
+    }
+}
