@@ -73,11 +73,13 @@ impl Batch {
         let members = std::mem::take(&mut *self.gathered.lock());
         let Some(node) = core.node().filter(|_| !members.is_empty()) else { return };
         let (description, values, departed) = pack(members);
-        if let Some(stay) = node.send_batch(self.node, &description, values, departed) {
-            let why = || Answer::Refused("nothing is received any more".to_owned());
-            stay.into_iter().for_each(|departed| departed.come_back(why(), || {}));
+        match node.send_batch(self.node, &description, values, departed) {
+            None => core.counters.slices_sent.add(1),
+            Some(stay) => {
+                let why = || Answer::Refused("nothing is received any more".to_owned());
+                stay.into_iter().for_each(|departed| departed.come_back(why(), || {}));
+            }
         }
-        core.counters.slices_sent.add(1);
     }
 }
 
