@@ -15,7 +15,7 @@
 //! - [`shrink`]: a smaller program that still fails;
 //! - [`naive`]: a second opinion on the records of runs, for the checker of records; [`mutation`]: records made wrong on purpose.
 //!
-//! [`mixed`] and [`nodes`] are for programs on several nodes.
+//! [`mixed`], [`nodes`] and [`slicing`] are for programs on several nodes.
 //!
 //! Two programs use it: `tests/random_programs.rs` runs a fixed set of seeds, `src/bin/torture.rs` as many as one likes, and replays
 //! failures.
@@ -46,6 +46,7 @@ pub mod oracle;
 pub mod program;
 pub mod records;
 pub mod shrink;
+pub mod slicing;
 pub mod trial;
 pub mod value;
 pub mod watch;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use maniple::machine::NodeId;
-use maniple::mapper::{DefaultMapper, Mapper, NodeSlice, RandomMapper, TaskInfo};
+use maniple::mapper::{Mapper, NodeSlice, RandomMapper, TaskInfo};
 use maniple::net::loopback::Network;
 use maniple::prelude::*;
 use maniple::record::check;
@@ -16,84 +16,8 @@ use maniple::simulation::Simulation;
 use maniple::threads::nap;
 use maniple::{AnyRect, Machine, Rect, Result, Statistics};
 use maniple_tests::mixed::{Size, expected, program};
+use maniple_tests::slicing::{Slicing, evenly, halve, keep, on_nodes, slice, slices, sum};
 use maniple_tests::watch::silence_planned_panics;
-
-/// What a mapper says of a launch, on a node of so many.
-type Slicing = fn(&TaskInfo<'_>, NodeId, usize) -> Vec<NodeSlice>;
-
-/// Slices as it is told, and keeps all else.
-#[derive(Clone)]
-struct Slices(Slicing, DefaultMapper);
-
-impl Mapper for Slices {
-    fn inner(&mut self) -> Option<&mut dyn Mapper> {
-        Some(&mut self.1)
-    }
-
-    fn slice_across_nodes(&mut self, launch: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Vec<NodeSlice> {
-        (self.0)(launch, here, nodes)
-    }
-
-    fn permit_steal(&mut self, _: &str, _: NodeId) -> bool {
-        false
-    }
-
-    fn permit_steal_with_data(&mut self, _: &str, _: NodeId, _: u64) -> bool {
-        false
-    }
-}
-
-fn slices(slicing: Slicing) -> Slices {
-    Slices(slicing, DefaultMapper::new())
-}
-
-fn slice(domain: AnyRect, node: usize, recurse: bool) -> NodeSlice {
-    NodeSlice { domain, node: NodeId(node as u16), recurse }
-}
-
-/// One slice a node.
-fn evenly(launch: &TaskInfo<'_>, _: NodeId, nodes: usize) -> Vec<NodeSlice> {
-    launch.domain.split(nodes).into_iter().enumerate().map(|(node, part)| slice(part, node, false)).collect()
-}
-
-fn keep(launch: &TaskInfo<'_>, here: NodeId, _: usize) -> Vec<NodeSlice> {
-    vec![slice(launch.domain, here.0.into(), true)]
-}
-
-/// Half stays, half goes to the next node, which does the same with it.
-fn halve(launch: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Vec<NodeSlice> {
-    let here = usize::from(here.0);
-    let parts = launch.domain.split(2);
-    let node = |part: usize| (here + part) % nodes;
-    parts.into_iter().enumerate().map(|(part, points)| slice(points, node(part), true)).collect()
-}
-
-/// Runs a program on so many nodes: what each has come to, what it has done, and how many frames it has sent.
-fn on_nodes<T: Send>(
-    mapper: &(impl Mapper + Clone + Sync + 'static),
-    nodes: usize,
-    program: impl AsyncFn(&Context) -> Result<T> + Sync,
-) -> Vec<(Result<T>, Statistics, u64)> {
-    let network = Network::seeded(nodes, 7, 10);
-    let _pump = network.pump();
-    let run = |node: usize| {
-        let builder = Runtime::builder().machine(Machine::uniform(2, 1 << 24)).workers(2).mapper(mapper.clone());
-        let transport = network.node(NodeId(node as u16));
-        let runtime = builder.record_operations(true).network(transport).build().unwrap();
-        let value = runtime.run(async |cx| program(cx).await);
-        check(&runtime.take_record()).unwrap();
-        (value, runtime.statistics(), network.traffic(NodeId(node as u16)).frames)
-    };
-    std::thread::scope(|scope| {
-        let run = &run;
-        let nodes: Vec<_> = (0..nodes).map(|node| scope.spawn(move || run(node))).collect();
-        nodes.into_iter().map(|node| node.join().unwrap()).collect()
-    })
-}
-
-fn sum<T>(outcomes: &[(T, Statistics, u64)], of: fn(&Statistics) -> u64) -> u64 {
-    outcomes.iter().map(|(_, statistics, _)| of(statistics)).sum()
-}
 
 /// How often each point of each run has run.
 static RUNS: Mutex<Option<Runs>> = Mutex::new(None);
@@ -201,79 +125,6 @@ fn a_sliced_launch_of_a_thousand_points_takes_two_messages_a_slice() {
     println!("{kept} frames if all stays, {sliced} if three of four slices go");
     assert_eq!((none, three), (0, 3));
     assert!(sliced < kept + 20, "{sliced} frames, and {kept} if all stays");
-}
-
-/// A row of data a point.
-#[derive(Fields)]
-struct Row {
-    value: i64,
-}
-
-#[task(leaf)]
-fn number(#[point] at: Point<1>, #[writes(value)] rows: Piece<Row>) -> i64 {
-    rows.points()
-        .map(|point| {
-            rows.value[point] += 7 * point[0];
-            rows.value[point]
-        })
-        .sum::<i64>()
-        + at[0]
-}
-
-/// What a launch with data gives, and leaves.
-#[task]
-async fn numbers(cx: &Context, points: i64) -> Result<(i64, Vec<i64>)> {
-    let rows = cx.region::<Row>(2 * points as usize)?;
-    cx.fill(&rows, Row::value, 3)?;
-    let sum = cx.index_launch(0..points, number(&rows.partition(points as usize).equal()?)).reduce(Sum).await?;
-    Ok((sum, cx.map_read(&rows, Row::value).await?.to_vec()))
-}
-
-#[test]
-fn a_node_without_room_for_a_slice_of_leaf_tasks_leaves_them_where_they_are() {
-    const SIZE: Size = Size { rows: 40, pieces: 6, rounds: 4, halo: 2, is_cyclic: false, is_traced: false };
-    let network = Network::seeded(2, 7, 10);
-    let _pump = network.pump();
-    // Not even for one piece.
-    let run = |node: u16, bytes| {
-        let builder = Runtime::builder().machine(Machine::uniform(1, bytes)).workers(1).mapper(slices(evenly));
-        let runtime = builder.network(network.node(NodeId(node))).build().unwrap();
-        let values = runtime.run(async |cx| cx.launch(program(SIZE)).await).unwrap();
-        assert_eq!(values, expected(SIZE));
-        runtime.statistics()
-    };
-    let [one, other] = std::thread::scope(|scope| {
-        let run = &run;
-        [(0, 1 << 24), (1, 100)]
-            .map(|(node, bytes)| scope.spawn(move || run(node, bytes)))
-            .map(|node| node.join().unwrap())
-    });
-    assert_eq!((one.tasks_sent + other.tasks_sent, one.tasks_received + other.tasks_received), (0, 0));
-    assert!(one.slices_sent + other.slices_sent > 0, "they were asked");
-}
-
-#[test]
-fn the_data_of_a_slice_of_leaf_tasks_goes_with_it_in_a_few_messages() {
-    const POINTS: i64 = 1000;
-    let frames = |slicing| {
-        let outcomes = on_nodes(&slices(slicing), 4, async |cx| cx.launch(numbers(POINTS)).await);
-        let values: Vec<i64> = (0..2 * POINTS).map(|row| 3 + 7 * row).collect();
-        let expected = (values.iter().sum::<i64>() + (0..POINTS).sum::<i64>(), values);
-        assert!(outcomes.iter().all(|(found, ..)| *found.as_ref().unwrap() == expected));
-        let counts =
-            [sum(&outcomes, |s| s.slices_sent), sum(&outcomes, |s| s.tasks_sent), sum(&outcomes, |s| s.tasks_received)];
-        assert_eq!(sum(&outcomes, |s| s.tasks), POINTS as u64 + 1);
-        (outcomes.iter().map(|(.., frames)| frames).sum::<u64>(), counts)
-    };
-    let ((kept, none), (sliced, [slices, sent, received])) = (frames(keep), frames(evenly));
-    println!("{kept} frames if all stays, {sliced} if three of four slices go, in {slices} messages");
-    assert_eq!(none, [0; 3]);
-    assert_eq!((sent, received), (750, 750));
-    // Three, unless a node has nothing better to do before the last task of a slice is ready.
-    assert!(
-        (3..40).contains(&slices) && sliced < kept + 100,
-        "{slices} slices, {sliced} frames, and {kept} if all stays"
-    );
 }
 
 /// Launches in turn: one launch again in each point, single tasks, and waits for all.
