@@ -97,7 +97,12 @@ impl Local {
                 }
                 return Some(claimed);
             }
-            if core.is_crowded() || !graph.is_expecting(self.index) {
+            let is_expecting = graph.is_expecting(self.index);
+            if !is_expecting && core.poll_in_passing() {
+                // What the next node waits for besides others may have come from another process.
+                continue;
+            }
+            if core.is_crowded() || !is_expecting {
                 return None;
             }
             // What this worker waits for may be a node that its own worker does not come to.
