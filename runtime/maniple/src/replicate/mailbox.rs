@@ -3,10 +3,9 @@
 //! Nodes run the same program at different speeds: a parcel may come before anybody here knows that it is needed, or long after.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use maniple_realm::locks::Mutex;
+use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::profile::{OperationId, Profiler, Record};
 use maniple_realm::{Event, Realm, UserEvent};
 use maniple_space::{AnyRect, Rect};
@@ -30,11 +29,17 @@ struct Arrived {
 
 /// Parcels that an operation waits for.
 pub(crate) struct Awaited {
-    deliveries: SmallVec<[Mutex<Option<Arrived>>; 1]>,
-    missing: AtomicUsize,
-    waiting: Mutex<Waiting>,
+    parcels: Mutex<Parcels>,
     /// What a profile calls that all have come.
     all_have_come: OperationId,
+}
+
+/// What has come of them. Under one lock: of most there is one, which comes, opens a gate, and is taken.
+struct Parcels {
+    deliveries: SmallVec<[Option<Arrived>; 1]>,
+    /// One more than how many are to come, so that it is not complete before all are looked at.
+    missing: usize,
+    waiting: Waiting,
 }
 
 /// Who waits until all parcels have come.
@@ -48,26 +53,23 @@ enum Waiting {
 
 impl Awaited {
     pub(crate) fn new(parcels: usize, realm: &Realm) -> Arc<Self> {
-        Arc::new(Self {
-            deliveries: (0..parcels).map(|_| Mutex::default()).collect(),
-            // One more, so that it is not complete before all are looked at.
-            missing: AtomicUsize::new(parcels + 1),
-            waiting: Mutex::new(Waiting::For(None, SmallVec::new())),
-            all_have_come: name_in_profile(realm),
-        })
+        let deliveries = (0..parcels).map(|_| None).collect();
+        let waiting = Waiting::For(None, SmallVec::new());
+        let parcels = Mutex::new(Parcels { deliveries, missing: parcels + 1, waiting });
+        Arc::new(Self { parcels, all_have_come: name_in_profile(realm) })
     }
 
     /// Makes it that of other parcels, as many: for one who knows that nobody waits for these.
     pub(crate) fn renew(&mut self, realm: &Realm) {
         self.all_have_come = name_in_profile(realm);
-        *self.missing.get_mut() = self.deliveries.len() + 1;
-        *self.waiting.get_mut() = Waiting::For(None, SmallVec::new());
-        self.deliveries.iter_mut().for_each(|delivery| *delivery.get_mut() = None);
+        let Parcels { deliveries, missing, waiting } = self.parcels.get_mut();
+        (*missing, *waiting) = (deliveries.len() + 1, Waiting::For(None, SmallVec::new()));
+        deliveries.iter_mut().for_each(|delivery| *delivery = None);
     }
 
     /// Takes one of them, once all have come: whoever waited may be kept for long, and the bytes are many. Whoever takes it is at work for whom it is.
     pub(crate) fn take(&self, number: usize, realm: &Realm) -> Option<Delivery> {
-        let Arrived { delivery, message } = self.deliveries.get(number)?.lock().take()?;
+        let Arrived { delivery, message } = self.parcels.lock().deliveries.get_mut(number)?.take()?;
         if let Some(profiler) = realm.profiler() {
             profiler.came_after(profiler.current(), [message]);
         }
@@ -81,7 +83,7 @@ impl Awaited {
 
     /// Triggers when all have come, whatever they bring.
     pub(crate) fn complete(&self, realm: &Realm) -> Event {
-        match &mut *self.waiting.lock() {
+        match &mut self.parcels.lock().waiting {
             Waiting::For(event, _) => event.get_or_insert_with(|| realm.user_event()).event(),
             Waiting::Complete => Event::NONE,
             // As if somebody waited: what the realm discards in the end is told why.
@@ -97,47 +99,53 @@ impl Awaited {
 
     /// Opens a gate when all have come. No event is made for that, and nothing else by which the launch could be asked for its end meanwhile.
     pub(crate) fn open(&self, gate: &Gate<'_>, realm: &Realm) {
-        let mut waiting = self.waiting.lock();
-        match &mut *waiting {
+        let mut parcels = self.parcels.lock();
+        match &mut parcels.waiting {
             Waiting::For(_, gates) => return gates.push(gate.later()),
             Waiting::Complete => {}
             Waiting::Never => {
-                drop(waiting);
+                drop(parcels);
                 return fail([gate.later()], realm);
             }
         }
-        drop(waiting);
+        drop(parcels);
         gate.open();
     }
 
     fn deliver(&self, number: usize, arrived: Arrived, realm: &Realm) {
-        *self.deliveries[number].lock() = Some(arrived);
-        self.one_less(realm);
+        let mut parcels = self.parcels.lock();
+        parcels.deliveries[number] = Some(arrived);
+        self.one_less(parcels, realm);
     }
 
-    fn one_less(&self, realm: &Realm) {
-        if self.missing.fetch_sub(1, Ordering::AcqRel) != 1 {
+    /// One fewer is to come, or all were looked at.
+    fn one_less(&self, mut parcels: MutexGuard<'_, Parcels>, realm: &Realm) {
+        parcels.missing -= 1;
+        if parcels.missing > 0 {
             return;
         }
+        let (event, gates) = parcels.end_as(Waiting::Complete);
+        drop(parcels);
         if let Some(profiler) = realm.profiler() {
             let (event, by, time) = (self.all_have_come, profiler.current(), profiler.now_ns());
             profiler.record(Record::Triggered { event, by, time });
         }
-        let (event, gates) = self.end_as(Waiting::Complete);
         gates.iter().for_each(|gate| gate.now(|gate| gate.open()));
         event.into_iter().for_each(|event| realm.trigger(event));
     }
 
-    /// Nobody waits any more. Gives who did.
-    fn end_as(&self, end: Waiting) -> (Option<UserEvent>, SmallVec<[LaterGate; 1]>) {
-        let before = std::mem::replace(&mut *self.waiting.lock(), end);
-        if let Waiting::For(event, gates) = before { (event, gates) } else { Default::default() }
-    }
-
     /// Nothing comes any more. What waits for the event is discarded with the realm.
     fn give_up(&self, realm: &Realm) {
-        let (_, gates) = self.end_as(Waiting::Never);
+        let (_, gates) = self.parcels.lock().end_as(Waiting::Never);
         fail(gates, realm);
+    }
+}
+
+impl Parcels {
+    /// Nobody waits any more. Gives who did.
+    fn end_as(&mut self, end: Waiting) -> (Option<UserEvent>, SmallVec<[LaterGate; 1]>) {
+        let before = std::mem::replace(&mut self.waiting, end);
+        if let Waiting::For(event, gates) = before { (event, gates) } else { Default::default() }
     }
 }
 
@@ -226,7 +234,7 @@ impl Mailbox {
             }
         }
         drop(slots);
-        awaited.one_less(realm);
+        awaited.one_less(awaited.parcels.lock(), realm);
     }
 
     /// Nothing comes any more.
