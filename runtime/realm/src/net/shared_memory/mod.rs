@@ -195,17 +195,17 @@ impl SharedMemory {
     /// What the thread of the attendance does now and then.
     fn look_now_and_then(&self) {
         while self.look(Care::Thorough) {}
-        self.neighbours.iter().for_each(|neighbour| self.push(neighbour));
+        self.neighbours.iter().for_each(|neighbour| _ = self.push(neighbour));
         self.close_if_sent();
     }
 
-    /// Tries to send what a neighbour's ring had no room for.
-    fn push(&self, neighbour: &Neighbour) {
+    /// Tries to send what a neighbour's ring had no room for; gives whether there was anything.
+    fn push(&self, neighbour: &Neighbour) -> bool {
         if !neighbour.has_pending.load(Ordering::Acquire) {
-            return;
+            return false;
         }
         let mut outgoing = neighbour.outgoing.lock();
-        let Outgoing::Ring(writing) = &mut *outgoing else { return };
+        let Outgoing::Ring(writing) = &mut *outgoing else { return false };
         match writing.push() {
             Ok(is_left) => {
                 neighbour.has_pending.store(is_left, Ordering::Release);
@@ -213,6 +213,7 @@ impl SharedMemory {
             }
             Err(Damaged) => self.give_up(neighbour, outgoing),
         }
+        true
     }
 
     /// Receives what is in the inbox, if somebody has said that there is anything; gives whether there was.
@@ -235,9 +236,9 @@ impl SharedMemory {
             self.inbox.mail().swap(0, Ordering::SeqCst);
         }
         let was_receiving = RECEIVING.replace(true);
-        let mut has_found = false;
+        let (mut has_found, mut has_pushed) = (false, false);
         for (place, neighbour) in self.neighbours.iter().enumerate() {
-            self.push(neighbour);
+            has_pushed |= self.push(neighbour);
             let incoming = match care {
                 Care::Thorough if !was_receiving => Some(neighbour.incoming.lock()),
                 _ => neighbour.incoming.try_lock(),
@@ -251,7 +252,10 @@ impl SharedMemory {
         RECEIVING.set(was_receiving);
         // What handlers have sent goes out together.
         self.flush();
-        self.close_if_sent();
+        // Whoever closes looks as well, after he has said so: only what was pending here until now may have kept him from it.
+        if has_pushed || self.is_closing.load(Ordering::Relaxed) {
+            self.close_if_sent();
+        }
         has_found
     }
 

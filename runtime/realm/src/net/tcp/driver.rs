@@ -60,6 +60,8 @@ pub(super) struct Shared {
     next_look: AtomicUsize,
     /// Links with something to be flushed.
     dirty: Mutex<Vec<NodeId>>,
+    /// Whether there may be any.
+    has_dirty: AtomicBool,
     /// Whether nothing is received any more.
     pub(super) is_closing: AtomicBool,
 }
@@ -101,10 +103,15 @@ impl Shared {
         let Some(Peer { link, .. }) = self.peer(to) else { return };
         if link.send(frames, flush) && !link.is_dirty.swap(true, Ordering::AcqRel) {
             self.dirty.lock().push(to);
+            self.has_dirty.store(true, Ordering::Release);
         }
     }
 
     pub(super) fn flush(&self) {
+        // Whoever flushes often has mostly sent nothing this way. Set behind what is put there: who takes it back takes all that it stood for.
+        if !self.has_dirty.load(Ordering::Relaxed) || !self.has_dirty.swap(false, Ordering::AcqRel) {
+            return;
+        }
         let dirty = mem::take(&mut *self.dirty.lock());
         for peer in dirty.into_iter().filter_map(|node| self.peer(node)) {
             // Cleared before the queue is looked at: what is queued later marks it again.
@@ -190,6 +197,7 @@ pub(super) fn share(rank: NodeId, connections: Connections) -> Arc<Shared> {
         own_work: Notify::new(),
         next_look: AtomicUsize::new(0),
         dirty: Mutex::default(),
+        has_dirty: AtomicBool::new(false),
         is_closing: AtomicBool::new(false),
     })
 }
