@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{self, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{self, AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
@@ -101,6 +101,8 @@ pub(crate) struct ContextState {
     pub(crate) fence: AtomicU64,
     /// Locked for as long as a launch takes, before the stream.
     pub(crate) tracing: Lazily<Mutex<Tracing>>,
+    /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it holds.
+    pub(crate) has_mapped: AtomicBool,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
     replay_window: AtomicUsize,
     /// The program that several nodes run, if this is its top-level task.
@@ -282,6 +284,7 @@ impl ContextState {
             next_launch: AtomicU64::new(0),
             fence: AtomicU64::new(0),
             tracing: Lazily::default(),
+            has_mapped: AtomicBool::new(false),
             replay_window: AtomicUsize::new(usize::MAX),
             replica: None,
             arrived: None,

@@ -4,6 +4,7 @@
 //! would wait for itself.
 
 use std::slice;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use maniple_mapper::{RequirementInfo, RequirementMapping};
@@ -79,6 +80,9 @@ fn reach(requirement: &Requirement) -> Shape {
 impl ContextState {
     /// Refuses an operation that interferes with what the task itself has mapped.
     pub(crate) fn check_inline(&self, operation: &str, bounds: &[Bound]) -> Result<()> {
+        if !self.has_mapped.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         self.with_stream(|stream| {
             for Bound { requirement, .. } in bounds {
                 if stream.inline.conflict(requirement) {
@@ -262,6 +266,8 @@ impl Context {
         let (released, mapped) = (realm.user_event(), realm.user_event());
         let hold = Arc::new(Hold { core: Arc::clone(&state.core), released });
         let place = Arc::new(Mutex::new(None));
+        // Relaxed: what this task launches later, whatever thread does it, comes after this.
+        state.has_mapped.store(true, Ordering::Relaxed);
         state.submit(std::slice::from_ref(&bound), |stream, submission| {
             stream.inline.0.push((Arc::downgrade(&hold), requirement));
             Arc::new(Arc::new(InlineOperation {
