@@ -246,13 +246,18 @@ impl Results {
     }
 
     /// Makes them as new, of such sources.
+    #[inline]
     fn clear(&mut self, sources: &[Arc<Self>]) {
         self.values.let_go(self.origin.name());
         *self.observed.get_mut() = false;
-        self.producer.take();
+        // To take and extend by nothing takes its time, too.
+        if self.producer.get().is_some() {
+            self.producer.take();
+        }
         let mine = self.sources.get_mut();
-        mine.clear();
-        // Even to extend by nothing takes its time.
+        if !mine.is_empty() {
+            mine.clear();
+        }
         if !sources.is_empty() {
             mine.extend(sources.iter().cloned());
         }

@@ -60,11 +60,15 @@ impl Values {
     }
 
     /// Drops what the points of a task have returned. The destructor of one that panics is logged, and the others go all the same.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn let_go(&mut self, task: &str) {
-        if !std::mem::take(self.are_any.get_mut()) {
-            return;
+        if *self.are_any.get_mut() {
+            self.let_all_go(task);
         }
+    }
+
+    fn let_all_go(&mut self, task: &str) {
+        *self.are_any.get_mut() = false;
         let mut values = self.places.get_mut().into_iter().flatten();
         while let Err(fault) = fault::catch(|| values.by_ref().for_each(|value| drop(value.take()))) {
             let_go::tell("a result", task, &fault);
