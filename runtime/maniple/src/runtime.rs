@@ -380,7 +380,7 @@ impl Runtime {
         let most_pending = self.core.realm().most_pending() as u64;
         let open_exchanges = self.core.node.as_ref().map_or(0, |node| node.open_exchanges() as u64);
         let (launches, tasks) = (counted.launches + forked, counted.tasks + ended);
-        Statistics { launches, tasks, open_exchanges, most_pending, ..counted }
+        Statistics { launches, tasks, open_exchanges, most_pending, ..counted }.with_parcels(&self.peers())
     }
 
     /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all unless there is a [network](RuntimeBuilder::network).

@@ -58,6 +58,19 @@ pub struct Statistics {
     pub most_pending: u64,
 }
 
+impl Statistics {
+    /// With what was exchanged with each node.
+    pub(crate) fn with_parcels(mut self, peers: &[PeerStatistics]) -> Self {
+        for peer in peers {
+            self.parcels_sent += peer.parcels_sent;
+            self.parcel_bytes_sent += peer.parcel_bytes_sent;
+            self.parcels_received += peer.parcels_received;
+            self.parcel_bytes_received += peer.parcel_bytes_received;
+        }
+        self
+    }
+}
+
 /// What a node has exchanged with another one since it started: see [`Runtime::peers`](crate::Runtime::peers). Everything is counted where a program decides on it, before it
 /// is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,8 +121,7 @@ macro_rules! counters {
 counters! {
     /// The counters behind [`Statistics`]. Each is touched once an operation or copy, never once an element.
     Counters => Statistics:
-    launches, tasks, tasks_sent, tasks_received, slices_sent, slices_received, logical_visits, copies, bytes_copied, parcels_sent, parcel_bytes_sent, parcels_received,
-    parcel_bytes_received, fills, reductions, instances, mapper_calls, mapping_retries,
+    launches, tasks, tasks_sent, tasks_received, slices_sent, slices_received, logical_visits, copies, bytes_copied, fills, reductions, instances, mapper_calls, mapping_retries,
     recordings, replays, replays_given_up, replayed_at_once,
 }
 

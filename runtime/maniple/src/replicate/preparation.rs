@@ -69,7 +69,7 @@ impl Preparation {
 
     /// Launches it all, for an operation of the program, as parts of a whole or as launches like any others.
     pub(super) fn launch(&self, context: &Context, node: &Node, (operation, is_whole): (u64, bool)) {
-        let mut again = self.again(context, node, operation);
+        let mut again = self.again(node, operation);
         let launches = self.moves.iter().flat_map(Move::launches);
         let parts = self.launches();
         for (number, launch) in launches.enumerate() {
@@ -93,14 +93,13 @@ impl Preparation {
     }
 
     /// The arguments of its launches, for an operation of the program.
-    pub(super) fn again<'a>(&'a self, context: &'a Context, node: &'a Node, operation: u64) -> Again<'a> {
-        Again { context, node, operation, moves: self.moves.iter(), receiving: None }
+    pub(super) fn again<'a>(&'a self, node: &'a Node, operation: u64) -> Again<'a> {
+        Again { node, operation, moves: self.moves.iter(), receiving: None }
     }
 }
 
 /// Completes the launches of a [`Preparation`], one after the other.
 pub(super) struct Again<'a> {
-    context: &'a Context,
     node: &'a Node,
     operation: u64,
     moves: std::slice::Iter<'a, Move>,
@@ -123,11 +122,11 @@ impl Again<'_> {
         if let Some(parcels) = self.receive_next(arguments) {
             return Some(parcels);
         }
-        let (context, node, operation) = (self.context, self.node, self.operation);
+        let (node, operation) = (self.node, self.operation);
         match self.moves.next()? {
             Move::Identity(_, operator) => arguments.renew(Emptying(*operator)),
             Move::Send(_, parcels) => {
-                parcels.count_as_sent(context, node);
+                parcels.count_as_sent(node);
                 match arguments.get_mut::<Sending>() {
                     Some(Sending { to, operation: earlier }) if Arc::ptr_eq(to, &parcels.0) => {
                         *earlier = operation;
@@ -136,7 +135,7 @@ impl Again<'_> {
                 }
             }
             Move::Receive(launches, parcels, operator) => {
-                parcels.count_as_received(context, node);
+                parcels.count_as_received(node);
                 let from = &parcels.0;
                 // What an earlier launch waited for, if nobody looks at it any more.
                 let earlier = arguments.get_mut::<Receiving>().filter(|earlier| Arc::ptr_eq(&earlier.from, from));
@@ -246,25 +245,19 @@ impl OverPieces {
 }
 
 impl Parcels {
-    fn count_as_sent(&self, context: &Context, node: &Node) {
-        let counters = &context.state.core.counters;
+    fn count_as_sent(&self, node: &Node) {
         for (&(to, _), &bytes) in self.0.parcels.iter().zip(&self.0.bytes) {
             let peer = node.peer(to);
             peer.parcels_sent.add(1);
             peer.parcel_bytes_sent.add(bytes);
-            counters.parcels_sent.add(1);
-            counters.parcel_bytes_sent.add(bytes);
         }
     }
 
-    fn count_as_received(&self, context: &Context, node: &Node) {
-        let counters = &context.state.core.counters;
+    fn count_as_received(&self, node: &Node) {
         for (&(from, _), &bytes) in self.0.parcels.iter().zip(&self.0.bytes) {
             let peer = node.peer(from);
             peer.parcels_received.add(1);
             peer.parcel_bytes_received.add(bytes);
-            counters.parcels_received.add(1);
-            counters.parcel_bytes_received.add(bytes);
         }
     }
 }

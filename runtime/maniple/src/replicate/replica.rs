@@ -130,7 +130,7 @@ impl Replica {
         let preparation = self.preparation(&mut program, &plan);
         let mut local = Local::with_capacity(plan.mine.len());
         if let [share] = plan.mine[..] {
-            let mut again = preparation.again(context, &self.node, operation);
+            let mut again = preparation.again(&self.node, operation);
             let mut whole = Whole {
                 number: preparation.number,
                 internal: preparation.launches(),
