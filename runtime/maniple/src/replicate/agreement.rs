@@ -205,9 +205,14 @@ impl Agreement {
         }
     }
 
-    /// The program has ended: nothing is compared any more.
-    pub(crate) fn end(&self) {
-        self.0.lock().is_over = true;
+    /// The program has ended, perhaps with a failure; if without, what it has done is compared for the last time. The hash of all of it.
+    pub(crate) fn end(&self, node: &Arc<Node>, has_failed: bool) -> u64 {
+        let mut log = self.0.lock();
+        if !has_failed {
+            compare(node, &mut log);
+        }
+        log.is_over = true;
+        log.hash
     }
 }
 

@@ -278,21 +278,27 @@ impl Replica {
     pub(crate) fn end(&self, realm: &Realm, failure: Option<&Error>) -> Option<Error> {
         let mine = failure.map(|error| self.node.tell(error));
         self.node.end_program(mine.clone());
-        if mine.is_none() {
-            self.agreement.compare(&self.node);
-        }
-        self.agreement.end();
+        let hash = self.agreement.end(&self.node, mine.is_some());
         let name = TogetherName { operation: self.node.number_operation(Doing::Other("end")), part: 0 };
         let (met, outcome) = (realm.user_event(), Arc::new(Mutex::new(None)));
         let (told, waiter, node) = (Arc::clone(&outcome), realm.clone(), Arc::clone(&self.node));
         let done = move |all: Bytes| {
             // What came before from a node, such as its part of a comparison, is here.
-            let ends: Vec<(Option<Failure>, u64)> = frames(&all).filter_map(decode).collect();
-            node.end_comparisons(ends.iter().map(|(_, comparisons)| *comparisons).max().unwrap_or_default());
-            *told.lock() = ends.into_iter().find_map(|(failure, _)| failure);
+            let ends: Vec<(Option<Failure>, u64, u64)> = frames(&all).filter_map(decode).collect();
+            let (compared, hash) = ends.first().map(|(_, comparisons, hash)| (*comparisons, *hash)).unwrap_or_default();
+            let has_failed = ends.iter().any(|(failure, ..)| failure.is_some());
+            if !has_failed && ends.iter().any(|(.., other)| *other != hash) {
+                // They differ. If all have come to the last comparison, they are about to say where: that ends the job.
+                if ends.iter().any(|(_, comparisons, _)| *comparisons != compared) {
+                    node.differ("some have compared what they do more often than others".to_owned());
+                }
+                return;
+            }
+            node.end_comparisons(ends.iter().map(|(_, comparisons, _)| *comparisons).max().unwrap_or_default());
+            *told.lock() = ends.into_iter().find_map(|(failure, ..)| failure);
             waiter.trigger(met);
         };
-        let said = encode(&(mine, self.node.comparisons()));
+        let said = encode(&(mine, self.node.comparisons(), hash));
         self.node.together(name, frame(&said), Box::new(together), Box::new(done));
         // Should the others be lost, the realm has given up.
         let _ = realm.wait(met.event());
