@@ -16,8 +16,8 @@ use maniple_region::{
 };
 use maniple_space::{AnyPoint, AnyRect, AnySpace, Rect, for_dimension, partition};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
 use super::agreement::{Agreement, Noted, What, hash_of, hash_of_use, hash_with};
@@ -100,6 +100,16 @@ const SHARD_LAUNCH: &str = "shard_launch";
 
 /// What the values are called that nodes say of themselves.
 pub(crate) const PER_NODE: &str = "per node";
+
+/// What a node says when the program has ended on it.
+#[derive(Serialize, Deserialize)]
+struct Ended {
+    failure: Option<Failure>,
+    /// How many comparisons it has begun.
+    comparisons: u64,
+    /// Of all that it has done.
+    hash: u64,
+}
 
 impl Replica {
     /// A program begins.
@@ -284,21 +294,20 @@ impl Replica {
         let (told, waiter, node) = (Arc::clone(&outcome), realm.clone(), Arc::clone(&self.node));
         let done = move |all: Bytes| {
             // What came before from a node, such as its part of a comparison, is here.
-            let ends: Vec<(Option<Failure>, u64, u64)> = frames(&all).filter_map(decode).collect();
-            let (compared, hash) = ends.first().map(|(_, comparisons, hash)| (*comparisons, *hash)).unwrap_or_default();
-            let has_failed = ends.iter().any(|(failure, ..)| failure.is_some());
-            if !has_failed && ends.iter().any(|(.., other)| *other != hash) {
-                // They differ. If all have come to the last comparison, they are about to say where: that ends the job.
-                if ends.iter().any(|(_, comparisons, _)| *comparisons != compared) {
+            let ends: Vec<Ended> = frames(&all).filter_map(decode).collect();
+            let differ = |of: fn(&Ended) -> u64| ends.iter().any(|end| of(end) != of(&ends[0]));
+            if ends.iter().all(|end| end.failure.is_none()) && differ(|end| end.hash) {
+                // If all have come to the last comparison, they are about to say where: that ends the job.
+                if differ(|end| end.comparisons) {
                     node.differ("some have compared what they do more often than others".to_owned());
                 }
                 return;
             }
-            node.end_comparisons(ends.iter().map(|(_, comparisons, _)| *comparisons).max().unwrap_or_default());
-            *told.lock() = ends.into_iter().find_map(|(failure, ..)| failure);
+            node.end_comparisons(ends.iter().map(|end| end.comparisons).max().unwrap_or_default());
+            *told.lock() = ends.into_iter().find_map(|end| end.failure);
             waiter.trigger(met);
         };
-        let said = encode(&(mine, self.node.comparisons(), hash));
+        let said = encode(&Ended { failure: mine, comparisons: self.node.comparisons(), hash });
         self.node.together(name, frame(&said), Box::new(together), Box::new(done));
         // Should the others be lost, the realm has given up.
         let _ = realm.wait(met.event());
