@@ -91,6 +91,16 @@ pub(crate) fn exchange_catching(bodies: u32) -> u32 {
     CATCHING.replace(bodies)
 }
 
+/// With this a body is unwound that asks for something that can't be had, for a reason: there is nothing to return. Nearly always the machine has broken down.
+#[derive(Debug, thiserror::Error)]
+#[error("something that was asked for can't be had: {0}")]
+pub struct Unavailable(pub String);
+
+/// Unwinds a body that asks for something that can't be had, without a word on the terminal.
+pub fn unwind_unavailable(reason: String) -> ! {
+    resume_unwind(Box::new(Unavailable(reason)))
+}
+
 /// Runs `body`; a panic becomes a fault. In a process that has made a realm it prints nothing.
 #[inline]
 pub fn catch<R>(body: impl FnOnce() -> R) -> Result<R, Arc<Fault>> {
@@ -152,6 +162,8 @@ pub fn message_of(payload: &(dyn Any + Send)) -> String {
         (*text).to_owned()
     } else if let Some(text) = payload.downcast_ref::<String>() {
         text.clone()
+    } else if let Some(unavailable) = payload.downcast_ref::<Unavailable>() {
+        unavailable.to_string()
     } else {
         "a value that is no text".to_owned()
     }

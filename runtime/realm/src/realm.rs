@@ -253,6 +253,12 @@ impl Realm {
         self.core.wait(event)
     }
 
+    /// Whether this thread may wait for something: it is in no callback of [`when`](Self::when).
+    #[must_use]
+    pub fn may_wait() -> bool {
+        !crate::operation::settle::settling()
+    }
+
     /// As [`wait`](Self::wait), for one who would rather wait but need not. A worker that has begun this body while another one below it
     /// waits runs operations that are ready, but does not sleep: what it waits for may depend on the body below. Returns whether the event
     /// has triggered.

@@ -1,11 +1,13 @@
 //! Where index spaces, partitions and field spaces are made.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use maniple_space::{AnyRect, AnySpace};
 
-use crate::{FieldSpace, IndexSpaceNode, LogicalRegion, NodeId, Partitioning, RegionError, ShapeTable};
+use crate::{
+    FieldSpace, IndexSpaceNode, LogicalRegion, NodeId, Partitioning, PieceSource, RegionError, Shape, ShapeTable,
+};
 
 /// Makes index spaces, partitions, field spaces and regions, and gives them numbers.
 ///
@@ -14,13 +16,19 @@ use crate::{FieldSpace, IndexSpaceNode, LogicalRegion, NodeId, Partitioning, Reg
 pub struct Forest {
     shapes: ShapeTable,
     next_id: AtomicU64,
+    /// Some partition had, or has, its pieces elsewhere.
+    has_pieces_elsewhere: AtomicBool,
 }
 
 impl Forest {
     /// An empty forest.
     #[must_use]
     pub fn new() -> Arc<Self> {
-        Arc::new(Self { shapes: ShapeTable::new(), next_id: AtomicU64::new(1) })
+        Arc::new(Self {
+            shapes: ShapeTable::new(),
+            next_id: AtomicU64::new(1),
+            has_pieces_elsewhere: AtomicBool::new(false),
+        })
     }
 
     /// The point sets of this forest.
@@ -91,10 +99,51 @@ impl Forest {
                 });
             }
         }
-        let shapes = pieces.iter().map(|piece| self.shapes.intern(piece)).collect();
-        let first = self.take_ids(1 + pieces.len() as u64);
-        let partitioning = Partitioning::new((NodeId(first), first + 1), parent.clone(), colors, shapes, None);
-        Ok(Arc::new(partitioning))
+        Ok(self.partition_of_subsets(parent, colors, pieces))
+    }
+
+    /// As [`partition`](Self::partition), for one who knows that the pieces are as many as the colors, and subsets of the parent.
+    #[must_use]
+    pub fn partition_of_subsets(
+        &self,
+        parent: &IndexSpaceNode,
+        colors: AnyRect,
+        pieces: &[AnySpace],
+    ) -> Arc<Partitioning> {
+        self.make(parent, colors, Ok(pieces.iter().map(|piece| self.shapes.intern(piece)).collect()))
+    }
+
+    /// Splits a space into pieces that are elsewhere until somebody asks for them.
+    ///
+    /// # Errors
+    /// [`RegionError::Destroyed`] when the parent was destroyed, [`RegionError::OtherRuntime`] when it is of another forest.
+    pub fn partition_elsewhere(
+        &self,
+        parent: &IndexSpaceNode,
+        colors: AnyRect,
+        elsewhere: Arc<dyn PieceSource>,
+    ) -> Result<Arc<Partitioning>, RegionError> {
+        self.check_own(parent)?;
+        parent.check_alive()?;
+        // Relaxed: who gets the partition sees this too.
+        self.has_pieces_elsewhere.store(true, Ordering::Relaxed);
+        Ok(self.make(parent, colors, Err(elsewhere)))
+    }
+
+    /// Whether there is, or was, a partition with [pieces elsewhere](Partitioning::elsewhere): if not, nobody needs to look for one.
+    #[must_use]
+    pub fn has_pieces_elsewhere(&self) -> bool {
+        self.has_pieces_elsewhere.load(Ordering::Relaxed)
+    }
+
+    fn make(
+        &self,
+        parent: &IndexSpaceNode,
+        colors: AnyRect,
+        pieces: Result<Box<[Shape]>, Arc<dyn PieceSource>>,
+    ) -> Arc<Partitioning> {
+        let first = self.take_ids(1 + colors.volume());
+        Arc::new(Partitioning::new((NodeId(first), first + 1), parent.clone(), colors, pieces))
     }
 
     /// # Errors

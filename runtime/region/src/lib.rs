@@ -57,4 +57,4 @@ pub use privilege::{Coherence, Privilege};
 pub use region::{LogicalPartition, LogicalRegion, RegionTree, TreeId};
 pub use requirement::{CustomProjection, Projection, Requirement, Target, UpperBound};
 pub use shape::{Shape, ShapeTable};
-pub use tree::{IndexSpaceNode, NodeId, Partitioning};
+pub use tree::{IndexSpaceNode, NodeId, Partitioning, PieceSource};

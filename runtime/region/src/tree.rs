@@ -3,6 +3,7 @@
 //! Nodes point upwards only: a piece is its partition and a color. So a handle keeps its ancestors alive, nothing points in a circle, and
 //! a piece costs nothing until it is asked for.
 
+use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,11 +42,33 @@ pub struct Partitioning {
     name: OnceLock<Box<str>>,
     parent: IndexSpaceNode,
     colors: AnyRect,
-    pieces: Box<[Shape]>,
+    pieces: Pieces,
     first_piece: u64,
     disjoint: OnceLock<bool>,
     union: OnceLock<Shape>,
     destroyed: AtomicBool,
+}
+
+/// The points of a partition's pieces.
+enum Pieces {
+    Here(Box<[Shape]>),
+    Elsewhere {
+        source: Arc<dyn PieceSource>,
+        /// Those that are known here.
+        some: Box<[OnceLock<Shape>]>,
+        /// All, once somebody has asked for one that was not known.
+        all: OnceLock<Box<[Shape]>>,
+    },
+}
+
+/// Who has the pieces of a partition that is not known here as a whole.
+pub trait PieceSource: Any + Send + Sync {
+    /// The points of all pieces, in the order of their numbers: subsets of the parent. Asked once. It may take a while, and must not be asked by somebody
+    /// who holds what others need to answer.
+    fn pieces(&self) -> Vec<AnySpace>;
+
+    /// Whether no two pieces share a point, if that is known without the pieces.
+    fn is_disjoint(&self) -> Option<bool>;
 }
 
 impl IndexSpaceNode {
@@ -62,12 +85,21 @@ impl IndexSpaceNode {
         }
     }
 
-    /// The points.
+    /// The points. Those of a piece that is [elsewhere](Partitioning::elsewhere) are brought, with all other pieces.
     #[must_use]
     pub fn shape(&self) -> &Shape {
-        match self {
+        self.known_shape().unwrap_or_else(|| match self {
             Self::Root(root) => &root.shape,
-            Self::Piece(partition, color) => &partition.pieces[*color],
+            Self::Piece(partition, color) => &partition.pieces()[*color],
+        })
+    }
+
+    /// The points, if they are known here.
+    #[must_use]
+    pub fn known_shape(&self) -> Option<&Shape> {
+        match self {
+            Self::Root(root) => Some(&root.shape),
+            Self::Piece(partition, color) => partition.known_piece(*color),
         }
     }
 
@@ -153,7 +185,7 @@ impl IndexSpaceNode {
             match (a, b) {
                 (Self::Piece(p, i), Self::Piece(q, j)) => {
                     if Arc::ptr_eq(p, q) && i != j {
-                        return p.is_disjoint();
+                        return p.is_surely_disjoint();
                     }
                     (a, b) = (&p.parent, &q.parent);
                 }
@@ -216,9 +248,15 @@ impl Partitioning {
         (id, first_piece): (NodeId, u64),
         parent: IndexSpaceNode,
         colors: AnyRect,
-        pieces: Box<[Shape]>,
-        disjoint: Option<bool>,
+        pieces: Result<Box<[Shape]>, Arc<dyn PieceSource>>,
     ) -> Self {
+        let pieces = match pieces {
+            Ok(pieces) => Pieces::Here(pieces),
+            Err(source) => {
+                let some = (0..colors.volume()).map(|_| OnceLock::new()).collect();
+                Pieces::Elsewhere { source, some, all: OnceLock::new() }
+            }
+        };
         Self {
             id,
             name: OnceLock::new(),
@@ -226,7 +264,7 @@ impl Partitioning {
             colors,
             pieces,
             first_piece,
-            disjoint: disjoint.map_or_else(OnceLock::new, OnceLock::from),
+            disjoint: OnceLock::new(),
             union: OnceLock::new(),
             destroyed: AtomicBool::new(false),
         }
@@ -241,6 +279,12 @@ impl Partitioning {
     /// Names the partition for messages. The first name stays.
     pub fn set_name(&self, name: &str) {
         self.name.get_or_init(|| name.into());
+    }
+
+    /// The partition's name, if it was given one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.get().map(|name| &**name)
     }
 
     /// The space that is split.
@@ -258,23 +302,78 @@ impl Partitioning {
     /// The number of pieces.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.pieces.len()
+        self.colors.volume() as usize
     }
 
     /// Whether there are no pieces.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.colors.is_empty()
     }
 
-    /// The pieces' points, in the order of their numbers.
+    /// The pieces' points, in the order of their numbers. If they are [elsewhere](Self::elsewhere), the first call brings them.
     #[must_use]
     pub fn pieces(&self) -> &[Shape] {
-        &self.pieces
+        match &self.pieces {
+            Pieces::Here(pieces) => pieces,
+            Pieces::Elsewhere { source, all, .. } => {
+                if let Some(known) = all.get() {
+                    return known;
+                }
+                // Not within the cell: who waits for them may run others, who ask for them too.
+                let shapes = self.parent.forest().shapes();
+                let pieces = source.pieces().iter().map(|piece| shapes.intern(piece)).collect();
+                all.get_or_init(|| pieces)
+            }
+        }
+    }
+
+    /// Who has the pieces, of a partition that was not known here as a whole when it was made.
+    #[must_use]
+    pub fn elsewhere(&self) -> Option<&Arc<dyn PieceSource>> {
+        match &self.pieces {
+            Pieces::Here(_) => None,
+            Pieces::Elsewhere { source, .. } => Some(source),
+        }
+    }
+
+    /// Whether all pieces are known here. That of a partition that has its pieces [elsewhere](Self::elsewhere) becomes true when somebody asks for one that is not.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        match &self.pieces {
+            Pieces::Here(_) => true,
+            Pieces::Elsewhere { all, .. } => all.get().is_some(),
+        }
+    }
+
+    /// A piece's points, by its number, if they are known here.
+    #[must_use]
+    pub fn known_piece(&self, number: usize) -> Option<&Shape> {
+        match &self.pieces {
+            Pieces::Here(pieces) => pieces.get(number),
+            Pieces::Elsewhere { some, all, .. } => match all.get() {
+                Some(all) => all.get(number),
+                None => some.get(number)?.get(),
+            },
+        }
+    }
+
+    /// Those pieces that are known here, in the order of their numbers.
+    pub fn known_pieces(&self) -> impl Iterator<Item = &Shape> {
+        (0..self.len()).filter_map(|number| self.known_piece(number))
+    }
+
+    /// The points of a piece have come to be known here.
+    pub fn make_known(&self, number: usize, points: &AnySpace) {
+        if let Pieces::Elsewhere { some, .. } = &self.pieces
+            && let Some(place) = some.get(number)
+        {
+            place.get_or_init(|| self.parent.forest().shapes().intern(points));
+        }
     }
 
     fn spaces(&self) -> impl Iterator<Item = &AnySpace> {
-        self.pieces.iter().map(Shape::space)
+        self.pieces().iter().map(Shape::space)
     }
 
     /// The piece of a color.
@@ -292,9 +391,26 @@ impl Partitioning {
     /// Whether no two pieces share a point. Computed once, near-linear in the pieces' rectangles.
     #[must_use]
     pub fn is_disjoint(&self) -> bool {
-        *self
-            .disjoint
-            .get_or_init(|| AnySpace::are_disjoint(self.parent.space().dim(), self.spaces()).expect(SAME_DIMENSION))
+        if let Some(known) = self.disjoint.get().copied().or_else(|| self.elsewhere()?.is_disjoint()) {
+            return known;
+        }
+        let spaces = self.spaces();
+        *self.disjoint.get_or_init(|| AnySpace::are_disjoint(self.parent.space().dim(), spaces).expect(SAME_DIMENSION))
+    }
+
+    /// Whether no two pieces share a point, as far as that can be told without asking for pieces that are elsewhere.
+    #[must_use]
+    pub fn is_surely_disjoint(&self) -> bool {
+        match self.elsewhere() {
+            Some(source) if !self.is_known() => source.is_disjoint().unwrap_or(false),
+            _ => self.is_disjoint(),
+        }
+    }
+
+    /// Points outside of which no piece has any: all that are in some piece, or all of the parent's if not all pieces are known here.
+    #[must_use]
+    pub fn bound(&self) -> &Shape {
+        if self.is_known() { self.union() } else { self.parent.shape() }
     }
 
     /// Whether every point of the parent is in some piece. Computed once, near-linear in the pieces' rectangles.
@@ -306,9 +422,10 @@ impl Partitioning {
     /// All points that are in some piece. Computed once.
     #[must_use]
     pub fn union(&self) -> &Shape {
+        let spaces = self.spaces();
         self.union.get_or_init(|| {
             let dim = self.parent.space().dim();
-            let union = AnySpace::union_all(dim, self.spaces()).expect(SAME_DIMENSION);
+            let union = AnySpace::union_all(dim, spaces).expect(SAME_DIMENSION);
             self.parent.forest().shapes().intern(&union)
         })
     }
