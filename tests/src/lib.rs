@@ -45,6 +45,7 @@ pub mod nodes;
 pub mod oracle;
 pub mod program;
 pub mod records;
+pub mod scattered;
 pub mod shrink;
 pub mod slicing;
 pub mod trial;

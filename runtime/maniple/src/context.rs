@@ -8,12 +8,15 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
 use maniple_mapper::TaskProfile;
+use maniple_realm::fault::Unavailable;
 use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::machine::{Machine, ProcessorId};
 use maniple_realm::{Event, UserEvent};
 use maniple_record::{Because, Kind, LaunchNumber, OperationNumber};
-use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
-use maniple_space::AnyPoint;
+use maniple_region::{
+    FieldId, FieldMask, IndexSpaceNode, LogicalRegion, Privilege, Projection, Requirement, Target, TreeId,
+};
+use maniple_space::{AnyPoint, AnyRect};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -217,6 +220,10 @@ impl Context {
         match catch_unwind(AssertUnwindSafe(|| block_on(core, TOP_LEVEL, body(&context)))) {
             Ok(result) => context.state.end_everywhere(context.state.end(result)),
             Err(panic) => {
+                // The job was over when it asked for something.
+                if let (true, Err(over)) = (panic.is::<Unavailable>(), core.check_whole()) {
+                    return context.state.end_everywhere(context.state.end(Err(over)));
+                }
                 if let Some(node) = core.node() {
                     node.note_panic(maniple_realm::fault::message_of(&*panic));
                 }
@@ -388,6 +395,7 @@ impl ContextState {
     /// under way has been left: fields may have to be made zero here, in program order.
     pub(crate) fn bind(self: &Arc<Self>, operation: &str, requirement: Requirement) -> Result<Bound> {
         let mut renewed = Vec::new();
+        self.bring_pieces(&requirement.target, &[]);
         let bound = self.bind_and(operation, requirement, &mut |zero| renewed.push(zero))?;
         for zero in renewed {
             self.submit_zero(zero)?;
@@ -436,6 +444,37 @@ impl ContextState {
             return Ok(Bound { requirement, parts });
         }
         Err(self.not_held(operation, &requirement, &missing))
+    }
+
+    /// Has pieces brought that are elsewhere and will be used, at points of these domains if the target is for several: later nobody waits for them, as whoever looks at them then may
+    /// hold what others need. Launches of a program that runs on several nodes see to the pieces of their points by themselves.
+    pub(crate) fn bring_pieces(&self, target: &Target, domains: &[AnyRect]) {
+        if !self.core.forest().has_pieces_elsewhere() {
+            return;
+        }
+        let bring = |region: &LogicalRegion| {
+            let mut space = region.space();
+            while let IndexSpaceNode::Piece(partition, _) = space {
+                let _ = space.shape();
+                space = partition.parent();
+            }
+        };
+        bring(&target.bound());
+        if self.replica.is_some() {
+            return;
+        }
+        match target {
+            Target::Region(_, None) => {}
+            Target::Partition(partition, Projection::Identity | Projection::Linearized | Projection::Color(_)) => {
+                let _ = partition.partitioning().pieces();
+            }
+            // What it names may be anything. If it can't be named, the launch will be refused.
+            Target::Region(_, Some(_)) | Target::Partition(_, Projection::Custom(_)) => {
+                for domain in domains {
+                    domain.points().filter_map(|point| target.region_at(point, domain).ok()).for_each(|at| bring(&at));
+                }
+            }
+        }
     }
 
     /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.

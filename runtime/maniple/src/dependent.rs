@@ -1,22 +1,24 @@
 //! Dependent partitioning: partitions computed from data (Treichler et al., *Dependent Partitioning*, OOPSLA 2016).
 //!
 //! Each is a task that reads a field and returns pieces, and a partition made of them. The task is ordered after whoever writes the field; the
-//! caller awaits it, and other operations go on meanwhile. In a program that runs on several nodes each looks at the values that it has, and what travels is
-//! the pieces that it has found, as rectangles.
+//! caller awaits it, and other operations go on meanwhile. In a program that runs on several nodes each looks at the values that it has, and what it finds goes to
+//! those nodes in whose blocks the points are (see `replicate/found.rs`): no node knows all pieces.
 
 use std::sync::Arc;
 
+use maniple_realm::locks::Mutex;
 use maniple_region::{Field, FieldMask, FieldValue, Privilege, Ptr, Requirement, Target};
 use maniple_space::partition::{self, FieldRead};
-use maniple_space::{AnyRect, AnySpace, IndexSpace, Point, Rect};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use maniple_space::{AnySpace, IndexSpace, Point, Rect};
+use rustc_hash::FxHashMap;
 
 use crate::access::Read;
 use crate::context::Context;
 use crate::error::Result;
 use crate::launch::TaskLauncher;
 use crate::regions::{Domain, Partition, Region, partition_error};
-use crate::task::{Codec, LeafCall, TaskDefinition, TaskOptions, Value};
+use crate::replicate::replica::{Finding, Replica};
+use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
 impl Context {
     /// Partitions a region by a field that holds each point's color; points with a color outside of `colors` are in no piece.
@@ -33,13 +35,13 @@ impl Context {
         T: FieldValue + Color,
     {
         let colors = colors.into();
-        let pieces = self
-            .pieces(region, field, move |values: &Column<'_, T, D>, part| {
-                let numbered = Mapped { inner: values, map: move |color: T| color.number(colors) };
-                partition::by_field(part, colors.volume() as usize, &numbered).map_err(partition_error)
-            })
-            .await?;
-        region.partition_erased(colors, &pieces)
+        let by_color = move |values: &Column<'_, T, D>, part: &IndexSpace<D>| {
+            let numbered = Mapped { inner: values, map: move |color: T| color.number(colors) };
+            partition::by_field(part, colors.volume() as usize, &numbered).map_err(partition_error)
+        };
+        let (finding, parts) = (self.begin_to_find(), self.parts(region, field)?);
+        let found = self.look(&parts, field, by_color).await?;
+        self.found(finding, region, colors, found).await
     }
 
     /// Partitions a region by who points into it: for each piece of `sources`, the points that its pointers name. Pointers that point
@@ -53,15 +55,14 @@ impl Context {
         sources: &Partition<F, S>,
         field: Field<F, Ptr<G, T>>,
     ) -> Result<Partition<G, T>> {
-        let pieces: Vec<IndexSpace<S>> = sources.pieces().cloned().collect();
-        let space = targets.space().clone();
-        let found = self
-            .pieces(&sources.parent(), field, move |values: &Column<'_, Ptr<G, T>, S>, part| {
-                let points = Mapped { inner: values, map: Ptr::point };
-                Ok(partition::image(&within(&pieces, part), &points, &space))
-            })
-            .await?;
-        targets.partition_erased(sources.colors(), &found)
+        let (finding, parts) = (self.begin_to_find(), self.parts(&sources.parent(), field)?);
+        let (pieces, space) = (self.pieces_within(&parts, sources)?, targets.space().clone());
+        let named = move |values: &Column<'_, Ptr<G, T>, S>, part: &IndexSpace<S>| {
+            let points = Mapped { inner: values, map: Ptr::point };
+            Ok(partition::image(&within(&pieces, part), &points, &space))
+        };
+        let found = self.look(&parts, field, named).await?;
+        self.found(finding, targets, sources.colors(), found).await
     }
 
     /// Partitions a region by who points into it, through a field of rectangles.
@@ -74,14 +75,13 @@ impl Context {
         sources: &Partition<F, S>,
         field: Field<F, Rect<T>>,
     ) -> Result<Partition<G, T>> {
-        let pieces: Vec<IndexSpace<S>> = sources.pieces().cloned().collect();
-        let space = targets.space().clone();
-        let found = self
-            .pieces(&sources.parent(), field, move |values: &Column<'_, Rect<T>, S>, part| {
-                Ok(partition::image_rects(&within(&pieces, part), values, &space))
-            })
-            .await?;
-        targets.partition_erased(sources.colors(), &found)
+        let (finding, parts) = (self.begin_to_find(), self.parts(&sources.parent(), field)?);
+        let (pieces, space) = (self.pieces_within(&parts, sources)?, targets.space().clone());
+        let named = move |values: &Column<'_, Rect<T>, S>, part: &IndexSpace<S>| {
+            Ok(partition::image_rects(&within(&pieces, part), values, &space))
+        };
+        let found = self.look(&parts, field, named).await?;
+        self.found(finding, targets, sources.colors(), found).await
     }
 
     /// Partitions a region by where it points to: for each piece of `targets`, the points whose pointers point into it.
@@ -94,14 +94,7 @@ impl Context {
         field: Field<F, Ptr<G, T>>,
         targets: &Partition<G, T>,
     ) -> Result<Partition<F, S>> {
-        let pieces: Vec<IndexSpace<T>> = targets.pieces().cloned().collect();
-        let found = self
-            .pieces(sources, field, move |values: &Column<'_, Ptr<G, T>, S>, part| {
-                let points = Mapped { inner: values, map: Ptr::point };
-                Ok(partition::preimage(&pieces, &points, part))
-            })
-            .await?;
-        sources.partition_erased(targets.colors(), &found)
+        self.pointing(sources, field, targets, |pointer: Ptr<G, T>| pointer.point()).await
     }
 
     /// Partitions a region by where it points to, through a field of rectangles: a point is in a piece if its rectangle touches the target's.
@@ -114,93 +107,126 @@ impl Context {
         field: Field<F, Rect<T>>,
         targets: &Partition<G, T>,
     ) -> Result<Partition<F, S>> {
-        let pieces: Vec<IndexSpace<T>> = targets.pieces().cloned().collect();
-        let found = self
-            .pieces(sources, field, move |values: &Column<'_, Rect<T>, S>, part| {
-                Ok(partition::preimage_rects(&pieces, values, part))
-            })
-            .await?;
-        sources.partition_erased(targets.colors(), &found)
+        self.pointing(sources, field, targets, |rect: Rect<T>| rect).await
     }
 
-    /// Runs a function on the values of a field, as a task: in one part, or in several parts where these are. It is given the values, and the points of the part.
-    async fn pieces<F, T: FieldValue, const S: usize, const P: usize>(
+    /// Partitions a region by where a field points to: what its values name, a function says.
+    async fn pointing<F, G, V: FieldValue, N: Named<T>, const S: usize, const T: usize>(
         &self,
-        region: &Region<F, S>,
+        sources: &Region<F, S>,
+        field: Field<F, V>,
+        targets: &Partition<G, T>,
+        named: fn(V) -> N,
+    ) -> Result<Partition<F, S>> {
+        let (finding, parts) = (self.begin_to_find(), self.parts(sources, field)?);
+        let found = match (&self.state.replica, &finding) {
+            (Some(replica), Some(finding)) if is_elsewhere(targets) => {
+                // First what this node points to; then the pieces, as far as they have that.
+                let (space, looked) = (targets.parent().space().clone(), Arc::new(Mutex::new(None)));
+                let looks = Arc::clone(&looked);
+                let look = move |values: &Column<'_, V, S>, part: &IndexSpace<S>| {
+                    let kept = Kept(part.points().map(|at| (at, named(values.read(at)))).collect());
+                    let points = N::image(std::slice::from_ref(part), &kept, &space);
+                    *looks.lock() = Some((kept, part.clone()));
+                    Ok(points)
+                };
+                let points = self.look(&parts, field, look).await?.pop();
+                let points = points.unwrap_or_else(|| IndexSpace::<T>::from_rects([]).into());
+                let pieces = replica.pieces_about(finding, &points, targets.logical().partitioning()).await?;
+                let looked = looked.lock().take();
+                let pieces = looked.map(|(kept, part)| N::preimage(&typed(pieces), &kept, &part));
+                pieces.unwrap_or_default().into_iter().map(AnySpace::from).collect()
+            }
+            _ => {
+                let pieces: Vec<IndexSpace<T>> = targets.pieces().cloned().collect();
+                let pointing = move |values: &Column<'_, V, S>, part: &IndexSpace<S>| {
+                    Ok(N::preimage(&pieces, &Mapped { inner: values, map: named }, part))
+                };
+                self.look(&parts, field, pointing).await?
+            }
+        };
+        self.found(finding, sources, targets.colors(), found).await
+    }
+
+    /// A partition is about to be found by all nodes together.
+    fn begin_to_find(&self) -> Option<Finding> {
+        self.state.replica.as_ref().map(Replica::begin_to_find)
+    }
+
+    /// Where the values of a field are: the whole region, or parts of it, one a node.
+    fn parts<F, T, const D: usize>(&self, region: &Region<F, D>, field: Field<F, T>) -> Result<Target> {
+        match &self.state.replica {
+            None => Ok(region.logical().clone().into()),
+            Some(replica) => Ok(replica.where_it_is(region.logical(), field.id())?.into()),
+        }
+    }
+
+    /// The pieces of a partition, as far as they are in what this node looks at.
+    fn pieces_within<F, const D: usize>(&self, parts: &Target, pieces: &Partition<F, D>) -> Result<Vec<IndexSpace<D>>> {
+        match (&self.state.replica, parts) {
+            (Some(replica), Target::Partition(parts, _)) if is_elsewhere(pieces) => {
+                replica.pieces_within(parts, pieces.logical().partitioning()).map(typed)
+            }
+            _ => Ok(pieces.pieces().cloned().collect()),
+        }
+    }
+
+    /// Runs a function on the values of a field, as a task: where these are. It is given the values, and the points of a part. What this node has found of each piece.
+    async fn look<F, T: FieldValue, const S: usize, const P: usize>(
+        &self,
+        parts: &Target,
         field: Field<F, T>,
         compute: impl Fn(&Column<'_, T, S>, &IndexSpace<S>) -> Result<Vec<IndexSpace<P>>> + Send + Sync + 'static,
     ) -> Result<Vec<AnySpace>> {
-        let column = field.id();
+        let (column, found) = (field.id(), Arc::new(Mutex::new(Vec::new())));
+        let finds = Arc::clone(&found);
         let body = move |call: &LeafCall<'_>| -> Result<Value> {
             let values = call.read::<T, S>(0, column)?;
             let part = values.space().clone();
-            Ok(Value::new(Found(compute(&Column(values), &part)?)))
+            let pieces = compute(&Column(values), &part)?;
+            *finds.lock() = pieces.into_iter().map(AnySpace::from).collect();
+            Ok(Value::new(()))
         };
         let options = TaskOptions { idempotent: true, ..TaskOptions::default() };
-        let task = TaskDefinition::new("partition").leaf(options, body).codec(Codec::of::<Found<P>>());
-        let launcher = TaskLauncher::new(&Arc::new(task));
-        let reads = |target: Target| Requirement::new(target, FieldMask::of(column), Privilege::Read);
-        let Found(pieces) = match &self.state.replica {
-            None => self.launch(launcher.requirement(reads(region.logical().clone().into())).typed()).await?,
-            Some(replica) => {
-                let parts = reads(replica.where_it_is(region.logical(), column).into());
-                let domain = AnyRect::from(Rect::<1>::from(0..self.nodes() as i64));
-                let found: Vec<Found<P>> = self.index_launch(domain, launcher.requirement(parts).typed()).all().await?;
-                Found::united(found)
+        let task = TaskDefinition::new("partition").leaf(options, body).dealt_in_blocks();
+        let reads = Requirement::new(parts.clone(), FieldMask::of(column), Privilege::Read);
+        let launcher = TaskLauncher::new(&Arc::new(task)).requirement(reads);
+        match parts {
+            Target::Region(..) => self.launch(launcher.typed::<()>()).await?,
+            // Nodes are told of what has failed anywhere.
+            Target::Partition(parts, _) => {
+                self.index_launch(parts.partitioning().colors(), launcher.typed::<()>()).await?;
             }
+        }
+        Ok(std::mem::take(&mut *found.lock()))
+    }
+
+    /// The partition of what was found: by this node alone, or by all together.
+    async fn found<F, const D: usize>(
+        &self,
+        finding: Option<Finding>,
+        region: &Region<F, D>,
+        colors: Domain,
+        pieces: Vec<AnySpace>,
+    ) -> Result<Partition<F, D>> {
+        let (Some(replica), Some(finding)) = (&self.state.replica, finding) else {
+            return region.partition_erased(colors, &pieces);
         };
-        Ok(pieces.into_iter().map(AnySpace::from).collect())
+        let of = (region.logical().space(), colors.rect());
+        let partitioning = replica.found(finding, of, &pieces).await?;
+        region.logical().check_alive()?;
+        Ok(Partition::from_logical(region.logical().partition(&partitioning)?))
     }
 }
 
-/// Pieces that were found, or parts of them.
-#[derive(Clone)]
-struct Found<const D: usize>(Vec<IndexSpace<D>>);
-
-impl<const D: usize> Found<D> {
-    /// One piece after the other, each of whose parts are let go of: scattered points take much memory.
-    fn united(parts: Vec<Self>) -> Self {
-        let mut parts: Vec<_> = parts.into_iter().map(|Self(pieces)| pieces.into_iter()).collect();
-        let next = || {
-            let piece: Vec<IndexSpace<D>> = parts.iter_mut().filter_map(Iterator::next).collect();
-            (!piece.is_empty()).then(|| IndexSpace::union_all(&piece))
-        };
-        Self(std::iter::from_fn(next).collect())
-    }
+/// Whether the pieces of a partition are not all here.
+fn is_elsewhere<F, const D: usize>(partition: &Partition<F, D>) -> bool {
+    partition.logical().partitioning().elsewhere().is_some()
 }
 
-/// A piece as it is sent: the bounds of each rectangle, one after the other.
-struct Bounds<P>(P);
-
-impl<const D: usize> Serialize for Bounds<&IndexSpace<D>> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let bounds = |rect: &Rect<D>| rect.lo.0.into_iter().chain(rect.hi.0);
-        self.0.rects().iter().flat_map(bounds).collect::<Vec<i64>>().serialize(serializer)
-    }
-}
-
-impl<'a, const D: usize> Deserialize<'a> for Bounds<IndexSpace<D>> {
-    fn deserialize<S: Deserializer<'a>>(deserializer: S) -> std::result::Result<Self, S::Error> {
-        let rect = |bounds: &[i64]| {
-            let (lo, hi) = bounds.split_at(D);
-            Rect::new(std::array::from_fn(|d| lo[d]), std::array::from_fn::<i64, D, _>(|d| hi[d]))
-        };
-        let bounds = Vec::<i64>::deserialize(deserializer)?;
-        Ok(Self(IndexSpace::from_rects(bounds.chunks_exact(2 * D).map(rect))))
-    }
-}
-
-impl<const D: usize> Serialize for Found<D> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Bounds))
-    }
-}
-
-impl<'a, const D: usize> Deserialize<'a> for Found<D> {
-    fn deserialize<S: Deserializer<'a>>(deserializer: S) -> std::result::Result<Self, S::Error> {
-        let pieces = Vec::<Bounds<IndexSpace<D>>>::deserialize(deserializer)?;
-        Ok(Self(pieces.into_iter().map(|Bounds(piece)| piece).collect()))
-    }
+fn typed<const D: usize>(spaces: Vec<AnySpace>) -> Vec<IndexSpace<D>> {
+    let typed = |space: &AnySpace| space.typed().expect("the pieces have their parent's dimension").clone();
+    spaces.iter().map(typed).collect()
 }
 
 /// What pieces have of a part.
@@ -239,6 +265,68 @@ struct Column<'a, T, const D: usize>(Read<'a, T, D>);
 impl<T: FieldValue, const D: usize> FieldRead<T, D> for Column<'_, T, D> {
     fn read(&self, at: Point<D>) -> T {
         self.0[at]
+    }
+}
+
+/// What each of some points points to.
+struct Kept<P, const S: usize>(FxHashMap<Point<S>, P>);
+
+impl<P: Copy, const S: usize> FieldRead<P, S> for Kept<P, S> {
+    fn read(&self, at: Point<S>) -> P {
+        self.0[&at]
+    }
+}
+
+/// What a field names of another space: a point, or a rectangle of points.
+trait Named<const T: usize>: Copy + Send + Sync + 'static {
+    /// For each of some sets, what its points name of the target.
+    fn image<const S: usize>(
+        sources: &[IndexSpace<S>],
+        field: &impl FieldRead<Self, S>,
+        target: &IndexSpace<T>,
+    ) -> Vec<IndexSpace<T>>;
+
+    /// For each of some sets, which points of the source name something in it.
+    fn preimage<const S: usize>(
+        targets: &[IndexSpace<T>],
+        field: &impl FieldRead<Self, S>,
+        source: &IndexSpace<S>,
+    ) -> Vec<IndexSpace<S>>;
+}
+
+impl<const T: usize> Named<T> for Point<T> {
+    fn image<const S: usize>(
+        sources: &[IndexSpace<S>],
+        field: &impl FieldRead<Self, S>,
+        target: &IndexSpace<T>,
+    ) -> Vec<IndexSpace<T>> {
+        partition::image(sources, field, target)
+    }
+
+    fn preimage<const S: usize>(
+        targets: &[IndexSpace<T>],
+        field: &impl FieldRead<Self, S>,
+        source: &IndexSpace<S>,
+    ) -> Vec<IndexSpace<S>> {
+        partition::preimage(targets, field, source)
+    }
+}
+
+impl<const T: usize> Named<T> for Rect<T> {
+    fn image<const S: usize>(
+        sources: &[IndexSpace<S>],
+        field: &impl FieldRead<Self, S>,
+        target: &IndexSpace<T>,
+    ) -> Vec<IndexSpace<T>> {
+        partition::image_rects(sources, field, target)
+    }
+
+    fn preimage<const S: usize>(
+        targets: &[IndexSpace<T>],
+        field: &impl FieldRead<Self, S>,
+        source: &IndexSpace<S>,
+    ) -> Vec<IndexSpace<S>> {
+        partition::preimage_rects(targets, field, source)
     }
 }
 

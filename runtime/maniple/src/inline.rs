@@ -53,19 +53,18 @@ impl InlineUses {
         self.0.iter().filter(|(hold, _)| hold.strong_count() > 0).count()
     }
 
-    /// A mapping in use that interferes with a requirement.
-    fn conflict(&mut self, requirement: &Requirement) -> bool {
+    /// The points of mappings in use that interfere with a requirement, if they have some in common.
+    fn conflicts(&mut self, requirement: &Requirement) -> Vec<Shape> {
         if self.0.is_empty() {
-            return false;
+            return Vec::new();
         }
         self.0.retain(|(hold, _)| hold.strong_count() > 0);
-        let shapes = requirement.target.tree().root().forest().shapes();
-        self.0.iter().any(|(_, held)| {
+        let conflicts = self.0.iter().filter(|(_, held)| {
             held.target.tree().id() == requirement.target.tree().id()
                 && held.fields.overlaps(&requirement.fields)
                 && held.privilege.interferes_with(requirement.privilege)
-                && shapes.overlaps(held.target.bound().space().shape(), &reach(requirement))
-        })
+        });
+        conflicts.map(|(_, held)| held.target.bound().space().shape().clone()).collect()
     }
 }
 
@@ -83,20 +82,21 @@ impl ContextState {
         if !self.has_mapped.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.with_stream(|stream| {
-            for Bound { requirement, .. } in bounds {
-                if stream.inline.conflict(requirement) {
-                    return Err(Error::MappedByParent {
-                        operation: operation.to_owned(),
-                        parent: self.name().to_owned(),
-                        region: requirement.target.to_string(),
-                        fields: requirement.field_names(),
-                        wanted: requirement.privilege.to_string(),
-                    });
-                }
+        for Bound { requirement, .. } in bounds {
+            let held = self.with_stream(|stream| stream.inline.conflicts(requirement));
+            // Not with the stream locked: pieces may be elsewhere.
+            let shapes = requirement.target.tree().root().forest().shapes();
+            if !held.is_empty() && held.iter().any(|held| shapes.overlaps(held, &reach(requirement))) {
+                return Err(Error::MappedByParent {
+                    operation: operation.to_owned(),
+                    parent: self.name().to_owned(),
+                    region: requirement.target.to_string(),
+                    fields: requirement.field_names(),
+                    wanted: requirement.privilege.to_string(),
+                });
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 }
 
@@ -259,7 +259,7 @@ impl Context {
         let bound = state.bind(NAME, requirement.clone())?;
         state.check_inline(NAME, std::slice::from_ref(&bound))?;
         if let Some(replica) = &state.replica {
-            replica.bring(self, region, &bound.requirement.fields, privilege);
+            replica.bring(self, region, &bound.requirement.fields, privilege)?;
             state.leave_session("an inline mapping");
         }
         let realm = state.core.realm();

@@ -291,7 +291,7 @@ impl TaskState {
         for is_disjoint in [true, false] {
             for bound in &self.site.bounds {
                 if let DataTarget::Partition(partition, _) = &bound.requirement.target
-                    && partition.partitioning().is_disjoint() == is_disjoint
+                    && partition.partitioning().is_surely_disjoint() == is_disjoint
                 {
                     for (fields, state) in &bound.parts {
                         states.of(state).refine(fields, partition.partitioning());
@@ -433,6 +433,10 @@ impl TaskState {
             let mut requirements = Vec::with_capacity(bounds.len());
             for (Bound { requirement, .. }, &is_shared) in bounds.iter().zip(&sharing.shared) {
                 let region = requirement.target.region_at(point, domain)?;
+                if region.space().known_shape().is_none() {
+                    // A projection that answered otherwise before.
+                    return Err(RegionError::UnknownHere { region: region.to_string(), point });
+                }
                 let (fields, privilege) = (requirement.fields.clone(), requirement.privilege);
                 requirements.push(RequirementInfo { region, fields, privilege, is_shared });
             }

@@ -5,7 +5,7 @@
 //! checked point by point.
 
 use maniple_mapper::RequirementInfo;
-use maniple_region::{LogicalRegion, Projection, Requirement, Target};
+use maniple_region::{IndexSpaceNode, LogicalRegion, Partitioning, Projection, Requirement, Shape, Target};
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 
 use crate::context::Bound;
@@ -20,27 +20,91 @@ pub(crate) struct Sharing {
     pub(crate) reduces_twice: Vec<bool>,
 }
 
-/// Refuses a launch whose requirements or points interfere.
-pub(crate) fn check(operation: &str, bounds: &[Bound], domain: &AnyRect, index_launch: bool) -> Result<Sharing> {
+impl Sharing {
+    /// What is said of a launch that is not mapped as it is.
+    pub(crate) fn unknown(requirements: usize) -> Self {
+        Self { shared: vec![false; requirements], reduces_twice: vec![false; requirements] }
+    }
+}
+
+/// What is known of the points of regions.
+pub(crate) trait View {
+    /// The points of a space; none if they are not known, as whoever looks at this has no point that uses them.
+    fn points(&self, space: &IndexSpaceNode) -> Option<Shape>;
+
+    /// All points of pieces of a partition that are known.
+    fn union(&self, partition: &Partitioning) -> Shape;
+
+    /// Whether no two pieces that are known share a point.
+    fn is_disjoint(&self, partition: &Partitioning) -> bool;
+}
+
+/// What is known on this node: of partitions that are not known as a whole, the pieces that points of this node use.
+pub(crate) struct Here;
+
+impl View for Here {
+    fn points(&self, space: &IndexSpaceNode) -> Option<Shape> {
+        space.known_shape().cloned()
+    }
+
+    fn union(&self, partition: &Partitioning) -> Shape {
+        if partition.is_known() {
+            return partition.union().clone();
+        }
+        let (parent, shapes) = (partition.parent(), partition.parent().forest().shapes());
+        let known = AnySpace::union_all(parent.space().dim(), partition.known_pieces().map(Shape::space));
+        shapes.intern(&known.expect("pieces have their parent's dimension"))
+    }
+
+    fn is_disjoint(&self, partition: &Partitioning) -> bool {
+        partition.is_surely_disjoint()
+    }
+}
+
+/// What is known of everything. Pieces that are not here are brought.
+pub(crate) struct Everywhere;
+
+impl View for Everywhere {
+    fn points(&self, space: &IndexSpaceNode) -> Option<Shape> {
+        Some(space.shape().clone())
+    }
+
+    fn union(&self, partition: &Partitioning) -> Shape {
+        partition.union().clone()
+    }
+
+    fn is_disjoint(&self, partition: &Partitioning) -> bool {
+        partition.is_disjoint()
+    }
+}
+
+/// Refuses a launch whose requirements or points interfere, as far as that is known.
+pub(crate) fn check(
+    operation: &str,
+    bounds: &[Bound],
+    (domain, index_launch): (&AnyRect, bool),
+    view: &dyn View,
+) -> Result<Sharing> {
     let mut sharing = Sharing { shared: vec![false; bounds.len()], reduces_twice: vec![false; bounds.len()] };
     for (number, Bound { requirement, .. }) in bounds.iter().enumerate() {
         if !index_launch {
             check_single(operation, requirement)?;
         }
-        let meet = index_launch && domain.volume() > 1 && !points_apart(requirement);
+        let meet = index_launch && domain.volume() > 1 && !points_apart(requirement, view);
         sharing.shared[number] = meet;
         if meet && requirement.privilege.interferes_with(requirement.privilege) {
-            check_points(operation, requirement, domain)?;
+            check_points(operation, requirement, domain, view)?;
         } else {
             check_projection(requirement, domain)?;
         }
         for (other, Bound { requirement: earlier, .. }) in bounds[..number].iter().enumerate() {
-            if !may_overlap(requirement, earlier) {
+            let interfere = requirement.privilege.interferes_with(earlier.privilege);
+            if !(interfere || requirement.privilege.changes_data()) || !may_overlap(requirement, earlier, view) {
                 continue;
             }
-            if requirement.privilege.interferes_with(earlier.privilege) {
-                check_pair(operation, earlier, requirement, domain)?;
-            } else if requirement.privilege.changes_data() {
+            if interfere {
+                check_pair(operation, (earlier, requirement), domain, view)?;
+            } else {
                 sharing.shared[number] = true;
                 sharing.reduces_twice[number] = true;
                 sharing.reduces_twice[other] = true;
@@ -61,15 +125,17 @@ fn check_single(operation: &str, requirement: &Requirement) -> Result<()> {
 }
 
 /// Whether different points surely have no point of data in common.
-fn points_apart(requirement: &Requirement) -> bool {
+fn points_apart(requirement: &Requirement, view: &dyn View) -> bool {
     match &requirement.target {
         Target::Region(..) => false,
-        Target::Partition(partition, projection) => projection.is_injective() && partition.partitioning().is_disjoint(),
+        Target::Partition(partition, projection) => {
+            projection.is_injective() && view.is_disjoint(partition.partitioning())
+        }
     }
 }
 
 /// Whether two requirements share fields and maybe points, going by their bounds.
-fn may_overlap(a: &Requirement, b: &Requirement) -> bool {
+fn may_overlap(a: &Requirement, b: &Requirement, view: &dyn View) -> bool {
     if a.target.tree().id() != b.target.tree().id() || !a.fields.overlaps(&b.fields) {
         return false;
     }
@@ -80,11 +146,11 @@ fn may_overlap(a: &Requirement, b: &Requirement) -> bool {
     match (&a.target, &b.target) {
         (Target::Partition(p, _), Target::Partition(q, _)) => {
             let shapes = bound_a.space().forest().shapes();
-            shapes.overlaps(p.partitioning().union(), q.partitioning().union())
+            shapes.overlaps(&view.union(p.partitioning()), &view.union(q.partitioning()))
         }
         (Target::Partition(p, _), Target::Region(region, _)) | (Target::Region(region, _), Target::Partition(p, _)) => {
             let shapes = region.space().forest().shapes();
-            shapes.overlaps(p.partitioning().union(), region.space().shape())
+            shapes.overlaps(&view.union(p.partitioning()), region.space().shape())
         }
         (Target::Region(..), Target::Region(..)) => true,
     }
@@ -119,8 +185,8 @@ fn region_at(target: &Target, point: AnyPoint, domain: &AnyRect) -> Result<Logic
 }
 
 /// Refuses a requirement with which points of the launch interfere.
-fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect) -> Result<()> {
-    let regions = regions_of(requirement, domain)?;
+fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect, view: &dyn View) -> Result<()> {
+    let regions = regions_of(requirement, domain, view)?;
     match first_overlap(&regions, &regions, |first, second| first < second) {
         Some((first, second)) => Err(points_interfere(operation, requirement, regions[first].0, regions[second].0)),
         None => Ok(()),
@@ -128,8 +194,8 @@ fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect) ->
 }
 
 /// Refuses two requirements that interfere: within one point, or from point to point.
-fn check_pair(operation: &str, a: &Requirement, b: &Requirement, domain: &AnyRect) -> Result<()> {
-    let (regions_a, regions_b) = (regions_of(a, domain)?, regions_of(b, domain)?);
+fn check_pair(operation: &str, (a, b): (&Requirement, &Requirement), domain: &AnyRect, view: &dyn View) -> Result<()> {
+    let (regions_a, regions_b) = (regions_of(a, domain, view)?, regions_of(b, domain, view)?);
     let Some((first, second)) = first_overlap(&regions_a, &regions_b, |_, _| true) else { return Ok(()) };
     let (point_a, point_b) = (regions_a[first].0, regions_b[second].0);
     if point_a != point_b {
@@ -146,7 +212,7 @@ pub(crate) fn check_point(operation: &str, bounds: &[Bound], point: &[Requiremen
         for (other, Bound { requirement: earlier, .. }) in bounds[..number].iter().enumerate() {
             if (may_change(requirement) || may_change(earlier))
                 && requirement.privilege.interferes_with(earlier.privilege)
-                && may_overlap(requirement, earlier)
+                && may_overlap(requirement, earlier, &Here)
                 && point[number].region.space().overlaps(point[other].region.space())
             {
                 return Err(requirements_interfere(operation, earlier, requirement));
@@ -191,22 +257,27 @@ fn points_interfere(operation: &str, requirement: &Requirement, first: AnyPoint,
     }
 }
 
-fn regions_of(requirement: &Requirement, domain: &AnyRect) -> Result<Vec<(AnyPoint, LogicalRegion)>> {
-    let regions = domain.points().map(|point| Ok((point, region_at(&requirement.target, point, domain)?)));
-    regions.collect()
+/// The data of each point that is known.
+fn regions_of(requirement: &Requirement, domain: &AnyRect, view: &dyn View) -> Result<Vec<(AnyPoint, Shape)>> {
+    let mut regions = Vec::new();
+    for point in domain.points() {
+        let region = region_at(&requirement.target, point, domain)?;
+        regions.extend(view.points(region.space()).map(|points| (point, points)));
+    }
+    Ok(regions)
 }
 
-fn spaces(regions: &[(AnyPoint, LogicalRegion)]) -> impl Iterator<Item = &AnySpace> {
-    regions.iter().map(|(_, region)| region.space().space())
+fn spaces(regions: &[(AnyPoint, Shape)]) -> impl Iterator<Item = &AnySpace> {
+    regions.iter().map(|(_, points)| points.space())
 }
 
 /// Two entries, one of each list, whose regions share points, and for which `counts` holds.
 fn first_overlap(
-    a: &[(AnyPoint, LogicalRegion)],
-    b: &[(AnyPoint, LogicalRegion)],
+    a: &[(AnyPoint, Shape)],
+    b: &[(AnyPoint, Shape)],
     counts: impl Fn(usize, usize) -> bool,
 ) -> Option<(usize, usize)> {
-    let dim = a.first()?.1.space().space().dim();
+    let dim = a.first()?.1.space().dim();
     let lists = AnySpace::overlapping_pairs(dim, spaces(a), spaces(b)).ok()?;
     for (first, overlapping) in lists.iter().enumerate() {
         let second = overlapping.iter().map(|&second| second as usize).find(|&second| counts(first, second));

@@ -9,7 +9,7 @@ mod requirements;
 mod site;
 mod sites;
 
-pub(crate) use check::check_point;
+pub(crate) use check::{Everywhere, Sharing, View, check, check_point};
 pub use launcher::{Launch, TaskLauncher};
 pub(crate) use site::{LaunchSite, Launching};
 pub(crate) use sites::Sites;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_record::{Launch, OperationNumber};
-use maniple_region::{Requirement, TreeId, endings};
+use maniple_region::{Requirement, Target, TreeId, endings};
 use maniple_space::{AnyPoint, AnyRect};
 use rustc_hash::FxHasher;
 
@@ -194,6 +194,14 @@ impl LaunchSite {
     /// The domain as messages show it.
     pub(crate) fn shown_domain(&self) -> Option<AnyRect> {
         self.index_launch.then_some(self.points)
+    }
+
+    /// Whether some partition that it is over had not all its pieces here when it was made.
+    pub(crate) fn is_over_pieces_elsewhere(&self) -> bool {
+        self.bounds.iter().any(|bound| match &bound.requirement.target {
+            Target::Region(..) => false,
+            Target::Partition(partition, _) => partition.partitioning().elsewhere().is_some(),
+        })
     }
 
     /// Whether it is about a region tree.

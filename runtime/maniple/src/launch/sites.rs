@@ -6,9 +6,9 @@ use maniple_realm::locks::Mutex;
 use maniple_region::TreeId;
 use rustc_hash::FxHashMap;
 
-use super::check::check;
+use super::check::{Everywhere, Here, View, check};
 use super::site::{LaunchSite, Launching};
-use crate::context::{ContextState, Renewed};
+use crate::context::{Bound, ContextState, Renewed};
 use crate::error::Result;
 
 /// Launch sites by the tokens of their launches. With too many, all are forgotten: a program that launches ever new things gains nothing from
@@ -55,9 +55,22 @@ impl Sites {
 
     /// Forgets what is about a region tree that was destroyed.
     pub(crate) fn forget_tree(&self, tree: TreeId) {
+        self.forget(|site| site.uses(tree));
+    }
+
+    /// Forgets what keeps partitions whose pieces are not all here: there are many.
+    pub(crate) fn forget_pieces_elsewhere(&self) {
+        self.forget(LaunchSite::is_over_pieces_elsewhere);
+    }
+
+    fn forget(&self, is_forgotten: impl Fn(&LaunchSite) -> bool) {
         let mut known = self.0.lock();
-        known.by_token.retain(|_, site| !site.uses(tree));
+        let (gone, kept) = std::mem::take(&mut known.by_token).into_iter().partition(|(_, site)| is_forgotten(site));
+        known.by_token = kept;
         known.points = known.by_token.values().map(|site| site.points.volume().max(1)).sum();
+        drop(known);
+        // They hold on to instances: dropped when the lock is free.
+        let _: FxHashMap<u64, Arc<LaunchSite>> = gone;
     }
 
     /// Lets go of the instances that mappers have chosen. Whether there were any.
@@ -80,14 +93,19 @@ impl ContextState {
         if let Some(site) = sites.find(launching) {
             return Ok(site);
         }
-        let (name, requirements) = (launching.launcher.definition().name(), launching.launcher.requirements());
-        let mut bounds = Vec::with_capacity(requirements.len());
-        for requirement in requirements.iter() {
-            bounds.push(self.bind_and(name, requirement.clone(), renew)?);
-        }
-        let sharing = check(name, &bounds, &launching.domain, launching.index_launch)?;
+        let bounds = self.bounds(launching, renew)?;
+        let name = launching.launcher.definition().name();
+        // Of a launch whose points here are a share, the whole was checked before.
+        let view: &dyn View = if launching.share.is_some() { &Here } else { &Everywhere };
+        let sharing = check(name, &bounds, (&launching.domain, launching.index_launch), view)?;
         let site = Arc::new(LaunchSite::new(launching, bounds, sharing));
         sites.insert(&site);
         Ok(site)
+    }
+
+    /// The requirements of a launch, checked against the privileges of the task, but not against one another: see [`site`](Self::site).
+    pub(crate) fn bounds(&self, launching: &Launching<'_>, renew: &mut dyn FnMut(Renewed)) -> Result<Vec<Bound>> {
+        let (name, requirements) = (launching.launcher.definition().name(), launching.launcher.requirements());
+        requirements.iter().map(|requirement| self.bind_and(name, requirement.clone(), renew)).collect()
     }
 }

@@ -102,7 +102,7 @@ impl<O: LogicalUser> LogicalTree<O> {
         }
         // Pieces of a disjoint partition share nothing: only the one that the path enters matters, and that is entered anyway.
         if let (Place::Partition(partition), Some(_)) = (place, next)
-            && partition.is_disjoint()
+            && partition.is_surely_disjoint()
         {
             return Vec::new();
         }
@@ -203,7 +203,7 @@ impl Place {
     fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Space(a), Self::Space(b)) => a.overlaps(b),
-            (Self::Partition(a), Self::Partition(b)) => a.parent().forest().shapes().overlaps(a.union(), b.union()),
+            (Self::Partition(a), Self::Partition(b)) => a.parent().forest().shapes().overlaps(a.bound(), b.bound()),
             // Levels alternate, so the children of one node are all of one kind.
             (Self::Space(_), Self::Partition(_)) | (Self::Partition(_), Self::Space(_)) => true,
         }

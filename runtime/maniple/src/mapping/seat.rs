@@ -20,6 +20,7 @@ use crate::fork::ForkDecisions;
 use crate::operation::Operation;
 use crate::physical::instance::PhysicalInstance;
 use crate::profiling::MAPPING;
+use crate::replicate::found::without_waiting;
 use crate::runtime::{Chance, RuntimeCore};
 use crate::task::TaskDefinition;
 
@@ -52,7 +53,8 @@ impl MapperSeat {
         core.counters.mapper_calls.add(1);
         let mut mapper = self.mapper.lock();
         let recorded = core.profiler().map(|profiler| (profiler, profiler.now_ns()));
-        let outcome = fault::catch(|| call(&mut **mapper));
+        // Others may be waiting for the mapper, or for the data that it is asked about.
+        let outcome = fault::catch(|| without_waiting(|| call(&mut **mapper)));
         if let Some((profiler, start)) = recorded {
             profiler.span(Tag::of(profiler.label(Kind::Mapper, name, None)), profiler.current(), start);
         }

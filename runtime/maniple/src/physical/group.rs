@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use maniple_region::{FieldMask, IndexSpaceNode, NodeId, Partitioning, Shape, ShapeTable};
+use maniple_space::AnySpace;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 use smallvec::SmallVec;
@@ -161,10 +162,17 @@ impl FieldGroup {
         }
         let whole = self.remove(id);
         self.forget_lookups();
-        for piece in partition.pieces().iter().filter(|piece| !piece.is_empty()) {
-            self.insert(whole.within(piece, shapes));
-        }
-        let rest = shapes.difference(parent.shape(), partition.union());
+        // Looked at once: more may come to be known meanwhile. The others are used elsewhere.
+        let known: Vec<Shape> = partition.known_pieces().filter(|piece| !piece.is_empty()).cloned().collect();
+        let union = match partition.elsewhere() {
+            None => partition.union().clone(),
+            Some(_) => {
+                let union = AnySpace::union_all(parent.space().dim(), known.iter().map(Shape::space));
+                shapes.intern(&union.expect("pieces have their parent's dimension"))
+            }
+        };
+        known.iter().for_each(|piece| _ = self.insert(whole.within(piece, shapes)));
+        let rest = shapes.difference(parent.shape(), &union);
         if !rest.is_empty() {
             self.insert(whole.within(&rest, shapes));
         }

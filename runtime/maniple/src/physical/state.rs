@@ -183,7 +183,7 @@ impl RegionData {
     /// all others.
     pub(crate) fn refine(&mut self, fields: &FieldMask, partition: &Arc<Partitioning>) {
         let splits =
-            if partition.is_disjoint() { Some(Arc::clone(partition)) } else { self.split_of_others(partition) };
+            if partition.is_surely_disjoint() { Some(Arc::clone(partition)) } else { self.split_of_others(partition) };
         let Some(splits) = splits else { return };
         let (forest, mut any) = (Arc::clone(self.root.space().forest()), false);
         for group in self.groups_of(fields) {

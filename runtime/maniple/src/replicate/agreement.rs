@@ -14,7 +14,7 @@ use maniple_space::{AnySpace, for_dimension};
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 
-use super::layout::{Layout, Rank};
+use super::layout::Rank;
 use super::node::{COMPARISON, Node, TogetherName, decode, encode};
 use super::sharding::Shares;
 use super::spread::{frame, frames};
@@ -79,23 +79,21 @@ impl What {
 }
 
 /// The hash of a launch, its shares and what they use, which says the same of the same launch on every node. Of each requirement: the number of its
-/// region, if it is known, and which node uses what.
-pub(crate) fn hash_of<'a>(
-    site: &LaunchSite,
-    shares: &Shares,
-    used: impl Iterator<Item = (Option<u64>, &'a Layout)>,
-) -> u64 {
+/// region, if it is known, and a number that says which node uses what.
+pub(crate) fn hash_of(site: &LaunchSite, shares: &Shares, used: impl Iterator<Item = (Option<u64>, u64)>) -> u64 {
     let mut hasher = FxHasher::default();
     shares.hash(&mut hasher);
     // Neither names of partitions nor projections are compared, but what comes of them.
-    used.for_each(|(region, layout)| (region, layout.hash()).hash(&mut hasher));
+    used.for_each(|used| used.hash(&mut hasher));
     site.name().hash(&mut hasher);
     (site.domain, site.index_launch, site.tag).hash(&mut hasher);
     for bound in &site.bounds {
         let Requirement { target, fields, privilege, .. } = &bound.requirement;
         (fields, privilege.to_string()).hash(&mut hasher);
         if let Target::Partition(partition, _) = target {
-            hash_space(partition.partitioning().union().space(), &mut hasher);
+            if partition.partitioning().elsewhere().is_none() {
+                hash_space(partition.partitioning().union().space(), &mut hasher);
+            }
             partition.partitioning().colors().hash(&mut hasher);
         }
         hash_space(target.bound().space().space(), &mut hasher);

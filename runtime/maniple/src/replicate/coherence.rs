@@ -8,6 +8,7 @@
 //! places that hold contributions instead of values, until somebody wants the values: then they are *settled*, that is sent to each point's
 //! home and folded there.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use maniple_region::{FieldId, FieldMask, OperatorId, Privilege, Shape, ShapeTable};
@@ -25,6 +26,15 @@ pub(crate) struct Parcel {
     /// Its number among those of an exchange from the same node to the same other one: both count alike.
     pub(crate) number: u32,
     pub(crate) points: Shape,
+    /// Who sends it has received it in the same exchange.
+    pub(super) is_passed_on: bool,
+}
+
+impl Parcel {
+    /// The first between two nodes.
+    pub(super) fn new(with: Rank, points: Shape) -> Self {
+        Self { with, number: 0, points, is_passed_on: false }
+    }
 }
 
 /// What a node sends and receives.
@@ -47,6 +57,17 @@ pub(crate) enum Step {
     /// It exchanges values with others; contributions, with an operator, are folded into the values that are there.
     Exchange { fields: FieldMask, fold: Option<OperatorId>, exchange: Arc<Exchange> },
 }
+
+/// Which node does it, and for which of the stories, by their numbers: those of one tree have the same numbers wherever they are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeStep {
+    pub(crate) node: Rank,
+    pub(super) story: u32,
+    pub(crate) step: Step,
+}
+
+/// What nodes send and receive so that each has what it wants: those of which it was to be found out, in their order.
+pub(super) type Exchanges = Arc<[(Rank, Arc<Exchange>)]>;
 
 /// One thing that happened to a field.
 #[derive(Clone)]
@@ -78,8 +99,8 @@ type Key = Vec<(u8, u64)>;
 
 /// The coherence of the data of one region tree between nodes.
 pub(crate) struct Coherence {
-    /// This node.
-    rank: Rank,
+    /// The nodes of which it is found out what they do.
+    whose: Range<Rank>,
     root: Shape,
     /// Where contributions go to values that everybody has.
     home: Arc<Layout>,
@@ -88,9 +109,11 @@ pub(crate) struct Coherence {
     stories: Stories,
     /// The stories are those of an earlier state than the current one.
     is_behind: bool,
+    /// The number of the story that is being told.
+    telling: u32,
     states: States,
-    brought: FxHashMap<(Key, u64), Arc<Exchange>>,
-    settled: FxHashMap<(Key, usize), (Arc<Exchange>, Arc<Layout>)>,
+    brought: FxHashMap<(Key, u64), Exchanges>,
+    settled: FxHashMap<(Key, usize), (Exchanges, Arc<Layout>)>,
     homes: FxHashMap<Key, Arc<Layout>>,
     both: FxHashMap<(u64, u64), Arc<Layout>>,
 }
@@ -102,23 +125,48 @@ pub(super) type Story = Vec<Entry>;
 const MEMO_LIMIT: usize = 1 << 12;
 
 impl Coherence {
-    /// Of a region tree whose values everybody has. Where contributions to such values go, `home` says: to each point of the root one node.
-    pub(crate) fn new(rank: Rank, root: Shape, home: Vec<Shape>, shapes: &ShapeTable) -> Self {
+    /// Of a region tree whose values everybody has. Where contributions to such values go, `home` says: to each point of the root one node. What some of the nodes do
+    /// is found out.
+    pub(crate) fn new(whose: Range<Rank>, root: Shape, home: Vec<Shape>, shapes: &ShapeTable) -> Self {
         let mut layouts = Layouts::default();
         let home = layouts.get(home, shapes);
         Self {
-            rank,
+            whose,
             root,
             home,
             layouts,
             stories: Stories::new(),
             is_behind: false,
+            telling: 0,
             states: States::default(),
             brought: FxHashMap::default(),
             settled: FxHashMap::default(),
             homes: FxHashMap::default(),
             both: FxHashMap::default(),
         }
+    }
+
+    /// The same of a part of the region tree: what all nodes do about these points.
+    pub(super) fn within(mut self, block: &Shape, shapes: &ShapeTable) -> Self {
+        self.catch_up();
+        // Contributions that are on their way go where they would have gone.
+        let homes: Vec<Shape> = self.home.areas().iter().map(|home| shapes.intersection(home, block)).collect();
+        let mut part = Self::new(0..homes.len(), block.clone(), homes, shapes);
+        for (fields, story) in &self.stories {
+            let mut layout = |layout: &Layout| {
+                let areas = layout.areas().iter().map(|area| shapes.intersection(area, block));
+                part.layouts.get(areas.collect(), shapes)
+            };
+            let entries = story.iter().map(|entry| match entry {
+                Entry::Everywhere(points) => Entry::Everywhere(shapes.intersection(points, block)),
+                Entry::At(at) => Entry::At(layout(at)),
+                Entry::Copied(to) => Entry::Copied(layout(to)),
+                Entry::Reduced(operator, on) => Entry::Reduced(*operator, layout(on)),
+            });
+            let story = entries.collect();
+            part.stories.push((fields.clone(), story));
+        }
+        part
     }
 
     /// The number of what is known: the same whenever the same is.
@@ -132,6 +180,12 @@ impl Coherence {
     /// Whether a state of before is still remembered.
     pub(crate) fn remembers(&self, state: u64) -> bool {
         self.states.get(state).is_some()
+    }
+
+    /// Forgets all states but the current one, which has another number from now on.
+    pub(super) fn forget_states(&mut self) {
+        self.catch_up();
+        self.states.forget();
     }
 
     /// The same has happened as when it came to this state before, which is [remembered](Self::remembers).
@@ -167,7 +221,7 @@ impl Coherence {
         privilege: Privilege,
         layout: &Arc<Layout>,
         shapes: &ShapeTable,
-    ) -> Vec<Step> {
+    ) -> Vec<NodeStep> {
         let mut steps = Vec::new();
         self.each_story(fields, |this, fields, story| {
             let more = match (privilege, story.last()) {
@@ -182,14 +236,14 @@ impl Coherence {
     }
 
     /// Each node reads its area.
-    pub(crate) fn read(&mut self, fields: &FieldMask, layout: &Arc<Layout>, shapes: &ShapeTable) -> Vec<Step> {
+    pub(crate) fn read(&mut self, fields: &FieldMask, layout: &Arc<Layout>, shapes: &ShapeTable) -> Vec<NodeStep> {
         let mut steps = Vec::new();
         self.each_story(fields, |this, fields, story| this.bring(fields, story, (layout, shapes), &mut steps));
         steps
     }
 
     /// Each node changes the values of its area, which is nobody else's.
-    pub(crate) fn write(&mut self, fields: &FieldMask, layout: &Arc<Layout>, shapes: &ShapeTable) -> Vec<Step> {
+    pub(crate) fn write(&mut self, fields: &FieldMask, layout: &Arc<Layout>, shapes: &ShapeTable) -> Vec<NodeStep> {
         let steps = self.read(fields, layout, shapes);
         self.discard(fields, layout, shapes);
         steps
@@ -207,7 +261,7 @@ impl Coherence {
         operator: OperatorId,
         layout: &Arc<Layout>,
         shapes: &ShapeTable,
-    ) -> Vec<Step> {
+    ) -> Vec<NodeStep> {
         let mut steps = Vec::new();
         self.each_story(fields, |this, fields, story| {
             this.contribute(fields, story, (operator, layout, shapes), &mut steps);
@@ -235,9 +289,11 @@ impl Coherence {
                 stories.push((rest, story));
             }
             let (fields, story) = &mut stories[index];
+            self.telling = index as u32;
             visit(self, fields, story);
         }
         if !unknown.is_empty() {
+            self.telling = stories.len() as u32;
             let mut story = vec![Entry::Everywhere(self.root.clone())];
             visit(self, &unknown, &mut story);
             stories.push((unknown, story));
@@ -251,21 +307,33 @@ impl Coherence {
         fields: &FieldMask,
         story: &mut Story,
         (layout, shapes): (&Arc<Layout>, &ShapeTable),
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<NodeStep>,
     ) {
         self.settle_overlapping(fields, story, (layout.union(), shapes), steps);
         let key = (key(story), layout.id());
-        let exchange = match self.brought.get(&key) {
+        let exchanges = match self.brought.get(&key) {
             Some(known) => Arc::clone(known),
             None => {
-                let exchange = Arc::new(missing(self.rank, story, layout, shapes));
-                remember(&mut self.brought, key, Arc::clone(&exchange));
-                exchange
+                let exchanges = missing(self.whose.clone(), story, layout, shapes);
+                remember(&mut self.brought, key, Arc::clone(&exchanges));
+                exchanges
             }
         };
-        if exchange.is_needed {
-            steps.push(Step::Exchange { fields: fields.clone(), fold: None, exchange });
+        if exchanges.iter().any(|(_, exchange)| exchange.is_needed) {
+            self.exchange((fields, None), &exchanges, steps);
             push(story, Entry::Copied(Arc::clone(layout)), shapes);
+        }
+    }
+
+    fn exchange(
+        &self,
+        (fields, fold): (&FieldMask, Option<OperatorId>),
+        exchanges: &Exchanges,
+        steps: &mut Vec<NodeStep>,
+    ) {
+        for (node, exchange) in exchanges.iter() {
+            let step = Step::Exchange { fields: fields.clone(), fold, exchange: Arc::clone(exchange) };
+            steps.push(NodeStep { node: *node, story: self.telling, step });
         }
     }
 
@@ -274,7 +342,7 @@ impl Coherence {
         fields: &FieldMask,
         story: &mut Story,
         (operator, layout, shapes): (OperatorId, &Arc<Layout>, &ShapeTable),
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<NodeStep>,
     ) {
         let before = match story.last() {
             // More of the same: contributions go where there are some already.
@@ -285,11 +353,14 @@ impl Coherence {
             story.pop();
         }
         self.settle_overlapping(fields, story, (layout.union(), shapes), steps);
-        let (rank, homes) = (self.rank, self.homes(story, shapes));
-        let away = shapes.difference(layout.area(rank), homes.area(rank));
-        let place = before.as_ref().map_or(away.clone(), |before| shapes.difference(&away, before.area(rank)));
-        if !place.is_empty() {
-            steps.push(Step::Identity { fields: fields.clone(), operator, place });
+        let homes = self.homes(story, shapes);
+        for node in self.whose.clone() {
+            let away = shapes.difference(layout.area(node), homes.area(node));
+            let place = before.as_ref().map_or(away.clone(), |before| shapes.difference(&away, before.area(node)));
+            if !place.is_empty() {
+                let step = Step::Identity { fields: fields.clone(), operator, place };
+                steps.push(NodeStep { node, story: self.telling, step });
+            }
         }
         let all = match before {
             None => Arc::clone(layout),
@@ -319,7 +390,7 @@ impl Coherence {
         fields: &FieldMask,
         story: &mut Story,
         (points, shapes): (&Shape, &ShapeTable),
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<NodeStep>,
     ) {
         let mut has_settled = false;
         for index in 0..story.len() {
@@ -328,7 +399,7 @@ impl Coherence {
                 continue;
             }
             let key = (key(story), index);
-            let (exchange, settled) = match self.settled.get(&key) {
+            let (exchanges, settled) = match self.settled.get(&key) {
                 Some(known) => known.clone(),
                 None => {
                     let settled = self.settle(story, (index, &layout), shapes);
@@ -336,7 +407,7 @@ impl Coherence {
                     settled
                 }
             };
-            steps.push(Step::Exchange { fields: fields.clone(), fold: Some(operator), exchange });
+            self.exchange((fields, Some(operator)), &exchanges, steps);
             story[index] = Entry::At(settled);
             has_settled = true;
         }
@@ -351,22 +422,27 @@ impl Coherence {
         story: &[Entry],
         (index, layout): (usize, &Layout),
         shapes: &ShapeTable,
-    ) -> (Arc<Exchange>, Arc<Layout>) {
-        let (rank, homes) = (self.rank, self.homes(&story[..index], shapes));
-        let mut exchange = Exchange::default();
+    ) -> (Exchanges, Arc<Layout>) {
+        let (whose, homes) = (self.whose.clone(), self.homes(&story[..index], shapes));
+        let mut exchanges = vec![Exchange::default(); whose.len()];
         for (from, area) in layout.areas().iter().enumerate() {
             // What was overwritten since is nobody's business.
             let later = story[index + 1..].iter().filter(|entry| entry.hides());
             let area = later.fold(area.clone(), |area, entry| shapes.difference(&area, entry.points()));
-            if from == rank {
-                exchange.sends = parts(rank, &area, &homes, shapes).collect();
-            } else if shapes.overlaps(&area, homes.area(rank)) {
-                let points = shapes.intersection(&area, homes.area(rank));
-                exchange.receives.push(Parcel { with: from, number: 0, points });
+            let targets = if whose.contains(&from) { 0..homes.areas().len() } else { whose.clone() };
+            for to in targets.filter(|&to| to != from && shapes.overlaps(&area, homes.area(to))) {
+                let points = shapes.intersection(&area, homes.area(to));
+                if whose.contains(&from) {
+                    let parcel = Parcel::new(to, points.clone());
+                    exchanges[from - whose.start].sends.push(parcel);
+                }
+                if whose.contains(&to) {
+                    exchanges[to - whose.start].receives.push(Parcel::new(from, points));
+                }
             }
         }
         let settled = homes.areas().iter().map(|home| shapes.intersection(home, layout.union())).collect();
-        (Arc::new(exchange), self.layouts.get(settled, shapes))
+        (whose.zip(exchanges.into_iter().map(Arc::new)).collect(), self.layouts.get(settled, shapes))
     }
 
     /// For each point a node that has the value of a field, apart from what is still to be contributed to it.
@@ -467,16 +543,4 @@ fn forget_hidden(story: &mut Story, shapes: &ShapeTable) {
             hidden => hidden,
         };
     }
-}
-
-/// The parts of a node's points that lie in other nodes' areas.
-fn parts<'a>(
-    rank: Rank,
-    points: &'a Shape,
-    areas: &'a Layout,
-    shapes: &'a ShapeTable,
-) -> impl Iterator<Item = Parcel> + 'a {
-    let others = areas.areas().iter().enumerate().filter(move |(other, _)| *other != rank);
-    let others = others.filter(|(_, area)| shapes.overlaps(points, area));
-    others.map(move |(with, area)| Parcel { with, number: 0, points: shapes.intersection(points, area) })
 }

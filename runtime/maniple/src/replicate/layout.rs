@@ -18,7 +18,6 @@ pub(crate) struct Layout {
     id: u64,
     areas: Box<[Shape]>,
     union: Shape,
-    hash: u64,
     tiles: OnceLock<Option<Box<[Tile]>>>,
 }
 
@@ -50,11 +49,6 @@ impl Layout {
         &self.union
     }
 
-    /// The same for equal areas, on every node: numbers of shapes are a node's own.
-    pub(crate) fn hash(&self) -> u64 {
-        self.hash
-    }
-
     /// The different areas, none of them empty, in the order of their first nodes; if they do not overlap.
     pub(crate) fn tiles(&self) -> Option<&[Tile]> {
         self.tiles.get_or_init(|| tiles(&self.areas)).as_deref()
@@ -65,24 +59,35 @@ impl Layout {
 #[derive(Default)]
 pub(crate) struct Layouts {
     known: FxHashMap<Box<[Shape]>, Arc<Layout>>,
+    /// Numbers are never given again.
+    next: u64,
+    /// Those that nobody holds are forgotten when there are so many.
+    sweep_at: usize,
 }
+
+/// So many are not too many.
+const FEW_LAYOUTS: usize = 1 << 10;
 
 impl Layouts {
     /// The layout with these areas, one a node, all of one dimension.
     pub(crate) fn get(&mut self, areas: Vec<Shape>, shapes: &ShapeTable) -> Arc<Layout> {
-        let id = self.known.len() as u64;
+        let id = self.next;
         let make = |areas: &[Shape]| {
             let dim = areas.first().expect("there is at least one node").space().dim();
             // At once: what is united one after the other costs, and leaves behind in the table, the square of the number of nodes.
             let union = AnySpace::union_all(dim, areas.iter().map(Shape::space)).expect("areas have one dimension");
-            let (union, hash) = (shapes.intern(&union), hash(areas));
-            Arc::new(Layout { id, areas: areas.into(), union, hash, tiles: OnceLock::new() })
+            Arc::new(Layout { id, areas: areas.into(), union: shapes.intern(&union), tiles: OnceLock::new() })
         };
         let areas = areas.into_boxed_slice();
         match self.known.get(&areas) {
             Some(known) => Arc::clone(known),
             None => {
                 let layout = make(&areas);
+                self.next += 1;
+                if self.known.len() >= self.sweep_at.max(FEW_LAYOUTS) {
+                    self.known.retain(|_, layout| Arc::strong_count(layout) > 1);
+                    self.sweep_at = self.known.len() * 2;
+                }
                 self.known.insert(areas, Arc::clone(&layout));
                 layout
             }
@@ -90,7 +95,8 @@ impl Layouts {
     }
 }
 
-fn hash(areas: &[Shape]) -> u64 {
+/// The same for equal areas, on every node: numbers of shapes are a node's own.
+pub(super) fn hash_of_areas(areas: &[Shape]) -> u64 {
     // What many nodes use alike is looked at once.
     let (mut hashes, mut of_all) = (FxHashMap::default(), FxHasher::default());
     for area in areas {

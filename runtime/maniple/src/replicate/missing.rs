@@ -5,25 +5,34 @@
 //!
 //! What several nodes want alike, such as a region that all read, is passed on along binomial trees, in `O(log n)` rounds, so that nobody sends it to all.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use maniple_region::{Shape, ShapeTable};
 use rustc_hash::FxHashMap;
 
-use super::coherence::{Entry, Exchange, Parcel};
+use super::coherence::{Entry, Exchange, Exchanges, Parcel};
 use super::layout::{Layout, Rank, Tile};
 use super::tree;
 
 /// So many nodes that want the same pass it on. Fewer are served one after the other: that is no slower.
 const MANY: usize = 4;
 
-/// What node `rank` sends and receives so that each node has the values of its area; no contributions to them are pending.
-pub(super) fn missing(rank: Rank, story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchange {
+/// What some nodes send and receive so that each node has the values of its area; no contributions to them are pending.
+pub(super) fn missing(whose: Range<Rank>, story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchanges {
+    let mut routes = Routes {
+        sent: vec![FxHashMap::default(); whose.len()],
+        exchanges: vec![Exchange::default(); whose.len()],
+        whose,
+        shapes,
+        all: layout.areas().len(),
+    };
     if let Some(Entry::At(last) | Entry::Copied(last)) = story.last()
         && last.id() == layout.id()
     {
-        return Exchange::default();
+        return routes.finish();
     }
     let mut missing = not_there(story, layout, shapes);
-    let mut routes = Routes { rank, shapes, sent: vec![0; missing.len()], exchange: Exchange::default() };
     for entry in story.iter().rev() {
         // Copies that overlap in parts say nothing of who is to send what: whoever has written the values does.
         if let Entry::At(last) | Entry::Copied(last) = entry
@@ -68,29 +77,30 @@ fn subtract(points: &mut Shape, gone: &Shape, shapes: &ShapeTable) {
     }
 }
 
-/// What a node does in an exchange, as it is found out.
+/// What nodes do in an exchange, as it is found out.
 struct Routes<'a> {
-    rank: Rank,
+    whose: Range<Rank>,
     shapes: &'a ShapeTable,
-    /// The parcels to each other node so far.
-    sent: Vec<u32>,
-    exchange: Exchange,
+    /// How many nodes there are.
+    all: usize,
+    /// Of each, the parcels to each other node so far.
+    sent: Vec<FxHashMap<Rank, u32>>,
+    exchanges: Vec<Exchange>,
 }
 
 impl Routes<'_> {
     /// Nodes that have tiles send others what these miss of them.
     fn add(&mut self, missing: &[Shape], has: &Layout, tiles: &[Tile]) {
-        let own = tiles.iter().position(|tile| tile.holders.contains(&self.rank));
+        let is_own = |node: &Rank| self.whose.contains(node);
+        // Each node is in one tile at most.
+        let own: Vec<&Tile> = tiles.iter().filter(|tile| tile.holders.iter().any(is_own)).collect();
+        let all: Vec<&Tile> = tiles.iter().collect();
         for (points, nodes) in alike(missing) {
             if !self.shapes.overlaps(points, has.union()) {
                 continue;
             }
-            self.exchange.is_needed = true;
-            let tiles = match own {
-                _ if nodes.contains(&self.rank) => tiles,
-                Some(own) => &tiles[own..=own],
-                None => continue,
-            };
+            self.exchanges.iter_mut().for_each(|exchange| exchange.is_needed = true);
+            let tiles = if nodes.iter().any(|node| self.whose.contains(node)) { &all } else { &own };
             for tile in tiles {
                 if self.shapes.overlaps(points, &tile.points) {
                     let parcel = self.shapes.intersection(points, &tile.points);
@@ -102,7 +112,7 @@ impl Routes<'_> {
 
     /// Nodes want the same of those that hold it.
     fn hand_out(&mut self, points: &Shape, nodes: &[Rank], holders: &[Rank]) {
-        let all = self.sent.len();
+        let all = self.all;
         if nodes.len() < MANY {
             for &to in nodes {
                 // The next one, as if they sat around a table.
@@ -127,24 +137,32 @@ impl Routes<'_> {
 
     /// A node sends points to another one; some that it has received.
     fn pass(&mut self, (from, to): (Rank, Rank), points: &Shape, received: bool) {
-        if from == self.rank {
-            let parcel = Parcel { with: to, number: self.sent[to], points: points.clone() };
-            self.sent[to] += 1;
-            let Exchange { sends, forwards, .. } = &mut self.exchange;
+        let place = |node: Rank| self.whose.contains(&node).then(|| node - self.whose.start);
+        let (sender, receiver) = (place(from), place(to));
+        if let Some(place) = sender {
+            let sent = self.sent[place].entry(to).or_default();
+            let number = *sent;
+            let parcel = Parcel { with: to, number, points: points.clone(), is_passed_on: received };
+            *sent += 1;
+            let Exchange { sends, forwards, .. } = &mut self.exchanges[place];
             if received { forwards } else { sends }.push(parcel);
-        } else if to == self.rank {
-            self.exchange.receives.push(Parcel { with: from, number: 0, points: points.clone() });
+        }
+        if let Some(place) = receiver.filter(|_| from != to) {
+            let parcel = Parcel { is_passed_on: received, ..Parcel::new(from, points.clone()) };
+            self.exchanges[place].receives.push(parcel);
         }
     }
 
-    fn finish(self) -> Exchange {
-        let mut exchange = self.exchange;
-        // Of one node, in the order in which it counts them.
-        exchange.receives.sort_by_key(|parcel| parcel.with);
-        for same in exchange.receives.chunk_by_mut(|one, other| one.with == other.with) {
-            same.iter_mut().zip(0..).for_each(|(parcel, number)| parcel.number = number);
+    fn finish(self) -> Exchanges {
+        let mut exchanges = self.exchanges;
+        for exchange in &mut exchanges {
+            // Of one node, in the order in which it counts them.
+            exchange.receives.sort_by_key(|parcel| parcel.with);
+            for same in exchange.receives.chunk_by_mut(|one, other| one.with == other.with) {
+                same.iter_mut().zip(0..).for_each(|(parcel, number)| parcel.number = number);
+            }
         }
-        exchange
+        self.whose.zip(exchanges.into_iter().map(Arc::new)).collect()
     }
 }
 

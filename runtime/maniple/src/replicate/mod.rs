@@ -7,19 +7,24 @@
 
 mod agreement;
 mod batches;
+mod blocks;
 pub(crate) mod coherence;
 mod course;
 mod exchange;
 mod failure;
+pub(crate) mod found;
 mod guests;
 mod hunger;
 mod latest;
 pub(crate) mod layout;
 mod luggage;
 mod mailbox;
+mod meeting;
 mod missing;
 pub(crate) mod node;
 mod parcel;
+mod plan;
+pub(crate) mod points;
 mod preparation;
 mod profiled;
 mod reduction;

@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 
 use super::batches::Batches;
 use super::failure::{Failure, Told};
+use super::found::Finds;
 use super::guests::Guests;
 use super::latest::{Doing, Latest};
 use super::layout::Rank;
@@ -64,8 +65,13 @@ pub(super) const BATCH: HandlerId = HandlerId(11);
 /// Brings back what they have made.
 pub(super) const BATCH_RETURN: HandlerId = HandlerId(12);
 
+/// Asks for the pieces of a partition that was found.
+pub(super) const ASK_PIECES: HandlerId = HandlerId(13);
+/// Brings what a node has of them.
+pub(super) const PIECES: HandlerId = HandlerId(14);
+
 /// What a profile calls messages, but for those of which the next one tells.
-const MESSAGES: [(HandlerId, &str); 12] = [
+const MESSAGES: [(HandlerId, &str); 14] = [
     (PARCEL, "parcel"),
     (UP, "contribution"),
     (DOWN, "outcome"),
@@ -78,6 +84,8 @@ const MESSAGES: [(HandlerId, &str); 12] = [
     (SLICE_DONE, "results of a slice"),
     (BATCH, "slice with its data"),
     (BATCH_RETURN, "data of a slice"),
+    (ASK_PIECES, "question for pieces"),
+    (PIECES, "pieces"),
 ];
 
 /// What all nodes call something that they compute together.
@@ -193,6 +201,7 @@ pub(super) struct Post {
     pub(super) away: Away,
     pub(super) slices: Slices,
     pub(super) batches: Batches,
+    pub(super) finds: Finds,
     /// Whether the endpoint is gone: nothing is received any more.
     closed: AtomicBool,
     profiled: Option<Profiled>,
@@ -235,6 +244,7 @@ impl Node {
             away: Away::default(),
             slices: Slices::default(),
             batches: Batches::default(),
+            finds: Finds::default(),
             closed: AtomicBool::new(false),
             profiled: realm.profiler().map(|profiler| Profiled::new(profiler, transport.nodes(), &MESSAGES)),
             waiting: Mutex::default(),
@@ -273,6 +283,8 @@ impl Node {
             .on(SLICE_DONE, handler(SLICE_DONE, Post::take_slice_done))
             .on(BATCH, handler(BATCH, Post::take_batch))
             .on(BATCH_RETURN, handler(BATCH_RETURN, Post::take_batch_return))
+            .on(ASK_PIECES, handler(ASK_PIECES, Post::take_question))
+            .on(PIECES, handler(PIECES, Post::take_pieces))
             .on_loss(on_loss);
         let endpoint = Endpoint::start(transport, handlers, Options::default());
         if let Some(polled) = endpoint.polled() {
@@ -321,6 +333,7 @@ impl Node {
             + post.away.count()
             + post.slices.away()
             + post.batches.away()
+            + post.finds.open()
     }
 
     /// What others are told of an error here.

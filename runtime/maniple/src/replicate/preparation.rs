@@ -45,9 +45,10 @@ struct OverPieces {
 struct Parcels(Arc<Addresses>);
 
 impl Preparation {
-    pub(super) fn new(node: &Arc<Node>, pieces: &mut Pieces, steps: Vec<(LogicalRegion, Step)>) -> Self {
-        let (mut moves, mut exchanges) = (Vec::new(), 0);
-        for (root, step) in steps {
+    /// Of steps, each in a region tree, and with the number that all nodes give it if it is an exchange.
+    pub(super) fn new(node: &Arc<Node>, pieces: &mut Pieces, steps: Vec<(LogicalRegion, u32, Step)>) -> Self {
+        let mut moves = Vec::new();
+        for (root, number, step) in steps {
             match step {
                 Step::Identity { fields, operator, place } => {
                     let pieces = pieces.of(&root, [&place].into_iter());
@@ -55,8 +56,7 @@ impl Preparation {
                     moves.push(Move::Identity(launch, operator));
                 }
                 Step::Exchange { fields, fold, exchange } => {
-                    let mut maker = Maker { node, pieces, root: &root, fields: &fields, exchange: exchanges };
-                    exchanges += 1;
+                    let mut maker = Maker { node, pieces, root: &root, fields: &fields, exchange: number };
                     let Exchange { sends, receives, forwards, .. } = &*exchange;
                     moves.extend(maker.send(sends));
                     moves.extend(maker.receive(receives, fold));

@@ -4,35 +4,38 @@
 //! launches, the exchanges that [`Coherence`] asks for. So a launch here costs what the node's own points cost, and the rest of the runtime sees nothing but
 //! launches.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use maniple_mapper::{Sharding, TaskInfo};
 use maniple_realm::Realm;
-use maniple_realm::locks::Mutex;
+use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_region::{
-    FieldId, FieldMask, IndexSpaceNode, LogicalPartition, LogicalRegion, Privilege, Requirement, Shape, ShapeTable,
+    FieldId, FieldMask, IndexSpaceNode, LogicalPartition, LogicalRegion, Partitioning, Privilege, Shape, ShapeTable,
     TreeId,
 };
-use maniple_space::{AnyPoint, AnyRect, AnySpace, Rect, for_dimension, partition};
+use maniple_space::{AnyRect, AnySpace, Rect};
 use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-use super::agreement::{Agreement, Noted, What, hash_of, hash_of_use, hash_with};
-use super::coherence::{Coherence, Step, order_of_uses};
+use super::agreement::{Agreement, Noted, What, hash_of_use};
+use super::blocks::{Blocks, Operators, Place, Told, put_together, told};
+use super::coherence::{Coherence, NodeStep, Step};
 use super::course::Course;
-use super::exchange::contributes_values;
 use super::failure::Failure;
+use super::found::{Found, Parts, blocks, in_block, root, united};
 use super::latest::Doing;
-use super::layout::Layout;
+use super::layout::{Layout, Rank};
+use super::meeting::{Meetings, Waiting, at_once};
 use super::node::{Node, TogetherName, decode, encode};
+use super::plan::{Known, Plan};
+use super::points::Points;
 use super::preparation::{Pieces, Preparation};
-use super::sharding::{self, Shares};
 use super::spread::{Local, Spread, frame, frames};
 use super::tree::together;
-use crate::context::{Bound, Context, ContextState};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::future::{Future, FutureMap, Origin, Results};
 use crate::launch::{LaunchSite, Launching, TaskLauncher};
@@ -42,61 +45,79 @@ use crate::trace::Whole;
 
 /// See the [module](self).
 pub(crate) struct Replica {
-    node: Arc<Node>,
-    agreement: Arc<Agreement>,
-    program: Mutex<Program>,
+    pub(super) node: Arc<Node>,
+    pub(super) agreement: Arc<Agreement>,
+    pub(super) program: Mutex<Program>,
 }
 
 /// What follows from what the program has done so far.
 #[derive(Default)]
-struct Program {
-    trees: FxHashMap<TreeId, Coherence>,
-    plans: FxHashMap<u64, Arc<Plan>>,
-    course: Course<Plan>,
+pub(super) struct Program {
+    trees: FxHashMap<TreeId, Knowledge>,
+    pub(super) plans: FxHashMap<u64, Arc<Plan>>,
+    pub(super) course: Course<Plan>,
+    /// How many plans are of launches over pieces that were found.
+    pub(super) plans_of_found: usize,
     /// The regions that it has made and that are there: as which one each was made.
-    regions: FxHashMap<TreeId, u64>,
+    pub(super) regions: FxHashMap<TreeId, u64>,
     regions_made: u64,
     pieces: Pieces,
+    pub(super) operators: Operators,
 }
 
-/// What launches of one kind have in common.
-struct Plan {
-    site: Arc<LaunchSite>,
-    /// See [`Noted`].
-    hash: u64,
-    /// How points are dealt to nodes, for messages.
-    dealt: Arc<str>,
-    /// The points that run here.
-    mine: Vec<AnyRect>,
-    /// For each requirement what each node uses.
-    layouts: Vec<Arc<Layout>>,
-    /// For each requirement what it counts as.
-    privileges: Vec<Privilege>,
-    /// In which order they are prepared.
-    order: Vec<usize>,
-    /// The roots of the trees that they are about.
-    roots: Vec<LogicalRegion>,
-    /// What came before such launches, by what was known of the trees.
-    known: Mutex<Vec<Known>>,
-    /// Those of the latest such launch, if they are kept.
-    results: Mutex<Option<Arc<Results>>>,
+/// What is known of where the values of a region tree are.
+pub(super) enum Knowledge {
+    /// All, as all nodes know who uses what.
+    Whole(Box<Coherence>),
+    /// As far as it is in the own block: the pieces of a partition are not known everywhere.
+    InBlocks(Box<Blocks>),
 }
 
-/// What came before a launch, and what was known of the data before and after both: a number for each tree.
-struct Known {
-    before: SmallVec<[u64; 2]>,
-    after: SmallVec<[u64; 2]>,
-    preparation: Arc<Preparation>,
+impl Knowledge {
+    /// Whether a state of before is still remembered: on all nodes or on none.
+    fn remembers(&self, state: u64) -> bool {
+        match self {
+            Self::Whole(coherence) => coherence.remembers(state),
+            Self::InBlocks(blocks) => blocks.remembers(state),
+        }
+    }
+
+    /// The layout with these areas, one a node.
+    pub(super) fn layout(&mut self, areas: &[Shape], shapes: &ShapeTable) -> Arc<Layout> {
+        match self {
+            Self::Whole(coherence) => coherence.layout(areas.to_vec(), shapes),
+            Self::InBlocks(blocks) => blocks.layout(areas, shapes),
+        }
+    }
+
+    /// Every node writes the same values.
+    fn fill(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) {
+        match self {
+            Self::Whole(coherence) => coherence.fill(fields, points, shapes),
+            Self::InBlocks(blocks) => blocks.fill(fields, points, shapes),
+        }
+    }
+
+    /// The same has happened as when it came to this state before, which is [remembered](Self::remembers).
+    fn go_to(&mut self, state: u64) {
+        match self {
+            Self::Whole(coherence) => coherence.go_to(state),
+            Self::InBlocks(blocks) => blocks.go_to(state),
+        }
+    }
 }
+
+/// Exchanges about blocks have numbers from here on.
+const IN_BLOCKS: u32 = 1 << 16;
+
+/// What nodes do when they make a partition of what they have found.
+const FINDS: &str = "makes a partition of what was found";
+
+/// What they do when they look at pieces of one.
+const LOOKS: &str = "looks at pieces that were found";
 
 /// A launch that finds the data in ever new states is not remembered for all of them.
 const MOST_KNOWN: usize = 64;
-
-/// What is remembered of launches is forgotten when it is so much.
-const MOST_PLANS: usize = 1 << 12;
-
-/// What a mapper is asked about a launch.
-const SHARD_LAUNCH: &str = "shard_launch";
 
 /// What the values are called that nodes say of themselves.
 pub(crate) const PER_NODE: &str = "per node";
@@ -126,18 +147,13 @@ impl Replica {
     ) -> Result<Arc<Results>> {
         let operation = self.node.number_operation(Doing::Task(Arc::clone(launcher.definition())));
         let state = &context.state;
-        let plan = self.plan(state, &mut Launching::new(&mut launcher, domain, index_launch))?;
+        let plan = self.plan(state, &mut Launching::new(&mut launcher, domain, index_launch), operation)?;
         state.check_inline(plan.site.name(), &plan.site.bounds)?;
-        let digest = launcher.digest();
-        let hash = hash_with(plan.hash, digest.as_ref());
-        let what = What::Launch(Arc::clone(&plan.site), Arc::clone(&plan.dealt), digest);
-        self.agreement.note(&self.node, Noted { hash, what });
         for source in launcher.sources() {
             // All nodes ask for what comes from others, also one that runs no point.
             source.completion();
         }
-        let mut program = self.program.lock();
-        let preparation = self.preparation(&mut program, &plan);
+        let (program, preparation) = self.preparation(operation, &plan)?;
         let mut local = Local::with_capacity(plan.mine.len());
         if let [share] = plan.mine[..] {
             let mut again = preparation.again(&self.node, operation);
@@ -190,40 +206,65 @@ impl Replica {
     }
 
     /// A field's values in a region, cut into parts, one a node, that are there.
-    pub(crate) fn where_it_is(&self, region: &LogicalRegion, field: FieldId) -> LogicalPartition {
-        let (root, shapes) = (region.root_region(), shapes(region));
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) fn where_it_is(&self, region: &LogicalRegion, field: FieldId) -> Result<LogicalPartition> {
+        let (root, shapes, all) = (region.root_region(), shapes(region), region.space().shape());
         let mut program = self.program.lock();
-        let homes = self.coherence(&mut program, &root).homes_of(field, shapes);
-        let parts: Vec<Shape> =
-            homes.areas().iter().map(|home| shapes.intersection(home, region.space().shape())).collect();
-        program.pieces.of(&root, parts.iter())
+        let (coherence, is_whole) = match self.knowledge(&mut program, &root) {
+            Knowledge::Whole(coherence) => (&mut **coherence, true),
+            Knowledge::InBlocks(blocks) => (&mut blocks.coherence, false),
+        };
+        let homes = coherence.homes_of(field, shapes);
+        let parts: Vec<Shape> = homes.areas().iter().map(|home| shapes.intersection(home, all)).collect();
+        if is_whole {
+            return Ok(program.pieces.of(&root, parts.iter()));
+        }
+        drop(program);
+        let operation = self.node.number_operation(Doing::Other(LOOKS));
+        let parts = parts.iter().map(|part| part.space().clone()).collect();
+        let colors = AnyRect::from(Rect::<1>::from(0..self.node.nodes() as i64));
+        let own = self.node.block(root.space());
+        let found = Found::new((&self.node, operation), (root.space(), colors), (own, parts, true));
+        Ok(root.partition(&root.space().forest().partition_elsewhere(root.space(), colors, found)?)?)
     }
 
     /// Every node is about to use a whole region itself. If it changes something, all do the same.
-    pub(crate) fn bring(&self, context: &Context, region: &LogicalRegion, fields: &FieldMask, privilege: Privilege) {
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) fn bring(
+        &self,
+        context: &Context,
+        region: &LogicalRegion,
+        fields: &FieldMask,
+        privilege: Privilege,
+    ) -> Result<()> {
         let what = if privilege == Privilege::Read { "looks at" } else { "changes" };
         let operation = self.node.number_operation(Doing::Other(what));
         self.note_use(what, region, None);
         // It is about to wait.
         self.agreement.compare(&self.node);
-        let mut program = self.program.lock();
+        let (root, shapes) = (region.root_region(), shapes(region));
         let everywhere = vec![region.space().shape().clone(); self.node.nodes()];
-        let root = region.root_region();
-        let layout = self.coherence(&mut program, &root).layout(everywhere, shapes(region));
-        let steps = self.steps(&mut program, (&root, fields, Privilege::Read, &layout));
-        let steps = steps.into_iter().map(|step| (root.clone(), step)).collect();
+        let layout = self.knowledge(&mut self.program.lock(), &root).layout(&everywhere, shapes);
+        let one = Use { root: root.clone(), fields, privilege: Privilege::Read, layout: &layout, only_settles: false };
+        let steps = self.prepare(&[one], &mut Meetings::new(&self.node, operation))?;
+        let mut program = self.program.lock();
         Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, (operation, false));
         if privilege != Privilege::Read {
-            self.coherence(&mut program, &root).fill(fields, region.space().shape(), shapes(region));
+            self.knowledge(&mut program, &root).fill(fields, region.space().shape(), shapes);
         }
+        Ok(())
     }
 
     /// Every node gives fields of a region the same value, of which is known whether it is this number.
     pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask, number: Option<Number>) {
         self.node.number_operation(Doing::Other("fills"));
         self.note_use("fills", region, number);
-        let mut program = self.program.lock();
-        self.coherence(&mut program, &region.root_region()).fill(fields, region.space().shape(), shapes(region));
+        let (root, points) = (region.root_region(), region.space().shape());
+        self.knowledge(&mut self.program.lock(), &root).fill(fields, points, shapes(region));
     }
 
     fn note_use(&self, what: &'static str, region: &LogicalRegion, number: Option<Number>) {
@@ -315,195 +356,285 @@ impl Replica {
         outcome.map(|failure| self.node.hear(failure))
     }
 
-    fn plan(&self, state: &Arc<ContextState>, launching: &mut Launching<'_>) -> Result<Arc<Plan>> {
+    /// Nodes are about to use regions, in this order: what they do first.
+    fn prepare(&self, uses: &[Use<'_>], meetings: &mut Meetings<'_>) -> Result<Vec<(LogicalRegion, u32, Step)>> {
+        let (mut whole, mut told_to, mut in_blocks, mut exchanges) = (Vec::new(), Vec::new(), Vec::new(), 0);
         let mut program = self.program.lock();
-        let Program { plans, course, .. } = &mut *program;
-        if let Some(expected) = course.expect(|plan| plan.site.is_same_and_allowed(launching)) {
-            return Ok(Arc::clone(expected));
-        }
-        if let Some(known) = plans.get(&launching.token()).filter(|known| known.site.is_same_and_allowed(launching)) {
-            course.turn_to(known);
-            return Ok(Arc::clone(known));
-        }
-        drop(program);
-        let mut renewed = Vec::new();
-        let site = state.site(launching, &mut |zero| renewed.push(zero));
-        // Also if the launch is refused: the next one will not be told.
-        for zero in renewed {
-            state.leave_session("new fields");
-            state.submit_zero(zero)?;
-        }
-        let site = site?;
-        let dealt = self.deal(state, &site)?;
-        let mut program = self.program.lock();
-        let plan = Arc::new(self.make_plan(&mut program, site, dealt)?);
-        if program.plans.len() >= MOST_PLANS {
-            program.plans.clear();
-        }
-        if let Some(stale) = program.plans.insert(launching.token(), Arc::clone(&plan)) {
-            program.course.forget(|plan| std::ptr::eq(plan, &*stale));
-        }
-        program.course.turn_to(&plan);
-        Ok(plan)
-    }
-
-    /// Which node runs which points: what the mapper says.
-    fn deal(&self, state: &ContextState, site: &LaunchSite) -> Result<(Sharding, Shares)> {
-        let (nodes, core) = (self.node.nodes(), &state.core);
-        let info = TaskInfo {
-            name: site.name(),
-            point: site.domain.lo(),
-            domain: site.domain,
-            is_index_launch: site.index_launch,
-            requirements: &[],
-            variants: site.definition.variants(),
-            origin: state.processor,
-            depth: state.depth + 1,
-            tag: site.tag,
-        };
-        // The sharding may be code of the mapper's too.
-        let dealt = core.seat(state.processor).call(core, SHARD_LAUNCH, |mapper| {
-            let sharding = mapper.shard_launch(&info, nodes);
-            let shares = match site.index_launch {
-                true => sharding::shares(&sharding, &site.domain, nodes),
-                false => {
-                    let (point, domain) = first_piece(&site.bounds).unwrap_or((site.domain.lo(), site.domain));
-                    let node = sharding::node_of(&sharding, (point, &domain), nodes);
-                    node.map(|node| sharding::on_one(&site.domain, nodes, node))
+        for (number, one) in (0..).zip(uses) {
+            let knowledge = self.knowledge(&mut program, &one.root);
+            let coherence = match knowledge {
+                Knowledge::Whole(coherence) => &mut **coherence,
+                Knowledge::InBlocks(blocks) => {
+                    in_blocks.push(one.root.clone());
+                    blocks.change()
                 }
             };
-            shares
-                .map_err(|problem| format!("for `{}`, {sharding}, {problem}", site.name()))
-                .map(|shares| (sharding, shares))
-        })?;
-        dealt.map_err(|problem| Error::mapper(SHARD_LAUNCH, problem))
-    }
-
-    fn make_plan(
-        &self,
-        program: &mut Program,
-        site: Arc<LaunchSite>,
-        (sharding, shares): (Sharding, Shares),
-    ) -> Result<Plan> {
-        let (nodes, domain) = (self.node.nodes(), &site.domain);
-        let areas = areas(&site, &shares)?;
-        let travels = |bound: &Bound| match bound.requirement.privilege {
-            Privilege::Reduce(operator) => {
-                contributes_values(&bound.requirement.target.bound(), &bound.requirement.fields, operator)
+            let steps = one.steps(coherence);
+            if matches!(knowledge, Knowledge::InBlocks(_)) {
+                told(steps, number, &program.operators, &mut told_to);
+                continue;
             }
-            _ => true,
-        };
-        let is_apart =
-            |(bound, areas): (&Bound, &Vec<Shape>)| !bound.requirement.privilege.writes() || are_apart(areas);
-        let in_place = !(site.bounds.iter().all(travels) && site.bounds.iter().zip(&areas).all(is_apart));
-        let (shares, areas) = match in_place {
-            false => (shares, areas),
-            // What meets on one node is put in order there.
-            true => {
-                let node = if let Sharding::OnOne(node) = sharding { node } else { 0 };
-                let shares = sharding::on_one(domain, nodes, node);
-                let areas = self::areas(&site, &shares)?;
-                (shares, areas)
-            }
-        };
-        let layouts = site.bounds.iter().zip(areas).map(|(bound, areas)| {
-            let root = bound.requirement.target.bound().root_region();
-            self.coherence(program, &root).layout(areas, shapes(&root))
-        });
-        let layouts: Vec<Arc<Layout>> = layouts.collect();
-        let dealt = match sharding {
-            Sharding::ByPoint(_) => format!("{sharding}, {}", sharding::shown(&shares)),
-            _ => sharding.to_string(),
-        };
-        let region =
-            |bound: &Bound| program.regions.get(&bound.requirement.target.bound().root_region().tree().id()).copied();
-        let used = site.bounds.iter().zip(&layouts).map(|(bound, layout)| (region(bound), &**layout));
-        let hash = hash_of(&site, &shares, used);
-        let privileges = site.bounds.iter().map(|bound| match bound.requirement.privilege {
-            // Contributions are made where the values are: some can't travel.
-            Privilege::Reduce(_) if in_place => Privilege::ReadWrite,
-            privilege => privilege,
-        });
-        let privileges: Vec<_> = privileges.collect();
-        let order = order_of_uses(&privileges);
-        let mut roots: Vec<LogicalRegion> = Vec::new();
-        for bound in &site.bounds {
-            let root = bound.requirement.target.bound().root_region();
-            if roots.iter().all(|known| known.tree().id() != root.tree().id()) {
-                roots.push(root);
+            for NodeStep { step, .. } in steps {
+                let exchange = exchanges;
+                exchanges += u32::from(matches!(step, Step::Exchange { .. }));
+                whole.push((number, (one.root.clone(), exchange, step)));
             }
         }
-        let (mine, dealt, known) = (shares[self.node.rank()].clone(), dealt.into(), Mutex::default());
-        Ok(Plan { mine, layouts, privileges, order, roots, hash, dealt, known, results: Mutex::default(), site })
+        drop(program);
+        if !in_blocks.is_empty() {
+            for (place, exchange, step) in self.meet_about(&in_blocks, told_to, meetings)? {
+                let root = uses[place.of as usize].root.clone();
+                whole.push((place.of, (root, IN_BLOCKS + exchange, step)));
+            }
+        }
+        whole.sort_by_key(|(number, _)| *number);
+        Ok(whole.into_iter().map(|(_, step)| step).collect())
     }
 
-    fn coherence<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Coherence {
-        let (rank, nodes) = (self.node.rank(), self.node.nodes());
-        program.trees.entry(root.tree().id()).or_insert_with(|| {
-            let shapes = shapes(root);
-            let home = for_dimension!(root.space().space(), |space| {
-                let pieces = partition::equal(space, nodes).expect("there is at least one node");
-                pieces.into_iter().map(|piece| shapes.intern(&piece.into())).collect()
-            });
-            Coherence::new(rank, root.space().shape().clone(), home, shapes)
-        })
+    /// What this node does about all blocks of these trees, and the number of each step, which is the same on all nodes. They have then agreed on the states of the trees.
+    fn meet_about(
+        &self,
+        roots: &[LogicalRegion],
+        told_to: Vec<(Rank, Told)>,
+        meetings: &mut Meetings<'_>,
+    ) -> Result<Vec<(Place, u32, Step)>> {
+        let places: BTreeSet<Place> = told_to.iter().map(|(_, told)| told.place()).collect();
+        let mut letters: BTreeMap<Rank, Vec<Told>> = BTreeMap::new();
+        for (to, told) in told_to {
+            letters.entry(to).or_default().push(told);
+        }
+        let states = self.own_states(roots);
+        // It is about to wait.
+        self.agreement.compare(&self.node);
+        let met = meetings.meet((states, places), letters.into_iter().collect())?;
+        let (states, places): (Vec<Vec<u64>>, Vec<BTreeSet<Place>>) = met.words.into_iter().unzip();
+        self.agree_on(roots, &states);
+        let places: BTreeSet<Place> = places.into_iter().flatten().collect();
+        let numbers: BTreeMap<Place, u32> = places.into_iter().zip(0..).collect();
+        let told = met.letters.into_iter().flat_map(|(_, told)| told);
+        let Some(root) = roots.first() else { return Ok(Vec::new()) };
+        let steps = put_together(told, &self.program.lock().operators, shapes(root));
+        let numbered = steps.into_iter().map(|(place, step)| (place, numbers.get(&place).copied().unwrap_or(0), step));
+        Ok(numbered.collect())
+    }
+
+    /// What this node calls the states of trees that are known in blocks.
+    fn own_states(&self, roots: &[LogicalRegion]) -> Vec<u64> {
+        let mut program = self.program.lock();
+        let states = roots.iter().map(|root| match self.knowledge(&mut program, root) {
+            Knowledge::InBlocks(blocks) => blocks.own_state(),
+            Knowledge::Whole(coherence) => coherence.state(),
+        });
+        states.collect()
+    }
+
+    /// All nodes have said what they call the states of trees.
+    fn agree_on(&self, roots: &[LogicalRegion], states: &[Vec<u64>]) {
+        let mut program = self.program.lock();
+        for (number, root) in roots.iter().enumerate() {
+            if let Knowledge::InBlocks(blocks) = self.knowledge(&mut program, root) {
+                blocks.agree(states.iter().filter_map(|states| states.get(number).copied()).collect());
+            }
+        }
+    }
+
+    /// The number of the state that each tree is in, if nodes have agreed on it.
+    fn states(&self, program: &mut Program, roots: &[LogicalRegion]) -> Option<SmallVec<[u64; 2]>> {
+        let state = |root: &LogicalRegion| match self.knowledge(program, root) {
+            Knowledge::Whole(coherence) => Some(coherence.state()),
+            Knowledge::InBlocks(blocks) => blocks.state(),
+        };
+        roots.iter().map(state).collect()
+    }
+
+    /// Nodes agree on the states of trees.
+    fn agree(&self, roots: &[LogicalRegion], meetings: &mut Meetings<'_>) -> Result<()> {
+        // It is about to wait.
+        self.agreement.compare(&self.node);
+        let met = meetings.meet::<Vec<u64>, ()>(self.own_states(roots), Vec::new())?;
+        self.agree_on(roots, &met.words);
+        Ok(())
     }
 
     /// What comes before a launch. Nodes are then as if it had been launched.
-    fn preparation(&self, program: &mut Program, plan: &Plan) -> Arc<Preparation> {
-        let states = |program: &mut Program| -> SmallVec<[u64; 2]> {
-            plan.roots.iter().map(|root| self.coherence(program, root).state()).collect()
+    fn preparation(&self, operation: u64, plan: &Plan) -> Result<(MutexGuard<'_, Program>, Arc<Preparation>)> {
+        let mut meetings = Meetings::after_plan(&self.node, operation);
+        let mut program = self.program.lock();
+        let before = match self.states(&mut program, &plan.roots) {
+            Some(known) => known,
+            None => {
+                drop(program);
+                self.agree(&plan.roots, &mut meetings)?;
+                program = self.program.lock();
+                self.states(&mut program, &plan.roots).unwrap_or_default()
+            }
         };
-        let (before, mut all_known) = (states(program), plan.known.lock());
+        let mut all_known = plan.known.lock();
         if let Some(known) = all_known.iter().find(|known| known.before == before) {
             let reached = || plan.roots.iter().zip(&known.after);
-            if reached().all(|(root, &state)| self.coherence(program, root).remembers(state)) {
-                reached().for_each(|(root, &state)| self.coherence(program, root).go_to(state));
-                return Arc::clone(&known.preparation);
+            if reached().all(|(root, &state)| self.knowledge(&mut program, root).remembers(state)) {
+                reached().for_each(|(root, &state)| self.knowledge(&mut program, root).go_to(state));
+                let preparation = Arc::clone(&known.preparation);
+                drop(all_known);
+                return Ok((program, preparation));
             }
         }
-        let steps = self.steps_before(program, plan);
-        let preparation = Arc::new(Preparation::new(&self.node, &mut program.pieces, steps));
         all_known.retain(|known| known.before != before);
+        drop((program, all_known));
+        let steps = self.prepare(&plan.uses(), &mut meetings)?;
+        let mut program = self.program.lock();
+        // Nodes have met, if they had to.
+        let after = self.states(&mut program, &plan.roots).unwrap_or_default();
+        let preparation = Arc::new(Preparation::new(&self.node, &mut program.pieces, steps));
+        let mut all_known = plan.known.lock();
         if all_known.len() == MOST_KNOWN {
             all_known.remove(0);
         }
-        all_known.push(Known { before, after: states(program), preparation: Arc::clone(&preparation) });
-        preparation
+        all_known.push(Known { before, after, preparation: Arc::clone(&preparation) });
+        drop(all_known);
+        Ok((program, preparation))
     }
 
-    fn steps_before(&self, program: &mut Program, plan: &Plan) -> Vec<(LogicalRegion, Step)> {
-        let uses = || {
-            plan.order.iter().map(|&number| {
-                let Requirement { target, fields, .. } = &plan.site.bounds[number].requirement;
-                (target.bound().root_region(), fields, plan.privileges[number], &plan.layouts[number])
-            })
-        };
-        let mut all = Vec::new();
-        let mut add = |region: &LogicalRegion, steps: Vec<Step>| {
-            all.extend(steps.into_iter().map(|step| (region.clone(), step)));
-        };
-        let contributes = plan.privileges.iter().any(|privilege| matches!(privilege, Privilege::Reduce(_)));
-        if contributes && plan.layouts.len() > 1 {
-            for (region, fields, privilege, layout) in uses() {
-                let shapes = shapes(&region);
-                add(&region, self.coherence(program, &region).settle_for(fields, privilege, layout, shapes));
-            }
-        }
-        for (region, fields, privilege, layout) in uses() {
-            add(&region, self.steps(program, (&region, fields, privilege, layout)));
-        }
-        all
+    /// What is known of a region tree.
+    pub(super) fn knowledge<'a>(&self, program: &'a mut Program, root: &LogicalRegion) -> &'a mut Knowledge {
+        program.trees.entry(root.tree().id()).or_insert_with(|| {
+            let (rank, shapes) = (self.node.rank(), shapes(root));
+            let home = blocks(root.space(), self.node.nodes(), shapes);
+            Knowledge::Whole(Box::new(Coherence::new(rank..rank + 1, root.space().shape().clone(), home, shapes)))
+        })
     }
 
-    /// What nodes do so as to use a region in this way, each its area.
-    fn steps(
+    /// From now on each node knows of a region tree what is to be known of its own block. What was found out about launches that use it is of no use any more.
+    pub(super) fn go_to_blocks(&self, program: &mut Program, root: &LogicalRegion) {
+        let tree = root.tree().id();
+        let Knowledge::Whole(_) = self.knowledge(program, root) else { return };
+        let Some(Knowledge::Whole(coherence)) = program.trees.remove(&tree) else { return };
+        let block = self.node.block(root.space());
+        let block = shapes(root).intersection(&block, root.space().shape());
+        let blocks = Blocks::new(*coherence, block, shapes(root));
+        program.trees.insert(tree, Knowledge::InBlocks(Box::new(blocks)));
+        program.plans.retain(|_, plan| !plan.site.uses(tree));
+        program.course.forget(|plan| plan.site.uses(tree));
+    }
+
+    /// A partition is about to be found. That is an operation of the program which takes place later, perhaps after others that come after it here.
+    pub(crate) fn begin_to_find(&self) -> Finding {
+        Finding { operation: self.begin_to_meet(FINDS) }
+    }
+
+    /// Makes a partition of pieces of which each node has found parts.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) async fn found(
         &self,
-        program: &mut Program,
-        (root, fields, privilege, layout): (&LogicalRegion, &FieldMask, Privilege, &Arc<Layout>),
-    ) -> Vec<Step> {
-        let (coherence, shapes) = (self.coherence(program, root), shapes(root));
-        match privilege {
+        Finding { operation }: Finding,
+        (parent, colors): (&IndexSpaceNode, AnyRect),
+        parts: &[AnySpace],
+    ) -> Result<Arc<Partitioning>> {
+        // Those before were for pieces to look at.
+        let mut meetings = Meetings::after_plan(&self.node, operation);
+        let (nodes, shapes) = (self.node.nodes(), parent.forest().shapes());
+        let all = blocks(root(parent), nodes, shapes);
+        let gone = self.node.post.finds.gone();
+        let met = meetings.meet_waiting(Waiting::Later, gone, parts_in(&all, parts)).await?;
+        self.node.post.finds.forget(&met.words);
+        let (dim, own) = (parent_dim(parent), all[self.node.rank()].clone());
+        let nothing = vec![AnySpace::empty(dim).expect("the dimension is that of a space"); colors.volume() as usize];
+        let pieces = united(&nothing, met.letters.iter().flat_map(|(_, parts)| parts));
+        let is_disjoint = AnySpace::are_disjoint(dim, &pieces).expect("pieces of one root have one dimension");
+        let met = meetings.meet_waiting::<bool, ()>(Waiting::Later, is_disjoint, Vec::new()).await?;
+        let is_disjoint = met.words.into_iter().all(|is_disjoint| is_disjoint);
+        let found = Found::new((&self.node, operation), (parent, colors), (own, pieces, is_disjoint));
+        Ok(parent.forest().partition_elsewhere(parent, colors, found)?)
+    }
+
+    /// What pieces have of the part of each node, which all hear of as it is known here.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) fn pieces_within(&self, parts: &LogicalPartition, pieces: &Arc<Partitioning>) -> Result<Vec<AnySpace>> {
+        let mut meetings = Meetings::new(&self.node, self.begin_to_meet(LOOKS));
+        let parts = in_block(parts.partitioning(), &self.node.block(pieces.parent()));
+        at_once(self.hand_out(&parts, pieces, (&mut meetings, Waiting::Here)))
+    }
+
+    /// What pieces have of points, which are other points on each node: for a partition that is about to be found.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) async fn pieces_about(
+        &self,
+        finding: &Finding,
+        points: &AnySpace,
+        pieces: &Arc<Partitioning>,
+    ) -> Result<Vec<AnySpace>> {
+        let mut meetings = Meetings::new(&self.node, finding.operation);
+        let shapes = pieces.parent().forest().shapes();
+        let all = blocks(root(pieces.parent()), self.node.nodes(), shapes);
+        let letters = parts_in(&all, std::slice::from_ref(points));
+        let met = meetings.meet_waiting::<(), _>(Waiting::Later, (), letters).await?;
+        let empty = AnySpace::empty(points.dim()).expect("the dimension is that of a space");
+        let mut wanted = vec![empty; self.node.nodes()];
+        for (node, parts) in met.letters {
+            parts.into_iter().for_each(|(_, Points(part))| wanted[node] = part);
+        }
+        self.hand_out(&wanted, pieces, (&mut meetings, Waiting::Later)).await
+    }
+
+    /// Each node wants what pieces have of other points, of which those in the own block are known.
+    async fn hand_out(
+        &self,
+        wanted: &[AnySpace],
+        pieces: &Arc<Partitioning>,
+        (meetings, waiting): (&mut Meetings<'_>, Waiting),
+    ) -> Result<Vec<AnySpace>> {
+        let (dim, block) = (parent_dim(pieces.parent()), self.node.block(pieces.parent()));
+        let here = in_block(pieces, &block);
+        let lists = AnySpace::overlapping_pairs(dim, wanted, &here).expect("pieces of one root have one dimension");
+        let letter = |(node, pieces): (Rank, &[u32])| {
+            let part = |piece: usize| here[piece].intersection(&wanted[node]).expect("the same");
+            let parts = pieces.iter().map(|&piece| (piece as usize, Points(part(piece as usize))));
+            (node, parts.collect::<Parts>())
+        };
+        let letters = lists.iter().enumerate().map(letter).filter(|(_, parts)| !parts.is_empty());
+        let met = meetings.meet_waiting::<(), _>(waiting, (), letters.collect()).await?;
+        let nothing = vec![AnySpace::empty(dim).expect("the dimension is that of a space"); pieces.len()];
+        Ok(united(&nothing, met.letters.iter().flat_map(|(_, parts)| parts)))
+    }
+
+    /// An operation of the program for which nodes meet.
+    fn begin_to_meet(&self, what: &'static str) -> u64 {
+        let operation = self.node.number_operation(Doing::Other(what));
+        self.agreement.note_other(&self.node, what);
+        // It is about to wait.
+        self.agreement.compare(&self.node);
+        operation
+    }
+}
+
+/// A partition that is about to be found.
+pub(crate) struct Finding {
+    operation: u64,
+}
+
+/// A use of a region, each node its area.
+pub(super) struct Use<'a> {
+    pub(super) root: LogicalRegion,
+    pub(super) fields: &'a FieldMask,
+    pub(super) privilege: Privilege,
+    pub(super) layout: &'a Arc<Layout>,
+    /// Only what is in the way of contributions to be made: see [`Coherence::settle_for`].
+    pub(super) only_settles: bool,
+}
+
+impl Use<'_> {
+    /// What nodes do first.
+    fn steps(&self, coherence: &mut Coherence) -> Vec<NodeStep> {
+        let Self { fields, layout, .. } = self;
+        let shapes = shapes(&self.root);
+        match self.privilege {
+            privilege if self.only_settles => coherence.settle_for(fields, privilege, layout, shapes),
             Privilege::Read => coherence.read(fields, layout, shapes),
             Privilege::ReadWrite => coherence.write(fields, layout, shapes),
             Privilege::Discard => {
@@ -515,44 +646,23 @@ impl Replica {
     }
 }
 
-/// The color of the first piece that a task is given, and all colors of its partition.
-fn first_piece(bounds: &[Bound]) -> Option<(AnyPoint, AnyRect)> {
-    bounds.iter().find_map(|bound| match bound.requirement.target.bound().space() {
-        IndexSpaceNode::Root(_) => None,
-        IndexSpaceNode::Piece(partition, number) => {
-            Some((partition.colors().delinear(*number as u64), partition.colors()))
-        }
-    })
-}
-
-/// For each requirement, what each node's points use.
-fn areas(site: &LaunchSite, shares: &[Vec<AnyRect>]) -> Result<Vec<Vec<Shape>>> {
-    let of_requirement = |bound: &Bound| {
-        let target = &bound.requirement.target;
-        let bound = target.bound();
-        let shapes = shapes(&bound);
-        let dim = bound.space().space().dim();
-        let of_node = |share: &Vec<AnyRect>| {
-            let points = share.iter().flat_map(AnyRect::points);
-            let regions = points.map(|point| Ok(target.region_at(point, &site.domain)?));
-            let regions: Vec<LogicalRegion> = regions.collect::<Result<_>>()?;
-            if let [region] = &regions[..] {
-                return Ok(region.space().shape().clone());
-            }
-            let area = AnySpace::union_all(dim, regions.iter().map(|region| region.space().space()));
-            Ok(shapes.intern(&area.expect("pieces of a region have its dimensions")))
-        };
-        shares.iter().map(of_node).collect()
+/// What of each piece is in each block.
+fn parts_in(blocks: &[Shape], pieces: &[AnySpace]) -> Vec<(Rank, Parts)> {
+    let Some(first) = blocks.first() else { return Vec::new() };
+    let spaces = blocks.iter().map(Shape::space);
+    let lists = AnySpace::overlapping_pairs(first.space().dim(), spaces, pieces);
+    let lists = lists.expect("pieces of one root have one dimension");
+    let letter = |(node, numbers): (Rank, &[u32])| {
+        let part = |piece: usize| pieces[piece].intersection(blocks[node].space()).expect("the same");
+        (node, numbers.iter().map(|&piece| (piece as usize, Points(part(piece as usize)))).collect::<Parts>())
     };
-    site.bounds.iter().map(of_requirement).collect()
+    lists.iter().enumerate().map(letter).filter(|(_, parts)| !parts.is_empty()).collect()
 }
 
-/// Whether no two areas have a point in common.
-fn are_apart(areas: &[Shape]) -> bool {
-    let Some(first) = areas.first() else { return true };
-    AnySpace::are_disjoint(first.space().dim(), areas.iter().map(Shape::space)).expect("areas have one dimension")
+fn parent_dim(parent: &IndexSpaceNode) -> usize {
+    root(parent).space().dim()
 }
 
-fn shapes(region: &LogicalRegion) -> &ShapeTable {
+pub(super) fn shapes(region: &LogicalRegion) -> &ShapeTable {
     region.space().forest().shapes()
 }

@@ -58,6 +58,11 @@ impl States {
         self.stories.get(&state)
     }
 
+    /// Forgets all.
+    pub(super) fn forget(&mut self) {
+        (self.numbers, self.stories, self.current) = Default::default();
+    }
+
     /// Another state is the current one, or something has happened of which it is not known where it leads.
     pub(super) fn set_current(&mut self, state: Option<u64>) {
         self.current = state;

@@ -7,7 +7,8 @@ use maniple_region::{FieldId, FieldMask, OperatorId, Privilege, Shape, ShapeTabl
 use maniple_space::{AnyPoint, AnySpace, IndexSpace, Point, Rect};
 use proptest::prelude::*;
 
-use super::coherence::{Coherence, Exchange, Parcel, Step, order_of_uses};
+use super::blocks::{Blocks, Operators, Place, Told, put_together, told};
+use super::coherence::{Coherence, Exchange, NodeStep, Parcel, Step, order_of_uses};
 use super::layout::{Layout, Rank};
 
 const POINTS: i64 = 24;
@@ -173,7 +174,7 @@ impl Model {
                 };
                 let next = now.iter().position(has_all).expect("what is awaited is sent");
                 let (node, fields, operator, exchange) = now.swap_remove(next);
-                for Parcel { with, number, points } in &exchange.receives {
+                for Parcel { with, number, points, .. } in &exchange.receives {
                     let (places, values) = sent.remove(&(round, *with, node, *number)).expect("it is there");
                     assert_eq!(places, product(fields, points));
                     for ((field, point), value) in places.into_iter().zip(values) {
@@ -219,7 +220,7 @@ impl Model {
     }
 
     fn send(&self, (round, node): (usize, Rank), fields: &FieldMask, parcels: &[Parcel], sent: &mut Sent) {
-        for Parcel { with, number, points } in parcels {
+        for Parcel { with, number, points, .. } in parcels {
             let places = product(fields, points);
             let values = places.iter().map(|&(field, point)| self.nodes[node][field][point]).collect();
             let before = sent.insert((round, node, *with, *number), (places, values));
@@ -261,7 +262,7 @@ fn shapes_of(areas: &[u32], shapes: &ShapeTable) -> Vec<Shape> {
 fn coherences(nodes: usize, shapes: &ShapeTable) -> Vec<Coherence> {
     let cut = |node: usize| POINTS as u32 * node as u32 / nodes as u32;
     let home: Vec<Shape> = (0..nodes).map(|node| shape(bits(cut(node), cut(node + 1)), shapes)).collect();
-    (0..nodes).map(|rank| Coherence::new(rank, shape(all(), shapes), home.clone(), shapes)).collect()
+    (0..nodes).map(|rank| Coherence::new(rank..rank + 1, shape(all(), shapes), home.clone(), shapes)).collect()
 }
 
 fn mask(fields: u8) -> FieldMask {
@@ -270,51 +271,159 @@ fn mask(fields: u8) -> FieldMask {
     mask
 }
 
-/// What a launch asks of one node.
-fn steps(node: &mut Coherence, (mask, launch): (&FieldMask, &Launch), shapes: &ShapeTable) -> Vec<Step> {
-    let layout = |node: &mut Coherence, areas: &[u32]| node.layout(shapes_of(areas, shapes), shapes);
-    let use_as = |privilege: Privilege, layout: &Arc<Layout>, node: &mut Coherence| match privilege {
-        Privilege::Read => node.read(mask, layout, shapes),
-        Privilege::ReadWrite => node.write(mask, layout, shapes),
-        Privilege::Reduce(operator) => node.reduce(mask, operator, layout, shapes),
+/// What a launch asks of nodes, by the use for which it does, of the points that somebody knows of.
+fn steps(
+    known: &mut Coherence,
+    (mask, launch): (&FieldMask, &Launch),
+    (points, shapes): (&Shape, &ShapeTable),
+) -> Vec<(u32, NodeStep)> {
+    let layout = |known: &mut Coherence, areas: &[u32]| {
+        let areas = shapes_of(areas, shapes).into_iter().map(|area| shapes.intersection(&area, points));
+        known.layout(areas.collect(), shapes)
+    };
+    let use_as = |privilege: Privilege, layout: &Arc<Layout>, known: &mut Coherence| match privilege {
+        Privilege::Read => known.read(mask, layout, shapes),
+        Privilege::ReadWrite => known.write(mask, layout, shapes),
+        Privilege::Reduce(operator) => known.reduce(mask, operator, layout, shapes),
         Privilege::Discard => {
-            node.discard(mask, layout, shapes);
+            known.discard(mask, layout, shapes);
             Vec::new()
         }
     };
     let (privilege, areas) = match launch {
         Launch::Fill(bits) => {
-            node.fill(mask, &shape(*bits, shapes), shapes);
+            known.fill(mask, &shapes.intersection(&shape(*bits, shapes), points), shapes);
             return Vec::new();
         }
         Launch::Together { is_sum, reduced: [one, more], others, writes } => {
             let reduce = Privilege::Reduce(operator(*is_sum));
             let other = if *writes { Privilege::ReadWrite } else { Privilege::Read };
-            let uses = [(reduce, one), (other, others), (reduce, more)].map(|(how, areas)| (how, layout(node, areas)));
-            let settle = uses.iter().flat_map(|(how, layout)| node.settle_for(mask, *how, layout, shapes));
-            let mut steps: Vec<Step> = settle.collect();
-            for number in order_of_uses(&uses.clone().map(|(how, _)| how)) {
-                let (how, layout) = &uses[number];
-                steps.extend(use_as(*how, layout, node));
+            let uses = [(reduce, one), (other, others), (reduce, more)].map(|(how, areas)| (how, layout(known, areas)));
+            let mut all = Vec::new();
+            let mut add = |of: usize, steps: Vec<NodeStep>| {
+                all.extend(steps.into_iter().map(|step| (of as u32, step)));
+            };
+            for (of, (how, layout)) in uses.iter().enumerate() {
+                add(of, known.settle_for(mask, *how, layout, shapes));
             }
-            return steps;
+            for (of, number) in order_of_uses(&uses.clone().map(|(how, _)| how)).into_iter().enumerate() {
+                let (how, layout) = &uses[number];
+                add(3 + of, use_as(*how, layout, known));
+            }
+            return all;
         }
         Launch::Read(areas) => (Privilege::Read, areas),
         Launch::Write(areas) => (Privilege::ReadWrite, areas),
         Launch::Discard(areas) => (Privilege::Discard, areas),
         Launch::Reduce(is_sum, areas) => (Privilege::Reduce(operator(*is_sum)), areas),
     };
-    let layout = layout(node, areas);
-    use_as(privilege, &layout, node)
+    let layout = layout(known, areas);
+    use_as(privilege, &layout, known).into_iter().map(|step| (0, step)).collect()
+}
+
+/// What the nodes of a job know: each who uses what, or each that of its block.
+enum Job {
+    Whole(Vec<Coherence>),
+    InBlocks(Vec<Blocks>, Remembered),
+}
+
+/// What came of a launch in a state: the state then, and what each node does.
+type Remembered = BTreeMap<(usize, u64), (u64, Vec<Vec<Step>>)>;
+
+impl Job {
+    fn new(nodes: usize, shapes: &ShapeTable) -> Self {
+        Self::Whole(coherences(nodes, shapes))
+    }
+
+    /// From now on nodes know of their blocks alone. These are not alike, and some are empty.
+    fn go_to_blocks(self, shapes: &ShapeTable) -> Self {
+        let Self::Whole(coherences) = self else { return self };
+        let nodes = coherences.len();
+        let cut = |node: usize| POINTS as u32 * (node * node) as u32 / (nodes * nodes) as u32;
+        let blocks = coherences
+            .into_iter()
+            .enumerate()
+            .map(|(node, coherence)| Blocks::new(coherence, shape(bits(cut(node), cut(node + 1)), shapes), shapes));
+        Self::InBlocks(blocks.collect(), Remembered::new())
+    }
+
+    /// What each node does before a launch.
+    fn launch(&mut self, number: usize, launch: (&FieldMask, &Launch), shapes: &ShapeTable) -> Vec<Vec<Step>> {
+        match self {
+            Self::Whole(coherences) => {
+                let of_one = |known: &mut Coherence| {
+                    let steps = steps(known, launch, (&shape(all(), shapes), shapes));
+                    steps.into_iter().map(|(_, NodeStep { step, .. })| step).collect()
+                };
+                coherences.iter_mut().map(of_one).collect()
+            }
+            Self::InBlocks(all_blocks, remembered) => {
+                agree(all_blocks);
+                let before = all_blocks[0].state().unwrap();
+                if let Some((after, steps)) = remembered.get(&(number, before))
+                    && all_blocks[0].remembers(*after)
+                {
+                    all_blocks.iter_mut().for_each(|blocks| blocks.go_to(*after));
+                    return steps.clone();
+                }
+                let steps = launch_in_blocks(all_blocks, launch, shapes);
+                agree(all_blocks);
+                remembered.insert((number, before), (all_blocks[0].state().unwrap(), steps.clone()));
+                steps
+            }
+        }
+    }
+}
+
+fn agree(all_blocks: &mut [Blocks]) {
+    if all_blocks[0].state().is_none() {
+        let states: Vec<u64> = all_blocks.iter_mut().map(Blocks::own_state).collect();
+        all_blocks.iter_mut().for_each(|blocks| blocks.agree(states.clone()));
+    }
+    assert!(all_blocks.iter().all(|blocks| blocks.state() == all_blocks[0].state()));
+}
+
+/// Each block tells nodes what to do, and each node puts together what it is told.
+fn launch_in_blocks(all_blocks: &mut [Blocks], launch: (&FieldMask, &Launch), shapes: &ShapeTable) -> Vec<Vec<Step>> {
+    let mut operators = Operators::default();
+    [true, false].into_iter().for_each(|is_sum| operators.add(operator(is_sum)));
+    let mut told_to = Vec::new();
+    for blocks in all_blocks.iter_mut() {
+        let block = blocks.block.clone();
+        for (of, step) in steps(blocks.change(), launch, (&block, shapes)) {
+            told(vec![step], of, &operators, &mut told_to);
+        }
+    }
+    let mut of_nodes: Vec<Vec<Told>> = all_blocks.iter().map(|_| Vec::new()).collect();
+    told_to.into_iter().for_each(|(node, told)| of_nodes[node].push(told));
+    let of_nodes: Vec<BTreeMap<Place, Step>> =
+        of_nodes.into_iter().map(|told| put_together(told, &operators, shapes).into_iter().collect()).collect();
+    // As all count exchanges alike, who has no part in one does nothing in it.
+    let is_exchange = |(_, step): &(&Place, &Step)| matches!(step, Step::Exchange { .. });
+    let exchanges = of_nodes.iter().flatten().filter(is_exchange);
+    let nothing: BTreeMap<Place, Step> = exchanges
+        .map(|(place, step)| {
+            let Step::Exchange { fields, fold, .. } = step else { unreachable!("they were picked") };
+            (*place, Step::Exchange { fields: fields.clone(), fold: *fold, exchange: Arc::default() })
+        })
+        .collect();
+    let all_of = |of_node: BTreeMap<Place, Step>| {
+        let mut all = nothing.clone();
+        all.extend(of_node);
+        all.into_values().collect()
+    };
+    of_nodes.into_iter().map(all_of).collect()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_node_reads_what_it_would_read_if_it_were_the_only_one((nodes, launches, order) in programs()) {
+    fn every_node_reads_what_it_would_read_if_it_were_the_only_one(
+        (nodes, launches, order) in programs(), blocks_from in 0..40_usize
+    ) {
         let shapes = ShapeTable::new();
-        let mut coherences = coherences(nodes, &shapes);
+        let mut job = Job::new(nodes, &shapes);
         let nothing = vec![[0; POINTS as usize]; FIELDS as usize];
         let has = vec![vec![[true; POINTS as usize]; FIELDS as usize]; nodes];
         let mut model = Model { nodes: vec![nothing.clone(); nodes], whole: nothing, has };
@@ -322,9 +431,11 @@ proptest! {
             let (fields, launch) = &launches[number % launches.len()];
             let mask = mask(*fields);
             let value = |node: usize, point: usize| (time * 1000 + node * 100 + point) as i64 + 1;
-            let mut all_steps =
-                || coherences.iter_mut().map(|node| steps(node, (&mask, launch), &shapes)).collect::<Vec<_>>();
-            model.carry_out(&all_steps());
+            if time == blocks_from {
+                job = job.go_to_blocks(&shapes);
+            }
+            let number = number % launches.len();
+            model.carry_out(&job.launch(number, (&mask, launch), &shapes));
             let check = |model: &Model, areas: &[u32]| {
                 for (node, area) in shapes_of(areas, &shapes).iter().enumerate() {
                     for (field, point) in product(&mask, area) {
@@ -349,7 +460,8 @@ proptest! {
                 }
                 Launch::Read(areas) => {
                     check(&model, areas);
-                    prop_assert!(all_steps().iter().all(Vec::is_empty), "nothing is sent twice");
+                    let again = job.launch(number, (&mask, launch), &shapes);
+                    prop_assert!(again.iter().all(Vec::is_empty), "nothing is sent twice");
                 }
                 Launch::Write(areas) => {
                     check(&model, areas);
@@ -376,7 +488,7 @@ proptest! {
         let mut states = Vec::new();
         for _ in 0..40 {
             for (fields, launch) in &launches {
-                steps(&mut node, (&mask(*fields), launch), &shapes);
+                steps(&mut node, (&mask(*fields), launch), (&shape(all(), &shapes), &shapes));
             }
             states.push(node.state());
         }
@@ -413,7 +525,7 @@ fn a_loop_that_writes_a_region_in_parts_and_contributes_to_it_is_in_few_states()
 fn job(nodes: usize, points: i64, shapes: &ShapeTable) -> Vec<Coherence> {
     let home: Vec<Shape> =
         (0..nodes as i64).map(|node| block(shapes, node.min(points), (node + 1).min(points))).collect();
-    (0..nodes).map(|rank| Coherence::new(rank, block(shapes, 0, points), home.clone(), shapes)).collect()
+    (0..nodes).map(|rank| Coherence::new(rank..rank + 1, block(shapes, 0, points), home.clone(), shapes)).collect()
 }
 
 fn block(shapes: &ShapeTable, from: i64, to: i64) -> Shape {
@@ -424,8 +536,8 @@ fn block(shapes: &ShapeTable, from: i64, to: i64) -> Shape {
 fn exchanges(nodes: &mut [Coherence], areas: &[Shape], shapes: &ShapeTable) -> Vec<Arc<Exchange>> {
     let fields = FieldMask::of(FieldId(0));
     let read = each(nodes, areas, shapes, |one, layout| one.read(&fields, layout, shapes));
-    let exchange = |steps: Vec<Step>| match &steps[..] {
-        [Step::Exchange { exchange, .. }] => Arc::clone(exchange),
+    let exchange = |steps: Vec<NodeStep>| match &steps[..] {
+        [NodeStep { step: Step::Exchange { exchange, .. }, .. }] => Arc::clone(exchange),
         other => panic!("one exchange, not {other:?}"),
     };
     read.into_iter().map(exchange).collect()

@@ -84,6 +84,8 @@ pub struct TaskDefinition {
     /// The same path, and how the task goes to them with its data.
     luggage: Option<(&'static str, Luggage)>,
     is_internal: bool,
+    /// Blocks of points go to nodes, whatever the mapper says.
+    is_dealt_in_blocks: bool,
     on_failure: Option<OnFailure>,
 }
 
@@ -99,6 +101,7 @@ impl TaskDefinition {
             travel: None,
             luggage: None,
             is_internal: false,
+            is_dealt_in_blocks: false,
             on_failure: None,
         }
     }
@@ -167,6 +170,15 @@ impl TaskDefinition {
     /// A task of the runtime's own, with which nodes exchange data.
     pub(crate) fn internal(self) -> Self {
         Self { is_internal: true, ..self }
+    }
+
+    /// Deals its points to nodes in blocks, without asking the mapper.
+    pub(crate) fn dealt_in_blocks(self) -> Self {
+        Self { is_dealt_in_blocks: true, ..self }
+    }
+
+    pub(crate) fn is_dealt_in_blocks(&self) -> bool {
+        self.is_dealt_in_blocks
     }
 
     pub(crate) fn is_internal(&self) -> bool {
