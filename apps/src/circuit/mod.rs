@@ -21,7 +21,7 @@ use crate::report::{Table, rate, scientific, seconds};
 use crate::verify::is_within;
 use graph::Shape;
 use pieces::Pieces;
-use tasks::{Node, calc_new_currents, distribute_charge, update_voltages};
+use tasks::{Node, calc_new_currents, count, distribute_charge, update_voltages};
 
 /// The largest relative error of a voltage that rounding, in another order of additions, can explain.
 pub const TOLERANCE: f64 = 1e-9;
@@ -220,7 +220,7 @@ async fn simulate(cx: &Context, shape: Shape, options: &Options, runtime: &Runti
     cx.execution_fence().await?;
     let tasks = cx.per_node(runtime.statistics().tasks - before).reduce(Sum).await?;
 
-    let shared_nodes = of.shared.parent().space().volume();
+    let shared_nodes = cx.index_launch(pieces, count(&of.shared)).reduce(Sum).await?;
     let report = Report { shape, shared_nodes, steps, tasks, time, largest_relative_error: None };
     Ok(Simulated { report, voltages: voltages.to_vec() })
 }

@@ -42,17 +42,13 @@ impl Pieces {
         let reached = cx.image(&nodes, &wires_of, Wire::to).await?;
         let foreign = reached.difference(&owned)?;
 
-        // First private from shared nodes, which are disjoint; then each by piece.
-        let touched = foreign.union_of_pieces().clone();
-        let untouched = nodes.space().difference(&touched);
-        let split = nodes.partition_into(cx.colors(2), vec![untouched, touched])?;
-        let (all_private, all_shared) = (split.piece(Point([0]))?, split.piece(Point([1]))?);
+        // None of this needs to know all pieces in one place.
         Ok(Self {
             colors,
             wires: wires_of.named("wires"),
-            private: all_private.partition(colors).within(&owned)?.named("private"),
-            shared: all_shared.partition(colors).within(&owned)?.named("shared"),
-            ghost: all_shared.partition(colors).within(&foreign)?.named("ghost"),
+            private: owned.difference_from_all(&foreign)?.named("private"),
+            shared: owned.intersection_with_all(&foreign)?.named("shared"),
+            ghost: foreign.named("ghost"),
             nodes,
         })
     }

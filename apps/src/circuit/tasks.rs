@@ -126,3 +126,9 @@ pub fn update_voltages(
     update!(private);
     update!(shared);
 }
+
+/// How many nodes there are.
+#[task(leaf)]
+pub fn count(#[reads(piece)] nodes: Piece<Node>) -> u64 {
+    nodes.space().volume()
+}
