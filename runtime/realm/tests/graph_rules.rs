@@ -316,6 +316,33 @@ fn started(spec: &GraphSpec) -> (Realm, Arc<Log>, GraphRuns) {
 }
 
 #[test]
+fn a_node_is_found_behind_any_number_of_others_that_have_run() {
+    const MANY: usize = 1000;
+    let node = |stage| NodeSpec {
+        stage,
+        home: maniple_realm::machine::ProcessorId(0),
+        pinned: true,
+        takes: true,
+        after: Vec::new(),
+        after_previous: Vec::new(),
+    };
+    let stages = std::iter::once(0).chain((0..MANY).map(|_| 1)).chain([2]);
+    let (realm, log, runs) = started(&GraphSpec { stages: 3, nodes: stages.map(node).collect() });
+    let wait_for = |ended: usize| {
+        while log.fates.lock().len() < ended {
+            std::thread::yield_now();
+        }
+    };
+    runs.open(0, 1);
+    wait_for(MANY);
+    // The first node of the lane still waits: it may do so for what this one does.
+    runs.open(0, 2);
+    wait_for(MANY + 1);
+    runs.open(0, 0);
+    realm.wait(log.done.event()).unwrap();
+}
+
+#[test]
 fn a_stage_that_is_skipped_ends_without_running() {
     let (realm, log, runs) = three_stages();
     runs.open(0, 0);

@@ -205,8 +205,9 @@ impl Active {
     #[inline]
     fn claim_among(&self, core: &Core, lane: usize, who: Who, nodes: usize) -> Option<Claimed> {
         let mut cursor = self.cursor(lane)?;
-        let mut ahead = 0;
-        for _ in 0..STEPS {
+        let (mut ahead, mut passed) = (0, 0);
+        // Those behind a node that may not run yet are not counted: the lane's cursor stays there, so the next look would come no further.
+        while passed < STEPS {
             let (run, place) = (cursor.run, cursor.place());
             let node = &self.graph.nodes[place];
             match self.state(run, place) {
@@ -231,6 +232,7 @@ impl Active {
             if ahead == nodes {
                 break;
             }
+            passed += usize::from(ahead == 0);
             self.step(lane, &mut cursor, ahead == 0, who);
         }
         None
