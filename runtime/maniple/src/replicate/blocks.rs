@@ -29,6 +29,18 @@ pub(super) struct Blocks {
     next: u64,
     /// The current one, unless something has happened since nodes met.
     current: Option<u64>,
+    /// What has happened since, if it was fills alone.
+    fills: Option<Fills>,
+    /// The states to which fills have led.
+    filled: FxHashMap<Fills, u64>,
+}
+
+/// Fills after a state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Fills {
+    after: u64,
+    /// Points by themselves: numbers of shapes are a node's own, and are forgotten.
+    of: Vec<(FieldMask, AnySpace)>,
 }
 
 /// So many states are remembered: fewer than each block would remember by itself.
@@ -44,6 +56,8 @@ impl Blocks {
             states: FxHashMap::default(),
             next: 0,
             current: None,
+            fills: None,
+            filled: FxHashMap::default(),
         }
     }
 
@@ -55,19 +69,27 @@ impl Blocks {
 
     /// Every node writes the same values.
     pub(super) fn fill(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) {
-        let points = shapes.intersection(points, &self.block);
-        self.coherence.fill(fields, &points, shapes);
-        self.current = None;
+        let (here, all) = (shapes.intersection(points, &self.block), points.space().clone());
+        self.coherence.fill(fields, &here, shapes);
+        match (&mut self.fills, self.current.take()) {
+            (Some(fills), _) => fills.of.push((fields.clone(), all)),
+            (fills, Some(after)) => *fills = Some(Fills { after, of: vec![(fields.clone(), all)] }),
+            (None, None) => {}
+        }
     }
 
     /// Something happens of which it is not known where it leads.
     pub(super) fn change(&mut self) -> &mut Coherence {
-        self.current = None;
+        (self.current, self.fills) = (None, None);
         &mut self.coherence
     }
 
-    /// The number of the current state, if nodes have [agreed](Self::agree) on one.
-    pub(super) fn state(&self) -> Option<u64> {
+    /// The number of the current state, if nodes have [agreed](Self::agree) on one: now, or when the same fills led there before.
+    pub(super) fn state(&mut self) -> Option<u64> {
+        let known = self.fills.as_ref().and_then(|fills| self.filled.get(fills)).copied();
+        if let Some(known) = known.filter(|&known| self.remembers(known)) {
+            self.go_to(known);
+        }
         self.current
     }
 
@@ -79,7 +101,7 @@ impl Blocks {
     /// All nodes have said what their blocks call the current state.
     pub(super) fn agree(&mut self, own_states: Vec<u64>) {
         if self.numbers.len() >= MOST_STATES {
-            (self.numbers, self.states) = Default::default();
+            (self.numbers, self.states, self.fills, self.filled) = Default::default();
             self.coherence.forget_states();
         }
         let number = *self.numbers.entry(own_states).or_insert_with(|| {
@@ -88,6 +110,10 @@ impl Blocks {
         });
         self.states.insert(number, self.coherence.state());
         self.current = Some(number);
+        // Each is an entry of its own, and there may be more of them than of states.
+        if let Some(fills) = self.fills.take().filter(|_| self.filled.len() < MOST_STATES) {
+            self.filled.insert(fills, number);
+        }
     }
 
     /// Whether a state of before is still remembered.
@@ -99,7 +125,7 @@ impl Blocks {
     pub(super) fn go_to(&mut self, state: u64) {
         if let Some(&own) = self.states.get(&state) {
             self.coherence.go_to(own);
-            self.current = Some(state);
+            (self.current, self.fills) = (Some(state), None);
         }
     }
 }

@@ -380,7 +380,8 @@ fn agree(all_blocks: &mut [Blocks]) {
         let states: Vec<u64> = all_blocks.iter_mut().map(Blocks::own_state).collect();
         all_blocks.iter_mut().for_each(|blocks| blocks.agree(states.clone()));
     }
-    assert!(all_blocks.iter().all(|blocks| blocks.state() == all_blocks[0].state()));
+    let all: Vec<Option<u64>> = all_blocks.iter_mut().map(Blocks::state).collect();
+    assert!(all.iter().all(|state| *state == all[0]), "{all:?}");
 }
 
 /// Each block tells nodes what to do, and each node puts together what it is told.
