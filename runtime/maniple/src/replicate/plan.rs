@@ -421,12 +421,12 @@ impl<'a> InBlock<'a> {
 
 impl View for InBlock<'_> {
     fn points(&self, space: &IndexSpaceNode) -> Option<Shape> {
-        Some(match space {
-            IndexSpaceNode::Piece(partition, number) if let Some(found) = Found::of(partition) => {
-                found.block().pieces()[*number].clone()
-            }
-            _ => self.part(space, space.shape()),
-        })
+        if let IndexSpaceNode::Piece(partition, number) = space
+            && let Some(found) = Found::of(partition)
+        {
+            return Some(found.block().pieces()[*number].clone());
+        }
+        Some(self.part(space, space.shape()))
     }
 
     fn union(&self, partition: &Partitioning) -> Shape {
