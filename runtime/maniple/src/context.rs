@@ -13,10 +13,8 @@ use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::machine::{Machine, ProcessorId};
 use maniple_realm::{Event, UserEvent};
 use maniple_record::{Because, Kind, LaunchNumber, OperationNumber};
-use maniple_region::{
-    FieldId, FieldMask, IndexSpaceNode, LogicalRegion, Privilege, Projection, Requirement, Target, TreeId,
-};
-use maniple_space::{AnyPoint, AnyRect};
+use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
+use maniple_space::AnyPoint;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -444,37 +442,6 @@ impl ContextState {
             return Ok(Bound { requirement, parts });
         }
         Err(self.not_held(operation, &requirement, &missing))
-    }
-
-    /// Has pieces brought that are elsewhere and will be used, at points of these domains if the target is for several: later nobody waits for them, as whoever looks at them then may
-    /// hold what others need. Launches of a program that runs on several nodes see to the pieces of their points by themselves.
-    pub(crate) fn bring_pieces(&self, target: &Target, domains: &[AnyRect]) {
-        if !self.core.forest().has_pieces_elsewhere() {
-            return;
-        }
-        let bring = |region: &LogicalRegion| {
-            let mut space = region.space();
-            while let IndexSpaceNode::Piece(partition, _) = space {
-                let _ = space.shape();
-                space = partition.parent();
-            }
-        };
-        bring(&target.bound());
-        if self.replica.is_some() {
-            return;
-        }
-        match target {
-            Target::Region(_, None) => {}
-            Target::Partition(partition, Projection::Identity | Projection::Linearized | Projection::Color(_)) => {
-                let _ = partition.partitioning().pieces();
-            }
-            // What it names may be anything. If it can't be named, the launch will be refused.
-            Target::Region(_, Some(_)) | Target::Partition(_, Projection::Custom(_)) => {
-                for domain in domains {
-                    domain.points().filter_map(|point| target.region_at(point, domain).ok()).for_each(|at| bring(&at));
-                }
-            }
-        }
     }
 
     /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.

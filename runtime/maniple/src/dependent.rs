@@ -17,7 +17,8 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::launch::TaskLauncher;
 use crate::regions::{Domain, Partition, Region, partition_error};
-use crate::replicate::replica::{Finding, Replica};
+use crate::replicate::Replica;
+use crate::replicate::finding::Finding;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
 impl Context {

@@ -53,6 +53,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod block_on;
+mod bring;
 mod bulk;
 mod completion;
 mod context;

@@ -12,6 +12,7 @@ pub(crate) mod coherence;
 mod course;
 mod exchange;
 mod failure;
+pub(crate) mod finding;
 pub(crate) mod found;
 mod guests;
 mod hunger;

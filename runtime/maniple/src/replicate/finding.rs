@@ -1,0 +1,139 @@
+//! Partitions are found by all nodes together: what each has found goes to the blocks, and blocks tell each node what it has to know for that.
+
+use std::sync::Arc;
+
+use maniple_region::{IndexSpaceNode, LogicalPartition, Partitioning, Shape};
+use maniple_space::{AnyRect, AnySpace};
+
+use super::found::{Found, Parts, blocks, in_block, root, united};
+use super::latest::Doing;
+use super::layout::Rank;
+use super::meeting::{Meetings, Waiting, at_once};
+use super::points::Points;
+use super::replica::Replica;
+use crate::error::Result;
+
+/// What nodes do when they make a partition of what they have found.
+const FINDS: &str = "makes a partition of what was found";
+
+/// What they do when they look at pieces of one.
+pub(super) const LOOKS: &str = "looks at pieces that were found";
+
+/// A partition that is about to be found.
+pub(crate) struct Finding {
+    operation: u64,
+}
+
+impl Replica {
+    /// A partition is about to be found. That is an operation of the program which takes place later, perhaps after others that come after it here.
+    pub(crate) fn begin_to_find(&self) -> Finding {
+        Finding { operation: self.begin_to_meet(FINDS) }
+    }
+
+    /// Makes a partition of pieces of which each node has found parts.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) async fn found(
+        &self,
+        Finding { operation }: Finding,
+        (parent, colors): (&IndexSpaceNode, AnyRect),
+        parts: &[AnySpace],
+    ) -> Result<Arc<Partitioning>> {
+        // Those before were for pieces to look at.
+        let mut meetings = Meetings::after_plan(&self.node, operation);
+        let (nodes, shapes) = (self.node.nodes(), parent.forest().shapes());
+        let all = blocks(root(parent), nodes, shapes);
+        let gone = self.node.post.finds.gone();
+        let met = meetings.meet_waiting(Waiting::Later, gone, parts_in(&all, parts)).await?;
+        self.node.post.finds.forget(&met.words);
+        let (dim, own) = (parent_dim(parent), all[self.node.rank()].clone());
+        let nothing = vec![AnySpace::empty(dim).expect("the dimension is that of a space"); colors.volume() as usize];
+        let pieces = united(&nothing, met.letters.iter().flat_map(|(_, parts)| parts));
+        let is_disjoint = AnySpace::are_disjoint(dim, &pieces).expect("pieces of one root have one dimension");
+        let met = meetings.meet_waiting::<bool, ()>(Waiting::Later, is_disjoint, Vec::new()).await?;
+        let is_disjoint = met.words.into_iter().all(|is_disjoint| is_disjoint);
+        let found = Found::new((&self.node, operation), (parent, colors), (own, pieces, is_disjoint));
+        Ok(parent.forest().partition_elsewhere(parent, colors, found)?)
+    }
+
+    /// What pieces have of this node's part of a region, of which each node has one.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) fn pieces_within(&self, parts: &LogicalPartition, pieces: &Arc<Partitioning>) -> Result<Vec<AnySpace>> {
+        let mut meetings = Meetings::new(&self.node, self.begin_to_meet(LOOKS));
+        let parts = in_block(parts.partitioning(), &self.node.block(pieces.parent()));
+        at_once(self.hand_out(&parts, pieces, (&mut meetings, Waiting::Here)))
+    }
+
+    /// What pieces have of points, which are other points on each node: for a partition that is about to be found.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) async fn pieces_about(
+        &self,
+        finding: &Finding,
+        points: &AnySpace,
+        pieces: &Arc<Partitioning>,
+    ) -> Result<Vec<AnySpace>> {
+        let mut meetings = Meetings::new(&self.node, finding.operation);
+        let shapes = pieces.parent().forest().shapes();
+        let all = blocks(root(pieces.parent()), self.node.nodes(), shapes);
+        let letters = parts_in(&all, std::slice::from_ref(points));
+        let met = meetings.meet_waiting::<(), _>(Waiting::Later, (), letters).await?;
+        let empty = AnySpace::empty(points.dim()).expect("the dimension is that of a space");
+        let mut wanted = vec![empty; self.node.nodes()];
+        for (node, parts) in met.letters {
+            parts.into_iter().for_each(|(_, Points(part))| wanted[node] = part);
+        }
+        self.hand_out(&wanted, pieces, (&mut meetings, Waiting::Later)).await
+    }
+
+    /// Each node wants what pieces have of other points, of which those in the own block are known.
+    async fn hand_out(
+        &self,
+        wanted: &[AnySpace],
+        pieces: &Arc<Partitioning>,
+        (meetings, waiting): (&mut Meetings<'_>, Waiting),
+    ) -> Result<Vec<AnySpace>> {
+        let (dim, block) = (parent_dim(pieces.parent()), self.node.block(pieces.parent()));
+        let here = in_block(pieces, &block);
+        let lists = AnySpace::overlapping_pairs(dim, wanted, &here).expect("pieces of one root have one dimension");
+        let letter = |(node, pieces): (Rank, &[u32])| {
+            let part = |piece: usize| here[piece].intersection(&wanted[node]).expect("the same");
+            let parts = pieces.iter().map(|&piece| (piece as usize, Points(part(piece as usize))));
+            (node, parts.collect::<Parts>())
+        };
+        let letters = lists.iter().enumerate().map(letter).filter(|(_, parts)| !parts.is_empty());
+        let met = meetings.meet_waiting::<(), _>(waiting, (), letters.collect()).await?;
+        let nothing = vec![AnySpace::empty(dim).expect("the dimension is that of a space"); pieces.len()];
+        Ok(united(&nothing, met.letters.iter().flat_map(|(_, parts)| parts)))
+    }
+
+    /// An operation of the program for which nodes meet.
+    fn begin_to_meet(&self, what: &'static str) -> u64 {
+        let operation = self.node.number_operation(Doing::Other(what));
+        self.agreement.note_other(&self.node, what);
+        // It is about to wait.
+        self.agreement.compare(&self.node);
+        operation
+    }
+}
+
+/// What of each piece is in each block.
+fn parts_in(blocks: &[Shape], pieces: &[AnySpace]) -> Vec<(Rank, Parts)> {
+    let Some(first) = blocks.first() else { return Vec::new() };
+    let spaces = blocks.iter().map(Shape::space);
+    let lists = AnySpace::overlapping_pairs(first.space().dim(), spaces, pieces);
+    let lists = lists.expect("pieces of one root have one dimension");
+    let letter = |(node, numbers): (Rank, &[u32])| {
+        let part = |piece: usize| pieces[piece].intersection(blocks[node].space()).expect("the same");
+        (node, numbers.iter().map(|&piece| (piece as usize, Points(part(piece as usize)))).collect::<Parts>())
+    };
+    lists.iter().enumerate().map(letter).filter(|(_, parts)| !parts.is_empty()).collect()
+}
+
+fn parent_dim(parent: &IndexSpaceNode) -> usize {
+    root(parent).space().dim()
+}
