@@ -344,6 +344,10 @@ impl Coherence {
         (operator, layout, shapes): (OperatorId, &Arc<Layout>, &ShapeTable),
         steps: &mut Vec<NodeStep>,
     ) {
+        if layout.union().is_empty() {
+            // What is about no points would stay in the story for ever: nothing overlaps it, and nothing hides it.
+            return;
+        }
         let before = match story.last() {
             // More of the same: contributions go where there are some already.
             Some(Entry::Reduced(known, before)) if *known == operator => Some(Arc::clone(before)),
@@ -516,6 +520,9 @@ fn remember<K: Eq + std::hash::Hash, V>(memo: &mut FxHashMap<K, V>, key: K, valu
 
 /// Adds what happened, and forgets what nobody can tell any more.
 fn push(story: &mut Story, entry: Entry, shapes: &ShapeTable) {
+    if entry.points().is_empty() {
+        return;
+    }
     if let Entry::Copied(layout) = &entry {
         story.retain(|older| !matches!(older, Entry::Copied(copied) if copied.id() == layout.id()));
     }

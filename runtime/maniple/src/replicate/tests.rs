@@ -522,6 +522,21 @@ fn a_loop_that_writes_a_region_in_parts_and_contributes_to_it_is_in_few_states()
     assert!(states[2..].iter().all(|state| *state == states[2]), "{states:?}");
 }
 
+#[test]
+fn what_happens_to_no_points_leads_to_no_other_state() {
+    let (shapes, fields) = (ShapeTable::new(), FieldMask::of(FieldId(0)));
+    let mut node = job(1, 10, &shapes).remove(0);
+    let nowhere = node.layout(vec![block(&shapes, 0, 0)], &shapes);
+    node.read(&fields, &nowhere, &shapes);
+    let before = node.state();
+    for is_sum in [true, false] {
+        assert!(node.reduce(&fields, operator(is_sum), &nowhere, &shapes).is_empty());
+        node.discard(&fields, &nowhere, &shapes);
+        node.fill(&fields, &block(&shapes, 0, 0), &shapes);
+        assert_eq!(node.state(), before);
+    }
+}
+
 /// So many nodes of one region.
 fn job(nodes: usize, points: i64, shapes: &ShapeTable) -> Vec<Coherence> {
     let home: Vec<Shape> =
