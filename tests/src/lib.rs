@@ -11,7 +11,7 @@
 //! - [`execute`]: a program carried out through the public interface of the runtime, compared with the oracle on the way and at the end; also
 //!   the mistakes on purpose that show that the comparison is no formality;
 //! - [`trial`]: one seed of one family of programs: program, environment, run and outcome; [`records`]: what its nodes have done;
-//!   [`watch`]: the same for programs that may hang;
+//!   [`watch`]: the same for programs that may hang; [`processes`]: the same with a process for each node;
 //! - [`shrink`]: a smaller program that still fails;
 //! - [`naive`]: a second opinion on the records of runs, for the checker of records; [`mutation`]: records made wrong on purpose.
 //!
@@ -43,6 +43,7 @@ pub mod mutation;
 pub mod naive;
 pub mod nodes;
 pub mod oracle;
+pub mod processes;
 pub mod program;
 pub mod records;
 pub mod scattered;

@@ -16,6 +16,7 @@ use crate::environment::{Environment, Job, Minds, Room};
 use crate::execute::{Counts, Mistake, Run, Tally, Tolerance, run_program};
 use crate::generate::{Profile, generate};
 use crate::oracle::{Context, World};
+use crate::processes::Processes;
 use crate::program::Program;
 use crate::records::Records;
 use crate::value::{Cells, Kind, mix, register_operators};
@@ -116,6 +117,8 @@ pub struct Trial {
     pub check: bool,
     /// On how many nodes the program runs.
     pub nodes: usize,
+    /// Whether this process is one of the nodes. If not, all are in it.
+    pub processes: Option<Processes>,
     /// Whether all of it runs in one thread, in an order that this seed decides.
     pub schedule: Option<u64>,
     /// What befalls the nodes, if there is a schedule.
@@ -199,6 +202,7 @@ impl Trial {
             trace: false,
             check: false,
             nodes: 1,
+            processes: None,
             schedule: None,
             misfortune: Misfortune::None,
         }
@@ -210,7 +214,7 @@ impl Trial {
         self.family.program(self.seed, self.nodes)
     }
 
-    /// The seed's environment.
+    /// The seed's environment. If there are several nodes, it is the first one's.
     #[must_use]
     pub fn environment(&self) -> Environment {
         self.family.environment(self.seed)
@@ -230,10 +234,28 @@ impl Trial {
             Ok(expected) => expected,
             Err(why) => return Outcome::deviation(format!("no meaning: {why}")),
         };
-        match self.schedule {
-            Some(schedule) => self.simulate(schedule, &program, &expected, &tally),
-            None if self.nodes > 1 => self.run_on_nodes(&program, &expected, &tally),
-            None => self.run_here(program, expected, tally, None),
+        match (self.schedule, &self.processes) {
+            (_, Some(processes)) => self.run_as_process(processes, program, expected, tally),
+            (Some(schedule), None) => self.simulate(schedule, &program, &expected, &tally),
+            (None, None) if self.nodes > 1 => self.run_on_nodes(&program, &expected, &tally),
+            (None, None) => self.run_here(program, expected, tally, None),
+        }
+    }
+
+    /// Runs the program on this node, together with the others, which are processes as well.
+    fn run_as_process(
+        &self,
+        processes: &Processes,
+        program: Program,
+        expected: (World, Context),
+        tally: Arc<Tally>,
+    ) -> Outcome {
+        match processes.meet() {
+            Ok(transport) => {
+                let job = Job { transport, seed: self.seed };
+                self.of_node(processes.rank()).run_here(program, expected, tally, Some(job))
+            }
+            Err(why) => Outcome::deviation(format!("cannot meet the other nodes: {why}")),
         }
     }
 

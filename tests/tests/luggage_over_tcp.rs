@@ -6,14 +6,14 @@
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
-use maniple::environment::{NODES, RANK, RENDEZVOUS, SECRET, SHARED_MEMORY};
 use maniple::machine::NodeId;
 use maniple::mapper::{DefaultMapper, Mapper, TaskInfo};
 use maniple::prelude::*;
 use maniple::{Machine, Result};
 use maniple_tests::mixed::{Size, expected, program};
+use maniple_tests::processes;
 
 /// What a node does, if this process is one.
 const PART: &str = "MANIPLE_LUGGAGE_TEST";
@@ -64,16 +64,11 @@ fn job(part: &str, nodes: usize, shared_memory: bool) -> Vec<[u64; 2]> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let meeting = folder.join(format!("luggage-{part}-{nodes}-{shared_memory}"));
     let _ = std::fs::remove_file(&meeting);
-    let start = |rank: usize| -> Child {
+    let outputs = processes::job(nodes, (&meeting, shared_memory), |_| {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["node", "--exact", "--nocapture"]).env(PART, part);
-        command.env(RANK, rank.to_string()).env(NODES, nodes.to_string());
-        command.env(RENDEZVOUS, &meeting).env(SECRET, "5e".repeat(32));
-        command.env(SHARED_MEMORY, u8::from(shared_memory).to_string());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-    };
-    let processes: Vec<Child> = (0..nodes).map(start).collect();
-    let outputs: Vec<Output> = processes.into_iter().map(|process| process.wait_with_output().unwrap()).collect();
+        command
+    });
     let counts = |output: &Output| -> [u64; 2] {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8_lossy(&output.stdout);

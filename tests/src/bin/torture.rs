@@ -3,8 +3,11 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use maniple_tests::census::Census;
+use maniple_tests::execute::Mistake;
+use maniple_tests::processes::Processes;
 use maniple_tests::shrink::shrink;
 use maniple_tests::trial::{Family, Outcome, Trial};
 use maniple_tests::watch::silence_planned_panics;
@@ -12,11 +15,13 @@ use maniple_tests::watch::silence_planned_panics;
 /// Runs random programs on random machines with random mappers, and compares every value with a sequential oracle.
 ///
 /// Exits with 1 if a program deviates or hangs, and prints its seed and a smaller program that does so too.
+///
+/// Started as several processes, `maniple launch -n 4 -- torture --count 100`, each of them is a node, and every program is a job of all of them.
 #[derive(Parser)]
 struct Options {
-    /// For how long to go on.
-    #[arg(long, default_value_t = 60)]
-    seconds: u64,
+    /// For how long to go on: 60, unless there is a --count.
+    #[arg(long)]
+    seconds: Option<u64>,
     /// The first seed; the others follow.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -29,12 +34,15 @@ struct Options {
     /// How often to run each program: failures may depend on the schedule.
     #[arg(long, default_value_t = 1)]
     repeat: u32,
-    /// On how many nodes each program runs: many in this process, with a network that delays as the seed says.
-    #[arg(long, default_value_t = 1)]
-    nodes: usize,
+    /// On how many nodes each program runs: many in this process, with a network that delays as the seed says. One, if it is not given.
+    #[arg(long)]
+    nodes: Option<usize>,
     /// Run each program in one thread, where a seed, this and the program's together, decides of every turn: what goes wrong does so again.
     #[arg(long, value_name = "SEED")]
     schedule: Option<u64>,
+    /// Make a mistake on purpose, such as LostFill or WrongValue, to see that it is noticed.
+    #[arg(long)]
+    mistake: Option<Mistake>,
     /// Print each program and its environment before it runs.
     #[arg(long)]
     show: bool,
@@ -61,6 +69,35 @@ impl Options {
     fn checks(&self, seed: u64) -> bool {
         self.record || self.check > 0 && seed.is_multiple_of(self.check)
     }
+
+    /// What does not go together with being one of several processes.
+    fn cannot_be_shared(&self, processes: &Processes) -> Option<&'static str> {
+        let programs = self.count.unwrap_or(u64::MAX).saturating_mul(self.families().len() as u64);
+        if self.nodes.is_some() || self.schedule.is_some() {
+            return Some(
+                "--nodes and --schedule are for nodes in one process: this one is a node of several processes",
+            );
+        }
+        if self.count.is_none() || self.seconds.is_some() || self.repeat != 1 {
+            return Some(
+                "several processes must run the same programs equally often: give --count, and neither --seconds nor --repeat",
+            );
+        }
+        if programs > 1 && !processes.can_meet_again() {
+            return Some("MPI can be started once in a process: give one --family and --count 1");
+        }
+        None
+    }
+
+    fn families(&self) -> &[Family] {
+        if self.family.is_empty() { &Family::ALL } else { &self.family }
+    }
+
+    /// When to begin no more programs; never, if they are counted.
+    fn end(&self) -> Option<Instant> {
+        let seconds = self.seconds.or(self.count.is_none().then_some(60))?;
+        Some(Instant::now() + Duration::from_secs(seconds))
+    }
 }
 
 /// After how long without progress a program counts as hanging.
@@ -71,45 +108,74 @@ const TRIES: usize = 8;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    silence_planned_panics();
-    let families = if options.family.is_empty() { Family::ALL.to_vec() } else { options.family.clone() };
-    let end = Instant::now() + Duration::from_secs(options.seconds);
-    let seeds = (0..options.count.unwrap_or(u64::MAX)).map(|number| options.seed.wrapping_add(number));
-    let trials = seeds.flat_map(|seed| families.iter().map(move |&family| Trial::new(family, seed)));
-    let (mut runs, mut failures, mut census) = (0_u64, 0_u64, Census::default());
-    for trial in trials.take_while(|_| Instant::now() < end) {
-        runs += 1;
-        failures += u64::from(!is_right(
-            &Trial {
-                trace: options.trace,
-                check: options.checks(trial.seed),
-                nodes: options.nodes,
-                schedule: options.schedule.map(|schedule| schedule.wrapping_add(trial.seed)),
-                ..trial.clone()
-            },
-            &options,
-        ));
-        if options.census {
-            census.count(&trial);
-        }
+    let processes = Processes::find();
+    let problem = match &processes {
+        Ok(Some(processes)) => options.cannot_be_shared(processes),
+        Ok(None) => None,
+        Err(why) => Some(why.as_str()),
+    };
+    if let Some(problem) = problem {
+        Options::command().error(ErrorKind::ArgumentConflict, problem).exit();
     }
-    print!("{census}");
-    println!("{runs} programs, {failures} failures");
+    silence_planned_panics();
+    run(&options, processes.unwrap_or_default())
+}
+
+fn run(options: &Options, processes: Option<Processes>) -> ExitCode {
+    let nodes = processes.as_ref().map_or(options.nodes.unwrap_or(1), Processes::nodes);
+    let end = options.end();
+    let seeds = (0..options.count.unwrap_or(u64::MAX)).map(|number| options.seed.wrapping_add(number));
+    let trials = seeds.flat_map(|seed| options.families().iter().map(move |&family| Trial::new(family, seed)));
+    let mut done = Done::default();
+    for trial in trials.take_while(|_| end.is_none_or(|end| Instant::now() < end)) {
+        let trial = Trial {
+            mistake: options.mistake.unwrap_or_default(),
+            trace: options.trace,
+            check: options.checks(trial.seed),
+            nodes,
+            processes: processes.clone(),
+            schedule: options.schedule.map(|schedule| schedule.wrapping_add(trial.seed)),
+            ..trial
+        };
+        done.add(&trial, options);
+    }
+    print!("{}", done.census);
+    let Done { programs, failures, tasks, parcels, .. } = done;
+    let sent = if nodes > 1 { format!(", {parcels} parcels sent to other nodes") } else { String::new() };
+    println!("{programs} programs, {failures} failures; {tasks} tasks{sent}");
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs a trial, and prints what is wrong with it.
-fn is_right(trial: &Trial, options: &Options) -> bool {
-    if options.show {
-        println!("{}\n{:#?}", trial.program(), trial.environment());
-    }
-    let outcomes = (0..options.repeat).map(|_| trial.watch(trial.program(), PATIENCE));
-    match outcomes.into_iter().find(|outcome| !outcome.is_right()) {
-        Some(outcome) => {
-            explain(trial, &outcome, options);
-            false
+/// What has been run.
+#[derive(Default)]
+struct Done {
+    programs: u64,
+    failures: u64,
+    tasks: u64,
+    /// Sent by the first node, or by this one, if it is a process.
+    parcels: u64,
+    census: Census,
+}
+
+impl Done {
+    fn add(&mut self, trial: &Trial, options: &Options) {
+        if options.show {
+            println!("{}\n{:#?}", trial.program(), trial.environment());
         }
-        None => true,
+        self.programs += 1;
+        for _ in 0..options.repeat {
+            let outcome = trial.watch(trial.program(), PATIENCE);
+            self.tasks += outcome.counts.tasks;
+            self.parcels += outcome.statistics.parcels_sent;
+            if !outcome.is_right() {
+                self.failures += 1;
+                explain(trial, &outcome, options);
+                break;
+            }
+        }
+        if options.census {
+            self.census.count(trial);
+        }
     }
 }
 
@@ -117,13 +183,21 @@ fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
     let schedule = trial.schedule.map(|schedule| format!(" --schedule {}", schedule.wrapping_sub(trial.seed)));
     let (family, seed, nodes, schedule) = (trial.family, trial.seed, trial.nodes, schedule.unwrap_or_default());
     let check = if trial.check { " --check" } else { " --check=0" };
-    println!("\nreplay: torture --family {family} --seed {seed} --nodes {nodes}{schedule}{check} --count 1");
+    let (launch, nodes) = match trial.processes {
+        Some(_) => (format!("maniple launch -n {nodes} -- "), String::new()),
+        None => (String::new(), format!(" --nodes {nodes}")),
+    };
+    let mistake =
+        if trial.mistake == Mistake::None { String::new() } else { format!(" --mistake {:?}", trial.mistake) };
+    println!("\nreplay: {launch}torture --family {family} --seed {seed}{nodes}{schedule}{mistake}{check} --count 1");
     println!("  {}", outcome.deviations.join("\n  "));
     if options.record {
         print!("{}", outcome.records);
     }
     let quiet = Trial { trace: false, ..trial.clone() };
     let program = trial.program();
-    let shown = if options.no_shrink { program } else { shrink(&quiet, program, &outcome.deviations, TRIES) };
+    // Other processes would have to look for a smaller one together with this one.
+    let is_whole = options.no_shrink || trial.processes.is_some();
+    let shown = if is_whole { program } else { shrink(&quiet, program, &outcome.deviations, TRIES) };
     println!("{shown}\n{:?}", trial.environment());
 }

@@ -1,5 +1,7 @@
 //! Mistakes on purpose: each stands for a fault that the runtime could have, and the comparison must notice every one.
 
+use std::str::FromStr;
+
 use crate::program::{Action, Block, Passed, Statement};
 
 /// What the executor does wrong on purpose.
@@ -56,6 +58,15 @@ impl Mistake {
             }
         }
         order
+    }
+}
+
+impl FromStr for Mistake {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|mistake| format!("{mistake:?}") == name);
+        found.ok_or_else(|| format!("expected one of {:?}", Self::ALL))
     }
 }
 
