@@ -2,9 +2,10 @@
 
 use maniple::machine::NodeId;
 use maniple::mapper::{DefaultMapper, Mapper, NodeSlice, TaskInfo};
-use maniple::net::loopback::Network;
 use maniple::record::check;
 use maniple::{AnyRect, Context, Machine, Result, Runtime, Statistics};
+
+use crate::nodes::{Connections, each_node};
 
 /// What a mapper says of a launch, on a node of so many.
 pub type Slicing = fn(&TaskInfo<'_>, NodeId, usize) -> Vec<NodeSlice>;
@@ -64,7 +65,7 @@ pub fn halve(launch: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Vec<NodeSlice
     parts.into_iter().enumerate().map(|(part, points)| slice(points, node(part), true)).collect()
 }
 
-/// Runs a program on so many nodes: what each has come to, what it has done, and how many frames it has sent.
+/// Runs a program on so many nodes: what each has come to, what it has done, and how many frames it has sent, if they are [counted](Connections::frames).
 ///
 /// # Panics
 /// If a node cannot be started, panics, or has done what makes no sense by its record.
@@ -73,20 +74,14 @@ pub fn on_nodes<T: Send>(
     nodes: usize,
     program: impl AsyncFn(&Context) -> Result<T> + Sync,
 ) -> Vec<(Result<T>, Statistics, u64)> {
-    let network = Network::seeded(nodes, 7, 10);
-    let _pump = network.pump();
-    let run = |node: usize| {
+    let connections = Connections::new(nodes);
+    each_node(nodes, |node| {
         let builder = Runtime::builder().machine(Machine::uniform(2, 1 << 24)).workers(2).mapper(mapper.clone());
-        let transport = network.node(NodeId(node as u16));
+        let transport = connections.node(node);
         let runtime = builder.record_operations(true).network(transport).build().expect("a node starts");
         let value = runtime.run(async |cx| program(cx).await);
         check(&runtime.take_record()).expect("the record makes sense");
-        (value, runtime.statistics(), network.traffic(NodeId(node as u16)).frames)
-    };
-    std::thread::scope(|scope| {
-        let run = &run;
-        let nodes: Vec<_> = (0..nodes).map(|node| scope.spawn(move || run(node))).collect();
-        nodes.into_iter().map(|node| node.join().expect("a node does not panic")).collect()
+        (value, runtime.statistics(), connections.frames(node))
     })
 }
 

@@ -6,10 +6,9 @@ use std::sync::Barrier;
 
 use maniple::machine::NodeId;
 use maniple::mapper::{DefaultMapper, Mapper, Sharding, ShardingMapper};
-use maniple::net::loopback::Network;
 use maniple::prelude::*;
 use maniple::{Machine, Result, Statistics};
-use maniple_tests::nodes::{Nodes, on_nodes};
+use maniple_tests::nodes::{Connections, Nodes, each_node, on_nodes};
 
 #[task]
 async fn fibonacci(cx: &Context, n: u64) -> Result<u64> {
@@ -118,18 +117,12 @@ fn statistics(
     mapper: impl Mapper + Clone + Sync + 'static,
     body: impl AsyncFn(&Context) -> Result<u32> + Sync,
 ) -> Vec<(u32, Statistics)> {
-    let network = Network::new(3);
-    let _pump = network.pump();
-    std::thread::scope(|scope| {
-        let (mapper, body, network) = (&mapper, &body, &network);
-        let run = move |node| {
-            let builder = Runtime::builder().machine(Machine::uniform(1, 1 << 24)).workers(1).mapper(mapper.clone());
-            let runtime = builder.network(network.node(NodeId(node))).build().unwrap();
-            let value = runtime.run(async |cx| body(cx).await).unwrap();
-            (value, runtime.statistics())
-        };
-        let nodes: Vec<_> = (0..3).map(|node| scope.spawn(move || run(node))).collect();
-        nodes.into_iter().map(|node| node.join().unwrap()).collect()
+    let connections = Connections::new(3);
+    each_node(3, |node| {
+        let builder = Runtime::builder().machine(Machine::uniform(1, 1 << 24)).workers(1).mapper(mapper.clone());
+        let runtime = builder.network(connections.node(node)).build().unwrap();
+        let value = runtime.run(async |cx| body(cx).await).unwrap();
+        (value, runtime.statistics())
     })
 }
 

@@ -10,6 +10,7 @@ use maniple::record::check;
 use maniple::simulation::Simulation;
 use maniple::{Machine, Result, Statistics};
 use maniple_tests::mixed::{Size, expected, program};
+use maniple_tests::nodes::{Connections, each_node};
 use maniple_tests::watch::silence_planned_panics;
 
 /// Has point `p` of an index launch run on node `p` of the job, round robin; and keeps all else.
@@ -54,18 +55,12 @@ fn on_nodes<T: Send>(
     memory: &[u64],
     program: impl AsyncFn(&Context) -> Result<T> + Sync,
 ) -> Vec<(Result<T>, Statistics)> {
-    let network = Network::seeded(memory.len(), 7, 10);
-    let _pump = network.pump();
-    let run = |node: usize| {
+    let connections = Connections::new(memory.len());
+    each_node(memory.len(), |node| {
         let builder = Runtime::builder().machine(Machine::uniform(1, memory[node])).workers(1).mapper(mapper.clone());
-        let runtime = builder.network(network.node(NodeId(node as u16))).build().unwrap();
+        let runtime = builder.network(connections.node(node)).build().unwrap();
         let value = runtime.run(async |cx| program(cx).await);
         (value, runtime.statistics())
-    };
-    std::thread::scope(|scope| {
-        let run = &run;
-        let nodes: Vec<_> = (0..memory.len()).map(|node| scope.spawn(move || run(node))).collect();
-        nodes.into_iter().map(|node| node.join().unwrap()).collect()
     })
 }
 

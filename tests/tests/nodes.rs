@@ -1,6 +1,6 @@
 //! Programs on several nodes: what they compute is what they compute on one, whatever the network does; and what goes wrong on one is heard of on all.
 //!
-//! The nodes are runtimes of one process, with a network whose delays follow from a seed. `apps/tests/nodes.rs` has processes instead.
+//! The nodes are runtimes of one process, connected as `MANIPLE_TESTS_OVER` says; `processes.rs` and `apps/tests/nodes.rs` have processes instead.
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
@@ -15,7 +15,7 @@ use maniple::net::loopback::{Network, Traffic};
 use maniple::prelude::*;
 use maniple::profile::{Completeness, Recording};
 use maniple::{Error, Result, Statistics};
-use maniple_tests::nodes::{Nodes, on_nodes};
+use maniple_tests::nodes::{Connections, Nodes, each_node, on_nodes};
 use maniple_tests::trial::{Family, Trial};
 use maniple_tests::watch::silence_planned_panics;
 use serde::{Deserialize, Serialize};
@@ -245,8 +245,8 @@ fn a_point_that_is_dealt_to_a_node_that_there_is_not_is_an_error_on_all_nodes() 
 
 /// What the busiest of so many nodes, each with one tile, does in ten steps of a stencil, once all is known: launches, visits of the analysis, parcels, frames.
 fn work_of_a_step(nodes: usize) -> [u64; 4] {
-    let job = Nodes::new(nodes);
-    let network = job.network.clone();
+    let network = Network::seeded(nodes, nodes as u64, 10);
+    let job = Nodes::over_loopback(nodes, &network);
     let before_and_after = on_nodes(job, async |cx, runtime| {
         let (split, around, _) = stencil(cx, nodes, 3).await?;
         cx.execution_fence().await?;
@@ -665,8 +665,8 @@ fn each_node_can_say_something_of_itself() {
 
 #[test]
 fn a_node_of_which_nothing_is_heard_is_named_by_all_others_and_ends_too() {
-    let job = Nodes::new(3);
-    let network = job.network.clone();
+    let network = Network::seeded(3, 3, 10);
+    let job = Nodes::over_loopback(3, &network);
     let outcomes = on_nodes(job, async |cx, runtime| {
         let (split, around, _) = stencil(cx, 6, 2).await?;
         if runtime.node() == 1 {
@@ -693,20 +693,14 @@ fn a_profile_is_whole_when_the_runtime_has_gone() {
     const ROUNDS: usize = 300;
     let profile = |node: usize| Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("whole.mprof.node{node}"));
     for round in 0..ROUNDS {
-        let network = Network::new(2);
-        let _pump = network.pump();
-        let run = |node: usize| {
-            let transport = network.node(NodeId(node as u16));
+        let connections = Connections::new(2);
+        let completeness = each_node(2, |node| {
+            let transport = connections.node(node);
             let builder = Runtime::builder().workers(2).network(transport).profile(profile(node).with_extension(""));
             let runtime = builder.build().unwrap();
             runtime.run(async |cx| Ok(cx.colors(5).volume())).unwrap();
             drop(runtime);
             Recording::read(&profile(node)).unwrap().completeness
-        };
-        let completeness = std::thread::scope(|scope| {
-            let run = &run;
-            let nodes = [0, 1].map(|node| scope.spawn(move || run(node)));
-            nodes.map(|node| node.join().expect("a node does not panic"))
         });
         assert_eq!(completeness, [Completeness::Whole; 2], "round {round}");
     }
@@ -715,10 +709,9 @@ fn a_profile_is_whole_when_the_runtime_has_gone() {
 /// A node whose program fails compares nothing at its end. The next program's nodes must not compare what they do with what others did before.
 #[test]
 fn a_program_that_fails_on_one_node_leaves_nothing_behind_for_the_next() {
-    let network = Network::seeded(3, 3, 10);
-    let _pump = network.pump();
-    let run = |node: usize| {
-        let builder = Runtime::builder().workers(1).network(network.node(NodeId(node as u16)));
+    let connections = Connections::new(3);
+    let outcomes = each_node(3, |node| {
+        let builder = Runtime::builder().workers(1).network(connections.node(node));
         let runtime = builder.build().unwrap();
         let failed = runtime.run(async |cx| {
             cx.region::<Cell>(40)?;
@@ -737,11 +730,6 @@ fn a_program_that_fails_on_one_node_leaves_nothing_behind_for_the_next() {
         });
         let is_closed = open.any(|open| open == 0);
         (failed.unwrap_err().to_string(), is_closed, sum.map_err(|error| error.to_string()))
-    };
-    let outcomes = std::thread::scope(|scope| {
-        let run = &run;
-        let nodes = [0, 1, 2].map(|node| scope.spawn(move || run(node)));
-        nodes.map(|node| node.join().expect("a node does not panic"))
     });
     for (failed, is_closed, sum) in outcomes {
         assert!(failed.ends_with("no more"), "{failed}");

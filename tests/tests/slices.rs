@@ -16,6 +16,7 @@ use maniple::simulation::Simulation;
 use maniple::threads::nap;
 use maniple::{AnyRect, Machine, Rect, Result, Statistics};
 use maniple_tests::mixed::{Size, expected, program};
+use maniple_tests::nodes::{Connections, each_node};
 use maniple_tests::slicing::{Slicing, evenly, halve, keep, on_nodes, slice, slices, sum};
 use maniple_tests::watch::silence_planned_panics;
 
@@ -421,19 +422,15 @@ async fn looping(cx: &Context, turns: i64) -> Result<i64> {
 fn a_launch_that_is_sliced_is_sliced_each_time_and_not_replayed_and_one_that_is_kept_is() {
     // Without records, for which nothing is replayed differently, but more is asked.
     for (slicing, sent) in [(evenly as Slicing, 20), (keep, 0)] {
-        let network = Network::new(2);
-        let _pump = network.pump();
-        let run = |node| {
+        let connections = Connections::new(2);
+        let statistics = each_node(2, |node| {
             let builder = Runtime::builder().machine(Machine::uniform(1, 1 << 24)).workers(1).mapper(slices(slicing));
-            let runtime = builder.network(network.node(NodeId(node))).build().unwrap();
+            let runtime = builder.network(connections.node(node)).build().unwrap();
             let value = runtime.run(async |cx| cx.launch(looping(20)).await).unwrap();
             assert_eq!(value, 20 * 140);
             runtime.statistics()
-        };
-        let [one, other] = std::thread::scope(|scope| {
-            let run = &run;
-            [0, 1].map(|node| scope.spawn(move || run(node))).map(|node| node.join().unwrap())
         });
+        let [one, other] = &statistics[..] else { panic!("two nodes") };
         let replays = one.replays + other.replays;
         assert_eq!((one.slices_sent + other.slices_sent, replays > 0), (sent, sent == 0), "{replays} replays");
     }

@@ -9,6 +9,7 @@ use maniple::prelude::*;
 use maniple::simulation::Simulation;
 use maniple::{Machine, Result};
 use maniple_tests::mixed::{Size, expected, program};
+use maniple_tests::nodes::{Connections, each_node};
 use maniple_tests::slicing::{Slices, evenly, keep, on_nodes, slices, sum};
 
 /// A row of data a point.
@@ -40,22 +41,17 @@ async fn numbers(cx: &Context, points: i64) -> Result<(i64, Vec<i64>)> {
 #[test]
 fn a_node_without_room_for_a_slice_of_leaf_tasks_leaves_them_where_they_are() {
     const SIZE: Size = Size { rows: 40, pieces: 6, rounds: 4, halo: 2, is_cyclic: false, is_traced: false };
-    let network = Network::seeded(2, 7, 10);
-    let _pump = network.pump();
-    // Not even for one piece.
-    let run = |node: u16, bytes| {
-        let builder = Runtime::builder().machine(Machine::uniform(1, bytes)).workers(1).mapper(slices(evenly));
-        let runtime = builder.network(network.node(NodeId(node))).build().unwrap();
+    let connections = Connections::new(2);
+    let statistics = each_node(2, |node| {
+        // The second one has none even for one piece.
+        let machine = Machine::uniform(1, [1 << 24, 100][node]);
+        let builder = Runtime::builder().machine(machine).workers(1).mapper(slices(evenly));
+        let runtime = builder.network(connections.node(node)).build().unwrap();
         let values = runtime.run(async |cx| cx.launch(program(SIZE)).await).unwrap();
         assert_eq!(values, expected(SIZE));
         runtime.statistics()
-    };
-    let [one, other] = std::thread::scope(|scope| {
-        let run = &run;
-        [(0, 1 << 24), (1, 100)]
-            .map(|(node, bytes)| scope.spawn(move || run(node, bytes)))
-            .map(|node| node.join().unwrap())
     });
+    let [one, other] = &statistics[..] else { panic!("two nodes") };
     assert_eq!((one.tasks_sent + other.tasks_sent, one.tasks_received + other.tasks_received), (0, 0));
     assert!(one.slices_sent + other.slices_sent > 0, "they were asked");
 }

@@ -6,8 +6,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use maniple::machine::NodeId;
-use maniple::net::loopback::Network;
 use maniple::profile::{Record, Recording};
 use maniple::{Context, Machine, Result, Runtime, RuntimeBuilder};
 use maniple_tensor::concrete::{Statement, Substitution, Unit};
@@ -17,6 +15,7 @@ use maniple_tensor::kernel::Kernels;
 use maniple_tensor::notation::{Assignment, DenseArray, IndexVariable, TensorVariable, evaluate, parse_with_extents};
 use maniple_tensor::plan::Plan;
 use maniple_tensor::schedule::Races;
+use maniple_tests::nodes::{Connections, each_node};
 
 fn assignment(text: &str, element: ElementType, extents: &[i64]) -> Assignment {
     let names = ["i", "j", "k"].map(IndexVariable::new);
@@ -122,16 +121,12 @@ fn on(nodes: usize, workers: usize, job: &Job) -> Vec<DenseArray> {
     if nodes == 1 {
         return builder(workers).build().unwrap().run(async |cx| job.results(cx, 10).await).unwrap();
     }
-    let network = Network::seeded(nodes, 5, 10);
-    let _pump = network.pump();
-    let run = |node| {
-        let runtime = builder(workers).network(network.node(NodeId(node as u16))).build().unwrap();
+    let connections = Connections::new(nodes);
+    let results = each_node(nodes, |node| {
+        let runtime = builder(workers).network(connections.node(node)).build().unwrap();
         runtime.run(async |cx| job.results(cx, 10).await).unwrap()
-    };
-    std::thread::scope(|scope| {
-        let nodes: Vec<_> = (0..nodes).map(|node| scope.spawn(move || run(node))).collect();
-        nodes.into_iter().flat_map(|node| node.join().unwrap()).collect()
-    })
+    });
+    results.into_iter().flatten().collect()
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 use maniple::Result;
 use maniple::machine::NodeId;
+use maniple::net::loopback::Network;
 use maniple::prelude::*;
 use maniple_tests::circuit::Circuit;
 use maniple_tests::nodes::{Nodes, on_nodes};
@@ -14,8 +15,8 @@ use maniple_tests::nodes::{Nodes, on_nodes};
 /// What the busiest of so many nodes, each with one piece, does in ten steps, once all is known: launches, visits of the analysis, parcels, frames.
 /// And what the circuit has come to.
 fn work_of_steps(nodes: usize) -> ([u64; 4], i64) {
-    let job = Nodes::new(nodes);
-    let network = job.network.clone();
+    let network = Network::seeded(nodes, nodes as u64, 10);
+    let job = Nodes::over_loopback(nodes, &network);
     let outcomes = on_nodes(job, async |cx, runtime| {
         let circuit = Circuit::new(cx, nodes)?;
         let read = || {
