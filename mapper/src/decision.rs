@@ -258,7 +258,7 @@ pub struct NodeSlice {
     pub domain: AnyRect,
     /// The node.
     pub node: NodeId,
-    /// Whether that node's mapper is asked how to slice the part again when it has come there; it may send parts of it on. Of no account for what stays, and for tasks with regions.
+    /// Whether that node's mapper is asked how to slice the part again when it has come there; it may send parts of it on. Of no account for what stays.
     pub recurse: bool,
 }
 

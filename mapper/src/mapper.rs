@@ -77,8 +77,8 @@ pub trait Mapper: Send {
     }
 
     /// Cuts an index launch into slices that different nodes run. Asked in jobs of several nodes, when an index launch is about to be mapped whose points can go as slices: of a
-    /// task without regions or of a leaf task, whose arguments and result can be sent, launched by a task that runs on one node, as all do but the top-level one. And where a slice without
-    /// regions arrives that was to be [sliced again](NodeSlice::recurse): then the domain of the launch is the slice. This node is `here`, and the job has so many nodes.
+    /// task without regions or of a leaf task, whose arguments and result can be sent, launched by a task that runs on one node, as all do but the top-level one. And where a slice arrives
+    /// that was to be [sliced again](NodeSlice::recurse): then the domain of the launch is the slice; of leaf tasks with regions, which may arrive in parts, for each part. This node is `here`, and the job has so many nodes.
     ///
     /// Every point of the domain must be in exactly one slice. Without regions, what goes to another node is mapped there. Leaf tasks with regions are mapped here, and go together with their data as
     /// [`select_node`](Self::select_node) has them go one by one, which is not asked about them. What stays is mapped as any launch, by [`slice_launch`](Self::slice_launch) first. The answer

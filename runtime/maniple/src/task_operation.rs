@@ -213,9 +213,9 @@ impl TaskState {
     }
 
     /// Maps points that go to another node together, each when its data is there.
-    fn map_slice_away(self: &Arc<Self>, operation: &Arc<Operation>, NodeSlice { domain, node, .. }: NodeSlice) {
-        let batch = Some(batch(node, domain.volume() as usize));
-        self.map_part_later(operation, Part { batch, ..Part::of(domain) }, Target::Near(self.context.processor));
+    fn map_slice_away(self: &Arc<Self>, operation: &Arc<Operation>, slice: NodeSlice) {
+        let batch = Some(batch(slice, self.site.tag));
+        self.map_part_later(operation, Part { batch, ..Part::of(slice.domain) }, Target::Near(self.context.processor));
     }
 
     pub(crate) fn info<'a>(&'a self, point: AnyPoint, requirements: &'a [RequirementInfo]) -> TaskInfo<'a> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use maniple_mapper::NodeSlice;
 use maniple_realm::Spawn;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
@@ -29,6 +30,7 @@ pub(crate) trait Company: Send + Sync {
 /// The tasks of a slice that are about to leave for its node.
 struct Batch {
     node: NodeId,
+    said: SliceOfBatch,
     /// So many have not come yet. Some never may: those that fail before, or that stay.
     missing: AtomicUsize,
     gathered: Mutex<Vec<Member>>,
@@ -41,9 +43,10 @@ pub(crate) struct Member {
     pub(super) values: Vec<u8>,
 }
 
-/// The tasks of a slice that has so many points, and goes to a node.
-pub(crate) fn batch(node: NodeId, points: usize) -> Arc<dyn Company> {
-    Arc::new(Batch { node, missing: AtomicUsize::new(points), gathered: Mutex::default() })
+/// The tasks of a slice of a launch with this tag.
+pub(crate) fn batch(NodeSlice { domain, node, recurse }: NodeSlice, tag: u64) -> Arc<dyn Company> {
+    let said = SliceOfBatch { points: Points::of_rect(domain), tag, recurse, hops: 1 };
+    Arc::new(Batch { node, said, missing: AtomicUsize::new(domain.volume() as usize), gathered: Mutex::default() })
 }
 
 impl Company for Batch {
@@ -72,8 +75,8 @@ impl Batch {
     fn leave(&self, core: &Arc<RuntimeCore>) {
         let members = std::mem::take(&mut *self.gathered.lock());
         let Some(node) = core.node().filter(|_| !members.is_empty()) else { return };
-        let (description, values, departed) = pack(members);
-        match node.send_batch(self.node, &description, values, departed) {
+        let (description, values, departed) = pack(members, &self.said);
+        match node.send_batch(self.node, (&description, values), departed) {
             None => core.counters.slices_sent.add(1),
             Some(stay) => {
                 let why = || Answer::Refused("nothing is received any more".to_owned());
@@ -96,27 +99,42 @@ impl Drop for Rest {
 /// What is said of a batch.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct BatchDescription {
-    path: String,
+    pub(super) path: String,
     domain: Points,
     arguments: Vec<u8>,
-    tasks: Vec<TaskOfBatch>,
+    pub(super) slice: SliceOfBatch,
+    pub(super) tasks: Vec<TaskOfBatch>,
+}
+
+/// What is said of the slice whose tasks they are, all or some.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct SliceOfBatch {
+    pub(super) points: Points,
+    /// The launch's.
+    pub(super) tag: u64,
+    /// Whether it is to be sliced again where it comes to.
+    pub(super) recurse: bool,
+    /// How often it, or what it is a part of, was sent.
+    pub(super) hops: u32,
 }
 
 /// What is said of one task of it.
-#[derive(Serialize, Deserialize)]
-struct TaskOfBatch {
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct TaskOfBatch {
     variant: usize,
-    point: Vec<i64>,
+    pub(super) point: Vec<i64>,
     regions: Vec<Points>,
     /// So many bytes of the values are its.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
-fn pack(members: Vec<Member>) -> (BatchDescription, Vec<u8>, Vec<Departed>) {
+fn pack(members: Vec<Member>, slice: &SliceOfBatch) -> (BatchDescription, Vec<u8>, Vec<Departed>) {
     let (mut said, mut all, mut away) = (None, Vec::new(), Vec::with_capacity(members.len()));
     for Member { departed, description, mut values } in members {
         let Description { path, variant, point, domain, arguments, regions, .. } = description;
-        let batch = said.get_or_insert_with(|| BatchDescription { path, domain, arguments, tasks: Vec::new() });
+        let slice = || slice.clone();
+        let batch =
+            said.get_or_insert_with(|| BatchDescription { path, domain, arguments, slice: slice(), tasks: Vec::new() });
         batch.tasks.push(TaskOfBatch { variant, point, regions, bytes: values.len() });
         all.append(&mut values);
         away.push(departed);
@@ -127,12 +145,34 @@ fn pack(members: Vec<Member>) -> (BatchDescription, Vec<u8>, Vec<Departed>) {
 impl BatchDescription {
     /// The tasks, each with its values. None if that makes no sense.
     pub(crate) fn unpack(self, mut values: Bytes) -> Option<Vec<(Description, Bytes)>> {
-        let Self { path, domain, arguments, tasks } = self;
+        let Self { path, domain, arguments, tasks, .. } = self;
         let one = |TaskOfBatch { variant, point, regions, bytes }: TaskOfBatch| {
             let (path, domain, arguments) = (path.clone(), domain.clone(), arguments.clone());
             let description = Description { path, variant, point, domain, is_index_launch: true, arguments, regions };
             (bytes <= values.len()).then(|| (description, values.split_to(bytes)))
         };
         tasks.into_iter().map(one).collect()
+    }
+
+    /// The path of the task.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// How many tasks there are.
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether the slice is to be sliced again.
+    pub(crate) fn is_to_be_sliced(&self) -> bool {
+        self.slice.recurse
+    }
+
+    /// What is said of none of the tasks alone, of another slice of the same launch.
+    pub(super) fn of_slice(&self, slice: SliceOfBatch) -> Self {
+        let Self { path, domain, arguments, .. } = self;
+        let (path, domain, arguments) = (path.clone(), domain.clone(), arguments.clone());
+        Self { path, domain, arguments, slice, tasks: Vec::new() }
     }
 }

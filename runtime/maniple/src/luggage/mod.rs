@@ -9,7 +9,7 @@
 //! - [`departure`]: whether a task that could begin goes away instead;
 //! - [`batch`]: the tasks of a slice of a launch, which go together;
 //! - [`values`]: values out of instances, and into them;
-//! - [`host`]: what the other node does;
+//! - [`host`]: what the other node does; [`onward`]: or has other nodes do, of a slice that is to be sliced again;
 //! - [`homecoming`]: what is done here when its answer comes.
 
 mod batch;
@@ -18,6 +18,7 @@ mod description;
 mod homecoming;
 mod host;
 mod kind;
+mod onward;
 mod picked;
 mod values;
 
@@ -27,3 +28,4 @@ pub(crate) use description::{Description, Points};
 pub(crate) use homecoming::{Answer, Departed};
 pub(crate) use host::{Hosted, host};
 pub use kind::{Carried, Luggage};
+pub(crate) use onward::{Leg, divide};

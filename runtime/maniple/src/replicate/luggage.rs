@@ -161,6 +161,15 @@ impl Post {
         }
     }
 
+    /// The reverse, by whom it was said to.
+    pub(super) fn hosted(&self, word: Word, values: &Bytes) -> Hosted {
+        match word {
+            Word::Ended(value) => Hosted::Ended { value, values: values.to_vec() },
+            Word::Failed(failure) => Hosted::Failed(self.told.hear(failure)),
+            Word::Refused(why) => Hosted::Refused(why),
+        }
+    }
+
     /// Ends a task that was away, or has it run here.
     pub(super) fn bring_home(self: &Arc<Self>, departed: Departed, word: Word, values: Bytes) {
         let answer = match word {

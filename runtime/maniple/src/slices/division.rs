@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use maniple_mapper::NodeSlice;
+use maniple_mapper::{Mapper, NodeSlice, TaskInfo};
+use maniple_realm::machine::ProcessorId;
 use maniple_space::{AnyRect, AnySpace};
 use smallvec::{SmallVec, smallvec};
 
 use crate::error::{Error, Result};
 use crate::replicate::Node;
+use crate::runtime::RuntimeCore;
 use crate::task_operation::TaskState;
 
 /// A slice is sent on so often at most: who does it more often would do it for ever.
@@ -41,21 +43,8 @@ impl TaskState {
         let points = self.site.points;
         let Some(node) = self.divides() else { return Ok(Division::all_here(points)) };
         let core = &self.context.core;
-        let info = self.info(points.lo(), &[]);
-        let ask = |mapper: &mut dyn maniple_mapper::Mapper| mapper.slice_across_nodes(&info, node.id(), node.nodes());
-        let slices = core.seat(self.context.processor).call(core, CALL, ask)?;
-        check(&slices, points, node.nodes())?;
-        let slices = slices.into_iter().filter(|slice| !slice.domain.is_empty());
-        let (here, away): (Vec<_>, Vec<_>) = slices.partition(|slice| slice.node == node.id());
-        let hops = self.hops();
-        if hops >= MOST_HOPS && !away.is_empty() {
-            let name = self.name();
-            let problem = format!(
-                "sends points {points} of `{name}` on, which were sent {hops} times before: what is to run where it has come must \
-                 be given without `recurse`, or be kept there"
-            );
-            return Err(Error::mapper(CALL, problem));
-        }
+        let slices = ask(core, node, self.context.processor, (&self.info(points.lo(), &[]), self.hops()))?;
+        let (here, away): (Vec<_>, Vec<_>) = slices.into_iter().partition(|slice| slice.node == node.id());
         Ok(Division { here: here.into_iter().map(|slice| slice.domain).collect(), away })
     }
 
@@ -77,6 +66,29 @@ impl TaskState {
 }
 
 const CALL: &str = "slice_across_nodes";
+
+/// What a mapper says of a launch, or of a slice that was sent so often: slices that are not empty.
+pub(crate) fn ask(
+    core: &RuntimeCore,
+    node: &Node,
+    processor: ProcessorId,
+    (info, hops): (&TaskInfo<'_>, u32),
+) -> Result<Vec<NodeSlice>> {
+    let ask = |mapper: &mut dyn Mapper| mapper.slice_across_nodes(info, node.id(), node.nodes());
+    let mut slices = core.seat(processor).call(core, CALL, ask)?;
+    let points = info.domain;
+    check(&slices, points, node.nodes())?;
+    slices.retain(|slice| !slice.domain.is_empty());
+    if hops >= MOST_HOPS && slices.iter().any(|slice| slice.node != node.id()) {
+        let problem = format!(
+            "sends points {points} of `{}` on, which were sent {hops} times before: what is to run where it has come must be given without \
+             `recurse`, or be kept there",
+            info.name
+        );
+        return Err(Error::mapper(CALL, problem));
+    }
+    Ok(slices)
+}
 
 /// Checks that slices have the points, each once, and that the nodes are there.
 fn check(slices: &[NodeSlice], points: AnyRect, nodes: usize) -> Result<()> {

@@ -17,6 +17,6 @@ mod homecoming;
 mod host;
 
 pub(crate) use description::{Description, Outcome};
-pub(crate) use division::{Arrived, Division};
+pub(crate) use division::{Arrived, Division, ask};
 pub(crate) use homecoming::DepartedSlice;
 pub(crate) use host::host;
