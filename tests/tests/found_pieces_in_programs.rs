@@ -6,6 +6,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::thread::{self, ThreadId};
 
 use maniple::mapper::Sharding;
 use maniple::prelude::*;
@@ -147,6 +148,45 @@ fn what_interferes_through_a_projection_is_refused_whoever_knows_the_pieces() {
             let refused = outcome.unwrap();
             assert!(refused.contains("interfere"), "{refused}");
         }
+    }
+}
+
+/// One that leads the thread on which it was made elsewhere than all others, half of the pieces away.
+struct Fickle(Partition<Cell>, ThreadId);
+
+impl CustomProjection for Fickle {
+    fn project(
+        &self,
+        _: UpperBound<'_>,
+        point: AnyPoint,
+        _: &AnyRect,
+    ) -> std::result::Result<LogicalRegion, RegionError> {
+        let away = if thread::current().id() == self.1 { 0 } else { COLORS / 2 };
+        self.0.logical().piece(AnyPoint::new(&[(point.coords()[0] + away) % COLORS]).unwrap())
+    }
+}
+
+#[test]
+fn a_projection_that_changes_its_answer_to_a_piece_that_is_elsewhere_is_an_error_that_says_so() {
+    let outcomes = on_nodes(Nodes::new(2), async |cx, _| {
+        let (_, own, _) = parts(cx).await?;
+        let nothing = |_: &LeafCall<'_>| -> Result<Value> { Ok(Value::new(())) };
+        let task = TaskDefinition::new("clear").leaf(TaskOptions::default(), nothing);
+        let into = Projection::Custom(Arc::new(Fickle(own.clone(), thread::current().id())));
+        let target = Target::Partition(own.logical().clone(), into);
+        let writes = Requirement::new(target, FieldMask::of(Cell::value.id()), Privilege::ReadWrite);
+        let launched = cx.index_launch(0..COLORS, TaskLauncher::new(&Arc::new(task)).requirement(writes).typed::<()>());
+        let refused = launched.await.unwrap_err().to_string();
+        // The job goes on.
+        let counted: u64 = cx.index_launch(0..COLORS, count(&own)).reduce(Sum).await?;
+        Ok((refused, counted))
+    });
+    for outcome in outcomes {
+        let (refused, counted) = outcome.unwrap();
+        let told =
+            "whose points are not known on this node; a projection must name the same region each time it is asked";
+        assert!(refused.contains("cannot launch `clear`") && refused.contains(told), "{refused}");
+        assert_eq!(counted, CELLS as u64);
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use maniple_mapper::{MappingFailure, NodeSlice, RequirementInfo, Slice, TaskInfo, TaskMapping};
 use maniple_realm::{Class, Event, Spawn, Target, fault};
 use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
-use maniple_region::{Privilege, RegionError, Target as DataTarget};
+use maniple_region::{Privilege, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
 
 use crate::context::{Bound, ContextState, Submission};
@@ -435,12 +435,16 @@ impl TaskState {
                 let region = requirement.target.region_at(point, domain)?;
                 if region.space().known_shape().is_none() {
                     // A projection that answered otherwise before.
-                    return Err(RegionError::UnknownHere { region: region.to_string(), point });
+                    let problem = format!(
+                        "at point {point} a projection names {region}, whose points are not known on this node; a projection must name the \
+                         same region each time it is asked"
+                    );
+                    return Err(Error::launch(self.name(), problem));
                 }
                 let (fields, privilege) = (requirement.fields.clone(), requirement.privilege);
                 requirements.push(RequirementInfo { region, fields, privilege, is_shared });
             }
-            Ok::<_, RegionError>(requirements)
+            Ok::<_, Error>(requirements)
         };
         let requirements = fault::catch(project).map_err(|fault| self.blame_fault(&fault, point))??;
         check_point(self.name(), bounds, &requirements)?;

@@ -8,16 +8,6 @@ use crate::FieldId;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegionError {
-    /// A projection named a piece of which the points are not known on this node, though that was asked for before.
-    #[error(
-        "at point {point} a projection names {region}, whose points are not known on this node; a projection must name the same region each time it is asked"
-    )]
-    UnknownHere {
-        /// The piece.
-        region: String,
-        /// The point of the launch.
-        point: AnyPoint,
-    },
     /// A field space is full.
     #[error(
         "cannot add field `{field}`: the field space already has its most, {limit} fields; free one, or create the space with a higher limit"
