@@ -128,13 +128,17 @@ impl Nodes {
     /// So many nodes.
     #[must_use]
     pub fn new(count: usize) -> Self {
-        Self { connections: Connections::new(count), count, sharding: |_, _, _| Sharding::Blocked }
+        Self::over(count, Connections::new(count))
     }
 
     /// So many nodes, connected by this network whatever [`OVER`] says.
     #[must_use]
     pub fn over_loopback(count: usize, network: &Network) -> Self {
-        Self { connections: Connections::over_loopback(network.clone()), ..Self::new(count) }
+        Self::over(count, Connections::over_loopback(network.clone()))
+    }
+
+    fn over(count: usize, connections: Connections) -> Self {
+        Self { connections, count, sharding: |_, _, _| Sharding::Blocked }
     }
 
     /// With a mapper that deals launches to nodes: what a node, of so many, says of a launch.

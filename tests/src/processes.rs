@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use maniple::environment::{NODES, Place, RANK, RENDEZVOUS, SECRET, SHARED_MEMORY, Way};
 use maniple::net::Transport;
@@ -17,6 +17,8 @@ pub struct Processes {
     settings: Option<Settings>,
     /// For how many programs they have met.
     met: Arc<AtomicU64>,
+    /// Whether they have failed to.
+    is_apart: Arc<AtomicBool>,
 }
 
 impl Processes {
@@ -33,7 +35,7 @@ impl Processes {
             }
             _ => None,
         };
-        Ok(Some(Self { place, settings, met: Arc::default() }))
+        Ok(Some(Self { place, settings, met: Arc::default(), is_apart: Arc::default() }))
     }
 
     /// Which of them this is.
@@ -54,8 +56,22 @@ impl Processes {
         self.settings.is_some()
     }
 
+    /// Whether they have failed to meet: then they will not meet again.
+    #[must_use]
+    pub fn are_apart(&self) -> bool {
+        self.is_apart.load(Ordering::Relaxed)
+    }
+
     /// Meets the others for one program. All must do so equally often.
     pub(crate) fn meet(&self) -> Result<Arc<dyn Transport>, String> {
+        let met = self.meet_again();
+        if met.is_err() {
+            self.is_apart.store(true, Ordering::Relaxed);
+        }
+        met
+    }
+
+    fn meet_again(&self) -> Result<Arc<dyn Transport>, String> {
         let number = self.met.fetch_add(1, Ordering::Relaxed);
         let Some(settings) = &self.settings else {
             let transport = self.place.connect().map_err(|error| error.to_string())?;

@@ -299,7 +299,8 @@ impl Trial {
     }
 
     /// The trial as a node runs it.
-    fn of_node(&self, node: usize) -> Self {
+    #[must_use]
+    pub fn of_node(&self, node: usize) -> Self {
         Self { seed: self.seed + 1000 * node as u64, ..self.clone() }
     }
 

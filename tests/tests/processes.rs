@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use maniple::environment::JOIN_TIMEOUT;
 use maniple_tests::processes::job;
 use maniple_tests::trial::Family;
 
@@ -19,6 +20,10 @@ fn torture(name: &str, nodes: usize, shared_memory: bool, options: impl Fn(usize
     let command = |rank: usize| {
         let mut command = Command::new(TORTURE);
         command.args(options(rank));
+        if name == "gone" {
+            // Nobody comes any more, so there is no use in waiting.
+            command.env(JOIN_TIMEOUT, "10");
+        }
         command
     };
     // Of an earlier run, where each program left a file.
@@ -29,7 +34,7 @@ fn torture(name: &str, nodes: usize, shared_memory: bool, options: impl Fn(usize
 }
 
 /// Programs of each family.
-const PROGRAMS: usize = 20;
+const PROGRAMS: usize = 12;
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -115,6 +120,15 @@ fn processes_that_run_different_programs_are_told_so_and_go_on_with_the_next() {
         assert_eq!((output.status.code(), counts(&output)[0]), (Some(1), 3), "{text}");
         assert!(text.contains("do not run the same program"), "{text}");
     }
+}
+
+#[test]
+fn a_process_whose_others_have_gone_says_so_and_runs_no_more_programs() {
+    let outputs = torture("gone", 2, true, |rank| words(&format!("--family flat --count {}", [2, 5][rank])));
+    assert!(outputs[0].status.success(), "{}", said(&outputs[0]));
+    let text = said(&outputs[1]);
+    assert_eq!((outputs[1].status.code(), &counts(&outputs[1])[..2]), (Some(1), &[3, 1][..]), "{text}");
+    assert!(text.contains("cannot meet the other nodes"), "{text}");
 }
 
 #[test]

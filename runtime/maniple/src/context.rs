@@ -205,10 +205,9 @@ impl Context {
 
     /// Runs a function as the top-level task of a runtime, on this thread.
     pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
-        let first = core.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id);
         let recorded = core.record(None, &Preconditions::default(), || Kind::TopLevel);
         let name = Origin::BuiltIn(TOP_LEVEL);
-        let mut state = ContextState::new(core, (name, None, recorded), first, 0, Vec::new());
+        let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
         if let (Some(node), Some(state)) = (core.node(), Arc::get_mut(&mut state)) {
             state.replica = Some(Replica::new(node));
         }

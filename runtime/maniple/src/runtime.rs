@@ -482,6 +482,15 @@ impl RuntimeCore {
         self.realm.spawn(spawn, with_context(body));
     }
 
+    pub(crate) fn first_processor(&self) -> ProcessorId {
+        self.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id)
+    }
+
+    /// The processor of the worker that calls; the first one, if it is none.
+    pub(crate) fn processor_here(&self) -> ProcessorId {
+        self.realm.current_processor().unwrap_or_else(|| self.first_processor())
+    }
+
     /// Refuses to go on after a breakdown.
     pub(crate) fn check_whole(&self) -> Result<()> {
         match self.realm.breakdown() {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use maniple_tests::census::Census;
+use maniple_tests::environment::Environment;
 use maniple_tests::execute::Mistake;
 use maniple_tests::processes::Processes;
 use maniple_tests::shrink::shrink;
@@ -18,6 +19,7 @@ use maniple_tests::watch::silence_planned_panics;
 ///
 /// Started as several processes, `maniple launch -n 4 -- torture --count 100`, each of them is a node, and every program is a job of all of them.
 #[derive(Parser)]
+#[command(name = "torture")]
 struct Options {
     /// For how long to go on: 60, unless there is a --count.
     #[arg(long)]
@@ -40,7 +42,7 @@ struct Options {
     /// Run each program in one thread, where a seed, this and the program's together, decides of every turn: what goes wrong does so again.
     #[arg(long, value_name = "SEED")]
     schedule: Option<u64>,
-    /// Make a mistake on purpose, such as LostFill or WrongValue, to see that it is noticed.
+    /// Make a mistake on purpose, such as LostFill or WrongValue, to see that it is noticed. Of several processes those make it that are told to.
     #[arg(long)]
     mistake: Option<Mistake>,
     /// Print each program and its environment before it runs.
@@ -103,6 +105,9 @@ impl Options {
 /// After how long without progress a program counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The same on a process that others may keep waiting: they give up meeting it before.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(90);
+
 /// How often a smaller program is run before it is taken to be right.
 const TRIES: usize = 8;
 
@@ -127,7 +132,8 @@ fn run(options: &Options, processes: Option<Processes>) -> ExitCode {
     let seeds = (0..options.count.unwrap_or(u64::MAX)).map(|number| options.seed.wrapping_add(number));
     let trials = seeds.flat_map(|seed| options.families().iter().map(move |&family| Trial::new(family, seed)));
     let mut done = Done::default();
-    for trial in trials.take_while(|_| end.is_none_or(|end| Instant::now() < end)) {
+    let are_apart = || processes.as_ref().is_some_and(Processes::are_apart);
+    for trial in trials.take_while(|_| end.is_none_or(|end| Instant::now() < end) && !are_apart()) {
         let trial = Trial {
             mistake: options.mistake.unwrap_or_default(),
             trace: options.trace,
@@ -160,11 +166,12 @@ struct Done {
 impl Done {
     fn add(&mut self, trial: &Trial, options: &Options) {
         if options.show {
-            println!("{}\n{:#?}", trial.program(), trial.environment());
+            println!("{}\n{:#?}", trial.program(), environment(trial));
         }
         self.programs += 1;
+        let patience = if trial.processes.is_some() { PATIENCE_WITH_OTHERS } else { PATIENCE };
         for _ in 0..options.repeat {
-            let outcome = trial.watch(trial.program(), PATIENCE);
+            let outcome = trial.watch(trial.program(), patience);
             self.tasks += outcome.counts.tasks;
             self.parcels += outcome.statistics.parcels_sent;
             if !outcome.is_right() {
@@ -199,5 +206,10 @@ fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
     // Other processes would have to look for a smaller one together with this one.
     let is_whole = options.no_shrink || trial.processes.is_some();
     let shown = if is_whole { program } else { shrink(&quiet, program, &outcome.deviations, TRIES) };
-    println!("{shown}\n{:?}", trial.environment());
+    println!("{shown}\n{:?}", environment(trial));
+}
+
+/// What the program runs in: of several nodes in this process the first one's.
+fn environment(trial: &Trial) -> Environment {
+    trial.of_node(trial.processes.as_ref().map_or(0, Processes::rank)).environment()
 }

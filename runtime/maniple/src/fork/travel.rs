@@ -8,7 +8,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use maniple_realm::After;
-use maniple_realm::machine::ProcessorId;
 use maniple_space::{AnyRect, Rect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -135,13 +134,12 @@ pub(crate) fn host(
         (travel.fork)(definition, travel.arguments.decode(arguments)?)
     });
     let Some(mut fork) = found else { return done(Err(unknown())) };
-    let first = core.machine().processors().first().map(|processor| processor.id);
     let core = Arc::clone(core);
     let realm = core.realm().clone();
     realm.spawn_async(After::default(), async move {
         let codec = fork.head().definition().result_codec();
         let origin = (Origin::BuiltIn(GUEST), None, None);
-        let processor = core.realm().current_processor().or(first).unwrap_or(ProcessorId(0));
+        let processor = core.processor_here();
         let owned = Owned::new(ContextState::new(&core, origin, processor, 0, Vec::new()));
         let context = Context { state: Arc::clone(&owned) };
         let results = match context.state.fork(&mut fork) {

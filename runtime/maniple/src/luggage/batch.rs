@@ -76,12 +76,9 @@ impl Batch {
         let members = std::mem::take(&mut *self.gathered.lock());
         let Some(node) = core.node().filter(|_| !members.is_empty()) else { return };
         let (description, values, departed) = pack(members, &self.said);
-        match node.send_batch(self.node, (&description, values), departed) {
-            None => core.counters.slices_sent.add(1),
-            Some(stay) => {
-                let why = || Answer::Refused("nothing is received any more".to_owned());
-                stay.into_iter().for_each(|departed| departed.come_back(why(), || {}));
-            }
+        core.counters.slices_sent.add(1);
+        if let Some(stay) = node.send_batch(self.node, (&description, values), departed) {
+            stay.into_iter().for_each(|departed| departed.come_back(Answer::too_late(), || {}));
         }
     }
 }
@@ -169,7 +166,7 @@ impl BatchDescription {
         self.slice.recurse
     }
 
-    /// What is said of none of the tasks alone, of another slice of the same launch.
+    /// What is said of another slice of the same launch, before it has tasks.
     pub(super) fn of_slice(&self, slice: SliceOfBatch) -> Self {
         let Self { path, domain, arguments, .. } = self;
         let (path, domain, arguments) = (path.clone(), domain.clone(), arguments.clone());

@@ -13,7 +13,7 @@ use crate::point_task::{LeafTask, PointTask};
 use crate::runtime::RuntimeCore;
 use crate::task::Value;
 
-/// What another node answers.
+/// What a node answers to whose task it was sent.
 pub(crate) enum Answer {
     /// The task has ended well: its value, and what it has made of its data.
     Ended { value: Vec<u8>, values: Bytes },
@@ -21,6 +21,13 @@ pub(crate) enum Answer {
     Failed(Error),
     /// It was not run there, for want of memory, say.
     Refused(String),
+}
+
+impl Answer {
+    /// That of a node that could not be asked, as the job is over.
+    pub(crate) fn too_late() -> Self {
+        Self::Refused("nothing is received any more".to_owned())
+    }
 }
 
 /// A task that is away.

@@ -17,6 +17,7 @@ use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use smallvec::SmallVec;
 
 use super::description::{Description, Points};
+use super::homecoming::Answer;
 use super::kind::{Carried, Luggage};
 use super::values;
 use crate::error::Error;
@@ -29,28 +30,16 @@ use crate::task::registry::find;
 use crate::task::taken::Taken;
 use crate::task::{Body, LeafBody, TaskDefinition};
 
-/// What has come of a task of another node.
-pub(crate) enum Hosted {
-    /// Its value, and what it has made of its data.
-    Ended {
-        value: Vec<u8>,
-        values: Vec<u8>,
-    },
-    Failed(Error),
-    /// It was not run, for this reason.
-    Refused(String),
-}
-
 /// Has a worker run a task of another node, and calls when that has ended.
 pub(crate) fn host(
     core: &Arc<RuntimeCore>,
     (description, values): (Description, Bytes),
-    done: impl FnOnce(Hosted) + Send + 'static,
+    done: impl FnOnce(Answer) + Send + 'static,
 ) {
     let Some(guest) = Guest::of(&description, values) else {
         let problem =
             "another node has sent this task, which is not to be found here; start the same program on all nodes";
-        return done(Hosted::Failed(Error::launch(&description.path, problem)));
+        return done(Answer::Failed(Error::launch(&description.path, problem)));
     };
     let shown = guest.is_index_launch.then_some(&guest.domain);
     let labels = core.launch_labels(guest.definition.name(), shown);
@@ -218,7 +207,7 @@ struct Hosting<D> {
     done: D,
 }
 
-impl<D: FnOnce(Hosted) + Send + 'static> Work for Hosting<D> {
+impl<D: FnOnce(Answer) + Send + 'static> Work for Hosting<D> {
     fn run(self, worker: &WorkerContext<'_>) -> std::result::Result<(), Arc<Fault>> {
         let Self { core, guest, done } = self;
         worker.realm().unheard(
@@ -233,9 +222,9 @@ impl<D: FnOnce(Hosted) + Send + 'static> Work for Hosting<D> {
                 // Its instances are gone: who waits for room may find it.
                 core.task_ended();
                 done(match outcome {
-                    Ok((value, values)) => Hosted::Ended { value, values },
-                    Err(Stop::Failed(error)) => Hosted::Failed(error),
-                    Err(Stop::Refused(why)) => Hosted::Refused(why),
+                    Ok((value, values)) => Answer::Ended { value, values: values.into() },
+                    Err(Stop::Failed(error)) => Answer::Failed(error),
+                    Err(Stop::Refused(why)) => Answer::Refused(why),
                 });
             },
         );
@@ -243,6 +232,6 @@ impl<D: FnOnce(Hosted) + Send + 'static> Work for Hosting<D> {
     }
 
     fn poisoned(self, _: &WorkerContext<'_>, fault: &Arc<Fault>) {
-        (self.done)(Hosted::Failed(Error::of_fault(fault, self.guest.definition.name(), None)));
+        (self.done)(Answer::Failed(Error::of_fault(fault, self.guest.definition.name(), None)));
     }
 }

@@ -26,6 +26,6 @@ pub(crate) use batch::{BatchDescription, Company, batch};
 pub(crate) use departure::MobileTask;
 pub(crate) use description::{Description, Points};
 pub(crate) use homecoming::{Answer, Departed};
-pub(crate) use host::{Hosted, host};
+pub(crate) use host::host;
 pub use kind::{Carried, Luggage};
 pub(crate) use onward::{Leg, divide};

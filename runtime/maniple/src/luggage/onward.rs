@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use maniple_mapper::{NodeSlice, TaskInfo};
-use maniple_realm::machine::{NodeId, ProcessorId};
+use maniple_realm::machine::NodeId;
 use maniple_space::AnyPoint;
 
 use super::batch::{BatchDescription, SliceOfBatch};
@@ -32,8 +32,7 @@ pub(crate) fn divide(core: &Arc<RuntimeCore>, batch: &BatchDescription, values: 
     let SliceOfBatch { points, tag, hops, .. } = &batch.slice;
     let node = core.node().ok_or_else(problem("a slice has come to a job of one node"))?;
     let (definition, domain) = find(&batch.path).zip(points.rect()).ok_or_else(&no_sense)?;
-    let first = || core.machine().processors().first().map(|processor| processor.id);
-    let origin = core.realm().current_processor().or_else(first).unwrap_or(ProcessorId(0));
+    let origin = core.processor_here();
     let info = TaskInfo {
         name: definition.name(),
         point: domain.lo(),
@@ -51,7 +50,7 @@ pub(crate) fn divide(core: &Arc<RuntimeCore>, batch: &BatchDescription, values: 
 
 /// The tasks of each slice. None if a task is in none, or has no values.
 fn legs(batch: &BatchDescription, values: &Bytes, slices: &[NodeSlice]) -> Option<Vec<Leg>> {
-    let hops = batch.slice.hops + 1;
+    let hops = batch.slice.hops.saturating_add(1);
     let leg = |slice: &NodeSlice| {
         let (points, recurse) = (Points::of_rect(slice.domain), slice.recurse);
         let of_slice = batch.of_slice(SliceOfBatch { points, tag: batch.slice.tag, recurse, hops });

@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 use super::luggage::{Header, Word, from, letter};
 use super::node::{BATCH, BATCH_RETURN, Node, Post, decode, encode};
 use crate::error::Error;
-use crate::luggage::{BatchDescription, Departed, Hosted, Leg, divide, host};
+use crate::luggage::{Answer, BatchDescription, Departed, Leg, divide, host};
+use crate::profiling::MAPPING;
 use crate::runtime::RuntimeCore;
 
 /// The batches that are elsewhere.
@@ -29,12 +30,21 @@ struct Away {
 enum Whose {
     /// This node's.
     Ours(Vec<Departed>),
-    /// Another node's, which has sent them here. They have gone on, and this is done with what has come of them.
-    Others(Relay),
+    /// Another node's, which has sent them here: so many, which have gone on. This is done with the answers.
+    Others(usize, Relay),
 }
 
-/// What is done with what has come of tasks.
-pub(super) type Relay = Box<dyn FnOnce(Vec<Hosted>) + Send>;
+/// What is done with the answers about tasks.
+type Relay = Box<dyn FnOnce(Vec<Answer>) + Send>;
+
+impl Whose {
+    fn tasks(&self) -> usize {
+        match self {
+            Self::Ours(departed) => departed.len(),
+            Self::Others(tasks, _) => *tasks,
+        }
+    }
+}
 
 impl Batches {
     /// How many batches are away.
@@ -72,14 +82,14 @@ impl Node {
         }
     }
 
-    /// Sends tasks of another node on. Gives back what was to be done at their return if nothing is received any more.
+    /// Sends tasks of another node on. Gives back what was to be done with the answers if nothing is received any more.
     fn send_batch_on(
         &self,
         to: NodeId,
         (description, values): (&BatchDescription, Vec<u8>),
         relay: Relay,
     ) -> Option<Relay> {
-        match self.note(relay, Whose::Others) {
+        match self.note(relay, |relay| Whose::Others(description.tasks(), relay)) {
             Ok(number) => {
                 self.send_noted(to, number, (description, values));
                 None
@@ -107,29 +117,29 @@ impl Node {
     }
 }
 
-/// What has come of the tasks of a batch so far.
+/// The answers about the tasks of a batch so far.
 struct Ended<D> {
-    outcomes: Vec<Option<Hosted>>,
+    answers: Vec<Option<Answer>>,
     missing: usize,
     done: Option<D>,
 }
 
-impl<D: FnOnce(Vec<Hosted>)> Ended<D> {
+impl<D: FnOnce(Vec<Answer>)> Ended<D> {
     fn new(tasks: usize, done: D) -> Self {
-        Self { outcomes: (0..tasks).map(|_| None).collect(), missing: tasks, done: Some(done) }
+        Self { answers: (0..tasks).map(|_| None).collect(), missing: tasks, done: Some(done) }
     }
 
     /// One has ended. What is to be done, if it was the last one.
-    fn end(&mut self, task: usize, hosted: Hosted) -> Option<(D, Vec<Hosted>)> {
-        self.outcomes[task] = Some(hosted);
+    fn end(&mut self, task: usize, answer: Answer) -> Option<(D, Vec<Answer>)> {
+        self.answers[task] = Some(answer);
         self.missing -= 1;
         let done = if self.missing == 0 { self.done.take() } else { None };
-        Some((done?, self.outcomes.drain(..).flatten().collect()))
+        Some((done?, self.answers.drain(..).flatten().collect()))
     }
 }
 
-/// What is done when a task of a batch has ended, of which this is the number.
-type End = Arc<dyn Fn(usize, Hosted) + Send + Sync>;
+/// What is done when the task of a batch that has this number has ended.
+type End = Arc<dyn Fn(usize, Answer) + Send + Sync>;
 
 /// Has tasks of another node run here, or elsewhere if their slice is to be sliced again.
 fn receive(core: &Arc<RuntimeCore>, batch: BatchDescription, values: Bytes, end: End) {
@@ -137,27 +147,25 @@ fn receive(core: &Arc<RuntimeCore>, batch: BatchDescription, values: Bytes, end:
         let all = (0..batch.tasks()).collect();
         return run(core, (batch, values, all), &end);
     }
-    let again = Arc::clone(core);
-    core.spawn_own("slicing again what has come from another node", AT_ONCE, move || {
+    let (again, spawn) = (Arc::clone(core), Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE });
+    core.spawn_own("slicing again what has come from another node", spawn, move || {
         match divide(&again, &batch, &values) {
             Ok(legs) => legs.into_iter().for_each(|leg| go(&again, leg, &end)),
-            Err(error) => (0..batch.tasks()).for_each(|task| end(task, Hosted::Failed(error.clone()))),
+            Err(error) => (0..batch.tasks()).for_each(|task| end(task, Answer::Failed(error.clone()))),
         }
     });
 }
-
-const AT_ONCE: Spawn<'static> = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
 
 /// Has tasks run here that have these numbers.
 fn run(core: &Arc<RuntimeCore>, (batch, values, tasks): (BatchDescription, Bytes, Vec<usize>), end: &End) {
     let path = batch.path().to_owned();
     let Some(described) = batch.unpack(values) else {
         let error = Error::launch(&path, "another node has sent fewer values than this task uses");
-        return tasks.into_iter().for_each(|task| end(task, Hosted::Failed(error.clone())));
+        return tasks.into_iter().for_each(|task| end(task, Answer::Failed(error.clone())));
     };
     for (task, described) in tasks.into_iter().zip(described) {
         let end = Arc::clone(end);
-        host(core, described, move |hosted| end(task, hosted));
+        host(core, described, move |answer| end(task, answer));
     }
 }
 
@@ -167,18 +175,16 @@ fn go(core: &Arc<RuntimeCore>, Leg { to, batch, values, tasks }: Leg, end: &End)
         return run(core, (batch, values.into(), tasks), end);
     };
     let (again, end) = (Arc::clone(core), Arc::clone(end));
-    let relay: Relay = Box::new(move |hosted: Vec<Hosted>| {
+    let relay: Relay = Box::new(move |answers: Vec<Answer>| {
         // What has come back may be much, and the thread that calls may be the network's.
-        again.spawn_own("the return of a slice that has gone on", AT_ONCE, move || {
-            tasks.into_iter().zip(hosted).for_each(|(task, hosted)| end(task, hosted));
+        let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
+        again.spawn_own("the return of a slice that has gone on", spawn, move || {
+            tasks.into_iter().zip(answers).for_each(|(task, answer)| end(task, answer));
         });
     });
-    match node.send_batch_on(to, (&batch, values), relay) {
-        None => core.counters.slices_sent.add(1),
-        Some(relay) => {
-            let refused = |_| Hosted::Refused("nothing is received any more".to_owned());
-            relay((0..batch.tasks()).map(refused).collect());
-        }
+    core.counters.slices_sent.add(1);
+    if let Some(relay) = node.send_batch_on(to, (&batch, values), relay) {
+        relay((0..batch.tasks()).map(|_| Answer::too_late()).collect());
     }
 }
 
@@ -186,15 +192,16 @@ impl Post {
     pub(super) fn take_batch(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
         let (Header { number, .. }, said, values) = self.take_letter(incoming)?;
         let batch: BatchDescription = decode(&said)?;
+        // Of none there would be no end.
+        (batch.tasks() > 0).then_some(())?;
         let (rank, from) = (self.rank, from(incoming));
         let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
-        let done = move |hosted: Vec<Hosted>| {
+        let done = move |answers: Vec<Answer>| {
             let mut all = Vec::new();
-            let words = hosted.into_iter().map(|hosted| {
-                let (word, mut values) = post.word(hosted);
-                let bytes = values.len();
-                all.append(&mut values);
-                (word, bytes)
+            let words = answers.into_iter().map(|answer| {
+                let (word, values) = post.word(answer);
+                all.extend_from_slice(&values);
+                (word, values.len())
             });
             let words: Vec<(Word, usize)> = words.collect();
             if let Some(endpoint) = endpoint.upgrade() {
@@ -202,10 +209,10 @@ impl Post {
             }
         };
         let ended = Mutex::new(Ended::new(batch.tasks(), done));
-        let end: End = Arc::new(move |task, hosted| {
-            let last = ended.lock().end(task, hosted);
-            if let Some((done, hosted)) = last {
-                done(hosted);
+        let end: End = Arc::new(move |task, answer| {
+            let last = ended.lock().end(task, answer);
+            if let Some((done, answers)) = last {
+                done(answers);
             }
         });
         self.guests.when_open(move |core| match core {
@@ -214,7 +221,7 @@ impl Post {
                 receive(core, batch, values, end);
             }
             None => {
-                let refused = || Hosted::Refused(format!("node {rank}: it has ended"));
+                let refused = || Answer::Refused(format!("node {rank}: it has ended"));
                 (0..batch.tasks()).for_each(|task| end(task, refused()));
             }
         });
@@ -224,19 +231,16 @@ impl Post {
     pub(super) fn take_batch_return(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
         let (Header { number, .. }, said, mut values) = self.take_letter(incoming)?;
         let words: Vec<(Word, usize)> = decode(&said)?;
-        let is_whole = words.iter().map(|word| word.1).sum::<usize>() == values.len();
-        let whose = self.batches.0.lock().by_number.remove(&number).filter(|_| is_whole)?;
-        let mut values_of = |bytes| values.split_to(bytes);
+        let whose = self.batches.0.lock().by_number.remove(&number)?;
+        // One for each task, or some would never end.
+        let is_whole = words.len() == whose.tasks() && words.iter().map(|word| word.1).sum::<usize>() == values.len();
+        is_whole.then_some(())?;
+        let answers = words.into_iter().map(|(word, bytes)| self.hear(word, values.split_to(bytes)));
         match whose {
             Whose::Ours(departed) => {
-                (departed.len() == words.len()).then_some(())?;
-                for (departed, (word, bytes)) in departed.into_iter().zip(words) {
-                    self.bring_home(departed, word, values_of(bytes));
-                }
+                departed.into_iter().zip(answers).for_each(|(departed, answer)| self.bring_home(departed, answer));
             }
-            Whose::Others(relay) => {
-                relay(words.into_iter().map(|(word, bytes)| self.hosted(word, &values_of(bytes))).collect());
-            }
+            Whose::Others(_, relay) => relay(answers.collect()),
         }
         Some(())
     }

@@ -345,7 +345,7 @@ impl Coherence {
         steps: &mut Vec<NodeStep>,
     ) {
         if layout.union().is_empty() {
-            // What is about no points would stay in the story for ever: nothing overlaps it, and nothing hides it.
+            // Nothing overlaps what is about no points. In a story in which nothing is written any more it would stay for ever, and each one make another state.
             return;
         }
         let before = match story.last() {

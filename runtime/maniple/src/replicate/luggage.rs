@@ -19,7 +19,7 @@ use super::failure::Failure;
 use super::layout::Rank;
 use super::node::{LUGGAGE, Letter, Node, Post, RETURN, decode, encode};
 use crate::error::Error;
-use crate::luggage::{Answer, Departed, Description, Hosted, host};
+use crate::luggage::{Answer, Departed, Description, host};
 
 /// What comes with a task or a return.
 #[derive(Serialize, Deserialize)]
@@ -127,16 +127,16 @@ impl Post {
         let description: Description = decode(&said)?;
         let from = from(incoming);
         let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
-        let done = move |hosted| {
-            let (word, values) = post.word(hosted);
+        let done = move |answer| {
+            let (word, values) = post.word(answer);
             if let Some(endpoint) = endpoint.upgrade() {
-                post.send(&endpoint, from, letter(RETURN, (number, was_asked_for), (&encode(&word), values)));
+                post.send(&endpoint, from, letter(RETURN, (number, was_asked_for), (&encode(&word), values.into())));
             }
         };
         let rank = self.rank;
         self.guests.when_open(move |core| match core {
             Some(core) => host(core, (description, values), done),
-            None => done(Hosted::Refused(format!("node {rank}: it has ended"))),
+            None => done(Answer::Refused(format!("node {rank}: it has ended"))),
         });
         Some(())
     }
@@ -148,35 +148,30 @@ impl Post {
             self.guests.hunger.may_have_another(from(incoming));
         }
         let departed = self.away.tasks.lock().by_number.remove(&number)?;
-        self.bring_home(departed, word, values);
+        self.bring_home(departed, self.hear(word, values));
         Some(())
     }
 
     /// What is said to whose task has been run here, or not, and the values that go with that.
-    pub(super) fn word(&self, hosted: Hosted) -> (Word, Vec<u8>) {
-        match hosted {
-            Hosted::Ended { value, values } => (Word::Ended(value), values),
-            Hosted::Failed(error) => (Word::Failed(self.told.tell(&error, self.rank)), Vec::new()),
-            Hosted::Refused(why) => (Word::Refused(why), Vec::new()),
+    pub(super) fn word(&self, answer: Answer) -> (Word, Bytes) {
+        match answer {
+            Answer::Ended { value, values } => (Word::Ended(value), values),
+            Answer::Failed(error) => (Word::Failed(self.told.tell(&error, self.rank)), Bytes::new()),
+            Answer::Refused(why) => (Word::Refused(why), Bytes::new()),
         }
     }
 
-    /// The reverse, by whom it was said to.
-    pub(super) fn hosted(&self, word: Word, values: &Bytes) -> Hosted {
+    /// What was said, with the values that came with it.
+    pub(super) fn hear(&self, word: Word, values: Bytes) -> Answer {
         match word {
-            Word::Ended(value) => Hosted::Ended { value, values: values.to_vec() },
-            Word::Failed(failure) => Hosted::Failed(self.told.hear(failure)),
-            Word::Refused(why) => Hosted::Refused(why),
+            Word::Ended(value) => Answer::Ended { value, values },
+            Word::Failed(failure) => Answer::Failed(self.told.hear(failure)),
+            Word::Refused(why) => Answer::Refused(why),
         }
     }
 
     /// Ends a task that was away, or has it run here.
-    pub(super) fn bring_home(self: &Arc<Self>, departed: Departed, word: Word, values: Bytes) {
-        let answer = match word {
-            Word::Ended(value) => Answer::Ended { value, values },
-            Word::Failed(failure) => Answer::Failed(self.told.hear(failure)),
-            Word::Refused(why) => Answer::Refused(why),
-        };
+    pub(super) fn bring_home(self: &Arc<Self>, departed: Departed, answer: Answer) {
         let (post, core) = (Arc::clone(self), departed.core().clone());
         departed.come_back(answer, move || {
             post.away.count.fetch_sub(1, Ordering::SeqCst);

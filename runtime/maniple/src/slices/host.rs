@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use maniple_realm::After;
-use maniple_realm::machine::ProcessorId;
 use maniple_space::AnyRect;
 
 use super::{Description, Outcome};
@@ -30,11 +29,10 @@ pub(crate) fn host(
     };
     let arrived = description.arrived();
     core.counters.slices_received.add(1);
-    let first = core.machine().processors().first().map(|processor| processor.id);
     let core = Arc::clone(core);
     let realm = core.realm().clone();
     realm.spawn_async(After::default(), async move {
-        let processor = core.realm().current_processor().or(first).unwrap_or(ProcessorId(0));
+        let processor = core.processor_here();
         let origin = (Origin::BuiltIn(GUEST), None, None);
         let mut state = ContextState::new(&core, origin, processor, 0, Vec::new());
         if let Some(state) = Arc::get_mut(&mut state) {
