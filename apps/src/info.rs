@@ -72,14 +72,14 @@ pub struct NodeReport {
 /// If the nodes do not meet, or one of them is lost.
 pub fn run(options: &Options) -> Result<Report> {
     let machine = options::machine(options.workers, options.memory);
-    let place = options::place();
-    if place.nodes == 1 {
+    // A process that does not find its place is not alone: it is told why when the runtime starts.
+    if Place::find().is_ok_and(|place| place.nodes == 1) {
         return Ok(Report::Machine(machine));
     }
     let mine = NodeReport::new(&machine);
     let runtime = Runtime::builder().machine(machine).build()?;
     let nodes = runtime.run(async |cx| cx.per_node(mine).all().await)?;
-    Ok(Report::Job { how: how(&place), nodes })
+    Ok(Report::Job { how: how(&options::place()), nodes })
 }
 
 fn how(place: &Place) -> String {
