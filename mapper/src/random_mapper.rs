@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use fastrand::Rng;
 use maniple_realm::layout::{Arrangement, LayoutConstraint};
 use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
+use maniple_space::AnyRect;
 
 use crate::{
     Columns, Extent, InstanceChoice, InstanceInfo, Mapper, MappingContext, NodeSlice, ReadyOperation, ReductionPlace,
@@ -112,9 +113,11 @@ impl Mapper for RandomMapper {
     fn slice_across_nodes(&mut self, launch: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Vec<NodeSlice> {
         self.consider(("slices across nodes", launch.name, launch.domain, launch.tag, here));
         let parts = 1 + self.random.usize(..4);
-        let mut slice = |domain| {
+        let mut slice = |domain: AnyRect| {
             let node = NodeId(self.random.usize(..nodes) as u16);
-            NodeSlice { domain, node, recurse: self.random.bool() }
+            // Two steady ones could send the same points to and fro for ever.
+            let is_smaller = domain.volume() < launch.domain.volume();
+            NodeSlice { domain, node, recurse: self.random.bool() && is_smaller }
         };
         let mut slices: Vec<NodeSlice> = launch.domain.split(parts).into_iter().map(&mut slice).collect();
         self.random.shuffle(&mut slices);

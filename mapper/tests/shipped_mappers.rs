@@ -162,6 +162,25 @@ fn slices_across_nodes_have_every_point_once_and_by_default_all_stays() {
 }
 
 #[test]
+fn adversaries_who_answer_the_same_each_time_do_not_send_points_to_and_fro_for_ever() {
+    let variants = variants();
+    for seed in 0..200 {
+        let mut mappers = [RandomMapper::steady(seed), RandomMapper::steady(seed + 1000)];
+        let mut launch = task(0, 8, &[], &variants);
+        let (mut here, mut hops) = (0, 0);
+        // What goes to the other one and is to be sliced there.
+        while let Some(slice) = {
+            let slices = mappers[here].slice_across_nodes(&launch, NodeId(here as u16), 2);
+            slices.into_iter().find(|slice| usize::from(slice.node.0) != here && slice.recurse)
+        } {
+            launch = TaskInfo { domain: slice.domain, point: slice.domain.lo(), ..launch };
+            (here, hops) = (1 - here, hops + 1);
+            assert!(hops <= 8, "seed {seed}: {} goes to and fro", slice.domain);
+        }
+    }
+}
+
+#[test]
 fn an_adversary_with_the_same_seed_decides_alike() {
     let (context, variants) = (context(), variants());
     let requirements = [requirement(Privilege::ReadWrite, false)];
