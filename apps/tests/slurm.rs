@@ -111,6 +111,7 @@ impl Cluster {
                 let said = |daemon: &str| fs::read_to_string(self.path(&format!("{daemon}.out"))).unwrap_or_default();
                 return Err(format!("{problem}: {}", ["munged", "slurmctld", "slurmd"].map(said).concat()));
             }
+            // Daemons tell nobody that they are ready: they are asked again.
             sleep(Duration::from_millis(50));
         }
         Ok(())

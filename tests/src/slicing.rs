@@ -65,6 +65,12 @@ pub fn halve(launch: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Vec<NodeSlice
     parts.into_iter().enumerate().map(|(part, points)| slice(points, node(part), true)).collect()
 }
 
+/// Of two nodes, all goes to the other one, which does the same with it.
+#[must_use]
+pub fn pass_on(launch: &TaskInfo<'_>, here: NodeId, _: usize) -> Vec<NodeSlice> {
+    vec![slice(launch.domain, 1 - usize::from(here.0), true)]
+}
+
 /// Runs a program on so many nodes: what each has come to, what it has done, and how many frames it has sent, if they are [counted](Connections::frames).
 ///
 /// # Panics

@@ -6,7 +6,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::thread::{self, ThreadId};
+use std::thread;
 
 use maniple::mapper::Sharding;
 use maniple::prelude::*;
@@ -109,17 +109,20 @@ fn a_launch_that_is_refused_on_one_node_alone_ends_the_job() {
     }
 }
 
-/// A projection that leads into a partition.
-struct Into(Partition<Cell>);
+/// A projection that leads where the function says.
+struct Leads<F>(F);
 
-impl CustomProjection for Into {
+impl<F> CustomProjection for Leads<F>
+where
+    F: Fn(AnyPoint) -> std::result::Result<LogicalRegion, RegionError> + Send + Sync,
+{
     fn project(
         &self,
         _: UpperBound<'_>,
         point: AnyPoint,
         _: &AnyRect,
     ) -> std::result::Result<LogicalRegion, RegionError> {
-        self.0.logical().piece(point)
+        (self.0)(point)
     }
 }
 
@@ -135,7 +138,8 @@ fn what_interferes_through_a_projection_is_refused_whoever_knows_the_pieces() {
             let clear = |of: &Partition<Cell>| {
                 let nothing = |_: &LeafCall<'_>| -> Result<Value> { Ok(Value::new(())) };
                 let task = TaskDefinition::new("clear").leaf(TaskOptions::default(), nothing);
-                let into = Projection::Custom(Arc::new(Into(of.clone())));
+                let of = of.logical().clone();
+                let into = Projection::Custom(Arc::new(Leads(move |point| of.piece(point))));
                 let target = Target::Region(cells.logical().clone(), Some(into));
                 let writes = Requirement::new(target, FieldMask::of(Cell::value.id()), Privilege::ReadWrite);
                 TaskLauncher::new(&Arc::new(task)).requirement(writes).typed::<()>()
@@ -151,28 +155,19 @@ fn what_interferes_through_a_projection_is_refused_whoever_knows_the_pieces() {
     }
 }
 
-/// One that leads the thread on which it was made elsewhere than all others, half of the pieces away.
-struct Fickle(Partition<Cell>, ThreadId);
-
-impl CustomProjection for Fickle {
-    fn project(
-        &self,
-        _: UpperBound<'_>,
-        point: AnyPoint,
-        _: &AnyRect,
-    ) -> std::result::Result<LogicalRegion, RegionError> {
-        let away = if thread::current().id() == self.1 { 0 } else { COLORS / 2 };
-        self.0.logical().piece(AnyPoint::new(&[(point.coords()[0] + away) % COLORS]).unwrap())
-    }
-}
-
 #[test]
 fn a_projection_that_changes_its_answer_to_a_piece_that_is_elsewhere_is_an_error_that_says_so() {
     let outcomes = on_nodes(Nodes::new(2), async |cx, _| {
         let (_, own, _) = parts(cx).await?;
         let nothing = |_: &LeafCall<'_>| -> Result<Value> { Ok(Value::new(())) };
         let task = TaskDefinition::new("clear").leaf(TaskOptions::default(), nothing);
-        let into = Projection::Custom(Arc::new(Fickle(own.clone(), thread::current().id())));
+        // All threads but this one are led half of the pieces away.
+        let (pieces, here) = (own.logical().clone(), thread::current().id());
+        let fickle = move |point: AnyPoint| {
+            let away = if thread::current().id() == here { 0 } else { COLORS / 2 };
+            pieces.piece(AnyPoint::new(&[(point.coords()[0] + away) % COLORS]).unwrap())
+        };
+        let into = Projection::Custom(Arc::new(Leads(fickle)));
         let target = Target::Partition(own.logical().clone(), into);
         let writes = Requirement::new(target, FieldMask::of(Cell::value.id()), Privilege::ReadWrite);
         let launched = cx.index_launch(0..COLORS, TaskLauncher::new(&Arc::new(task)).requirement(writes).typed::<()>());

@@ -14,18 +14,9 @@ use maniple_tests::trial::Family;
 
 const TORTURE: &str = env!("CARGO_BIN_EXE_torture");
 
-/// What so many processes have come to that were given these options, and perhaps others by rank.
-fn torture(name: &str, nodes: usize, shared_memory: bool, options: impl Fn(usize) -> Vec<String>) -> Vec<Output> {
+/// What so many processes have come to that are started by these commands.
+fn torture(name: &str, nodes: usize, shared_memory: bool, command: impl Fn(usize) -> Command) -> Vec<Output> {
     let meeting = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("torture-{name}"));
-    let command = |rank: usize| {
-        let mut command = Command::new(TORTURE);
-        command.args(options(rank));
-        if name == "gone" {
-            // Nobody comes any more, so there is no use in waiting.
-            command.env(JOIN_TIMEOUT, "10");
-        }
-        command
-    };
     // Of an earlier run, where each program left a file.
     for number in 0..PROGRAMS * Family::ALL.len() {
         let _ = std::fs::remove_file(meeting.with_file_name(format!("torture-{name}.{number}")));
@@ -36,8 +27,10 @@ fn torture(name: &str, nodes: usize, shared_memory: bool, options: impl Fn(usize
 /// Programs of each family.
 const PROGRAMS: usize = 12;
 
-fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(str::to_owned).collect()
+fn command(options: &str) -> Command {
+    let mut command = Command::new(TORTURE);
+    command.args(options.split_whitespace());
+    command
 }
 
 /// The programs, failures, tasks and parcels that a process tells of in its last line.
@@ -55,7 +48,7 @@ fn said(output: &Output) -> String {
 fn equal_the_oracle(nodes: usize, shared_memory: bool) {
     let name = format!("{nodes}-{shared_memory}");
     let options = format!("--count {PROGRAMS} --seed {}", 100 * nodes);
-    for (rank, output) in torture(&name, nodes, shared_memory, |_| words(&options)).iter().enumerate() {
+    for (rank, output) in torture(&name, nodes, shared_memory, |_| command(&options)).iter().enumerate() {
         let said = said(output);
         assert!(output.status.success(), "process {rank} of {nodes}: {said}");
         let [programs, failures, tasks, parcels] = counts(output)[..] else { panic!("{said}") };
@@ -89,7 +82,7 @@ fn programs_on_four_processes_over_sockets_equal_the_oracle() {
 
 #[test]
 fn one_process_that_a_launcher_starts_is_a_job_of_its_own() {
-    let [output] = &torture("alone", 1, true, |_| words("--count 5"))[..] else { panic!("one process") };
+    let [output] = &torture("alone", 1, true, |_| command("--count 5"))[..] else { panic!("one process") };
     let said = said(output);
     assert!(output.status.success(), "{said}");
     assert_eq!(counts(output)[..2], [5 * Family::ALL.len() as u64, 0], "{said}");
@@ -99,7 +92,7 @@ fn one_process_that_a_launcher_starts_is_a_job_of_its_own() {
 fn a_mistake_on_one_process_is_noticed_there_and_where_its_values_go() {
     let options = |rank: usize| {
         let mistake = if rank == 1 { " --mistake WrongValue" } else { "" };
-        words(&format!("--family flat --count 20{mistake}"))
+        command(&format!("--family flat --count 20{mistake}"))
     };
     let outputs = torture("mistake", 2, true, options);
     let failures = outputs.iter().map(|output| {
@@ -114,7 +107,7 @@ fn a_mistake_on_one_process_is_noticed_there_and_where_its_values_go() {
 
 #[test]
 fn processes_that_run_different_programs_are_told_so_and_go_on_with_the_next() {
-    let options = |rank: usize| words(&format!("--family flat --count 3 --seed {}", [7, 8][rank]));
+    let options = |rank: usize| command(&format!("--family flat --count 3 --seed {}", [7, 8][rank]));
     for output in torture("differing", 2, true, options) {
         let text = said(&output);
         assert_eq!((output.status.code(), counts(&output)[0]), (Some(1), 3), "{text}");
@@ -124,7 +117,12 @@ fn processes_that_run_different_programs_are_told_so_and_go_on_with_the_next() {
 
 #[test]
 fn a_process_whose_others_have_gone_says_so_and_runs_no_more_programs() {
-    let outputs = torture("gone", 2, true, |rank| words(&format!("--family flat --count {}", [2, 5][rank])));
+    let outputs = torture("gone", 2, true, |rank| {
+        let mut command = command(&format!("--family flat --count {}", [2, 5][rank]));
+        // Nobody comes any more, so there is no use in waiting long.
+        command.env(JOIN_TIMEOUT, "10");
+        command
+    });
     assert!(outputs[0].status.success(), "{}", said(&outputs[0]));
     let text = said(&outputs[1]);
     assert_eq!((outputs[1].status.code(), &counts(&outputs[1])[..2]), (Some(1), &[3, 1][..]), "{text}");
@@ -138,7 +136,7 @@ fn what_processes_cannot_do_alike_is_refused() {
         ("--count 3 --repeat 2", "give --count, and neither"),
         ("--count 3 --nodes 2", "this one is a node of several processes"),
     ] {
-        for output in torture("refused", 2, true, |_| words(options)) {
+        for output in torture("refused", 2, true, |_| command(options)) {
             assert_eq!(output.status.code(), Some(2), "{options}");
             assert!(said(&output).contains(told), "{options}: {}", said(&output));
         }
@@ -156,7 +154,7 @@ fn programs_on_ranks_of_mpi_equal_the_oracle() {
         for seed in [ranks, 40 + ranks] {
             let options = format!("--family {family} --seed {seed} --count 1");
             let mut command = Command::new("mpirun");
-            command.args(["--oversubscribe", "-n", &ranks.to_string(), TORTURE]).args(words(&options));
+            command.args(["--oversubscribe", "-n", &ranks.to_string(), TORTURE]).args(options.split_whitespace());
             // Containers have one user.
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             let output = match command.output() {

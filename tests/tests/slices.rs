@@ -17,7 +17,7 @@ use maniple::threads::nap;
 use maniple::{AnyRect, Machine, Rect, Result, Statistics};
 use maniple_tests::mixed::{Size, expected, program};
 use maniple_tests::nodes::{Connections, each_node};
-use maniple_tests::slicing::{Slicing, evenly, halve, keep, on_nodes, slice, slices, sum};
+use maniple_tests::slicing::{Slicing, evenly, halve, keep, on_nodes, pass_on, slice, slices, sum};
 use maniple_tests::watch::silence_planned_panics;
 
 /// How often each point of each run has run.
@@ -364,9 +364,6 @@ fn slices_that_make_no_sense_are_an_error_of_the_mapper_that_says_what_was_expec
 
 #[test]
 fn a_slice_that_is_sent_to_and_fro_for_ever_is_an_error() {
-    fn pass_on(launch: &TaskInfo<'_>, here: NodeId, _: usize) -> Vec<NodeSlice> {
-        vec![slice(launch.domain, 1 - usize::from(here.0), true)]
-    }
     for (outcome, ..) in on_nodes(&slices(pass_on), 2, async |cx| cx.launch(squares(8)).await) {
         let error = outcome.unwrap_err().to_string();
         assert!(error.contains("slice_across_nodes") && error.contains("were sent 64 times before"), "{error}");

@@ -10,7 +10,7 @@ use maniple::simulation::Simulation;
 use maniple::{Machine, Result, Statistics};
 use maniple_tests::mixed::{Size, expected, program};
 use maniple_tests::nodes::{Connections, each_node};
-use maniple_tests::slicing::{Slices, evenly, halve, keep, on_nodes, slice, slices, sum};
+use maniple_tests::slicing::{Slices, evenly, halve, keep, on_nodes, pass_on, slices, sum};
 use maniple_tests::watch::silence_planned_panics;
 
 /// A row of data a point.
@@ -193,9 +193,6 @@ fn points_that_fail_where_they_have_gone_on_to_fail_as_at_home_and_the_others_do
 
 #[test]
 fn data_that_is_sent_to_and_fro_for_ever_is_an_error() {
-    fn pass_on(launch: &TaskInfo<'_>, here: NodeId, _: usize) -> Vec<NodeSlice> {
-        vec![slice(launch.domain, 1 - usize::from(here.0), true)]
-    }
     for (outcome, ..) in on_nodes(&slices(pass_on), 2, async |cx| cx.launch(numbers(8)).await) {
         let error = outcome.unwrap_err().to_string();
         assert!(error.contains("slice_across_nodes") && error.contains("were sent 64 times before"), "{error}");
