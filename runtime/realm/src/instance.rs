@@ -35,7 +35,7 @@ use std::any::Any;
 use std::fmt;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use crate::locks::Mutex;
 use maniple_space::AnyPoint;
@@ -166,8 +166,8 @@ enum Storage {
     Awaited,
     /// Bytes of the memory.
     Held { block: Block, reservation: Reservation },
-    /// A reservation that the system then had no bytes for.
-    Refused { reservation: Reservation },
+    /// A reservation without bytes: the system had none, or nobody wants them any more.
+    Unbacked { reservation: Reservation },
     /// A buffer of somebody else, and what keeps it alive.
     External { owner: Box<dyn Any + Send> },
     /// Nothing any more.
@@ -176,7 +176,8 @@ enum Storage {
 
 impl Instance {
     /// Makes an instance: now, or, if the memory can only promise room, later. In the second case `on_ready` is called
-    /// once the bytes are there (or the system refused them), unless every handle has been dropped; it must be short.
+    /// once the bytes are there (or the system refused them); it must be short. The promise has a handle of its own until
+    /// then: an instance that all others have dropped gets its bytes, and gives them back at once.
     ///
     /// # Errors
     ///
@@ -190,12 +191,17 @@ impl Instance {
         check_contributions(&layout, kind)?;
         let bytes = layout.bytes() as u64;
         let instance = Self::without_bytes(pool, layout, kind, Storage::Awaited);
-        let handle: Weak<Self> = Arc::downgrade(&instance);
+        let mut promised = Arc::clone(&instance);
         let later = move |reservation| {
-            if let Some(instance) = handle.upgrade() {
-                let outcome = instance.hold(reservation);
-                on_ready(&instance, outcome);
-            }
+            let outcome = match Arc::get_mut(&mut promised) {
+                // Nobody else has it, or will: bytes would be for nothing.
+                Some(dropped) => {
+                    dropped.holding.get_mut().storage = Storage::Unbacked { reservation };
+                    Ok(())
+                }
+                None => promised.hold(reservation),
+            };
+            on_ready(&promised, outcome);
         };
         match pool.reserve(bytes, later)? {
             Grant::Now(reservation) => {
@@ -274,7 +280,7 @@ impl Instance {
             }
             Err(refused) => {
                 // The bytes stay counted until the instance goes: others may have been promised their release.
-                holding.storage = Storage::Refused { reservation };
+                holding.storage = Storage::Unbacked { reservation };
                 Err(refused)
             }
         }
@@ -394,7 +400,7 @@ impl Instance {
         let reservation = match storage {
             Storage::Awaited | Storage::Released => return None,
             Storage::External { owner } => return Some(owner),
-            Storage::Refused { reservation } => reservation,
+            Storage::Unbacked { reservation } => reservation,
             Storage::Held { block, reservation } => {
                 drop(block);
                 reservation

@@ -24,7 +24,8 @@
 pub mod ledger;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,12 +93,20 @@ struct State {
     waiting: HashMap<Ticket, (u64, OnGrant)>,
 }
 
-/// An announced release, to be completed once.
+/// An announced release, to be [completed](MemoryPool::complete_release) once. Dropped instead, it is withdrawn: then the
+/// bytes are promised to nobody any more, and promises that rest on them are kept once they are free all the same.
 #[derive(Debug)]
 #[must_use = "others may have been promised the bytes: complete the release"]
 pub struct AnnouncedRelease {
+    pool: Arc<MemoryPool>,
     ticket: Ticket,
     bytes: u64,
+}
+
+impl Drop for AnnouncedRelease {
+    fn drop(&mut self) {
+        self.pool.state.lock().ledger.withdraw_release(self.ticket);
+    }
 }
 
 impl MemoryPool {
@@ -193,17 +202,18 @@ impl MemoryPool {
 
     /// Announces that so many bytes, reserved or promised already, will be released; from now on they are promised to
     /// others. The release must not wait for anything that is asked of this memory later.
-    pub fn announce_release(&self, bytes: u64) -> AnnouncedRelease {
-        AnnouncedRelease { ticket: self.state.lock().ledger.announce_release(bytes), bytes }
+    pub fn announce_release(self: &Arc<Self>, bytes: u64) -> AnnouncedRelease {
+        AnnouncedRelease { pool: Arc::clone(self), ticket: self.state.lock().ledger.announce_release(bytes), bytes }
     }
 
     /// Makes an announced release happen, and calls those whom that lets through.
     ///
     /// # Panics
     ///
-    /// If the reservation is of another memory, or not of as many bytes as were announced.
+    /// If the reservation or the announcement is of another memory, or not of as many bytes as the other.
     pub fn complete_release(self: &Arc<Self>, release: AnnouncedRelease, mut reservation: Reservation) {
         assert!(Arc::ptr_eq(self, &reservation.pool), "a reservation is released in its own memory, {}", self.memory);
+        assert!(Arc::ptr_eq(self, &release.pool), "a release is completed in its own memory, {}", self.memory);
         assert_eq!(release.bytes, reservation.bytes, "what is released is what was announced");
         reservation.bytes = 0;
         self.let_through(|ledger| ledger.complete_release(release.ticket));
@@ -222,8 +232,35 @@ impl MemoryPool {
             self.note_use(&state.ledger);
             tickets.iter().filter_map(|ticket| state.waiting.remove(ticket)).collect()
         };
-        for (bytes, on_grant) in granted {
-            on_grant(Reservation { pool: self.clone(), bytes });
+        if !granted.is_empty() {
+            grant_all(granted.into_iter().map(|(bytes, call)| (Reservation { pool: self.clone(), bytes }, call)));
+        }
+    }
+}
+
+/// Calls those who were granted bytes. One that releases bytes in turn, and so lets others through, has these called by the
+/// outermost call on the thread: a chain of them, however long, needs no deep stack.
+fn grant_all(granted: impl Iterator<Item = (Reservation, OnGrant)>) {
+    thread_local! {
+        /// Those still to be called; there while somebody on this thread calls them.
+        static DUE: RefCell<Option<VecDeque<(Reservation, OnGrant)>>> = const { RefCell::new(None) };
+    }
+    /// Ends the outermost call, also by a panic; those not called yet then give their bytes back.
+    struct Outermost;
+    impl Drop for Outermost {
+        fn drop(&mut self) {
+            drop(DUE.take());
+        }
+    }
+    let is_outermost = DUE.with_borrow_mut(|due| {
+        let is_outermost = due.is_none();
+        due.get_or_insert_default().extend(granted);
+        is_outermost
+    });
+    if is_outermost {
+        let _outermost = Outermost;
+        while let Some((reservation, call)) = DUE.with_borrow_mut(|due| due.as_mut().and_then(VecDeque::pop_front)) {
+            call(reservation);
         }
     }
 }
@@ -375,6 +412,23 @@ mod tests {
         assert!(matches!(pool.reserve(10, drop), Ok(Grant::Later)));
         pool.complete_release(release, held);
         assert_eq!((pool.used(), pool.deferred()), (0, 0));
+    }
+
+    #[test]
+    fn an_announcement_that_is_dropped_is_withdrawn() {
+        let pool = MemoryPool::new(MemoryId(0), 10);
+        let held = now(pool.reserve(10, |_| ()));
+        drop(pool.announce_release(10));
+        assert!(pool.reserve(10, |_| ()).is_err());
+        drop(held);
+        let held = now(pool.reserve(10, |_| ()));
+        let release = pool.announce_release(10);
+        assert!(matches!(pool.reserve(10, drop), Ok(Grant::Later)));
+        drop(release);
+        assert_eq!((pool.used(), pool.deferred()), (10, 10));
+        drop(held);
+        assert_eq!((pool.used(), pool.deferred()), (0, 0));
+        drop(now(pool.reserve(10, |_| ())));
     }
 
     #[test]

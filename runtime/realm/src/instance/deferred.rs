@@ -177,6 +177,22 @@ mod tests {
     }
 
     #[test]
+    fn a_promised_instance_that_is_dropped_becomes_ready_when_its_bytes_come_and_gives_them_back() {
+        let realm = realm(100);
+        let (old, _) = create(&realm, 100).unwrap();
+        let start = realm.user_event();
+        // SAFETY: nobody uses the instance.
+        let released = unsafe { realm.destroy_instance(&old, &start.event()) }.unwrap();
+        let (new, ready) = create(&realm, 100).unwrap();
+        drop(new);
+        assert!(!realm.has_triggered(ready));
+        realm.trigger(start);
+        realm.wait(released).unwrap();
+        assert!(realm.has_triggered(ready));
+        assert_eq!((realm.memory_pool(MEMORY).used(), realm.memory_pool(MEMORY).deferred()), (0, 0));
+    }
+
+    #[test]
     fn an_instance_is_released_even_after_poison_since_its_uses_are_over() {
         let realm = realm(100);
         let (instance, _) = create(&realm, 100).unwrap();

@@ -1,6 +1,9 @@
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::channel;
 
 use maniple_space::Rect;
+use proptest::prelude::*;
+use proptest::sample::Index;
 
 use super::*;
 use crate::layout::{Arrangement, FieldSpec, LayoutSpec};
@@ -211,4 +214,130 @@ fn a_point_outside_is_not_read() {
     let pool = MemoryPool::new(MemoryId(0), 40);
     // SAFETY: panics before anything is touched.
     let _ = unsafe { create(&pool, 10).unwrap().0.read::<i32>(FIELD, 10) };
+}
+
+#[test]
+fn an_announced_instance_that_is_dropped_before_its_bytes_come_completes_its_release() {
+    let pool = MemoryPool::new(MemoryId(0), 40);
+    let (first, _) = create(&pool, 10).unwrap();
+    first.announce_release().unwrap();
+    let (second, _) = create(&pool, 10).unwrap();
+    second.announce_release().unwrap();
+    drop(second);
+    let (third, ready) = create(&pool, 10).unwrap();
+    assert_eq!(ready, Readiness::Later);
+    drop(first);
+    assert!(third.base().is_some());
+    assert!(create(&pool, 10).is_err(), "the third instance keeps all bytes");
+    drop(third);
+    assert!(matches!(create(&pool, 10), Ok((_, Readiness::Now))));
+}
+
+#[test]
+fn a_long_chain_of_dropped_instances_needs_no_deep_stack() {
+    let pool = MemoryPool::new(MemoryId(0), 40);
+    let (first, _) = create(&pool, 10).unwrap();
+    first.announce_release().unwrap();
+    for _ in 0..1000 {
+        let (next, _) = create(&pool, 10).unwrap();
+        next.announce_release().unwrap();
+    }
+    let (last, _) = create(&pool, 10).unwrap();
+    // On a stack that so many nested grants do not fit on.
+    let small = std::thread::Builder::new().stack_size(128 << 10);
+    small.spawn(move || drop(first)).unwrap().join().unwrap();
+    assert!(last.base().is_some());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Create(i64),
+    Announce(Index),
+    Release(Index),
+    Drop(Index),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => (1..10_i64).prop_map(Step::Create),
+        2 => any::<Index>().prop_map(Step::Announce),
+        1 => any::<Index>().prop_map(Step::Release),
+        1 => any::<Index>().prop_map(Step::Drop),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+/// An instance, as a program knows it.
+struct Known {
+    instance: Arc<Instance>,
+    bytes: u64,
+    announced: bool,
+}
+
+/// The bytes that nobody has said he will give back; `dropped` are instances that were dropped before their bytes came.
+fn kept(live: &[Known], dropped: &[(u64, Arc<AtomicUsize>)]) -> u64 {
+    let live = live.iter().filter(|known| !known.announced).map(|known| known.bytes);
+    let dropped = dropped.iter().filter(|(_, ready)| ready.load(Ordering::SeqCst) == 0).map(|&(bytes, _)| bytes);
+    live.chain(dropped).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// Instances are created, announced, released and dropped in any order, before and after their bytes are there: what
+    /// is promised is what announced releases bring, each promised instance becomes ready once, and nothing is lost.
+    #[test]
+    fn instances_may_go_in_any_order(steps in steps(), order: Vec<Index>) {
+        let pool = MemoryPool::new(MemoryId(0), 40);
+        let (mut live, mut dropped): (Vec<Known>, Vec<_>) = Default::default();
+        let mut promised: Vec<(InstanceId, Arc<AtomicUsize>)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Create(points) => {
+                    let (bytes, ready) = (4 * points as u64, Arc::new(AtomicUsize::new(0)));
+                    let count = Arc::clone(&ready);
+                    let on_ready = move |_: &Arc<Instance>, _| _ = count.fetch_add(1, Ordering::SeqCst);
+                    let fits = kept(&live, &dropped) + bytes <= 40;
+                    match Instance::create(&pool, line(points), InstanceKind::Normal, on_ready) {
+                        Err(_) => prop_assert!(!fits, "it would fit in the end"),
+                        Ok((instance, readiness)) => {
+                            prop_assert!(fits, "promised what does not come");
+                            if readiness == Readiness::Later {
+                                promised.push((instance.id(), ready));
+                            }
+                            live.push(Known { instance, bytes, announced: false });
+                        }
+                    }
+                }
+                Step::Announce(which) if !live.is_empty() => {
+                    let known = which.get(&live).instance.clone();
+                    let fresh = known.announce_release().is_ok();
+                    let place = live.iter().position(|other| Arc::ptr_eq(&other.instance, &known)).unwrap();
+                    prop_assert_eq!(fresh, !live[place].announced);
+                    live[place].announced = true;
+                }
+                Step::Release(which) if !live.is_empty() && which.get(&live).instance.base().is_some() => {
+                    let known = live.swap_remove(which.index(live.len()));
+                    // SAFETY: nobody uses it.
+                    unsafe { known.instance.release() };
+                }
+                Step::Drop(which) if !live.is_empty() => {
+                    let known = live.swap_remove(which.index(live.len()));
+                    let awaited = promised.iter().find(|(id, _)| *id == known.instance.id());
+                    if let Some((_, ready)) = awaited && !known.announced {
+                        dropped.push((known.bytes, Arc::clone(ready)));
+                    }
+                }
+                _ => {}
+            }
+            prop_assert!(pool.used() <= 40);
+        }
+        let mut order = order.into_iter();
+        while !live.is_empty() {
+            live.swap_remove(order.next().map_or(0, |index| index.index(live.len())));
+        }
+        prop_assert_eq!((pool.used(), pool.deferred()), (0, 0));
+        prop_assert!(promised.iter().all(|(_, ready)| ready.load(Ordering::SeqCst) == 1), "a promise was not kept");
+        prop_assert!(matches!(pool.reserve(40, |_| ()), Ok(Grant::Now(_))));
+    }
 }

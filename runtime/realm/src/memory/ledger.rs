@@ -97,7 +97,7 @@ impl Ledger {
             self.take(bytes);
             return Decision::Granted;
         }
-        let in_the_end = self.used + self.deferred - self.releasing;
+        let in_the_end = (self.used + self.deferred).saturating_sub(self.releasing);
         if !fits(in_the_end, bytes, self.capacity) {
             return Decision::Refused;
         }
@@ -116,7 +116,8 @@ impl Ledger {
         self.grant_ready()
     }
 
-    /// Announces that bytes which are granted now, or deferred already, will be released. Later allocations count on it.
+    /// Announces that bytes which are granted now, or deferred already, will be released. Later allocations count on it;
+    /// what is announced beyond those bytes is as if it were not.
     pub fn announce_release(&mut self, bytes: u64) -> Ticket {
         self.releasing += bytes;
         self.enter(Entry::Release(bytes))
@@ -135,6 +136,15 @@ impl Ledger {
                 self.release(bytes)
             }
             other => panic!("{ticket:?} names no announced release, but {other:?}: each completes once"),
+        }
+    }
+
+    /// An announced release will not happen as announced; nothing if it has happened. Promises that were made on it are kept
+    /// when the bytes are released without an announcement.
+    pub fn withdraw_release(&mut self, ticket: Ticket) {
+        if let Some(Entry::Release(bytes)) = self.entries.get(&ticket.0).copied() {
+            self.entries.remove(&ticket.0);
+            self.releasing -= bytes;
         }
     }
 
@@ -158,7 +168,7 @@ impl Ledger {
         let (mut level, mut highest) = (self.used, 0);
         for entry in self.entries.values() {
             match *entry {
-                Entry::Release(bytes) => level -= bytes,
+                Entry::Release(bytes) => level = level.saturating_sub(bytes),
                 Entry::Allocation(bytes) => {
                     level += bytes;
                     highest = highest.max(level);
@@ -177,7 +187,7 @@ impl Ledger {
         let (mut used, mut level, mut highest_before) = (self.used, self.used, 0);
         for (&number, entry) in &self.entries {
             match *entry {
-                Entry::Release(bytes) => level -= bytes,
+                Entry::Release(bytes) => level = level.saturating_sub(bytes),
                 Entry::Allocation(bytes) => {
                     level += bytes;
                     if fits(used.max(highest_before), bytes, self.capacity) {
