@@ -79,6 +79,14 @@ impl Error for Panic {}
 #[error("the realm was shut down before this operation could run: keep a `Realm` until what it started has finished")]
 pub struct Abandoned;
 
+/// Stands for the fault of an event that was poisoned long ago.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this failed, and too much has failed since for the reason to be kept: ask for the status of an event soon after it \
+     has triggered, and keep the fault"
+)]
+pub struct Forgotten;
+
 thread_local! {
     /// How many bodies are being run on this thread.
     static CATCHING: Cell<u32> = const { Cell::new(0) };

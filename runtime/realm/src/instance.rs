@@ -41,7 +41,7 @@ use crate::locks::Mutex;
 use maniple_space::AnyPoint;
 use thiserror::Error;
 
-use crate::event::Event;
+use crate::event::UserEvent;
 use crate::layout::{FieldAddress, FieldId, Layout};
 use crate::machine::MemoryId;
 use crate::memory::{AnnouncedRelease, Block, Grant, MemoryPool, OutOfMemory, Reservation, SystemRefused};
@@ -121,6 +121,12 @@ pub enum InstanceError {
         /// The address of the buffer.
         address: usize,
     },
+    /// An instance whose bytes were promised by another realm.
+    #[error("{instance} was promised by another realm, whose events order its release: destroy it there")]
+    OtherRealm {
+        /// The instance.
+        instance: InstanceId,
+    },
     /// An instance destroyed twice.
     #[error("{instance} is destroyed already: destroy each instance once")]
     AlreadyDestroyed {
@@ -150,8 +156,8 @@ pub struct Instance {
     /// Null until the bytes are there, and after they are gone.
     base: AtomicPtr<u8>,
     holding: Mutex<Holding>,
-    /// Set if the bytes were promised for later.
-    ready: OnceLock<Event>,
+    /// Set if the bytes were promised for later, by a realm.
+    ready: OnceLock<UserEvent>,
 }
 
 struct Holding {

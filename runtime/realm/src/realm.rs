@@ -7,7 +7,6 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use crate::event::future::EventFuture;
-use crate::event::word::Phase;
 use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
 use crate::fault::Fault;
 use crate::machine::{Machine, MemoryId, ProcessorId};
@@ -138,14 +137,19 @@ impl Realm {
         self.core.local().map(|local| local.processor)
     }
 
-    /// A group of processors, for [`Target::Group`](crate::Target::Group). Groups live as long as the realm.
+    /// A group of processors, for [`Target::Group`](crate::Target::Group). Groups live as long as the realm, and workers go through all of them
+    /// whenever they look for work that has a rank: make each once.
     ///
     /// # Errors
     /// [`RealmError::UnknownProcessor`] and [`RealmError::EmptyGroup`].
     pub fn processor_group(&self, members: &[ProcessorId]) -> Result<GroupId, RealmError> {
         let workers: Result<Box<[_]>, _> = members.iter().map(|&member| self.core.worker_of(member)).collect();
         let workers = workers?;
-        if workers.is_empty() { Err(RealmError::EmptyGroup) } else { Ok(self.core.queues.add_group(workers)) }
+        if workers.is_empty() {
+            Err(RealmError::EmptyGroup)
+        } else {
+            Ok(self.core.queues.add_group(self.core.id, workers))
+        }
     }
 
     /// An event that the caller will trigger.
@@ -229,10 +233,11 @@ impl Realm {
     /// Whether the event has triggered, poisoned or not. One load.
     #[inline]
     pub fn has_triggered(&self, event: Event) -> bool {
-        self.core.phase(event) != Phase::Pending
+        !self.core.is_pending(event)
     }
 
-    /// How the event stands.
+    /// How the event stands. Of an event that was poisoned before the last 131,072 others, it is known for ever that it was, but not
+    /// why: its fault is [`Forgotten`](crate::fault::Forgotten).
     pub fn status(&self, event: Event) -> EventStatus {
         self.core.status(event)
     }

@@ -104,6 +104,22 @@ fn a_destroyed_barrier_leaves_nobody_waiting() {
 }
 
 #[test]
+fn a_barrier_of_another_realm_is_unknown() {
+    let (ours, theirs) = (realm(), realm());
+    let (own, foreign) = (ours.barrier(1), theirs.barrier(1));
+    let unknown = BarrierError::Unknown(foreign);
+    assert_ne!(own, foreign);
+    assert_eq!(error_of(&ours, ours.arrive(foreign, 1, After::NOTHING)), unknown);
+    assert_eq!(error_of(&ours, ours.phase_event(foreign)), unknown);
+    assert_eq!(ours.alter_arrival_count(foreign, 1), Err(unknown));
+    ours.destroy_barrier(foreign);
+    let event = ours.phase_event(own);
+    assert!(!ours.has_triggered(event), "the arrival was counted at a barrier of our own");
+    ours.arrive(own, 1, After::NOTHING);
+    assert!(matches!(ours.status(event), EventStatus::Triggered));
+}
+
+#[test]
 fn a_callback_of_a_phase_may_arrive_at_the_next() {
     let realm = realm();
     let first = realm.barrier(1);

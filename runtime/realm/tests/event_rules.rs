@@ -2,11 +2,17 @@
 
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use maniple_realm::event::AlreadyTriggered;
+use maniple_realm::event::future::EventFuture;
 use maniple_realm::{After, Event, EventStatus, Fault, Realm, Spawn};
+use proptest::prelude::*;
+use proptest::sample::Index;
 
 fn realm() -> Realm {
     Realm::builder().workers(2).build().unwrap()
@@ -311,5 +317,115 @@ fn many_threads_may_race_to_trigger_one_event() {
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
         assert_eq!(won, 1);
+    }
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn futures_that_are_polled_and_dropped_leave_nothing_behind() {
+    let realm = realm();
+    let user = realm.user_event();
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..10_000 {
+        assert!(pin!(realm.event_future(user.event())).poll(&mut context).is_pending());
+    }
+    assert!(realm.most_pending() < 1000, "{} operations were pending for one event", realm.most_pending());
+    let (wakes, mut last) = (Arc::new(Wakes::default()), pin!(realm.event_future(user.event())));
+    let waker = Waker::from(Arc::clone(&wakes));
+    assert!(last.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    realm.trigger(user);
+    assert_eq!(wakes.0.load(Ordering::SeqCst), 1);
+    assert!(last.as_mut().poll(&mut context).is_ready());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Await(usize),
+    Poll(Index),
+    Drop(Index),
+    Trigger(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0..3_usize).prop_map(Step::Await),
+        4 => any::<Index>().prop_map(Step::Poll),
+        3 => any::<Index>().prop_map(Step::Drop),
+        1 => (0..3_usize).prop_map(Step::Trigger),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+proptest! {
+    /// Futures of three events are polled and dropped in any order, before and after the events trigger: each that was
+    /// polled last before its event triggered is woken by that, and is then ready.
+    #[test]
+    fn futures_may_be_polled_and_dropped_in_any_order(steps in steps()) {
+        let realm = Realm::builder().workers(1).build().unwrap();
+        let events = [(); 3].map(|()| realm.user_event());
+        let mut triggered = [false; 3];
+        // With the event, the wakes, and whether the future was polled last while the event was pending.
+        let mut futures: Vec<(usize, Pin<Box<EventFuture>>, Arc<Wakes>, bool)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Await(event) => {
+                    futures.push((event, Box::pin(realm.event_future(events[event].event())), Arc::default(), false));
+                }
+                Step::Poll(which) if !futures.is_empty() => {
+                    let place = which.index(futures.len());
+                    let (event, future, wakes, awaits) = &mut futures[place];
+                    let waker = Waker::from(Arc::clone(wakes));
+                    let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+                    prop_assert_eq!(matches!(polled, Poll::Ready(Ok(()))), triggered[*event]);
+                    *awaits |= polled.is_pending();
+                    if polled.is_ready() {
+                        futures.swap_remove(place);
+                    }
+                }
+                Step::Drop(which) if !futures.is_empty() => {
+                    futures.swap_remove(which.index(futures.len()));
+                }
+                Step::Trigger(event) if !triggered[event] => {
+                    triggered[event] = true;
+                    realm.trigger(events[event]);
+                }
+                _ => {}
+            }
+            for (event, _, wakes, awaits) in &futures {
+                let expected = usize::from(*awaits && triggered[*event]);
+                prop_assert_eq!(wakes.0.load(Ordering::SeqCst), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn failures_one_after_another_use_the_same_memory_as_successes() {
+    let realm = realm();
+    let mut events = Vec::new();
+    for number in 0..10_000 {
+        let work = move || if number % 3 == 0 { Ok(()) } else { Err(fault(&format!("number {number}"))) };
+        let event = realm.spawn(Spawn::ANYWHERE, work);
+        assert_eq!(realm.wait(event).is_ok(), number % 3 == 0);
+        events.push(event);
+    }
+    assert!(realm.most_pending() < 1000, "{} operations were pending one at a time", realm.most_pending());
+    // What has come of each is known for ever, also to those who come to wait for it.
+    for (number, &event) in events.iter().enumerate() {
+        let expected = if number % 3 == 0 { String::new() } else { format!("number {number}") };
+        assert_eq!(text_of(&realm.status(event)), expected);
+        let after = realm.spawn(&event, || ());
+        let waited = realm.wait(after).map_or_else(|fault| fault.to_string(), |()| String::new());
+        assert_eq!(waited, expected);
+        assert!(realm.wait(realm.spawn(After::follows(&[event]), || ())).is_ok());
     }
 }

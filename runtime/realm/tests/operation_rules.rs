@@ -155,6 +155,8 @@ fn unknown_targets_poison_the_event() {
     let fault = realm.wait(nowhere).unwrap_err();
     assert!(matches!(fault.downcast_ref(), Some(RealmError::UnknownProcessor(ProcessorId(9)))));
     let group = other.processor_group(&[ProcessorId(0)]).unwrap();
+    // Another realm's group is unknown also where we have as many.
+    realm.processor_group(&[ProcessorId(0)]).unwrap();
     let foreign = realm.spawn(Spawn { target: Target::Group(group), ..Spawn::ANYWHERE }, || ());
     assert!(matches!(realm.wait(foreign).unwrap_err().downcast_ref(), Some(RealmError::UnknownGroup(_))));
     assert!(matches!(realm.processor_group(&[]), Err(RealmError::EmptyGroup)));

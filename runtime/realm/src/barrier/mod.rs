@@ -39,6 +39,8 @@ mod tests;
 /// it count only after the alteration, even where they overtake it on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Barrier {
+    /// The realm that made it, and that alone knows it.
+    realm: u32,
     id: u32,
     phase: u32,
     timestamp: u32,
@@ -46,9 +48,13 @@ pub struct Barrier {
 
 impl Barrier {
     /// The next phase.
+    ///
+    /// # Panics
+    /// After 2^32 phases.
     #[must_use]
     pub fn advance(self) -> Self {
-        Self { phase: self.phase + 1, ..self }
+        let phase = self.phase.checked_add(1).expect("a barrier has at most 2^32 phases: make a new one");
+        Self { phase, ..self }
     }
 
     /// The number of the phase; 0 is the first.
@@ -90,7 +96,7 @@ struct PhaseState {
 
 struct BarrierState {
     phases: Phases<PhaseState>,
-    /// The events of complete phases that were poisoned.
+    /// The events of complete phases that were poisoned, as long as there is the barrier.
     poisoned: Mutex<HashMap<u32, Event>>,
 }
 
@@ -100,16 +106,15 @@ pub(crate) struct Barriers {
     made: RwLock<(u32, HashMap<u32, Arc<BarrierState>>)>,
 }
 
-impl Barriers {
-    fn get(&self, barrier: Barrier) -> Result<Arc<BarrierState>, BarrierError> {
-        self.made.read().1.get(&barrier.id).map(Arc::clone).ok_or(BarrierError::Unknown(barrier))
-    }
-}
-
 impl Core {
+    fn barrier(&self, barrier: Barrier) -> Result<Arc<BarrierState>, BarrierError> {
+        let of_ours = || self.barriers.made.read().1.get(&barrier.id).map(Arc::clone);
+        (barrier.realm == self.id).then(of_ours).flatten().ok_or(BarrierError::Unknown(barrier))
+    }
+
     /// Counts `count` arrivals, with the fault that they bring.
     fn count_arrivals(&self, barrier: Barrier, count: u32, fault: Option<&Arc<Fault>>) -> Result<(), BarrierError> {
-        let state = self.barriers.get(barrier)?;
+        let state = self.barrier(barrier)?;
         let change = Change { phase: barrier.phase, arrivals: -i64::from(count) };
         let note = |phase: &mut PhaseState| {
             if let Some(fault) = fault
@@ -139,8 +144,20 @@ impl Core {
     }
 }
 
+impl BarrierState {
+    /// The event of a phase, made if need be.
+    fn event(&self, core: &Core, barrier: Barrier) -> Result<Event, BarrierError> {
+        let event = |data: &mut PhaseState| data.event.get_or_insert_with(|| core.user_event()).event();
+        let open = self.phases.with_open(barrier.phase, event).map_err(|refused| refusal(barrier, refused, 0))?;
+        // A phase that was complete when the barrier was destroyed has its event still.
+        let event = open.or_else(|| self.poisoned.lock().get(&barrier.phase).copied());
+        Ok(event.unwrap_or(Event::NONE))
+    }
+}
+
 fn refusal(barrier: Barrier, refused: Refused, count: u32) -> BarrierError {
     match refused {
+        Refused::Closed => BarrierError::Unknown(barrier),
         Refused::Over => BarrierError::PhaseOver(barrier),
         Refused::TooMany { missing } => {
             let missing = missing as u32;
@@ -165,6 +182,9 @@ impl Body for Arrival {
 impl Realm {
     /// A new barrier at its first phase, of which each phase expects so many arrivals.
     ///
+    /// The realm keeps it until it is [destroyed](Self::destroy_barrier), with a few bytes for each of its phases that was
+    /// poisoned.
+    ///
     /// # Panics
     /// If `arrivals` is 0: every phase would be complete.
     pub fn barrier(&self, arrivals: u32) -> Barrier {
@@ -174,7 +194,7 @@ impl Realm {
         made.0 += 1;
         let state = BarrierState { phases: Phases::new(arrivals), poisoned: Mutex::default() };
         made.1.insert(id, Arc::new(state));
-        Barrier { id, phase: 0, timestamp: 0 }
+        Barrier { realm: self.core().id, id, phase: 0, timestamp: 0 }
     }
 
     /// Arrives `count` times at a phase, once `after` has triggered. A poisoned precondition poisons the phase, and the
@@ -200,7 +220,7 @@ impl Realm {
     /// [`BarrierError`]: the phase is complete, fewer than `-delta` arrivals are missing, or there is no such barrier.
     pub fn alter_arrival_count(&self, barrier: Barrier, delta: i32) -> Result<Barrier, BarrierError> {
         let core = self.core();
-        let state = core.barriers.get(barrier)?;
+        let state = core.barrier(barrier)?;
         let timestamp = state.phases.stamp();
         let change = Change { phase: barrier.phase, arrivals: i64::from(delta) };
         let altered = state.phases.alter(timestamp, change, |phase, data| core.announce(&state, phase, data));
@@ -212,18 +232,16 @@ impl Realm {
     /// poisoned by [`BarrierError::Unknown`].
     pub fn phase_event(&self, barrier: Barrier) -> Event {
         let core = self.core();
-        let state = match core.barriers.get(barrier) {
-            Ok(state) => state,
-            Err(error) => return core.poisoned_event(Fault::new(error)),
-        };
-        let open =
-            state.phases.with_open(barrier.phase, |data| data.event.get_or_insert_with(|| core.user_event()).event());
-        open.or_else(|| state.poisoned.lock().get(&barrier.phase).copied()).unwrap_or(Event::NONE)
+        core.barrier(barrier)
+            .and_then(|state| state.event(core, barrier))
+            .unwrap_or_else(|error| core.poisoned_event(Fault::new(error)))
     }
 
-    /// Destroys the barrier. Events of phases that are not complete are poisoned with [`BarrierError::Unknown`].
+    /// Destroys the barrier. Events of phases that are not complete are poisoned with [`BarrierError::Unknown`]. Nothing if
+    /// it was destroyed before, or is another realm's.
     pub fn destroy_barrier(&self, barrier: Barrier) {
-        let removed = self.core().barriers.made.write().1.remove(&barrier.id);
+        let is_ours = barrier.realm == self.core().id;
+        let removed = is_ours.then(|| self.core().barriers.made.write().1.remove(&barrier.id)).flatten();
         let open = removed.map_or_else(Vec::new, |state| state.phases.close());
         for event in open.into_iter().filter_map(|phase| phase.event) {
             self.poison(event, Fault::new(BarrierError::Unknown(barrier)));

@@ -23,6 +23,8 @@ struct State<T> {
     due: VecDeque<(u32, T)>,
     /// Whether a thread is announcing: it will see to whatever is due.
     announcing: bool,
+    /// Whether the barrier is no more: nobody will announce a phase that is not due.
+    closed: bool,
     /// The last alteration made, hence the next one's timestamp; and how many of them, without a gap, have been
     /// applied.
     altered: u32,
@@ -52,6 +54,8 @@ pub(crate) enum Refused {
     Over,
     /// The phase waits for fewer arrivals than that.
     TooMany { missing: i64 },
+    /// The barrier was closed.
+    Closed,
 }
 
 impl<T: Default> Phases<T> {
@@ -64,6 +68,7 @@ impl<T: Default> Phases<T> {
                 open: BTreeMap::new(),
                 due: VecDeque::new(),
                 announcing: false,
+                closed: false,
                 altered: 0,
                 applied: 0,
                 early: BTreeMap::new(),
@@ -73,13 +78,14 @@ impl<T: Default> Phases<T> {
     }
 
     /// Looks at the data of a phase, unless it is complete and announced.
-    pub(crate) fn with_open<R>(&self, phase: u32, look: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub(crate) fn with_open<R>(&self, phase: u32, look: impl FnOnce(&mut T) -> R) -> Result<Option<R>, Refused> {
         let mut state = self.state.lock();
         if phase >= state.first {
-            return Some(look(&mut state.open(phase).data));
+            state.check_open()?;
+            return Ok(Some(look(&mut state.open(phase).data)));
         }
         let due = state.due.iter_mut().find(|(due, _)| *due == phase);
-        due.map(|(_, data)| look(data))
+        Ok(due.map(|(_, data)| look(data)))
     }
 
     /// The timestamp of an alteration about to be made.
@@ -92,6 +98,7 @@ impl<T: Default> Phases<T> {
     /// Applies an alteration, once all with an earlier timestamp have been, and the arrivals that were waiting for it.
     pub(crate) fn alter(&self, timestamp: u32, change: Change, announce: impl Fn(u32, T)) -> Result<(), Refused> {
         let mut state = self.state.lock();
+        state.check_open()?;
         state.early.insert(timestamp, change);
         let mut outcome = Ok(());
         loop {
@@ -122,6 +129,7 @@ impl<T: Default> Phases<T> {
         announce: impl Fn(u32, T),
     ) -> Result<(), Refused> {
         let mut state = self.state.lock();
+        state.check_open()?;
         if change.phase < state.first {
             return Err(Refused::Over);
         }
@@ -137,9 +145,10 @@ impl<T: Default> Phases<T> {
         Ok(())
     }
 
-    /// Takes everything that is still open: the barrier is no more.
+    /// Takes everything that is still open: the barrier is no more, also for those who come to it later.
     pub(crate) fn close(&self) -> Vec<T> {
         let mut state = self.state.lock();
+        state.closed = true;
         state.held.clear();
         std::mem::take(&mut state.open).into_values().map(|phase| phase.data).collect()
     }
@@ -169,6 +178,10 @@ impl<T: Default> State<T> {
         self.open.entry(phase).or_insert_with(|| Phase { missing, data: T::default() })
     }
 
+    fn check_open(&self) -> Result<(), Refused> {
+        if self.closed { Err(Refused::Closed) } else { Ok(()) }
+    }
+
     fn check(&mut self, change: Change) -> Result<(), Refused> {
         if change.phase < self.first {
             return Err(Refused::Over);
@@ -185,7 +198,8 @@ impl<T: Default> State<T> {
             if let Some(complete) = self.open.remove(&first) {
                 self.due.push_back((first, complete.data));
             }
-            self.first += 1;
+            // A barrier has no phase beyond the last, so nobody arrives there.
+            self.first = self.first.saturating_add(1);
         }
         Ok(())
     }

@@ -58,6 +58,24 @@ fn more_arrivals_than_expected_are_refused() {
     assert_eq!(phases.arrive(0, change(0, -1), |_| (), announce), Err(Refused::Over));
 }
 
+#[test]
+fn who_comes_to_a_closed_barrier_is_refused() {
+    let phases = Phases::<Option<u32>>::new(2);
+    let announce = |_, _| ();
+    let stamp = phases.stamp();
+    phases.arrive(0, change(0, -2), |_| (), announce).unwrap();
+    assert_eq!(phases.with_open(1, |data| *data = Some(7)), Ok(Some(())));
+    assert_eq!(phases.close(), [Some(7)]);
+    // What would be opened or counted now, nobody would announce.
+    assert_eq!(phases.with_open(1, |data| *data = Some(8)), Err(Refused::Closed));
+    assert_eq!(phases.with_open(2, |_| ()), Err(Refused::Closed));
+    assert_eq!(phases.arrive(0, change(1, -1), |_| (), announce), Err(Refused::Closed));
+    assert_eq!(phases.alter(stamp, change(1, 1), announce), Err(Refused::Closed));
+    // The phase that was complete is so for ever.
+    assert_eq!(phases.with_open(0, |_| ()), Ok(None));
+    assert_eq!(phases.close(), []);
+}
+
 proptest::proptest! {
     /// Deltas of one phase, delivered in any order by any interleaving of timestamps, complete it exactly once, after
     /// the last.

@@ -4,14 +4,15 @@
 //! stays so for ever, also after the slot behind it has been given to other events. An event can be *poisoned*: it has
 //! triggered, and what it stood for failed. Poison spreads along [`After::needs`].
 //!
-//! Read on in `word` (the protocol), `slot` (the table behind the handles), `precondition` (subscribing and merging)
-//! and [`future`] (awaiting an event).
+//! Read on in `word` (the protocol), `slot` (the table behind the handles), `faults` (why events were poisoned),
+//! `precondition` (subscribing and merging) and [`future`] (awaiting an event).
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::fault::Fault;
 
+pub(crate) mod faults;
 pub mod future;
 pub(crate) mod precondition;
 pub(crate) mod slot;

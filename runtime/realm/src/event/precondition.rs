@@ -118,8 +118,12 @@ impl Core {
             }
             match self.phase(awaited.event) {
                 Phase::Pending => remaining.awaited.push(awaited),
-                Phase::Poisoned if awaited.spreads => remaining.poisoned = Some(awaited.event),
-                Phase::Poisoned | Phase::Triggered => {}
+                Phase::Triggered => {}
+                phase => {
+                    if awaited.spreads && self.is_poisoned(awaited.event, phase) {
+                        remaining.poisoned = Some(awaited.event);
+                    }
+                }
             }
         }
         remaining
@@ -132,6 +136,22 @@ impl Core {
             return Phase::Triggered;
         }
         self.table.slot(event.slot()).word.phase(event.generation())
+    }
+
+    /// Whether the event has not triggered.
+    #[inline]
+    pub(crate) fn is_pending(&self, event: Event) -> bool {
+        self.phase(event) == Phase::Pending
+    }
+
+    /// Whether an event whose word has said this is poisoned.
+    #[inline]
+    pub(crate) fn is_poisoned(&self, event: Event, phase: Phase) -> bool {
+        match phase {
+            Phase::Pending | Phase::Triggered => false,
+            Phase::Poisoned => true,
+            Phase::Past => self.faults.has(event),
+        }
     }
 
     /// Makes the slot, which the caller owns and has filled in, wait for `after`. `Some` if it is ready at once; then
@@ -154,7 +174,7 @@ impl Core {
         let awaited = &remaining.awaited;
         slot.preconditions.begin(awaited.len() as u32);
         if let Some(event) = remaining.poisoned {
-            self.inherit(index, slot, event.slot());
+            self.inherit(index, slot, event);
         }
         let spreads = awaited.iter().enumerate().fold(0, |bits, (link, next)| bits | (u8::from(next.spreads) << link));
         // SAFETY: the caller owns the slot, and nothing can make it ready before the guard's count is given up below.
@@ -165,8 +185,8 @@ impl Core {
             let node = node_of(index, link);
             if let Err(phase) = word.subscribe(event.generation(), node, &slot.links[link]) {
                 done += 1;
-                if spreads && phase == Phase::Poisoned {
-                    self.inherit(index, slot, event.slot());
+                if spreads && self.is_poisoned(event, phase) {
+                    self.inherit(index, slot, event);
                 }
             }
         }
@@ -201,20 +221,16 @@ impl Core {
         event
     }
 
-    /// Notes that the fault of the poisoned slot `source` has reached slot `index`, unless another has before.
-    pub(crate) fn inherit(&self, index: u32, slot: &Slot, source: u32) {
-        let mut faults = self.faults.lock();
-        if let Some(fault) = faults.get(&source).map(Arc::clone) {
-            faults.entry(index).or_insert(fault);
-        }
-        drop(faults);
+    /// Notes that the fault of the poisoned event `source` has reached slot `index`, unless another has before. The slot is
+    /// pending, and stays so meanwhile.
+    pub(crate) fn inherit(&self, index: u32, slot: &Slot, source: Event) {
+        self.faults.file(slot.pending_event(index), self.fault_of(source));
         slot.preconditions.poison();
     }
 
-    /// The fault that has reached slot `index`.
-    pub(crate) fn fault_of(&self, index: u32) -> Arc<Fault> {
-        let fault = self.faults.lock().get(&index).map(Arc::clone);
-        fault.expect("a slot is marked poisoned after its fault was filed")
+    /// The fault of an event that is poisoned, or that poison has reached.
+    pub(crate) fn fault_of(&self, event: Event) -> Arc<Fault> {
+        self.faults.get(event).expect("an event is marked poisoned after its fault was filed")
     }
 }
 

@@ -12,6 +12,7 @@ const HEAD: u64 = 0xFFFF_FFFF;
 const POISONED: u64 = 1 << 32;
 const CLAIMED: u64 = 1 << 33;
 const PROMISED: u64 = 1 << 34;
+const SCARRED: u64 = 1 << 35;
 const GENERATION_SHIFT: u32 = 40;
 
 /// What a word says about one generation.
@@ -23,13 +24,16 @@ pub(crate) enum Phase {
     Triggered,
     /// It has triggered, poisoned.
     Poisoned,
+    /// It has triggered, and so has a later one; some generation of the slot was poisoned. Whether it was this one, others
+    /// must know.
+    Past,
 }
 
 /// One event of a slot and everyone who waits for it, in one word.
 ///
 /// ```text
-/// 63        40 39     35       34      33        32 31                  0
-/// | generation | unused | PROMISED | CLAIMED | POISONED | head of the waiters |
+/// 63        40 39     36    35        34        33        32     31                  0
+/// | generation | unused | SCARRED | PROMISED | CLAIMED | POISONED | head of the waiters |
 /// ```
 ///
 /// `generation` counts the events of this slot that have triggered, so event `g` has triggered once it is at least `g`.
@@ -37,6 +41,9 @@ pub(crate) enum Phase {
 /// of the head that fails once the generation has moved on; triggering is one swap that moves the generation on and
 /// takes the whole list. So a waiter is either seen by the trigger, or learns from its failed subscription that there
 /// is nothing to wait for.
+///
+/// `POISONED` is the last generation's alone. Once there was a poisoned one, the word is `SCARRED` for ever: then it says
+/// of earlier generations only that they have triggered.
 #[derive(Debug)]
 pub(crate) struct EventWord(AtomicU64);
 
@@ -87,7 +94,9 @@ impl EventWord {
     /// Triggers the pending generation and gives the head of its waiters. The caller alone has the right to.
     #[inline]
     pub(crate) fn trigger(&self, generation: u32, poisoned: bool) -> u32 {
-        let word = self.0.swap(triggered(generation, poisoned), Ordering::AcqRel);
+        // Of this bit nobody but who triggers decides, so it is read beforehand.
+        let scarred = self.0.load(Ordering::Relaxed) & SCARRED;
+        let word = self.0.swap(triggered(generation, poisoned, scarred), Ordering::AcqRel);
         debug_assert_eq!(phase_of(word, generation), Phase::Pending);
         (word & HEAD) as u32
     }
@@ -127,7 +136,7 @@ impl EventWord {
             }
             match self.0.compare_exchange_weak(
                 word,
-                triggered(generation, poisoned),
+                triggered(generation, poisoned, word & SCARRED),
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
@@ -139,8 +148,8 @@ impl EventWord {
 }
 
 #[inline]
-fn triggered(generation: u32, poisoned: bool) -> u64 {
-    (u64::from(generation) << GENERATION_SHIFT) | if poisoned { POISONED } else { 0 }
+fn triggered(generation: u32, poisoned: bool, scarred: u64) -> u64 {
+    (u64::from(generation) << GENERATION_SHIFT) | if poisoned { POISONED | SCARRED } else { scarred }
 }
 
 #[inline]
@@ -148,11 +157,12 @@ fn phase_of(word: u64, generation: u32) -> Phase {
     let last = (word >> GENERATION_SHIFT) as u32;
     if last < generation {
         Phase::Pending
-    } else if last == generation && word & POISONED != 0 {
-        Phase::Poisoned
-    } else {
-        // A poisoned slot is never used again, so what a later generation hides had triggered well.
+    } else if word & SCARRED == 0 {
         Phase::Triggered
+    } else if last == generation {
+        if word & POISONED != 0 { Phase::Poisoned } else { Phase::Triggered }
+    } else {
+        Phase::Past
     }
 }
 

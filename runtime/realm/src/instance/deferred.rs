@@ -67,7 +67,7 @@ impl Realm {
         });
         match created {
             Ok((instance, Readiness::Later)) => {
-                let event = *instance.ready.get_or_init(|| ready.event());
+                let event = instance.ready.get_or_init(|| ready).event();
                 Ok((instance, event))
             }
             at_once => {
@@ -82,7 +82,7 @@ impl Realm {
     ///
     /// # Errors
     ///
-    /// If that was asked for before.
+    /// If that was asked for before, or another realm has promised its bytes.
     ///
     /// # Safety
     ///
@@ -93,6 +93,9 @@ impl Realm {
         instance: &Arc<Instance>,
         after: impl Into<After<'a>>,
     ) -> Result<Event, InstanceError> {
+        if instance.ready.get().is_some_and(|ready| ready.realm != self.core().id) {
+            return Err(InstanceError::OtherRealm { instance: instance.id });
+        }
         instance.announce_release()?;
         let after = after.into();
         let mut events: SmallVec<[Event; 8]> = SmallVec::from_slice(after.needs);
@@ -110,7 +113,7 @@ impl Instance {
     /// The event after which its bytes are there, as [`Realm::create_instance`] gave it.
     #[must_use]
     pub fn ready(&self) -> Event {
-        self.ready.get().copied().unwrap_or(Event::NONE)
+        self.ready.get().map_or(Event::NONE, |ready| ready.event())
     }
 }
 
@@ -202,6 +205,22 @@ mod tests {
         realm.poison(user, Fault::new("a task that used the instance failed"));
         realm.wait(released).unwrap();
         assert_eq!(realm.memory_pool(MEMORY).used(), 0);
+    }
+
+    #[test]
+    fn a_promised_instance_of_another_realm_is_not_destroyed_here() {
+        let [ours, theirs] = [(); 2].map(|()| realm(100));
+        let (old, _) = create(&theirs, 100).unwrap();
+        old.announce_release().unwrap();
+        let (promised, ready) = create(&theirs, 100).unwrap();
+        // SAFETY: nobody uses the instance.
+        let refused = unsafe { ours.destroy_instance(&promised, After::NOTHING) };
+        assert_eq!(refused, Err(InstanceError::OtherRealm { instance: promised.id() }));
+        drop(old);
+        theirs.wait(ready).unwrap();
+        // SAFETY: as above.
+        theirs.wait(unsafe { theirs.destroy_instance(&promised, After::NOTHING) }.unwrap()).unwrap();
+        assert_eq!(theirs.memory_pool(MEMORY).used(), 0);
     }
 
     #[test]

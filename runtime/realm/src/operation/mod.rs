@@ -34,7 +34,11 @@ pub enum Target {
 
 /// Names a group of processors: see [`Realm::processor_group`](crate::Realm::processor_group).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct GroupId(pub(crate) u32);
+pub struct GroupId {
+    /// The realm that made it, and that alone knows it.
+    pub(crate) realm: u32,
+    pub(crate) number: u32,
+}
 
 /// Whose work it is. Workers prefer the runtime's, since tasks wait for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -12,14 +12,15 @@ use std::sync::atomic::Ordering;
 use smallvec::SmallVec;
 
 use super::body::{Call, Finish};
+use crate::event::Event;
 use crate::event::slot::{Kind, LINKS, Slot, reusable};
 use crate::fault::{self, Fault};
 use crate::profile::Profiler;
 use crate::realm::Core;
 use crate::worker::WorkerContext;
 
-/// Waiters taken by a trigger: the first node, and the slot whose poison they get (0 for none).
-type Waiters = (u32, u32);
+/// Waiters taken by a trigger: the first node, and the event whose poison they get (the null event for none).
+type Waiters = (u32, Event);
 
 struct Worklist {
     core: *const Core,
@@ -61,11 +62,15 @@ impl Core {
     /// Frees a slot that has triggered and settles its waiters.
     #[inline]
     pub(crate) fn after_trigger(&self, index: u32, generation: u32, poisoned: bool, head: u32) {
-        if !poisoned && reusable(generation) {
+        let source = if poisoned { Event::new(index, generation) } else { Event::NONE };
+        if poisoned {
+            self.faults.triggered(source);
+        }
+        if reusable(generation) {
             self.put_slot(index);
         }
         if head != 0 {
-            self.settle((head, if poisoned { index } else { 0 }));
+            self.settle((head, source));
         }
     }
 
@@ -75,7 +80,7 @@ impl Core {
         let poisoned = match result {
             Ok(()) => false,
             Err(fault) => {
-                self.faults.lock().entry(index).or_insert(fault);
+                self.faults.file(slot.pending_event(index), fault);
                 true
             }
         };
@@ -135,7 +140,7 @@ impl Core {
 
     /// Counts one precondition of each waiter in the list off.
     #[inline]
-    fn notify(&self, head: u32, source: u32) {
+    fn notify(&self, head: u32, source: Event) {
         let mut node = head;
         while node != 0 {
             let (index, link) = (node / LINKS as u32, node as usize % LINKS);
@@ -143,7 +148,7 @@ impl Core {
             // Before the count, which may hand the slot to somebody else.
             node = slot.links[link].load(Ordering::Relaxed);
             // SAFETY: this waiter's precondition is not counted off, so the slot is neither ready nor being filled in.
-            if source != 0 && unsafe { slot.header() }.spreads & (1 << link) != 0 {
+            if !source.is_none() && unsafe { slot.header() }.spreads & (1 << link) != 0 {
                 self.inherit(index, slot, source);
             }
             if let Some(ready) = slot.preconditions.arrive(1) {
@@ -175,7 +180,7 @@ impl Core {
     #[inline]
     pub(crate) fn call(&self, index: u32, slot: &Slot, worker: Option<&WorkerContext<'_>>) -> Finish {
         let fault = match slot.preconditions.poisoned() {
-            true => Some(self.fault_of(index)),
+            true => Some(self.fault_of(slot.pending_event(index))),
             false => self.discarding().cloned(),
         };
         // SAFETY: the caller owns the slot.

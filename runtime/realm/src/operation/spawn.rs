@@ -147,7 +147,7 @@ impl Core {
                 self.worker_of(processor).map(|worker| Destination::Near(self.stand_in_of(worker)))
             }
             Target::On(processor) => self.worker_of(processor).map(Destination::On),
-            Target::Group(group) => self.queues.group_index(group).map(Destination::Group),
+            Target::Group(group) => self.queues.group_index(self.id, group).map(Destination::Group),
         }
     }
 }

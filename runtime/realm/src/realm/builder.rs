@@ -41,7 +41,7 @@ pub enum RealmError {
     #[error("the profiler records another realm, or has: make one for each")]
     ProfilerInUse,
     /// The group is another realm's.
-    #[error("processor group {} does not exist in this realm", .0.0)]
+    #[error("processor group {} is another realm's: make one in the realm that runs the operation", .0.number)]
     UnknownGroup(GroupId),
     /// A group without members could run nothing.
     #[error("a processor group needs at least one processor")]

@@ -1,6 +1,5 @@
 //! What all threads of a realm share, and how it ends.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -10,6 +9,8 @@ use crossbeam_utils::CachePadded;
 use super::RealmError;
 use super::breakdown::Breakdowns;
 use crate::barrier::Barriers;
+use crate::event::faults::Faults;
+use crate::event::future::IdleWaiters;
 use crate::event::slot::{Kind, Slot, Table};
 use crate::event::word::Phase;
 use crate::event::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
@@ -34,8 +35,10 @@ pub(crate) struct Core {
     /// Unlike any other realm's of this process.
     pub(crate) id: u32,
     pub(crate) table: Table,
-    /// The faults of poisoned events, and those that have reached pending operations, by slot.
-    pub(crate) faults: Mutex<HashMap<u32, Arc<Fault>>>,
+    /// The faults of poisoned events, and those that have reached pending operations.
+    pub(crate) faults: Faults,
+    /// Operations that waited for events to wake futures that are gone.
+    pub(crate) idle_waiters: IdleWaiters,
     pub(crate) queues: Queues,
     pub(crate) graphs: Registry,
     pub(crate) sleep: Sleep,
@@ -171,7 +174,8 @@ impl Core {
             this: Weak::clone(this),
             id: REALMS.fetch_add(1, Ordering::Relaxed),
             table: Table::new(),
-            faults: Mutex::default(),
+            faults: Faults::default(),
+            idle_waiters: IdleWaiters::default(),
             queues: Queues::new(own),
             graphs: Registry::default(),
             helpers: Helpers::new(processors.len()),
@@ -377,7 +381,8 @@ impl Core {
         match self.phase(event) {
             Phase::Pending => EventStatus::Pending,
             Phase::Triggered => EventStatus::Triggered,
-            Phase::Poisoned => EventStatus::Poisoned(self.fault_of(event.slot())),
+            Phase::Poisoned => EventStatus::Poisoned(self.fault_of(event)),
+            Phase::Past => self.faults.get(event).map_or(EventStatus::Triggered, EventStatus::Poisoned),
         }
     }
 

@@ -256,17 +256,16 @@ impl Queues {
         queue.push(rank, index);
     }
 
-    pub(crate) fn add_group(&self, members: Box<[usize]>) -> GroupId {
+    pub(crate) fn add_group(&self, realm: u32, members: Box<[usize]>) -> GroupId {
         let mut groups = self.groups.write();
         groups.push(Arc::new(Group { members, queue: RankedQueue::new() }));
         // Whoever is handed the group's name, and queues by it, does so after this.
         self.any_groups.store(true, Ordering::Relaxed);
-        GroupId(groups.len() as u32 - 1)
+        GroupId { realm, number: groups.len() as u32 - 1 }
     }
 
-    pub(crate) fn group_index(&self, group: GroupId) -> Result<usize, RealmError> {
-        let index = group.0 as usize;
-        if index < self.groups.read().len() { Ok(index) } else { Err(RealmError::UnknownGroup(group)) }
+    pub(crate) fn group_index(&self, realm: u32, group: GroupId) -> Result<usize, RealmError> {
+        if group.realm == realm { Ok(group.number as usize) } else { Err(RealmError::UnknownGroup(group)) }
     }
 
     /// Takes what this worker should run next, from its own queues or from another's. `random` chooses the first victim.

@@ -219,6 +219,39 @@ fn one_of_two_may_trigger_and_takes_the_waiter() {
     });
 }
 
+/// What was poisoned is never seen as well, though the slot is used again meanwhile.
+#[test]
+fn poison_outlives_the_next_use_of_its_slot() {
+    model(|| {
+        let word = Arc::new(EventWord::new());
+        let their_word = word.clone();
+        let thread = thread::spawn(move || {
+            their_word.trigger(1, true);
+            their_word.trigger(2, false);
+        });
+        let link = AtomicU32::new(0);
+        match word.subscribe(1, 5, &link) {
+            Ok(()) | Err(Phase::Poisoned | Phase::Past) => {}
+            Err(other) => panic!("poison was seen as {other:?}"),
+        }
+        thread.join().unwrap();
+        assert_eq!((word.phase(1), word.phase(2), word.phase(3)), (Phase::Past, Phase::Triggered, Phase::Pending));
+    });
+}
+
+/// Who looks at a phase while the barrier is closed is refused, or the one who closes finds what was put there.
+#[test]
+fn nobody_opens_a_phase_of_a_barrier_that_was_closed() {
+    model(|| {
+        let phases = Arc::new(Phases::<Option<u32>>::new(1));
+        let theirs = phases.clone();
+        let thread = thread::spawn(move || theirs.with_open(0, |data| *data = Some(1)));
+        let closed = phases.close();
+        let opened = thread.join().unwrap();
+        assert_eq!(opened.is_ok(), closed == [Some(1)]);
+    });
+}
+
 #[test]
 fn poison_noted_before_the_last_arrival_is_seen_by_it() {
     model(|| {
