@@ -2,7 +2,7 @@
 //!
 //! A test is node 0; it starts the others by running itself again, with [`node`] as the only test, which does what a variable of the environment says.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock};
@@ -82,7 +82,6 @@ struct Job {
     own: Arc<Endpoint>,
     heard: Receiver<Heard>,
     others: Vec<Child>,
-    file: PathBuf,
 }
 
 impl Job {
@@ -109,7 +108,7 @@ impl Job {
             .on(COUNT, move |count| drop(counts.send((count.from(), count.header()[0], String::new()))))
             .on_loss(move |node, loss| drop(sender.send((NodeId(0), node.0 as u8, loss.to_string()))));
         let joined = Tcp::join(with_silence(0, nodes, &file, &secret, patience[0])).unwrap();
-        Self { own: Endpoint::start(joined, handlers, Options::default()), heard, others, file }
+        Self { own: Endpoint::start(joined, handlers, Options::default()), heard, others }
     }
 
     fn signal(&self, rank: usize, signal: Signal) {
@@ -125,11 +124,10 @@ impl Job {
     }
 
     fn end(self) -> Vec<ExitStatus> {
-        let Self { own, heard, mut others, file } = self;
+        let Self { own, heard, mut others } = self;
         drop(own);
         let statuses = others.iter_mut().map(|child| child.wait().unwrap()).collect();
         drop(heard);
-        std::fs::remove_file(file).unwrap();
         statuses
     }
 }

@@ -47,10 +47,11 @@ impl Endpoint {
     /// What a node then begins of its own accord, outside of handlers and activities, may be later than that moment.
     pub fn quiescence(&self, call: impl FnOnce(Result<(), NetError>) + Send + 'static) {
         let call: Done = Box::new(call);
-        // Before anything is looked at: who becomes passive looks at it afterwards, and one of the two sees the other.
-        self.is_watching.store(true, Ordering::SeqCst);
         self.take_part(call, |together, call| {
             together.quiescence.enter(call);
+            // Before anything is looked at: who becomes passive looks at it afterwards, and one of the two sees the other. Under the lock, as whoever had it
+            // before us may have found nobody waiting, and said so; who has it after us finds this call.
+            self.is_watching.store(true, Ordering::SeqCst);
             let mut step = Step::default();
             together.quiescence.settle(&|| self.sample(), &mut step);
             self.is_watching.store(together.quiescence.is_awaited(), Ordering::SeqCst);

@@ -53,7 +53,7 @@ use crate::machine::NodeId;
 pub enum Meeting {
     /// At an address, `HOST:PORT`, on which node 0 listens.
     At(String),
-    /// At the address that node 0 writes into a file that all can read.
+    /// At the address that node 0 writes into a file that all can read, being of the same user. It is gone when all have come.
     File(PathBuf),
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::pin::pin;
@@ -125,14 +125,47 @@ fn hello(settings: &Settings, port: &Port) -> Hello {
     }
 }
 
-/// Written beside and then renamed, so that nobody reads half of it.
-fn write_address(file: &Path, address: SocketAddr) -> Result<(), JoinError> {
-    if address.ip().is_unspecified() {
-        return Err(JoinError::NoAddressToTell { file: file.to_owned() });
+/// The file in which node 0 says where it listens, until it is dropped.
+struct Posted<'a> {
+    file: &'a Path,
+    text: String,
+}
+
+impl<'a> Posted<'a> {
+    /// Written beside and then renamed, so that nobody reads half of it. The name beside is one that nobody can guess, and a file of its own: others may write
+    /// to the folder too, and a link that they have put there would be followed.
+    fn new(file: &'a Path, address: SocketAddr) -> Result<Self, JoinError> {
+        if address.ip().is_unspecified() {
+            return Err(JoinError::NoAddressToTell { file: file.to_owned() });
+        }
+        let mut random = [0; 8];
+        getrandom::fill(&mut random)?;
+        let beside = file.with_extension(format!("{:016x}.new", u64::from_le_bytes(random)));
+        let posted = Self { file, text: address.to_string() };
+        let written = write_new(&beside, &posted.text).and_then(|()| std::fs::rename(&beside, file));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&beside);
+        }
+        written.map(|()| posted).map_err(JoinError::io(format!("writing where node 0 listens to {}", file.display())))
     }
-    let beside = file.with_extension(format!("{}.new", std::process::id()));
-    let written = std::fs::write(&beside, address.to_string()).and_then(|()| std::fs::rename(&beside, file));
-    written.map_err(JoinError::io(format!("writing where node 0 listens to {}", file.display())))
+}
+
+impl Drop for Posted<'_> {
+    /// Nobody is to come any more. A later job's file stays.
+    fn drop(&mut self) {
+        if std::fs::read_to_string(self.file).is_ok_and(|text| text == self.text) {
+            let _ = std::fs::remove_file(self.file);
+        }
+    }
+}
+
+/// Writes a file that did not exist, for this user alone.
+fn write_new(file: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file)?.write_all(text.as_bytes())
 }
 
 /// Connects to a node that was found, and greets it.
@@ -216,10 +249,12 @@ impl Gathering<'_> {
 
     /// Node 0: waits for all, tells them where they are, waits until they have met.
     async fn gather(&mut self, port: Port, found: &mut Connections) -> Result<(), JoinError> {
-        if let Meeting::File(file) = &self.settings.meeting {
-            write_address(file, port.address)?;
-        }
+        let posted = match &self.settings.meeting {
+            Meeting::File(file) => Some(Posted::new(file, port.address)?),
+            Meeting::At(_) => None,
+        };
         let addresses = self.accept(port, 1, found).await?;
+        drop(posted);
         // An empty text first: all is well so far.
         let list: Vec<u8> = std::iter::once("").chain(addresses.iter().map(String::as_str)).flat_map(text).collect();
         for stream in found.iter_mut().flatten() {

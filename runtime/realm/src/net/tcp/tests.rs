@@ -46,7 +46,7 @@ fn settings(rank: u16, nodes: usize, file: &Path, secret: &Secret) -> Settings {
     }
 }
 
-/// The address that node 0 has written.
+/// The address that node 0 has written, which waits for others.
 fn address_in(file: &Path) -> SocketAddr {
     loop {
         match std::fs::read_to_string(file) {
@@ -91,7 +91,26 @@ fn a_different_build_is_refused_on_both_sides_and_both_builds_are_named() {
         assert!(text.contains("build one") && text.contains("build two"), "{text}");
         assert!(text.contains("node 0") && text.contains("node 1"), "{text}");
     }
-    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+#[cfg(unix)]
+fn the_meeting_file_follows_no_link_and_is_gone_when_all_have_come() {
+    let (file, secret) = (meeting_file(), Secret::random().unwrap());
+    let victim = file.with_extension("victim");
+    std::fs::write(&victim, "precious").unwrap();
+    // Where anybody may write, others may put links at names that they can guess.
+    let guesses =
+        [file.clone(), file.with_extension("new"), file.with_extension(format!("{}.new", std::process::id()))];
+    for guess in &guesses {
+        std::os::unix::fs::symlink(&victim, guess).unwrap();
+    }
+    for joined in pair(settings(0, 2, &file, &secret), settings(1, 2, &file, &secret)) {
+        joined.unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    assert!(std::fs::symlink_metadata(&file).is_err(), "the file stays");
+    guesses[1..].iter().chain([&victim]).for_each(|file| std::fs::remove_file(file).unwrap());
 }
 
 /// Hands on the payloads of messages.
@@ -151,7 +170,6 @@ fn a_body_in_memory_that_is_lent_is_read_where_it_is_and_lent_again_once_it_was(
     assert!(places.iter().all(|&place| place == places[0]), "what was read is lent again");
     assert!(!first.send_lent(NodeId(1), &header, b"head", &vec![0; 100_000], Flush::Now), "memory of another kind");
     [first, second].into_iter().for_each(|node| node.close(Close::Abort("the test is over".to_owned())));
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -160,7 +178,6 @@ fn a_job_of_another_size_is_refused() {
     for refused in pair(settings(0, 2, &file, &secret), settings(1, 3, &file, &secret)) {
         assert!(matches!(refused, Err(JoinError::DifferentJob { .. })));
     }
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -181,7 +198,6 @@ fn a_rank_is_given_once() {
             .iter()
             .any(|result| matches!(result, Err(JoinError::Refused { reason, .. }) if reason.contains("node 1")))
     );
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -199,7 +215,6 @@ fn a_node_that_does_not_know_the_secret_does_not_join_and_does_not_disturb() {
         let first = first.join().unwrap().unwrap();
         drop((first, second));
     });
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -211,11 +226,18 @@ fn who_waits_in_vain_is_told_for_whom_and_who_was_refused() {
         let first = Settings { join_timeout: patience, ..settings(0, 3, &file, &secret) };
         let (error, came) = thread::scope(|scope| {
             let first = scope.spawn(|| listening(first).map(drop).unwrap_err());
-            let stranger = TcpStream::connect(address_in(&file));
-            let came = stranger.and_then(|mut stranger| stranger.write_all(b"GET / HTTP/1.1\r\n\r\n"));
-            (first.join().unwrap().to_string(), came.is_ok())
+            // The file is gone when node 0 has given up.
+            let address = loop {
+                match std::fs::read_to_string(&file) {
+                    Ok(address) => break Some(address),
+                    Err(_) if first.is_finished() => break None,
+                    Err(_) => thread::yield_now(),
+                }
+            };
+            let stranger = address.and_then(|address| TcpStream::connect(address).ok());
+            let came = stranger.is_some_and(|mut stranger| stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").is_ok());
+            (first.join().unwrap().to_string(), came)
         });
-        std::fs::remove_file(file).unwrap();
         assert!(error.contains("2 of 3 nodes") && error.contains("node 1"), "{error}");
         (came && error.contains("refused")).then_some(error)
     };
@@ -232,7 +254,6 @@ fn who_waits_in_vain_with_node_0_hears_from_it_for_whom() {
         let first = Settings { join_timeout: 2 * patience, ..settings(0, 4, &file, &secret) };
         let third = Settings { join_timeout: patience, ..settings(2, 4, &file, &secret) };
         let [first, third] = pair(first, third).map(|joined| joined.unwrap_err().to_string());
-        std::fs::remove_file(file).unwrap();
         (first.contains("2 of 4 nodes (node 1, node 3) had not come"), third)
     };
     let mut attempts = (0..5).map(|try_again| attempt(Duration::from_millis(50 << try_again)));
@@ -268,7 +289,6 @@ fn a_stale_file_is_read_again_until_it_is_right() {
         let first = listening(settings(0, 2, &file, &secret)).unwrap();
         drop((first, second.join().unwrap().unwrap()));
     });
-    std::fs::remove_file(file).unwrap();
 }
 
 /// A machine may know its own name as 127.0.1.1, where others do not reach it.
@@ -295,14 +315,14 @@ fn nobody_listens_once_all_are_there() {
     let (file, secret) = (meeting_file(), Secret::random().unwrap());
     thread::scope(|scope| {
         let first = scope.spawn(|| listening(settings(0, 2, &file, &secret)).unwrap());
+        let address = address_in(&file);
         let second = listening(settings(1, 2, &file, &secret)).unwrap();
         let first = first.join().unwrap();
-        while TcpStream::connect(address_in(&file)).is_ok() {
+        while TcpStream::connect(address).is_ok() {
             thread::yield_now();
         }
         drop((first, second));
     });
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -387,7 +407,6 @@ fn random_and_mutated_bytes_at_the_port_let_nobody_in() {
         }
         drop((first, second));
     });
-    std::fs::remove_file(file).unwrap();
 }
 
 /// As many as may greet at once. They would be given ten minutes each, and the nodes have one to come together.
@@ -402,7 +421,6 @@ fn strangers_who_say_nothing_do_not_keep_nodes_out() {
         let second = listening(settings(1)).unwrap();
         drop((first.join().unwrap().unwrap(), second, silent));
     });
-    std::fs::remove_file(file).unwrap();
 }
 
 /// Node 1 of a job of these nodes, as far as it is greeted and told where the others are.
@@ -447,7 +465,6 @@ fn a_node_that_ends_while_the_job_comes_together_ends_it_for_all() {
         assert!(matches!(first, JoinError::Died { node: NodeId(1) }), "{first}");
         assert!(second.to_string().contains("node 0 refused: node 1 ended while"), "{second}");
     });
-    std::fs::remove_file(file).unwrap();
 }
 
 fn frames(random: &mut fastrand::Rng) -> Vec<u8> {
@@ -508,7 +525,6 @@ proptest! {
             assert!(losses.recv().is_err(), "told more than once");
             lost
         });
-        std::fs::remove_file(file).unwrap();
         prop_assert_eq!(lost.0, NodeId(1));
         prop_assert!(matches!(lost.1, Loss::Violation(_) | Loss::Closed | Loss::Aborted(_)), "{}", lost.1);
     }
@@ -526,7 +542,6 @@ fn a_long_message_that_never_comes_takes_no_memory() {
         let (_endpoint, losses) = first.join().unwrap();
         losses.recv().unwrap()
     });
-    std::fs::remove_file(file).unwrap();
     assert!(matches!(lost, (NodeId(1), Loss::Violation(text)) if text.contains("1125899906842624 bytes of payload")));
 }
 
@@ -551,6 +566,5 @@ fn a_node_that_says_nothing_is_lost_after_a_while() {
         END.set(()).unwrap();
         lost
     });
-    std::fs::remove_file(file).unwrap();
     assert!(matches!(lost, (NodeId(1), Loss::Silent { .. })), "{lost:?}");
 }
