@@ -60,12 +60,8 @@ impl fmt::Display for NodeId {
 pub enum ProcessorKind {
     /// One core of a host processor.
     Cpu,
-    /// One graphics processor.
+    /// One graphics processor. Machines can be described with some; there are no workers for them yet.
     Gpu,
-    /// A core kept for work that blocks in the operating system: files, sockets.
-    Io,
-    /// A core kept for the runtime's own work.
-    Utility,
 }
 
 impl fmt::Display for ProcessorKind {
@@ -73,8 +69,6 @@ impl fmt::Display for ProcessorKind {
         formatter.pad(match self {
             Self::Cpu => "cpu",
             Self::Gpu => "gpu",
-            Self::Io => "io",
-            Self::Utility => "utility",
         })
     }
 }
@@ -87,14 +81,10 @@ pub enum MemoryKind {
     System,
     /// Host memory set apart for one socket.
     Socket,
-    /// Host memory that the network card may read and write by itself.
-    Registered,
-    /// A graphics processor's own memory.
+    /// A graphics processor's own memory. Machines can be described with some; its instances are in host memory as yet.
     Framebuffer,
-    /// Host memory that a graphics processor may read and write by itself.
+    /// Host memory that a graphics processor may read and write by itself. As yet it is like any other.
     ZeroCopy,
-    /// Files.
-    Disk,
 }
 
 impl fmt::Display for MemoryKind {
@@ -102,10 +92,8 @@ impl fmt::Display for MemoryKind {
         formatter.pad(match self {
             Self::System => "system",
             Self::Socket => "socket",
-            Self::Registered => "registered",
             Self::Framebuffer => "framebuffer",
             Self::ZeroCopy => "zero-copy",
-            Self::Disk => "disk",
         })
     }
 }
