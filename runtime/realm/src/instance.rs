@@ -457,7 +457,8 @@ fn check_contributions(layout: &Layout, kind: InstanceKind) -> Result<(), Instan
 /// The bytes of the layout lie from `base` on, and nobody else touches them.
 unsafe fn write_identities(layout: &Layout, operator: &RawReduction, base: *mut u8) {
     let volume = layout.bounds().volume() as usize;
-    for (_, address) in layout.fields() {
+    // Contributions without bytes need none, at however many points.
+    for (_, address) in layout.fields().filter(|(_, address)| address.size > 0) {
         let mut linear = 0;
         while linear < volume {
             let run = address.straight_run(linear, 1).min(volume - linear);

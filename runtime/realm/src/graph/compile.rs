@@ -101,13 +101,17 @@ const MANY_NODES: usize = 4096;
 /// So many nodes after so many others get a junction between.
 const CROWD: usize = 8;
 
+/// A cursor of a lane has 24 bits for a node.
+const MOST_NODES_OF_LANE: usize = 1 << 24;
+
 impl Graph {
     /// Compiles a graph for workers that serve these processors, in order. A node whose home is none of them goes to the first.
     ///
     /// Takes time that grows with the square of the number of nodes up to 4096 of them, and with their edges beyond.
     ///
     /// # Panics
-    /// If a node comes after one that is not before it in the list, or names a stage or a node that does not exist.
+    /// If a node comes after one that is not before it in the list, or names a stage or a node that does not exist; or if there are 2^30
+    /// nodes, or 2^24 of one worker.
     #[must_use]
     pub fn new(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Self {
         check(spec);
@@ -319,6 +323,8 @@ fn place(spec: &GraphSpec, processors: &[crate::machine::ProcessorId]) -> Places
     for (number, node) in spec.nodes.iter().enumerate() {
         members[lane_of(node)].push(number as u32);
     }
+    let longest = members.iter().map(Vec::len).max().unwrap_or(0);
+    assert!(longest < MOST_NODES_OF_LANE, "a worker has {longest} nodes of a graph: fewer than 2^24 can be told apart");
     let mut places =
         Places { lanes: Vec::new(), nodes: Vec::new(), position: vec![0; spec.nodes.len()], shifts: Vec::new() };
     for (lane, members) in members.iter().enumerate() {

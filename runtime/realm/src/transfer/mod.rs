@@ -313,7 +313,7 @@ pub unsafe fn execute_all(transfers: &[Transfer]) -> Result<(), TransferError> {
 /// As [`Transfer::execute`]; both sides store the space, in values of one size.
 unsafe fn copy<const D: usize>(space: &IndexSpace<D>, from: &Side, to: &Side) -> Result<(), TransferError> {
     let (source, destination) = (from.base()?, to.base()?);
-    if from.is(to) {
+    if from.is(to) || to.is_without_bytes() {
         return Ok(());
     }
     let size = to.address.size;
@@ -334,6 +334,9 @@ unsafe fn copy<const D: usize>(space: &IndexSpace<D>, from: &Side, to: &Side) ->
 /// As [`Transfer::execute`]; the side stores the space, in values of this size.
 unsafe fn fill<const D: usize>(space: &IndexSpace<D>, to: &Side, value: &FillValue) -> Result<(), TransferError> {
     let destination = to.base()?;
+    if to.is_without_bytes() {
+        return Ok(());
+    }
     runs::for_each_run(space.rects().iter().copied(), [&to.address], |run| {
         // SAFETY: a run lies inside the instance that the space was checked against.
         unsafe { kernels::fill_run(destination.add(run.offsets[0]), run.strides[0], run.count, &value.0) };
@@ -352,6 +355,9 @@ unsafe fn reduce<const D: usize>(
     mode: ReductionMode,
 ) -> Result<(), TransferError> {
     let (source, destination) = (from.base()?, to.base()?);
+    if to.is_without_bytes() {
+        return Ok(());
+    }
     let reduce = || {
         runs::for_each_run(space.rects().iter().copied(), [&from.address, &to.address], |run| {
             let [from_stride, to_stride] = run.strides;
@@ -416,6 +422,11 @@ impl Side {
         }
         let (instance, operator) = (self.instance.id(), operator.name());
         Err(TransferError::Misaligned { instance, field: self.field, operator, expected: align, found })
+    }
+
+    /// Whether there is nothing to be moved, at however many points: a field without bytes may be laid out over all that exist.
+    fn is_without_bytes(&self) -> bool {
+        self.address.size == 0
     }
 
     fn is(&self, other: &Self) -> bool {

@@ -202,6 +202,9 @@ pub(super) fn length(space: &AnySpace, size: usize) -> Result<usize, TransferErr
 
 /// Visits the values row by row, each row in the order of its points: where the first lies, the stride, and how many.
 pub(super) fn each_run<const D: usize>(space: &IndexSpace<D>, side: &Side, mut visit: impl FnMut(usize, isize, usize)) {
+    if side.is_without_bytes() {
+        return;
+    }
     runs::for_each_run(space.rows(), [&side.address], |run| visit(run.offsets[0], run.strides[0], run.count));
 }
 

@@ -307,6 +307,39 @@ impl Pointers {
     }
 }
 
+/// A field without bytes may be laid out over more points than anybody could visit.
+#[test]
+fn fields_without_bytes_are_transferred_at_once() {
+    struct Nothing;
+
+    impl Reduction for Nothing {
+        type Lhs = ();
+        type Rhs = ();
+
+        fn identity() {}
+
+        fn apply((): &mut (), (): ()) {}
+
+        fn fold((): &mut (), (): ()) {}
+    }
+
+    let pool = MemoryPool::new(MemoryId(0), 0);
+    let whole = Rect::new([0, 0], [(1 << 60) - 1, 1]);
+    let operator = RawReduction::of::<Nothing>();
+    let kinds = [InstanceKind::Normal, InstanceKind::Normal, InstanceKind::Reduction(operator)];
+    let [a, b, buffer] = kinds.map(|kind| {
+        let spec = LayoutSpec::new(whole.into(), vec![FieldSpec::of::<()>(FIELD)]);
+        Instance::create(&pool, spec.build().unwrap(), kind, |_, _| ()).unwrap().0
+    });
+    let sparse = IndexSpace::from(whole).difference(&Rect::from_point(Point([3, 1])).into());
+    let space = || AnySpace::from(sparse.clone());
+    execute(&Transfer::fill(space(), (&a, FIELD), FillValue::of(())).unwrap()).unwrap();
+    execute(&Transfer::copy(space(), (&a, FIELD), (&b, FIELD)).unwrap()).unwrap();
+    for mode in [ReductionMode::Apply, ReductionMode::Fold] {
+        execute(&Transfer::reduce(space(), (&buffer, FIELD), (&b, FIELD), operator, mode).unwrap()).unwrap();
+    }
+}
+
 macro_rules! in_each_dimension {
     ($($name:ident: $dim:literal;)*) => { $(mod $name {
         use super::*;
