@@ -416,10 +416,12 @@ impl<F, const D: usize> Partition<F, D> {
     /// Splits each piece by another partition: for each color the partition of that piece.
     ///
     /// # Errors
-    /// [`Error::Region`] if something was destroyed.
+    /// [`Error::Region`] if something was destroyed, or all together would have more than 2^26 pieces.
     pub fn cross<G>(&self, other: &Partition<G, D>) -> Result<Vec<Self>> {
         let mine: Vec<IndexSpace<D>> = self.pieces().cloned().collect();
         let others: Vec<IndexSpace<D>> = other.pieces().cloned().collect();
+        let all = (mine.len() as u64).saturating_mul(others.len() as u64);
+        partition::checked_pieces(all.max(1)).map_err(partition_error)?;
         let crossed = partition::cross_product(&mine, &others);
         let colors = self.colors().rect().points();
         colors.zip(crossed).map(|(color, pieces)| self.piece(color)?.partition_into(other.colors(), pieces)).collect()

@@ -191,6 +191,11 @@ impl AnyRect {
         for_dimension!(self.dim(), D => self.typed_rect::<D>().volume())
     }
 
+    /// The number of points; none if it is 2^64 or more.
+    pub fn checked_volume(&self) -> Option<u64> {
+        for_dimension!(self.dim(), D => self.typed_rect::<D>().checked_volume())
+    }
+
     /// Whether a point lies inside; false for a point of another number of dimensions.
     #[inline]
     pub fn contains(&self, point: AnyPoint) -> bool {
@@ -460,6 +465,11 @@ impl AnySpace {
     #[inline]
     pub fn volume(&self) -> u64 {
         for_dimension!(self, |space| space.volume())
+    }
+
+    /// The number of points; none if it is 2^64 or more.
+    pub fn checked_volume(&self) -> Option<u64> {
+        for_dimension!(self, |space| space.checked_volume())
     }
 
     /// The number of rectangles in the canonical form.

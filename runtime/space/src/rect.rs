@@ -73,13 +73,24 @@ impl<const D: usize> Rect<D> {
         if lo > hi { 0 } else { (hi.wrapping_sub(lo) as u64).saturating_add(1) }
     }
 
-    /// The number of points, at most `u64::MAX`.
+    /// The number of points, at most `u64::MAX`: see [`checked_volume`](Self::checked_volume).
     #[inline]
     pub fn volume(&self) -> u64 {
         if self.is_empty() {
             return 0;
         }
         (0..D).fold(1u64, |volume, d| volume.saturating_mul(self.extent(d)))
+    }
+
+    /// The number of points; none if it is 2^64 or more.
+    pub fn checked_volume(&self) -> Option<u64> {
+        if self.is_empty() {
+            return Some(0);
+        }
+        (0..D).try_fold(1u64, |volume, d| {
+            let last = self.hi.0[d].wrapping_sub(self.lo.0[d]) as u64;
+            volume.checked_mul(last.checked_add(1)?)
+        })
     }
 
     /// Whether the point lies inside.
@@ -207,16 +218,17 @@ impl<const D: usize> Rect<D> {
     /// The points in row-major order.
     #[inline]
     pub fn points(&self) -> RectPoints<D> {
-        RectPoints { rect: *self, next: (!self.is_empty()).then_some(self.lo), left: self.volume() }
+        RectPoints { rect: *self, next: (!self.is_empty()).then_some(self.lo), left: self.checked_volume() }
     }
 }
 
-/// The points of a rectangle in row-major order; made by [`Rect::points`].
+/// The points of a rectangle in row-major order; made by [`Rect::points`]. Of one of 2^64 points or more, `len` panics.
 #[derive(Clone, Debug)]
 pub struct RectPoints<const D: usize> {
     rect: Rect<D>,
     next: Option<Point<D>>,
-    left: u64,
+    /// None if those are, or were, too many to be counted.
+    left: Option<u64>,
 }
 
 impl<const D: usize> Iterator for RectPoints<D> {
@@ -225,7 +237,7 @@ impl<const D: usize> Iterator for RectPoints<D> {
     #[inline]
     fn next(&mut self) -> Option<Point<D>> {
         let point = self.next?;
-        self.left = self.left.saturating_sub(1);
+        self.left = self.left.map(|left| left - 1);
         self.next = None;
         let mut following = point;
         for d in (0..D).rev() {
@@ -241,9 +253,9 @@ impl<const D: usize> Iterator for RectPoints<D> {
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        match usize::try_from(self.left) {
-            Ok(left) => (left, Some(left)),
-            Err(_) => (usize::MAX, None),
+        match self.left.map(usize::try_from) {
+            Some(Ok(left)) => (left, Some(left)),
+            _ => (usize::MAX, None),
         }
     }
 }

@@ -43,7 +43,8 @@ pub struct IndexSpace<const D: usize> {
 struct Sparse<const D: usize> {
     /// At least two, in canonical form.
     rects: Arc<[Rect<D>]>,
-    volume: u64,
+    /// None if it is 2^64 or more.
+    volume: Option<u64>,
     hash: OnceLock<u64>,
     membership: OnceLock<Membership<D>>,
 }
@@ -87,10 +88,10 @@ impl<const D: usize> IndexSpace<D> {
             return rects.first().copied().map_or_else(Self::empty, Self::from);
         }
         let mut bounds = rects[0];
-        let mut volume = 0u64;
+        let mut volume = Some(0u64);
         for rect in rects {
             bounds = bounds.hull(rect);
-            volume = volume.saturating_add(rect.volume());
+            volume = volume.zip(rect.checked_volume()).and_then(|(volume, more)| volume.checked_add(more));
         }
         let sparse = Sparse { rects: rects.into(), volume, hash: OnceLock::new(), membership: OnceLock::new() };
         Self { bounds: Membership::dense(bounds), sparse: Some(Arc::new(sparse)) }
@@ -120,10 +121,15 @@ impl<const D: usize> IndexSpace<D> {
         }
     }
 
-    /// The number of points, at most `u64::MAX`.
+    /// The number of points, at most `u64::MAX`: see [`checked_volume`](Self::checked_volume).
     #[inline]
     pub fn volume(&self) -> u64 {
-        self.sparse.as_ref().map_or_else(|| self.bounds().volume(), |sparse| sparse.volume)
+        self.sparse.as_ref().map_or_else(|| self.bounds().volume(), |sparse| sparse.volume.unwrap_or(u64::MAX))
+    }
+
+    /// The number of points; none if it is 2^64 or more.
+    pub fn checked_volume(&self) -> Option<u64> {
+        self.sparse.as_ref().map_or_else(|| self.bounds().checked_volume(), |sparse| sparse.volume)
     }
 
     /// Whether there are no points.

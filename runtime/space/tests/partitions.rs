@@ -254,7 +254,7 @@ in_each_dimension! {
     fn a_cross_product_has_every_intersection<const D: usize>(
         a in spaces::<D>(), b in spaces::<D>(),
     ) {
-        let product = partition::cross_product(&a, &b);
+        let product: Vec<_> = partition::cross_product(&a, &b).collect();
         prop_assert_eq!(product.len(), a.len());
         for (row, a) in product.iter().zip(&a) {
             let expected: Vec<_> = b.iter().map(|b| &points_of(a) & &points_of(b)).collect();
@@ -359,11 +359,30 @@ fn blocks_reach_both_ends_of_the_coordinates() {
 }
 
 #[test]
-fn no_point_is_lost_of_a_space_of_more_than_2_to_the_64_points() {
-    let all = IndexSpace::from(Rect::<2>::new([i64::MIN; 2], [i64::MAX; 2]));
-    let pieces = partition::equal(&all, 3).unwrap();
-    assert_eq!(pieces.len(), 3);
-    assert!(partition::is_disjoint(&pieces) && partition::is_complete(&pieces, &all));
+fn a_space_of_2_to_the_64_points_or_more_is_not_cut_by_its_volume_but_by_sizes() {
+    let endless = Rect::<2>::new([i64::MIN; 2], [i64::MAX; 2]);
+    let halves = [Rect::new([0, i64::MIN], [0, i64::MAX]), Rect::new([2, i64::MIN], [2, i64::MAX])];
+    for space in [endless.into(), halves[0].into(), IndexSpace::from_rects(halves)] {
+        let too_many = PartitionError::TooManyPoints { bounds: Box::new(space.bounds().into()) };
+        assert_eq!(partition::equal(&space, 3), Err(too_many.clone()));
+        assert_eq!(partition::weighted(&space, &[1, 2]), Err(too_many));
+        let (_, pieces) = partition::blocks(&space, [1 << 62, 1 << 62]).unwrap();
+        assert!(partition::is_disjoint(&pieces) && partition::is_complete(&pieces, &space));
+    }
+    let line = Rect::<1>::new([i64::MIN], [i64::MAX]);
+    assert_eq!(
+        partition::equal(&line.into(), 1).unwrap_err().to_string(),
+        "expected a space of fewer than 2^64 points, found more within (-9223372036854775808)..=(9223372036854775807); \
+         cut it by sizes, such as into blocks"
+    );
+}
+
+#[test]
+fn the_largest_space_that_can_be_counted_is_cut_into_equal_pieces() {
+    let all_but_one = Rect::<1>::new([i64::MIN + 1], [i64::MAX]);
+    let pieces = partition::equal(&all_but_one.into(), 4).unwrap();
+    let volumes: Vec<u64> = pieces.iter().map(IndexSpace::volume).collect();
+    assert_eq!(volumes, [(1 << 62) - 1, 1 << 62, 1 << 62, 1 << 62]);
 }
 
 #[test]

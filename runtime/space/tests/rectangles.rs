@@ -1,6 +1,6 @@
 //! The rules of points and rectangles.
 
-use maniple_space::{Point, Rect};
+use maniple_space::{IndexSpace, Point, Rect};
 use proptest::prelude::*;
 
 #[test]
@@ -96,4 +96,25 @@ proptest! {
         }
         prop_assert_eq!(below.volume() + above.volume(), rect.volume());
     }
+}
+
+#[test]
+fn a_volume_beyond_64_bits_is_said_to_be_so() {
+    let line = Rect::new([i64::MIN], [i64::MAX]);
+    assert_eq!((line.volume(), line.checked_volume()), (u64::MAX, None));
+    assert_eq!(line.points().size_hint(), (usize::MAX, None));
+    let short = Rect::new([i64::MIN], [i64::MAX - 1]);
+    assert_eq!((short.volume(), short.checked_volume()), (u64::MAX, Some(u64::MAX)));
+    assert_eq!(short.points().len(), usize::MAX);
+    // A dimension without points makes up for all others.
+    assert_eq!(Rect::new([i64::MIN, i64::MIN, 1], [i64::MAX, i64::MAX, 0]).checked_volume(), Some(0));
+    assert_eq!(Rect::from_shape([1 << 40, 1 << 40]).checked_volume(), None);
+    let two = IndexSpace::from_rects([short, Rect::new([i64::MAX], [i64::MAX])]);
+    assert_eq!((two.volume(), two.checked_volume()), (u64::MAX, None));
+    let apart = IndexSpace::from_rects([Rect::new([i64::MIN], [-1]), Rect::new([1], [i64::MAX])]);
+    assert_eq!((apart.volume(), apart.checked_volume()), (u64::MAX, Some(u64::MAX)));
+    let sparse = IndexSpace::from_rects([Rect::new([i64::MIN, 0], [-1, 1]), Rect::new([1, 0], [i64::MAX, 0])]);
+    assert_eq!((sparse.volume(), sparse.checked_volume()), (u64::MAX, None));
+    assert_eq!(maniple_space::AnySpace::from(sparse).checked_volume(), None);
+    assert_eq!(maniple_space::AnyRect::from(line).checked_volume(), None);
 }

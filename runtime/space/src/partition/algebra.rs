@@ -55,19 +55,22 @@ pub fn intersect_each<const D: usize>(pieces: &[IndexSpace<D>], space: &IndexSpa
     pieces.iter().map(|piece| piece.intersection(space)).collect()
 }
 
-/// For each piece of `a`, its partition by `b`: element `[i][j]` is `a[i] ∩ b[j]`.
+/// For each piece of `a`, its partition by `b`: space `j` of item `i` is `a[i] ∩ b[j]`.
 ///
-/// Only pairs that overlap cost more than an empty space.
-pub fn cross_product<const D: usize>(a: &[IndexSpace<D>], b: &[IndexSpace<D>]) -> Vec<Vec<IndexSpace<D>>> {
+/// Only pairs that overlap cost more than an empty space. Items are made one at a time: all together have as many spaces as
+/// there are pairs, overlapping or not.
+pub fn cross_product<const D: usize>(
+    a: &[IndexSpace<D>],
+    b: &[IndexSpace<D>],
+) -> impl ExactSizeIterator<Item = Vec<IndexSpace<D>>> {
     let pairs = overlapping_pairs(a, b);
-    let partition_of = |(piece, overlapping): (&IndexSpace<D>, &[u32])| {
+    a.iter().enumerate().map(move |(i, piece)| {
         let mut parts = vec![IndexSpace::empty(); b.len()];
-        for &j in overlapping {
+        for &j in pairs.of(i) {
             parts[j as usize] = piece.intersection(&b[j as usize]);
         }
         parts
-    };
-    a.iter().zip(pairs.iter()).map(partition_of).collect()
+    })
 }
 
 /// Whether no two of the pieces have a point in common. `O(n log n)` in their rectangles.

@@ -16,6 +16,14 @@ pub enum PartitionError {
         /// The largest number of pieces.
         limit: u64,
     },
+    /// Pieces were asked for by their share of points that cannot be counted.
+    #[error(
+        "expected a space of fewer than 2^64 points, found more within {bounds}; cut it by sizes, such as into blocks"
+    )]
+    TooManyPoints {
+        /// The bounds of the space.
+        bounds: Box<AnyRect>,
+    },
     /// A block or tile has no extent in some dimension.
     #[error(
         "expected a positive block size in dimension {dimension}, found {found}; every block size must be at least 1"

@@ -8,8 +8,7 @@ use crate::bands::{self, Bands};
 use crate::{IndexSpace, Point, Rect};
 
 /// Cuts a space into pieces whose volumes differ by at most one point, consecutive in row-major
-/// order. With more pieces than points, some pieces are empty. Of a space of 2^64 points or more,
-/// the last piece takes what is beyond.
+/// order. With more pieces than points, some pieces are empty.
 ///
 /// A piece that ends within a row has a ragged edge; for rectangles, take [`blocks`].
 ///
@@ -21,10 +20,10 @@ use crate::{IndexSpace, Point, Rect};
 /// ```
 ///
 /// # Errors
-/// When no pieces are asked for.
+/// When no pieces are asked for, or too many, or the space has 2^64 points or more.
 pub fn equal<const D: usize>(parent: &IndexSpace<D>, pieces: usize) -> Result<Vec<IndexSpace<D>>, PartitionError> {
     let pieces = checked_pieces(pieces as u64)?;
-    let volume = u128::from(parent.volume());
+    let volume = u128::from(countable(parent)?);
     let end = |i: usize| (volume * (i as u128 + 1) / pieces as u128) as u64;
     Ok(cut_at(parent, (0..pieces).map(end)))
 }
@@ -33,18 +32,24 @@ pub fn equal<const D: usize>(parent: &IndexSpace<D>, pieces: usize) -> Result<Ve
 /// consecutive in row-major order. A piece of weight 0 is empty.
 ///
 /// # Errors
-/// When there are no weights, or all are 0.
+/// When there are no weights, or all are 0, or the space has 2^64 points or more.
 pub fn weighted<const D: usize>(parent: &IndexSpace<D>, weights: &[u64]) -> Result<Vec<IndexSpace<D>>, PartitionError> {
     let pieces = checked_pieces(weights.len() as u64)?;
     let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     if total == 0 {
         return Err(PartitionError::WeightsAllZero { pieces });
     }
+    let volume = countable(parent)?;
     let ends = weights.iter().scan(0u128, |sum, &weight| {
         *sum += u128::from(weight);
-        Some(scaled(parent.volume(), *sum, total))
+        Some(scaled(volume, *sum, total))
     });
     Ok(cut_at(parent, ends))
+}
+
+/// The number of points of a space that is to be cut by it.
+fn countable<const D: usize>(parent: &IndexSpace<D>) -> Result<u64, PartitionError> {
+    parent.checked_volume().ok_or_else(|| PartitionError::TooManyPoints { bounds: Box::new(parent.bounds().into()) })
 }
 
 /// `volume * part / whole`, rounded down, for `part <= whole`.
