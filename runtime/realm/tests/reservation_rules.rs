@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use maniple_realm::reservation::NotReserved;
+use maniple_realm::reservation::{NeverReleased, NotReserved};
 use maniple_realm::{After, Event, Fault, Mode, Realm, Spawn};
 use proptest::prelude::*;
 
@@ -97,6 +97,22 @@ fn releasing_what_nobody_holds_is_an_error() {
     let reservation = realm.reservation();
     let wrong = realm.release(&reservation, After::NOTHING);
     assert_eq!(realm.status(wrong).fault().unwrap().downcast_ref(), Some(&NotReserved));
+}
+
+#[test]
+fn who_waits_for_a_reservation_that_nobody_can_release_is_told_so() {
+    let realm = realm();
+    let reservation = realm.reservation();
+    realm.acquire(&reservation, Mode::Exclusive, After::NOTHING);
+    let queued = realm.acquire(&reservation, Mode::READ, After::NOTHING);
+    let start = realm.user_event();
+    let later = realm.acquire(&reservation, Mode::READ, &start.event());
+    drop(reservation);
+    assert!(!realm.has_triggered(queued), "an acquisition to come has a handle, and might release");
+    realm.trigger(start);
+    for event in [queued, later] {
+        assert_eq!(realm.wait(event).unwrap_err().downcast_ref(), Some(&NeverReleased));
+    }
 }
 
 #[test]

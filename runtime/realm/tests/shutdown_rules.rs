@@ -6,6 +6,7 @@ use std::sync::{Arc, mpsc};
 
 use maniple_realm::fault::Abandoned;
 use maniple_realm::operation::with_context;
+use maniple_realm::reservation::Mode;
 use maniple_realm::{After, Fault, Realm, Spawn};
 
 fn realm(workers: usize) -> Realm {
@@ -171,4 +172,20 @@ fn a_realm_that_is_well_is_ended_by_its_last_handle_alone() {
     let realm = realm(1);
     realm.shut_down();
     realm.wait(realm.spawn(Spawn::ANYWHERE, || ())).unwrap();
+}
+
+#[test]
+fn what_the_realm_would_trigger_itself_may_be_asked_for_after_its_end() {
+    let realm = realm(2);
+    let (reservation, barrier) = (realm.reservation(), realm.barrier(1));
+    realm.acquire(&reservation, Mode::Exclusive, After::NOTHING);
+    let (queued, phase) = (realm.acquire(&reservation, Mode::Exclusive, After::NOTHING), realm.phase_event(barrier));
+    realm.give_up(Fault::new("no more"));
+    realm.shut_down();
+    for event in [queued, phase] {
+        assert_eq!(realm.status(event).fault().unwrap().to_string(), "no more");
+    }
+    realm.release(&reservation, After::NOTHING);
+    realm.arrive(barrier, 1, After::NOTHING);
+    drop(reservation);
 }

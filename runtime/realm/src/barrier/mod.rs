@@ -140,7 +140,7 @@ impl Core {
                 self.poison(event, fault)
             }
         };
-        triggered.expect("a phase's event is triggered by its announcement alone");
+        self.first_trigger(triggered);
     }
 }
 

@@ -290,8 +290,16 @@ impl Core {
     /// An event that has triggered, poisoned.
     pub(crate) fn poisoned_event(&self, fault: impl Into<Arc<Fault>>) -> Event {
         let user = self.user_event();
-        self.poison(user, fault.into()).expect("a new user event has not triggered");
+        self.first_trigger(self.poison(user, fault.into()));
         user.event()
+    }
+
+    /// Nobody triggers an event of the realm's own before the realm does, but for the realm's own end: see
+    /// [`Realm::shut_down`](crate::Realm::shut_down).
+    pub(crate) fn first_trigger(&self, triggered: Result<(), AlreadyTriggered>) {
+        if let Err(error) = triggered {
+            assert!(self.discarding().is_some(), "{error}");
+        }
     }
 
     pub(crate) fn user_event(&self) -> UserEvent {

@@ -104,6 +104,11 @@ impl Lock {
         }
     }
 
+    /// The tickets of all who are queued, when nobody can release any more.
+    pub(crate) fn give_up(&self) -> Vec<u64> {
+        self.queue.lock().drain(..).map(|request| request.ticket).collect()
+    }
+
     /// Releases under the queue's lock, with the word saying that there is a queue: so nobody else changes either.
     fn release_queued(&self, word: u64, queue: &mut VecDeque<Request>) -> Vec<u64> {
         if word & HOLDERS > 1 {

@@ -19,7 +19,7 @@
 //! ```
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use smallvec::SmallVec;
 
@@ -32,16 +32,42 @@ use lock::{EXCLUSIVE, LAST_MODE, Lock, NotHeld};
 mod lock;
 
 /// A lock whose acquisition is an event. Clones are handles to the same lock.
+///
+/// Acquisitions and releases that wait for preconditions have handles of their own. When the last one goes while the lock is
+/// held, nobody can release it any more: the events of those who wait for it are poisoned with [`NeverReleased`].
 #[derive(Clone)]
-pub struct Reservation {
-    lock: Arc<Lock>,
+pub struct Reservation(Arc<Shared>);
+
+struct Shared {
+    lock: Lock,
     /// The realm that made it, whose events stand in the queue.
+    core: Weak<Core>,
     realm: u32,
 }
 
 impl std::fmt::Debug for Reservation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Reservation({:p})", self.lock)
+        write!(formatter, "Reservation({:p})", self.0)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let waiting = self.lock.give_up();
+        // Of a realm that is gone nobody waits for events.
+        if !waiting.is_empty()
+            && let Some(core) = self.core.upgrade()
+        {
+            // Its last worker may be at the end of what is pending just now.
+            let _gate = core.gate.read_recursive();
+            if !core.is_stopping() {
+                let fault = Arc::new(Fault::new(NeverReleased));
+                for ticket in waiting {
+                    let event = UserEvent { event: Event::from_bits(ticket), realm: self.realm };
+                    core.first_trigger(core.poison(event, Arc::clone(&fault)));
+                }
+            }
+        }
     }
 }
 
@@ -71,18 +97,23 @@ impl Mode {
 #[error("nobody holds the reservation: release it once for each acquisition whose event has triggered well")]
 pub struct NotReserved;
 
+/// A reservation can't be acquired any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the last handle to the reservation was dropped while it was held: release it once for each acquisition")]
+pub struct NeverReleased;
+
 impl Core {
     /// Acquires now or in its turn; gives the event of having it.
     fn acquire_now(&self, reservation: &Reservation, mode: Mode) -> Event {
-        let granted = reservation.lock.acquire(mode.code(), || self.user_event().event().to_bits());
+        let granted = reservation.0.lock.acquire(mode.code(), || self.user_event().event().to_bits());
         granted.map_or(Event::NONE, Event::from_bits)
     }
 
     fn release_now(&self, reservation: &Reservation) -> Result<(), Arc<Fault>> {
-        let granted = reservation.lock.release().map_err(|NotHeld| Arc::new(Fault::new(NotReserved)))?;
+        let granted = reservation.0.lock.release().map_err(|NotHeld| Arc::new(Fault::new(NotReserved)))?;
         for ticket in granted {
             let event = UserEvent { event: Event::from_bits(ticket), realm: self.id };
-            self.trigger(event).expect("a request in the queue is granted once");
+            self.first_trigger(self.trigger(event));
         }
         Ok(())
     }
@@ -98,14 +129,13 @@ struct Acquisition {
 impl Body for Acquisition {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         let core = call.core;
-        let once = "the event of an acquisition is triggered by it alone";
-        match call.fault {
-            Some(fault) => core.poison(self.granted, Arc::clone(fault)).expect(once),
+        core.first_trigger(match call.fault {
+            Some(fault) => core.poison(self.granted, Arc::clone(fault)),
             None => {
                 let held = core.acquire_now(&self.reservation, self.mode);
-                core.trigger_after(self.granted, After::from(&held)).expect(once);
+                core.trigger_after(self.granted, After::from(&held))
             }
-        }
+        });
         Ok(())
     }
 }
@@ -121,7 +151,8 @@ impl Body for Release {
 impl Realm {
     /// A new reservation, held by nobody.
     pub fn reservation(&self) -> Reservation {
-        Reservation { lock: Arc::new(Lock::new()), realm: self.core().id }
+        let core = self.core();
+        Reservation(Arc::new(Shared { lock: Lock::new(), core: core.weak(), realm: core.id }))
     }
 
     /// Asks for the reservation once `after` has triggered, and gives the event of having it. If a needed precondition
@@ -160,6 +191,6 @@ impl Realm {
     }
 
     fn check_own(&self, reservation: &Reservation) {
-        assert_eq!(reservation.realm, self.core().id, "{reservation:?} belongs to another realm: use it there");
+        assert_eq!(reservation.0.realm, self.core().id, "{reservation:?} belongs to another realm: use it there");
     }
 }
