@@ -9,7 +9,7 @@
 //! # Meaning
 //!
 //! - Integers wrap. Dividing an integer by zero ends the kernel with an error; the smallest integer divided by -1 is itself.
-//! - `min(a, b)` is `a < b ? a : b`, and `max(a, b)` is `a > b ? a : b`: a NaN in `b` is kept.
+//! - `min` and `max` of floats are IEEE 754-2019 `minimum` and `maximum`: NaN if either argument is, and -0 is less than +0.
 //! - A cast from a float to an integer saturates, and makes 0 of NaN. Complex numbers are cast to complex numbers only.
 //! - `and`, `or` and `select` evaluate no more than they need.
 //! - Floats may be contracted (`a * b + c` rounded once). They are summed in the order of the loops, except over a

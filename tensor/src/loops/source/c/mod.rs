@@ -14,6 +14,7 @@ use std::fmt::Write;
 use super::Dialect;
 use super::analysis::{any_expression, any_statement, can_vectorise, constant_count, outer_reductions};
 use super::expression::{element, expression, type_name, type_of, update};
+use crate::element::ElementType;
 use crate::loops::{
     Access, Buffer, Checked, Expression, Kernel, LoopKind, Parameter, Reduction, Statement, Type, Variable,
 };
@@ -90,6 +91,8 @@ struct Printer<'a> {
     scope: Vec<Visible>,
     /// Makes names of functions and temporaries different.
     counter: usize,
+    /// Scalars that stand as integers in the order of floats, while a loop over vectors finds the least or greatest.
+    ordered: Vec<Variable>,
 }
 
 impl<'a> Printer<'a> {
@@ -102,7 +105,16 @@ impl<'a> Printer<'a> {
                 Parameter::Scalar(variable) => Visible::Variable(variable.clone()),
             })
             .collect();
-        Self { kernel, strides, functions: String::new(), text: String::new(), depth: 1, scope, counter: 0 }
+        Self {
+            kernel,
+            strides,
+            functions: String::new(),
+            text: String::new(),
+            depth: 1,
+            scope,
+            counter: 0,
+            ordered: Vec::new(),
+        }
     }
 
     fn kernel(mut self) -> String {
@@ -185,6 +197,14 @@ impl<'a> Printer<'a> {
                 self.line(&format!("{constant}{} v_{} = {value};", type_name(variable.element), variable.name));
                 self.scope.push(Visible::Variable(variable.clone()));
             }
+            Statement::Set { variable, value, reduction: Some(reduction) } if self.ordered.contains(variable) => {
+                let (of, minimum) = (type_name(variable.element), *reduction == Reduction::Minimum);
+                let (order, sign) = if minimum { ("order_min", "<") } else { ("order_max", ">") };
+                let (value, target, integer) = (print(value), ordered_name(variable), integer_name(variable));
+                self.line(&format!(
+                    "{{ const {integer} value_ = {order}_{of}({value}); {target} = value_ {sign} {target} ? value_ : {target}; }}"
+                ));
+            }
             Statement::Set { variable, value, reduction } => {
                 let target = format!("v_{}", variable.name);
                 self.line(&update(Dialect::C, &target, variable.element, *reduction, &print(value)));
@@ -244,9 +264,11 @@ impl<'a> Printer<'a> {
         self.scope.truncate(scope);
     }
 
-    /// A loop over vectors. What it reduces into may be summed in any order, which `omp simd` says for this loop alone.
+    /// A loop over vectors. What it reduces into may be combined in any order, which `omp simd` says for this loop alone. OpenMP leaves open what NaNs do
+    /// in its own least and greatest of floats: so these are found among integers in the same order.
     fn vector(&mut self, number: usize, variable: &Variable, body: &Statement) {
         let mut clauses = String::new();
+        let known = self.ordered.len();
         for (reduced, reduction) in outer_reductions(body) {
             let operator = match reduction {
                 Reduction::Sum => "+",
@@ -254,10 +276,25 @@ impl<'a> Printer<'a> {
                 Reduction::Minimum => "min",
                 Reduction::Maximum => "max",
             };
-            let _ = write!(clauses, " reduction({operator}:v_{})", reduced.name);
+            let name = if reduction.operator().needs_order() && !reduced.element.is_integer() {
+                let name = ordered_name(&reduced);
+                if !self.ordered.contains(&reduced) {
+                    let (of, integer) = (type_name(reduced.element), integer_name(&reduced));
+                    self.line(&format!("{integer} {name} = order_{operator}_{of}(v_{});", reduced.name));
+                    self.ordered.push(reduced);
+                }
+                name
+            } else {
+                format!("v_{}", reduced.name)
+            };
+            let _ = write!(clauses, " reduction({operator}:{name})");
         }
         self.line(&format!("PRAGMA(omp simd{clauses})"));
         self.for_loop(&format!("low_{number}"), &format!("high_{number}"), variable, body);
+        for reduced in self.ordered.split_off(known) {
+            let of = type_name(reduced.element);
+            self.line(&format!("v_{} = of_order_{of}({});", reduced.name, ordered_name(&reduced)));
+        }
     }
 
     fn allocate(&mut self, buffer: &Buffer, bounds: &[(Expression, Expression)], zeroed: bool) {
@@ -295,6 +332,16 @@ impl<'a> Printer<'a> {
         self.line(&format!("{constant}{of} *restrict b_{name} = ({of} *)((u64)m_{name}{});", lowest.concat()));
         self.scope.push(Visible::Buffer(buffer.clone()));
     }
+}
+
+/// The integer that stands for a scalar in the order of floats.
+fn ordered_name(variable: &Variable) -> String {
+    format!("o_{}", variable.name)
+}
+
+/// The type of that integer.
+fn integer_name(variable: &Variable) -> &'static str {
+    if variable.element == ElementType::F32 { "i32" } else { "i64" }
 }
 
 fn print(value: &Expression) -> String {
