@@ -472,3 +472,31 @@ fn run_functions<T: maniple_tensor::element::Element>(
     };
     results.iter().map(wide).collect()
 }
+
+/// Names of parts of `x` in the source would be those of other buffers if they were put behind its own.
+#[test]
+fn kernels_compile_whatever_their_buffers_are_called() {
+    let Some(fixture) = Fixture::new() else { return };
+    for names in [["x", "x_s0", "x_"], ["x", "x_l0", "x_h0"], ["s0_x", "x", "known_s0_x"], ["v_x", "b_x", "outer_v_x"]]
+    {
+        let operands = names.map(|name| Buffer::new(name, F64, 1, Access::Read).with_contiguous(Some(0)));
+        let y = Buffer::new("y", F64, 0, Access::Update);
+        let (i, sum) = (Variable::index("i"), Variable::new("x_sum", F64));
+        let [a, b, c] = operands.each_ref().map(|buffer| buffer.load([i.value()]));
+        let add = Statement::set(&sum, a * b + c).reduce(Reduction::Sum);
+        let each = Statement::for_each(&i, operands[0].low(0), operands[0].high(0), add).with_kind(LoopKind::Threads);
+        let store = Statement::store(&y, [], sum.value());
+        let body = Statement::Sequence(vec![Statement::bind_mutable(&sum, Scalar::F64(0.0)), each, store]);
+        let mut parameters: Vec<Parameter> = operands.into_iter().map(Parameter::Buffer).collect();
+        parameters.push(Parameter::Buffer(y));
+        let executable =
+            fixture.kernels().get(&Kernel { name: "named".into(), parameters, body }).expect("well formed");
+        assert!(executable.is_compiled(), "{names:?}");
+        let (elements, mut sum) = ([1.0, 2.0, 3.0, 4.0], [0.0]);
+        let view = || View::dense(&elements, &[4]).expect("fits").into();
+        let mut arguments = [view(), view(), view(), View::dense_mut(&mut sum, &[]).expect("fits").into()];
+        // SAFETY: the loop is over the elements of operands of the same extent.
+        unsafe { executable.call(&mut arguments, &Scoped { threads: 2 }) }.expect("runs");
+        assert_eq!(sum, [40.0], "{names:?}");
+    }
+}

@@ -4,6 +4,9 @@
 //! handle, size); then follow the kernel's parameters in order. A scalar takes a word, a `C64` two; a buffer takes its address, then for each
 //! dimension low, high and stride. It returns 0, or 1 for a division by zero, or 2 if there was no memory.
 //!
+//! Names of the kernel's own follow a prefix that ends with an underscore and has none before: `v_` for a variable, `b_` for a buffer's address, `l0_`, `h0_` and `s0_` for low,
+//! high and stride of its first dimension. So no name can be taken for another one's, whatever it is.
+//!
 //! The body of each `Threads` loop becomes a function of its own, which the team runs for each chunk.
 
 mod entry;
@@ -71,7 +74,7 @@ impl Visible {
                 let mut parts = vec![(format!("{constant}{} *restrict", type_name(*element)), format!("b_{name}"))];
                 for dimension in 0..*rank {
                     for part in ["l", "h", "s"] {
-                        parts.push(("i64".to_owned(), format!("b_{name}_{part}{dimension}")));
+                        parts.push(("i64".to_owned(), format!("{part}{dimension}_{name}")));
                     }
                 }
                 parts
@@ -130,8 +133,8 @@ impl<'a> Printer<'a> {
         let mut parameters = vec!["const team_t team".to_owned()];
         for (type_, name) in self.scope.iter().flat_map(Visible::parts) {
             // Where strides are known, the parameter is there all the same, under a name that nobody uses.
-            let known = if self.is_known(&name) { "_" } else { "" };
-            parameters.push(format!("{type_} {name}{known}"));
+            let known = if self.is_known(&name) { "known_" } else { "" };
+            parameters.push(format!("{type_} {known}{name}"));
         }
         parameters.extend_from_slice(more);
         format!("static __attribute__((noinline)) i32 {name}({})", parameters.join(", "))
@@ -145,9 +148,7 @@ impl<'a> Printer<'a> {
     fn unit_stride_names(&self) -> impl Iterator<Item = String> {
         let parameters = if self.strides == Strides::AsExpected { &self.kernel.parameters[..] } else { &[] };
         parameters.iter().filter_map(|parameter| match parameter {
-            Parameter::Buffer(Buffer { name, contiguous: Some(dimension), .. }) => {
-                Some(format!("b_{name}_s{dimension}"))
-            }
+            Parameter::Buffer(Buffer { name, contiguous: Some(dimension), .. }) => Some(format!("s{dimension}_{name}")),
             _ => None,
         })
     }
@@ -302,13 +303,13 @@ impl<'a> Printer<'a> {
         let number = self.fresh();
         for (dimension, (low, high)) in bounds.iter().enumerate() {
             let (low, high) = (print(low), print(high));
-            self.line(&format!("const i64 b_{name}_l{dimension} = {low}, b_{name}_h{dimension} = {high};"));
+            self.line(&format!("const i64 l{dimension}_{name} = {low}, h{dimension}_{name} = {high};"));
         }
         self.line(&format!("u64 count_{number} = 1;"));
         for dimension in (0..bounds.len()).rev() {
-            self.line(&format!("const i64 b_{name}_s{dimension} = count_{number};"));
+            self.line(&format!("const i64 s{dimension}_{name} = count_{number};"));
             self.line(&format!(
-                "if (__builtin_mul_overflow(count_{number}, (u64)extent(b_{name}_l{dimension}, b_{name}_h{dimension}), \
+                "if (__builtin_mul_overflow(count_{number}, (u64)extent(l{dimension}_{name}, h{dimension}_{name}), \
                  &count_{number})) return 2;"
             ));
         }
@@ -326,7 +327,7 @@ impl<'a> Printer<'a> {
             }
         }
         let lowest: Vec<String> = (0..bounds.len())
-            .map(|dimension| format!(" - (u64)b_{name}_l{dimension} * b_{name}_s{dimension} * sizeof({of})"))
+            .map(|dimension| format!(" - (u64)l{dimension}_{name} * s{dimension}_{name} * sizeof({of})"))
             .collect();
         let constant = if buffer.access == Access::Read { "const " } else { "" };
         self.line(&format!("{constant}{of} *restrict b_{name} = ({of} *)((u64)m_{name}{});", lowest.concat()));
