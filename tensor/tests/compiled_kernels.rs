@@ -500,3 +500,33 @@ fn kernels_compile_whatever_their_buffers_are_called() {
         assert_eq!(sum, [40.0], "{names:?}");
     }
 }
+
+/// A product that is rounded in one place and not in another would leave a difference.
+#[test]
+fn products_that_cancel_leave_nothing_outside_of_sums() {
+    let Some(fixture) = Fixture::new() else { return };
+    let mut random = fastrand::Rng::with_seed(4);
+    let half: [f64; 64] = std::array::from_fn(|_| random.f64() - 0.5);
+    // Twice, so that the compiler does not see that both products are the same.
+    let elements = [half, half].concat();
+    let (x, y) = (Buffer::new("x", F64, 1, Access::Read), Buffer::new("y", F64, 1, Access::Update));
+    let i = Variable::index("i");
+    let [a, b, c, d] = [0, 32, 64, 96].map(|offset| x.load([i.value() + offset]));
+    let difference = a * b - c * d;
+    let store = Statement::store(&y, [i.value()], difference);
+    let kernel = Kernel {
+        name: "cancel".into(),
+        body: Statement::for_each(&i, 0, 32, store).with_kind(LoopKind::Vector),
+        parameters: vec![Parameter::Buffer(x), Parameter::Buffer(y)],
+    };
+    let executable = fixture.kernels().get(&kernel).expect("compiles");
+    assert!(executable.is_compiled());
+    let mut found = [1.0; 32];
+    let mut arguments = [
+        View::dense(&elements, &[128]).expect("fits").into(),
+        View::dense_mut(&mut found, &[32]).expect("fits").into(),
+    ];
+    // SAFETY: `y` has 32 elements, and `x` four times as many.
+    unsafe { executable.call(&mut arguments, &Serial) }.expect("runs");
+    assert_eq!(found, [0.0; 32]);
+}

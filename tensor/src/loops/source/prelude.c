@@ -20,6 +20,15 @@ void free(void *);
 #define UNROLL(n) PRAGMA(GCC unroll n)
 #endif
 #define FN static inline
+/* A product that is rounded before it is added. GCC 12 and later fuse alternating differences and sums even where they are told not to contract. */
+#if defined(ROUNDED) && defined(__has_builtin)
+#if __has_builtin(__builtin_assoc_barrier)
+#define PRODUCT(a, b) __builtin_assoc_barrier((a) * (b))
+#endif
+#endif
+#ifndef PRODUCT
+#define PRODUCT(a, b) ((a) * (b))
+#endif
 static void release(void *buffer) { free(*(void **)buffer); }
 /* Zeros or nothing yet; null if there is no memory. An empty buffer takes some too. */
 static void *allocate(u64 count, u64 size, int zeroed) {
@@ -66,7 +75,7 @@ FLOAT_TO(i64, -9223372036854775808.0, 9223372036854775808.0, 9223372036854775807
   FN C make_##C(T re, T im) { C z; z.re = re; z.im = im; return z; } \
   FN C add_##C(C a, C b) { return make_##C(a.re + b.re, a.im + b.im); } \
   FN C subtract_##C(C a, C b) { return make_##C(a.re - b.re, a.im - b.im); } \
-  FN C multiply_##C(C a, C b) { return make_##C(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re); } \
+  FN C multiply_##C(C a, C b) { return make_##C(PRODUCT(a.re, b.re) - PRODUCT(a.im, b.im), PRODUCT(a.re, b.im) + PRODUCT(a.im, b.re)); } \
   FN C negate_##C(C a) { return make_##C(-a.re, -a.im); } \
   FN int equal_##C(C a, C b) { return a.re == b.re && a.im == b.im; }
 COMPLEX(c32, f32, f) COMPLEX(c64, f64, )
@@ -84,17 +93,17 @@ static __attribute__((noinline, cold)) c64 special_quotient(c64 a, c64 b, c64 q)
   }
   if ((INFINITE(a.re) || INFINITE(a.im)) && FINITE(b.re) && FINITE(b.im)) {
     f64 re = BOXED(a.re), im = BOXED(a.im);
-    return make_c64(infinity * (re * b.re + im * b.im), infinity * (im * b.re - re * b.im));
+    return make_c64(infinity * (PRODUCT(re, b.re) + PRODUCT(im, b.im)), infinity * (PRODUCT(im, b.re) - PRODUCT(re, b.im)));
   }
   if ((INFINITE(b.re) || INFINITE(b.im)) && FINITE(a.re) && FINITE(a.im)) {
     f64 re = BOXED(b.re), im = BOXED(b.im);
-    return make_c64(0.0 * (a.re * re + a.im * im), 0.0 * (a.im * re - a.re * im));
+    return make_c64(0.0 * (PRODUCT(a.re, re) + PRODUCT(a.im, im)), 0.0 * (PRODUCT(a.im, re) - PRODUCT(a.re, im)));
   }
   return q;
 }
 FN c64 plain_quotient(c64 a, c64 b) {
-  f64 n = b.re * b.re + b.im * b.im;
-  return make_c64((a.re * b.re + a.im * b.im) / n, (a.im * b.re - a.re * b.im) / n);
+  f64 n = PRODUCT(b.re, b.re) + PRODUCT(b.im, b.im);
+  return make_c64((PRODUCT(a.re, b.re) + PRODUCT(a.im, b.im)) / n, (PRODUCT(a.im, b.re) - PRODUCT(a.re, b.im)) / n);
 }
 FN i64 scale(c64 a) {
   u64 re = bits_f64(__builtin_fabs(a.re)), im = bits_f64(__builtin_fabs(a.im));

@@ -16,6 +16,7 @@ use std::fmt::Write;
 
 use super::Dialect;
 use super::analysis::{any_expression, any_statement, can_vectorise, constant_count, outer_reductions};
+use super::contraction::contracts_in_sums_alone;
 use super::expression::{element, expression, type_name, type_of, update};
 use crate::element::ElementType;
 use crate::loops::{
@@ -41,8 +42,9 @@ pub enum Strides {
 
 /// `kernel` as C, for views with such `strides`; see the module's documentation for the interface.
 pub fn print_c(kernel: &Checked, strides: Strides) -> String {
+    let rounded = if contracts_in_sums_alone(kernel) { "" } else { "#define ROUNDED\n" };
     let kernel = kernel.kernel();
-    let mut source = String::from(include_str!("../prelude.c"));
+    let mut source = format!("{rounded}{}", include_str!("../prelude.c"));
     let has_calls = any_expression(&kernel.body, &|value| {
         matches!(value, Expression::Call(..)) && matches!(type_of(value), Type::Number(element) if element.is_complex())
     });
