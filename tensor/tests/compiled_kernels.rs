@@ -3,8 +3,8 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -156,6 +156,66 @@ fn a_folder_that_others_may_write_to_is_not_used() {
     assert!(executable.is_compiled());
     assert_eq!(run_shift(&executable, &Serial), Ok(vec![2, 3, 4, 5, 6]));
     assert_eq!(fixture.entries(), [] as [PathBuf; 0]);
+}
+
+/// The number of the file and its user: what tells whether an entry was made again.
+fn identity(path: &Path) -> (u64, u32) {
+    let data = fs::symlink_metadata(path).expect("an entry");
+    (data.ino(), data.uid())
+}
+
+#[test]
+fn entries_that_others_can_have_written_are_made_again() {
+    let Some(fixture) = Fixture::new() else { return };
+    fixture.kernels().get(&shift(1)).expect("compiles");
+    let [entry] = &fixture.entries()[..] else { panic!("one entry") };
+    let own = identity(entry);
+    let remade = |what: &str| {
+        let before = identity(entry);
+        let executable = fixture.kernels().get(&shift(1)).expect("compiles again");
+        assert_eq!(run_shift(&executable, &Serial), Ok(vec![2, 3, 4, 5, 6]));
+        assert!(identity(entry) != before && identity(entry).1 == own.1, "{what}");
+        assert!(fs::symlink_metadata(entry).expect("an entry").is_file(), "{what}");
+    };
+    fs::set_permissions(entry, fs::Permissions::from_mode(0o606)).expect("ours");
+    remade("others may write to it");
+    let elsewhere = fixture.cache.with_file_name("elsewhere.so");
+    fs::rename(entry, &elsewhere).expect("moved");
+    std::os::unix::fs::symlink(&elsewhere, entry).expect("linked");
+    remade("it is a link");
+    // Only the administrator can give files away.
+    if std::os::unix::fs::chown(entry, Some(65534), None).is_ok() {
+        remade("it is another user's");
+    }
+}
+
+#[test]
+fn an_entry_under_the_name_of_another_is_made_again() {
+    let Some(fixture) = Fixture::new() else { return };
+    fixture.kernels().get(&shift(1)).expect("compiles");
+    let [one] = &fixture.entries()[..] else { panic!("one entry") };
+    fixture.kernels().get(&shift(2)).expect("compiles");
+    let other = fixture.entries().into_iter().find(|entry| entry != one).expect("another entry");
+    fs::copy(&other, one).expect("copied");
+    let executable = fixture.kernels().get(&shift(1)).expect("compiles again");
+    assert_eq!(run_shift(&executable, &Serial), Ok(vec![2, 3, 4, 5, 6]));
+}
+
+#[test]
+fn a_folder_that_others_can_replace_is_not_used() {
+    let Some(fixture) = Fixture::new() else { return };
+    let above = fixture.cache.with_file_name("public");
+    let cache = above.join("kernels");
+    fs::create_dir_all(&cache).expect("made");
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o700)).expect("ours");
+    let used = |mode| {
+        fs::set_permissions(&above, fs::Permissions::from_mode(mode)).expect("ours");
+        let kernels = Kernels::new(Some(fixture.compiler.clone()), Some(cache.clone()));
+        assert!(kernels.get(&shift(1)).expect("compiles").is_compiled());
+        fs::read_dir(&cache).expect("a folder").count() > 0
+    };
+    assert!(!used(0o777));
+    assert!(used(0o1777));
 }
 
 #[test]
