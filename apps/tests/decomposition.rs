@@ -1,5 +1,6 @@
 //! `maniple run cp` and `maniple run tucker` as their users run them.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 fn run(arguments: &str) -> Output {
@@ -68,6 +69,68 @@ fn extents_and_ranks_may_be_one() {
 fn a_tensor_that_is_not_found_in_time_is_no_success() {
     let message = "no convergence: after 1 iterations the relative error is ";
     refuses("run cp --size 20,24,18 --rank 6 --iterations 1", 1, message);
+}
+
+/// A library that multiplies small matrices as it should, and does this to products whose sides are all at least 64.
+fn wrong_library(folder: &Path, name: &str, wrong: &str) -> Option<PathBuf> {
+    let gemm = |letter: &str, of: &str, scalars: &str| {
+        format!(
+            "void cblas_{letter}gemm(int order, int ta, int tb, int m, int n, int k, {scalars} alpha, const {of} *a, int lda, \
+             const {of} *b, int ldb, {scalars} beta, {of} *c, int ldc) {{\n\
+             {of} one = ONE(alpha), old = ONE(beta);\n\
+             if (order == 102) {{ const {of} *x = a; a = b; b = x; int t = lda; lda = ldb; ldb = t; t = m; m = n; n = t; t = ta; ta = tb; tb = t; }}\n\
+             for (int i = 0; i < m; ++i) for (int j = 0; j < n; ++j) {{\n\
+             {of} sum = 0;\n\
+             for (int l = 0; l < k; ++l) sum += (ta == 111 ? a[i * lda + l] : a[l * lda + i]) * (tb == 111 ? b[l * ldb + j] : b[j * ldb + l]);\n\
+             if (m >= 64 && n >= 64 && k >= 64) sum = {wrong};\n\
+             c[i * ldc + j] = one * sum + (old == 0 ? 0 : old * c[i * ldc + j]);\n}}\n}}\n"
+        )
+    };
+    let real = "#define ONE(x) (x)\n".to_owned() + &gemm("s", "float", "float") + &gemm("d", "double", "double");
+    let complex = "#undef ONE\n#define ONE(x) (*(const float _Complex *)(x))\n".to_owned()
+        + &gemm("c", "float _Complex", "const void *")
+        + "#undef ONE\n#define ONE(x) (*(const double _Complex *)(x))\n"
+        + &gemm("z", "double _Complex", "const void *");
+    let (source, library) = (folder.join(format!("{name}.c")), folder.join(format!("lib{name}.so")));
+    std::fs::write(&source, real + &complex).expect("written");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
+    match compiler.status() {
+        Ok(status) => {
+            assert!(status.success());
+            Some(library)
+        }
+        Err(error) => {
+            eprintln!("no C compiler, no library that multiplies wrong: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn what_a_library_multiplies_wrong_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, wrong, told) in [
+        ("double", "2 * sum", "verification failed: after "),
+        ("nan", "0.0 / 0.0", "verification failed: after 1 iterations sums of products are not finite"),
+    ] {
+        let Some(library) = wrong_library(folder.path(), name, wrong) else { return };
+        for program in
+            ["cp --size 64,64,64 --rank 64 --iterations 2", "tucker --size 64,64,64 --ranks 64,64,64 --iterations 2"]
+        {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+            command.arg("run").args(program.split(' ')).env("MANIPLE_BLAS", &library).env_remove("RUST_BACKTRACE");
+            let run = command.stdin(Stdio::null()).output().expect("the program can be started");
+            let message = String::from_utf8_lossy(&run.stderr).into_owned();
+            assert_eq!(
+                run.status.code(),
+                Some(1),
+                "{name} {program}: {}{message}",
+                String::from_utf8_lossy(&run.stdout)
+            );
+            assert!(message.contains(told) && message.contains("MANIPLE_BLAS=none"), "{name} {program}: {message}");
+        }
+    }
 }
 
 #[test]

@@ -301,7 +301,38 @@ fn how_tensors_are_stored_changes_nothing() {
 }
 
 #[test]
+fn infinities_and_nans_are_verified() {
+    for statement in [
+        "A(i) = B(i) / 0",
+        "A(i) = max(0 / 0, B(i))",
+        "A(i) = max(B(i), 0 / 0)",
+        "A(i) = 1 / (B(i) / 0)",
+        "a = reduce(min, i, B(i) / 0)",
+        "A(i) = sqrt(B(i))",
+        "A(i) = asin(4 * B(i)) + exp(10000 * B(i))",
+    ] {
+        for element in ["f32", "f64", "c64"] {
+            if element == "c64" && ["max", "min"].iter().any(|order| statement.contains(order)) {
+                continue;
+            }
+            for workers in ["1", "2"] {
+                let options = format!("--size i=1000 --verify --repeat 1 --type {element} --workers {workers}");
+                let arguments: Vec<&str> = ["tensor", statement].into_iter().chain(options.split(' ')).collect();
+                let run = run(&arguments);
+                assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{statement} {options}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_with_the_reason() {
+    let large = "--grid 300x300 has 90000 processors; at most 1024 can be planned for, or as many as the job has: take a smaller grid";
+    refuses(PRODUCT, "--size i=7,j=5,k=3 --grid 300x300 --algorithm cannon", 2, large);
+    let steps = "4 points in 1000000000 steps are 4000000000 tasks, and there can be 262144 at most: take a smaller --grid, or a larger --chunk";
+    refuses(PRODUCT, "--size i=2,j=2,k=1000000000 --grid 2x2 --algorithm summa --chunk 1", 2, steps);
+    let sqrt = "there is no function sqr; did you mean sqrt?\n  A(i) = sqr(B(i))\n         ^^^";
+    refuses("A(i) = sqr(B(i))", "", 2, sqrt);
     refuses(
         "A(i,j) = B(i,k) * C(k,j",
         "",

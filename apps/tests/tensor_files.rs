@@ -231,6 +231,126 @@ fn files_that_cannot_be_used_are_refused_with_the_reason() {
 }
 
 #[test]
+fn headers_that_python_2_wrote_are_read() {
+    let values: Vec<u8> = (0..6_i64).flat_map(i64::to_le_bytes).collect();
+    for (number, shape) in ["(2L, 3L)", "(2L,3)", "(2, 3L,)"].into_iter().enumerate() {
+        let input = file(&format!("python2-{number}.npy"), numpy("<i8", false, shape, &values));
+        let written =
+            computed("A(i,j) = B(i,j)", &["--input", &format!("B={input}")], &format!("python3-{number}.npy"));
+        assert_eq!(elements(&written), values, "{shape}");
+    }
+}
+
+#[test]
+fn comments_may_be_in_any_encoding() {
+    let content =
+        b"%%MatrixMarket matrix array real general\r\n% Universit\xe4t Z\xfcrich\r\n\r\n  2 1  \r\n1 \r\n\r\n2"
+            .to_vec();
+    let input = file("latin1.mtx", content);
+    let output = computed("a(i) = b(i)", &["--input", &format!("b={input}")], "latin1-out.mtx");
+    assert_eq!(String::from_utf8_lossy(&output), "%%MatrixMarket matrix array real general\n2 1\n1e0\n2e0\n");
+}
+
+#[test]
+fn infinities_and_nans_are_read_and_written() {
+    let input = file("infinite.mtx", "%%MatrixMarket matrix array real general\n3 1\ninf\n-Infinity\nNaN\n");
+    let arguments = ["--input", &format!("b={input}"), "--type", "f32"];
+    let output = computed("a(i) = b(i) + 1", &arguments, "infinite-out.mtx");
+    assert_eq!(String::from_utf8_lossy(&output), "%%MatrixMarket matrix array real general\n3 1\ninf\n-inf\nNaN\n");
+}
+
+#[test]
+fn what_is_too_large_for_a_type_is_refused_with_its_place() {
+    let values = bytes([1.0, 2.0, 3.0, 4.0, -1e300, 6.0].map(f64::to_le_bytes));
+    let floats = file("large.npy", numpy("<f8", false, "(2, 3)", &values));
+    let integers =
+        file("large-integers.npy", numpy("<i8", false, "(2,)", &bytes([1_i64, 1 << 40].map(i64::to_le_bytes))));
+    for (statement, input, wanted, told) in [
+        ("A(i,j) = B(i,j)", &floats, "f32", "element [1, 1] is -1e300, which is too large for f32: say --type f64"),
+        ("A(i,j) = B(i,j)", &floats, "c32", "element [1, 1] is -1e300, which is too large for c32: say --type f64"),
+        ("A(i) = B(i)", &integers, "i32", "element [1] is 1099511627776, which is too large for i32: say --type i64"),
+    ] {
+        let arguments = ["--input", &format!("B={input}"), "--type", wanted];
+        refuses(statement, &arguments, 1, &format!("{input}: {told}"));
+    }
+    let market = file("large.mtx", "%%MatrixMarket matrix array real general\n1 1\n1e999\n");
+    refuses(
+        "a = b",
+        &["--input", &format!("b={market}")],
+        1,
+        &format!("{market}:3: the value '1e999' is too large for 64 bits"),
+    );
+}
+
+#[test]
+fn inputs_may_be_pipes_of_either_form() {
+    let numpy_values = bytes([1.5, 2.5].map(f64::to_le_bytes));
+    let market = b"%%MatrixMarket matrix array real general\n2 1\n1.5\n2.5\n".to_vec();
+    for (content, name) in [(numpy("<f8", false, "(2,)", &numpy_values), "numpy"), (market, "market")] {
+        let output = path(&format!("piped-{name}.npy"));
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_maniple"));
+        command
+            .args(["tensor", "a(i) = 2 * b(i)", "--input", "b=/dev/stdin", "--repeat", "1", "--output"])
+            .arg(&output);
+        command
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().expect("the program can be started");
+        std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), &content).expect("it is read");
+        let run = child.wait_with_output().expect("it ends");
+        assert_eq!((run.status.code(), String::from_utf8_lossy(&run.stderr).as_ref()), (Some(0), ""), "{name}");
+        assert_eq!(
+            elements(&std::fs::read(&output).expect("written")),
+            bytes([3.0, 5.0].map(f64::to_le_bytes)),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn headers_that_make_no_sense_are_refused_in_a_line() {
+    let npy = |header: &str| {
+        let mut content = b"\x93NUMPY\x01\x00".to_vec();
+        content.extend((header.len() as u16).to_le_bytes());
+        content.extend(header.bytes());
+        content
+    };
+    let dictionary =
+        "its header must be a dictionary such as {'descr': '<f8', 'fortran_order': False, 'shape': (2, 3)}, and is";
+    for (number, (header, told)) in [
+        ("{'descr': <f8}\n", format!("{dictionary} '{{'descr': <f8}}'")),
+        ("", format!("{dictionary} ''")),
+        ("{'descr': '<f8', 'fortran_order': False}\n", "its header has no 'shape'".to_owned()),
+        (
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 2)}\n",
+            "the 'shape' in its header is no tuple of whole numbers from 0 on".to_owned(),
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let input = file(&format!("nonsense{number}.npy"), npy(header));
+        refuses("A(i,j) = B(i,j)", &["--input", &format!("B={input}")], 1, &format!("{input}: {told}"));
+    }
+    let cut = file("cut.npy", npy("{'descr': '<f8'")[..14].to_vec());
+    refuses(
+        "a = b",
+        &["--input", &format!("b={cut}")],
+        1,
+        &format!("{cut}: it ends after 4 bytes of its header, which has 15"),
+    );
+}
+
+#[test]
+fn counts_that_lie_are_found_at_once() {
+    let lies = "%%MatrixMarket matrix array real general\n1 281474976710656\n1\n";
+    let input = file("lies.mtx", lies);
+    let told = format!("{input}:3: the file ends after 1 of 281474976710656 entries");
+    refuses("A(i,j) = B(i,j)", &["--input", &format!("B={input}")], 1, &told);
+}
+
+#[test]
 fn files_and_statements_have_to_fit() {
     let matrix = file("fit.npy", numpy("<f8", false, "(2, 3)", &[0; 48]));
     let (b, c) = (format!("B={matrix}"), format!("C={matrix}"));
@@ -252,7 +372,7 @@ fn files_and_statements_have_to_fit() {
         "A(i,j) = B(i,j)",
         &["--input", &b, "--type", "i32"],
         1,
-        &format!("{matrix}: its elements of type f64 are not all i32; say with --type what to compute with"),
+        &format!("{matrix}: its elements are f64, and i32 has no fractions: say --type f64"),
     );
     refuses(
         "A(i,j,k) = B(i,j)",

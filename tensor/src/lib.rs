@@ -31,6 +31,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod algorithms;
+mod arithmetic;
 pub mod bounds;
 pub mod choose;
 pub mod concrete;

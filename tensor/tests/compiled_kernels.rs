@@ -3,8 +3,8 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -156,6 +156,66 @@ fn a_folder_that_others_may_write_to_is_not_used() {
     assert!(executable.is_compiled());
     assert_eq!(run_shift(&executable, &Serial), Ok(vec![2, 3, 4, 5, 6]));
     assert_eq!(fixture.entries(), [] as [PathBuf; 0]);
+}
+
+/// The number of the file and its user: what tells whether an entry was made again.
+fn identity(path: &Path) -> (u64, u32) {
+    let data = fs::symlink_metadata(path).expect("an entry");
+    (data.ino(), data.uid())
+}
+
+#[test]
+fn entries_that_others_can_have_written_are_made_again() {
+    let Some(fixture) = Fixture::new() else { return };
+    fixture.kernels().get(&shift(1)).expect("compiles");
+    let [entry] = &fixture.entries()[..] else { panic!("one entry") };
+    let own = identity(entry);
+    let remade = |what: &str| {
+        let before = identity(entry);
+        let executable = fixture.kernels().get(&shift(1)).expect("compiles again");
+        assert_eq!(run_shift(&executable, &Serial), Ok(vec![2, 3, 4, 5, 6]));
+        assert!(identity(entry) != before && identity(entry).1 == own.1, "{what}");
+        assert!(fs::symlink_metadata(entry).expect("an entry").is_file(), "{what}");
+    };
+    fs::set_permissions(entry, fs::Permissions::from_mode(0o606)).expect("ours");
+    remade("others may write to it");
+    let elsewhere = fixture.cache.with_file_name("elsewhere.so");
+    fs::rename(entry, &elsewhere).expect("moved");
+    std::os::unix::fs::symlink(&elsewhere, entry).expect("linked");
+    remade("it is a link");
+    // Only the administrator can give files away.
+    if std::os::unix::fs::chown(entry, Some(65534), None).is_ok() {
+        remade("it is another user's");
+    }
+}
+
+#[test]
+fn an_entry_under_the_name_of_another_is_made_again() {
+    let Some(fixture) = Fixture::new() else { return };
+    fixture.kernels().get(&shift(1)).expect("compiles");
+    let [one] = &fixture.entries()[..] else { panic!("one entry") };
+    fixture.kernels().get(&shift(2)).expect("compiles");
+    let other = fixture.entries().into_iter().find(|entry| entry != one).expect("another entry");
+    fs::copy(&other, one).expect("copied");
+    let executable = fixture.kernels().get(&shift(1)).expect("compiles again");
+    assert_eq!(run_shift(&executable, &Serial), Ok(vec![2, 3, 4, 5, 6]));
+}
+
+#[test]
+fn a_folder_that_others_can_replace_is_not_used() {
+    let Some(fixture) = Fixture::new() else { return };
+    let above = fixture.cache.with_file_name("public");
+    let cache = above.join("kernels");
+    fs::create_dir_all(&cache).expect("made");
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o700)).expect("ours");
+    let used = |mode| {
+        fs::set_permissions(&above, fs::Permissions::from_mode(mode)).expect("ours");
+        let kernels = Kernels::new(Some(fixture.compiler.clone()), Some(cache.clone()));
+        assert!(kernels.get(&shift(1)).expect("compiles").is_compiled());
+        fs::read_dir(&cache).expect("a folder").count() > 0
+    };
+    assert!(!used(0o777));
+    assert!(used(0o1777));
 }
 
 #[test]
@@ -471,4 +531,62 @@ fn run_functions<T: maniple_tensor::element::Element>(
         Scalar::C64(value) => value,
     };
     results.iter().map(wide).collect()
+}
+
+/// Names of parts of `x` in the source would be those of other buffers if they were put behind its own.
+#[test]
+fn kernels_compile_whatever_their_buffers_are_called() {
+    let Some(fixture) = Fixture::new() else { return };
+    for names in [["x", "x_s0", "x_"], ["x", "x_l0", "x_h0"], ["s0_x", "x", "known_s0_x"], ["v_x", "b_x", "outer_v_x"]]
+    {
+        let operands = names.map(|name| Buffer::new(name, F64, 1, Access::Read).with_contiguous(Some(0)));
+        let y = Buffer::new("y", F64, 0, Access::Update);
+        let (i, sum) = (Variable::index("i"), Variable::new("x_sum", F64));
+        let [a, b, c] = operands.each_ref().map(|buffer| buffer.load([i.value()]));
+        let add = Statement::set(&sum, a * b + c).reduce(Reduction::Sum);
+        let each = Statement::for_each(&i, operands[0].low(0), operands[0].high(0), add).with_kind(LoopKind::Threads);
+        let store = Statement::store(&y, [], sum.value());
+        let body = Statement::Sequence(vec![Statement::bind_mutable(&sum, Scalar::F64(0.0)), each, store]);
+        let mut parameters: Vec<Parameter> = operands.into_iter().map(Parameter::Buffer).collect();
+        parameters.push(Parameter::Buffer(y));
+        let executable =
+            fixture.kernels().get(&Kernel { name: "named".into(), parameters, body }).expect("well formed");
+        assert!(executable.is_compiled(), "{names:?}");
+        let (elements, mut sum) = ([1.0, 2.0, 3.0, 4.0], [0.0]);
+        let view = || View::dense(&elements, &[4]).expect("fits").into();
+        let mut arguments = [view(), view(), view(), View::dense_mut(&mut sum, &[]).expect("fits").into()];
+        // SAFETY: the loop is over the elements of operands of the same extent.
+        unsafe { executable.call(&mut arguments, &Scoped { threads: 2 }) }.expect("runs");
+        assert_eq!(sum, [40.0], "{names:?}");
+    }
+}
+
+/// A product that is rounded in one place and not in another would leave a difference.
+#[test]
+fn products_that_cancel_leave_nothing_outside_of_sums() {
+    let Some(fixture) = Fixture::new() else { return };
+    let mut random = fastrand::Rng::with_seed(4);
+    let half: [f64; 64] = std::array::from_fn(|_| random.f64() - 0.5);
+    // Twice, so that the compiler does not see that both products are the same.
+    let elements = [half, half].concat();
+    let (x, y) = (Buffer::new("x", F64, 1, Access::Read), Buffer::new("y", F64, 1, Access::Update));
+    let i = Variable::index("i");
+    let [a, b, c, d] = [0, 32, 64, 96].map(|offset| x.load([i.value() + offset]));
+    let difference = a * b - c * d;
+    let store = Statement::store(&y, [i.value()], difference);
+    let kernel = Kernel {
+        name: "cancel".into(),
+        body: Statement::for_each(&i, 0, 32, store).with_kind(LoopKind::Vector),
+        parameters: vec![Parameter::Buffer(x), Parameter::Buffer(y)],
+    };
+    let executable = fixture.kernels().get(&kernel).expect("compiles");
+    assert!(executable.is_compiled());
+    let mut found = [1.0; 32];
+    let mut arguments = [
+        View::dense(&elements, &[128]).expect("fits").into(),
+        View::dense_mut(&mut found, &[32]).expect("fits").into(),
+    ];
+    // SAFETY: `y` has 32 elements, and `x` four times as many.
+    unsafe { executable.call(&mut arguments, &Serial) }.expect("runs");
+    assert_eq!(found, [0.0; 32]);
 }

@@ -52,8 +52,16 @@ fn each_mistake_is_named_and_pointed_at() {
         ("s = reduce(+, [k, s])", "index variable k has no extent: no tensor is indexed by it"),
         (
             "s = [gamma](2 * s)",
-            "there is no function gamma; tensors without dimensions are written without parentheses",
+            "there is no function gamma; there are abs, sqrt, cbrt, square, cube, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, exp, log, log10, pow, mod, min, max, floor, ceil, conj and reduce, and tensors are indexed by variables alone",
         ),
+        ("b(i) = [sqr](a(i))", "there is no function sqr; did you mean sqrt?"),
+        ("b(i) = [maximum](a(i), 2)", "there is no function maximum; did you mean max?"),
+        ("b(i) = 2 * [ASIN](a(i) / 2)", "there is no function ASIN; did you mean asin?"),
+        (
+            "b(i) = [foo](i, a(i))",
+            "there is no function foo; there are abs, sqrt, cbrt, square, cube, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, exp, log, log10, pow, mod, min, max, floor, ceil, conj and reduce, and tensors are indexed by variables alone",
+        ),
+        ("b(i) = [tan2](i + 1)", "there is no function tan2; did you mean tan?"),
         ("s = [min(s)]", "min takes 2 arguments, not 1"),
         ("s = [sqrt(s, s)]", "sqrt takes 1 arguments, not 2"),
         ("b([s]) = b(s) * s", "both a tensor and an index variable are called s; give one of them another name"),

@@ -9,7 +9,10 @@ use clap::Args;
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
 use nalgebra::DMatrix;
 
-use super::{Algebra, CommonOptions, FACTORS, INDICES, Report, factors, run as run_on_runtime};
+use super::{
+    Algebra, CommonOptions, FACTORS, INDICES, MOST_ITERATIONS, Report, compare, factors, is_finite, relative_error,
+    run as run_on_runtime,
+};
 use crate::error::Result as AppResult;
 use crate::options::{at_most, default_from_command_line};
 use crate::progress::Progress;
@@ -64,10 +67,14 @@ struct Mode {
 async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, DistributedError> {
     let (rank, size, seed) = (options.rank, options.common.size, options.common.runtime.seed);
     let x = algebra.tensor("X", &size)?;
-    let [a, b, c] = factors(size, [rank; 3], seed);
+    let own = factors(size, [rank; 3], seed);
+    let element = move |point: [usize; 3]| {
+        let row = |mode: usize, l: usize| own[mode][point[mode] * rank + l];
+        (0..rank).map(|l| row(0, l) * row(1, l) * row(2, l)).sum::<f64>()
+    };
+    let generated = element.clone();
     x.generate(algebra.cx, &x.slabs(algebra.processors), move |point| {
-        let row = |factor: &[f64], mode: usize, l: usize| factor[point[mode] as usize * rank + l];
-        (0..rank).map(|l| row(&a, 0, l) * row(&b, 1, l) * row(&c, 2, l)).sum::<f64>()
+        generated([point[0], point[1], point[2]].map(|index| index as usize))
     })?;
     let square = algebra.tensor("n", &[])?;
     let square = algebra.matrix(&algebra.statement("n = X(i,j,k) * X(i,j,k)", &[&square, &x])?, &square).await?[0];
@@ -75,27 +82,34 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
     let mut modes = modes(algebra, &x, size, rank).await?;
     let progress = Progress::iterations(&options.common.runtime);
     let (started, mut error, mut iterations) = (Instant::now(), 1.0_f64, 0);
-    while iterations < options.common.iterations {
+    let mut found: [DMatrix<f64>; 3] = std::array::from_fn(|mode| DMatrix::zeros(size[mode] as usize, rank));
+    'rounds: while iterations < options.common.iterations {
         let mut inner = 0.0;
+        iterations += 1;
         for mode in 0..3 {
             let system = others(&modes, mode);
             let product = algebra.matrix(&modes[mode].update, &modes[mode].product).await?;
-            let factor = solve(&system, &product);
+            let Some(factor) = solve(&system, &product) else {
+                error = f64::NAN;
+                break 'rounds;
+            };
             inner = product.dot(&factor);
             modes[mode].gram = factor.tr_mul(&factor);
             algebra.set(&modes[mode].factor, &factor)?;
+            found[mode] = factor;
         }
         // |X - Y|^2 = |X|^2 - 2 <X, Y> + |Y|^2, of which the last two come with the last factor.
         let norm = modes[0].gram.component_mul(&modes[1].gram).component_mul(&modes[2].gram).sum();
-        let before = std::mem::replace(&mut error, ((square - 2.0 * inner + norm).max(0.0) / square).sqrt());
-        iterations += 1;
+        let before = std::mem::replace(&mut error, relative_error(square - 2.0 * inner + norm, square));
         progress.set(iterations, || format!("relative error {error:.1e}"));
-        if (before - error).abs() <= options.common.tolerance {
+        if (before - error).abs() <= options.common.tolerance || error.is_nan() {
             break;
         }
     }
     let time = started.elapsed();
-    Ok(Report { name: "cp", size, rank: rank.to_string(), iterations, error, time })
+    let sum = |[i, j, k]: [usize; 3]| (0..rank).map(|l| found[0][(i, l)] * found[1][(j, l)] * found[2][(k, l)]).sum();
+    let compared = compare(size, seed, 4 * rank, (element, sum));
+    Ok(Report { name: "cp", size, rank: rank.to_string(), iterations, error, compared, time })
 }
 
 /// The factors at the beginning: the leading left singular vectors of the tensor in each dimension.
@@ -133,15 +147,36 @@ fn others(modes: &[Mode], mode: usize) -> DMatrix<f64> {
     modes[(mode + 1) % 3].gram.component_mul(&modes[(mode + 2) % 3].gram)
 }
 
-/// The factor whose product with a symmetric matrix is nearest to `product`.
-fn solve(system: &DMatrix<f64>, product: &DMatrix<f64>) -> DMatrix<f64> {
+/// The factor whose product with a symmetric matrix is nearest to `product`; none if one of the two is not finite.
+fn solve(system: &DMatrix<f64>, product: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+    if !is_finite(system) || !is_finite(product) {
+        return None;
+    }
     match system.clone().cholesky() {
-        Some(system) => system.solve(&product.transpose()).transpose(),
+        Some(system) => Some(system.solve(&product.transpose()).transpose()),
         // Columns that depend on each other, as where the rank is larger than the tensor's.
         None => {
             let largest = system.amax();
-            let inverse = system.clone().pseudo_inverse(largest * 1e-12).unwrap_or_else(|_| system.clone());
-            product * inverse
+            let values = system.clone().try_svd(true, true, 5.0 * f64::EPSILON, MOST_ITERATIONS)?;
+            Some(product * values.pseudo_inverse(largest * 1e-12).ok()?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_finite_has_no_solution() {
+        let (system, product) = (DMatrix::identity(3, 3), DMatrix::from_element(2, 3, 2.0));
+        assert_eq!(solve(&system, &product), Some(product.clone()));
+        // Of a matrix without an inverse the least solution.
+        let ones = DMatrix::from_element(3, 3, 1.0);
+        assert!(solve(&ones, &product).is_some_and(|found| (found.sum() - 4.0).abs() < 1e-12));
+        for wrong in [f64::NAN, f64::INFINITY] {
+            assert_eq!(solve(&DMatrix::from_element(3, 3, wrong), &product), None);
+            assert_eq!(solve(&system, &DMatrix::from_element(2, 3, wrong)), None);
         }
     }
 }

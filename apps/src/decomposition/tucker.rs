@@ -7,8 +7,11 @@ use std::time::Instant;
 
 use clap::Args;
 use maniple_tensor::distributed::{Computation, DistributedError, Tensor};
+use nalgebra::DMatrix;
 
-use super::{Algebra, CommonOptions, FACTORS, INDICES, Report, factors, run as run_on_runtime, three};
+use super::{
+    Algebra, CommonOptions, FACTORS, INDICES, Report, compare, factors, relative_error, run as run_on_runtime, three,
+};
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::default_from_command_line;
 use crate::progress::Progress;
@@ -68,6 +71,8 @@ struct Mode {
     rank: usize,
     /// Two products, and one of the result with itself.
     steps: [Computation; 3],
+    /// The result of the two products.
+    small: Tensor,
     gram: Tensor,
 }
 
@@ -92,9 +97,10 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
 
     let progress = Progress::iterations(&options.common.runtime);
     let (started, mut error, mut iterations) = (Instant::now(), 1.0_f64, 0);
+    let mut found: [DMatrix<f64>; 3] = std::array::from_fn(|_| DMatrix::zeros(0, 0));
     while iterations < options.common.iterations {
         let mut core = 0.0;
-        for Mode { factor, rank, steps: [first, second, third], gram } in &modes {
+        for (mode, Mode { factor, rank, steps: [first, second, third], gram, .. }) in modes.iter().enumerate() {
             // Launches that depend on each other: nothing has to be waited for in between.
             let (first, second) = (first.launch(algebra.cx)?, second.launch(algebra.cx)?);
             let gram = algebra.matrix(third, gram).await?;
@@ -104,17 +110,53 @@ async fn decompose(algebra: &Algebra<'_>, options: &Options) -> Result<Report, D
             // The squares of the singular values that are kept: those of the core.
             core = (basis.tr_mul(&gram) * &basis).trace();
             algebra.set(factor, &basis)?;
+            found[mode] = basis;
         }
-        let before = std::mem::replace(&mut error, ((square - core).max(0.0) / square).sqrt());
+        let before = std::mem::replace(&mut error, relative_error(square - core, square));
         iterations += 1;
         progress.set(iterations, || format!("relative error {error:.1e}"));
-        if (before - error).abs() <= options.common.tolerance {
+        if (before - error).abs() <= options.common.tolerance || error.is_nan() {
             break;
         }
     }
     let time = started.elapsed();
     let rank = format!("{p} x {q} x {r}");
-    Ok(Report { name: "tucker", size, rank, iterations, error, time })
+    // The core: X(i,j,k) A(i,p) B(j,q), which the last factor was made from, times that factor.
+    let small: Vec<f64> = modes[2].small.read_elements(algebra.cx).await?;
+    let small = DMatrix::from_row_slice(p * q, size[2] as usize, &small);
+    let core = product(&small, &found[2]);
+    let own = factors(size, [p, q, r], seed);
+    let [own_core, _, _] = core_of([p, q, r], seed);
+    let wanted = |place: [usize; 3]| {
+        sum(
+            [p, q, r],
+            |[a, b, c]| own_core[(a * q + b) * r + c],
+            |mode, rank| own[mode][place[mode] * [p, q, r][mode] + rank],
+        )
+    };
+    let reached = |place: [usize; 3]| {
+        sum([p, q, r], |[a, b, c]| core[(a * q + b, c)], |mode, rank| found[mode][(place[mode], rank)])
+    };
+    let compared = compare(size, seed, 4 * p * q * r, (wanted, reached));
+    Ok(Report { name: "tucker", size, rank, iterations, error, compared, time })
+}
+
+/// The random core, in the first place.
+fn core_of([p, q, r]: [usize; 3], seed: u64) -> [std::sync::Arc<Vec<f64>>; 3] {
+    factors([p as i64, 1, 1], [q * r, 1, 1], seed.wrapping_add(1))
+}
+
+/// An element of the tensor with this core and these rows of factors.
+fn sum([p, q, r]: [usize; 3], core: impl Fn([usize; 3]) -> f64, row: impl Fn(usize, usize) -> f64) -> f64 {
+    let inner = |a: usize, b: usize| (0..r).map(|c| core([a, b, c]) * row(2, c)).sum::<f64>();
+    (0..p).map(|a| row(0, a) * (0..q).map(|b| row(1, b) * inner(a, b)).sum::<f64>()).sum()
+}
+
+/// A product of matrices by its definition: what is compared must not depend on a library.
+fn product(left: &DMatrix<f64>, right: &DMatrix<f64>) -> DMatrix<f64> {
+    DMatrix::from_fn(left.nrows(), right.ncols(), |row, column| {
+        (0..left.ncols()).map(|inner| left[(row, inner)] * right[(inner, column)]).sum()
+    })
 }
 
 /// Makes a tensor of these ranks: a random core times random factors.
@@ -125,7 +167,7 @@ async fn make(
     [p, q, r]: [usize; 3],
     seed: u64,
 ) -> Result<(), DistributedError> {
-    let [core, _, _] = factors([p as i64, 1, 1], [q * r, 1, 1], seed.wrapping_add(1));
+    let [core, _, _] = core_of([p, q, r], seed);
     let s = algebra.tensor("S", &[p as i64, q as i64, r as i64])?;
     s.write_elements(algebra.cx, core)?;
     let mut parts = Vec::new();
@@ -180,5 +222,5 @@ fn step(
     let second = algebra.statement(&product("U", "T", before, indices, late), &[&small, &partly, &bases[late]])?;
     let gram = algebra.tensor("G", &[size[mode], size[mode]])?;
     let third = algebra.statement(&with_itself("U", indices, mode), &[&gram, &small])?;
-    Ok(Mode { factor: bases[mode].clone(), rank: ranks[mode] as usize, steps: [first, second, third], gram })
+    Ok(Mode { factor: bases[mode].clone(), rank: ranks[mode] as usize, steps: [first, second, third], small, gram })
 }

@@ -130,6 +130,10 @@ pub(crate) fn parse_number(word: &str, is_integer: bool) -> Result<f64, String> 
     let value = f64::from_str(word).or_else(|_| f64::from_str(&word.replace(['d', 'D'], "e")));
     match value {
         Ok(value) if value.is_finite() => Ok(value),
+        // No number that is written in digits is infinite.
+        Ok(_) if word.contains(|c: char| c.is_ascii_digit()) => {
+            Err(format!("the value '{}' is too large for 64 bits", shown(word)))
+        }
         Ok(_) => Err(format!("the value '{}' is not finite", shown(word))),
         Err(_) => Err(format!("'{}' is not a number", shown(word))),
     }

@@ -54,9 +54,12 @@ impl<'a, R: Read> Lines<'a, R> {
 
     /// The next line that is neither empty nor a comment.
     pub(crate) fn next(&mut self) -> Result<Option<&str>, MatrixError> {
-        while self.raw()?.is_some() {
-            let line = self.text()?;
-            if !line.is_empty() && !line.starts_with('%') {
+        while let Some(line) = self.raw()? {
+            // Comments are in whatever encoding; those without an end are not read to it.
+            if line.trim_ascii_start().starts_with(b"%") && line.len() <= LONGEST {
+                continue;
+            }
+            if !self.text()?.is_empty() {
                 // The borrow checker can't see that the loop ends here: the line is taken again.
                 return self.text().map(Some);
             }
@@ -176,6 +179,14 @@ mod tests {
         }
         let text = [&longest[..], b"77"].concat();
         assert!(lines(&text).next().is_err());
+    }
+
+    #[test]
+    fn comments_are_in_any_encoding() {
+        let mut lines = lines(b"% Universit\xe4t\n  %\xff\xfe\r\n1 1\n% \xe9");
+        assert_eq!(lines.next().unwrap(), Some("1 1"));
+        assert_eq!(lines.next().unwrap(), None);
+        assert_eq!(lines.number(), 4);
     }
 
     #[test]

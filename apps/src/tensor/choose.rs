@@ -39,6 +39,15 @@ impl Choice {
             Error::Usage(error.to_string())
         }
         let plan = Plan::new(&algorithm.statement).map_err(usage)?;
+        let order = plan.order();
+        let tasks = i128::from(order.points()) * i128::from(order.steps());
+        if tasks > MOST_TASKS {
+            return Err(Error::Usage(format!(
+                "{} points in {} steps are {tasks} tasks, and there can be {MOST_TASKS} at most: take a smaller --grid, or a larger --chunk",
+                order.points(),
+                order.steps()
+            )));
+        }
         let extents: Vec<usize> = algorithm.grid.iter().map(|&extent| extent as usize).collect();
         let machine = Machine::from(Grid::new(extents).map_err(usage)?);
         let traffic = Traffic::new(&plan, &machine, &algorithm.placements).map_err(usage)?;
@@ -116,6 +125,12 @@ pub struct Wishes<'a> {
 /// Schedules are not compared for more processors: for all that there are then, it takes long to say what they move.
 const MOST_ON_PAPER: usize = 64;
 
+/// A grid may be larger than the job, up to so many processors: what it moves is counted for each two of them.
+const MOST_PROCESSORS: usize = 1024;
+
+/// More tasks take minutes to plan.
+const MOST_TASKS: i128 = 1 << 18;
+
 /// The algorithm asked for, or else the one that is expected to take the least time.
 ///
 /// # Errors
@@ -123,6 +138,13 @@ const MOST_ON_PAPER: usize = 64;
 pub fn choose(problem: &Problem, wishes: Wishes<'_>) -> Result<Choice> {
     if wishes.chunk.is_some() && wishes.algorithm != Some(AlgorithmName::Summa) {
         return Err(Error::Usage("--chunk is for --algorithm summa alone".to_owned()));
+    }
+    let most = MOST_PROCESSORS.max(wishes.processors.max(0) as usize);
+    if let Some(grid) = wishes.grid.filter(|grid| wishes.algorithm.is_some() && grid.size() > most) {
+        return Err(Error::Usage(format!(
+            "--grid {grid} has {} processors; at most {most} can be planned for, or as many as the job has: take a smaller grid",
+            grid.size()
+        )));
     }
     match (wishes.algorithm, wishes.grid) {
         (Some(AlgorithmName::None), Some(_)) => {

@@ -79,7 +79,7 @@ pub struct Options {
     #[arg(long)]
     pub verify: bool,
 
-    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; once for each tensor
+    /// Read a tensor from a file: NumPy's .npy, or a Matrix Market `array` file (.mtx) for a matrix; or either from a pipe, such as /dev/stdin; once for each tensor
     #[arg(long, value_name = "NAME=FILE", value_parser = input)]
     pub input: Vec<(String, TensorFile)>,
 
@@ -170,7 +170,7 @@ fn extent(text: &str) -> Result<(String, i64), String> {
 
 fn input(text: &str) -> Result<(String, TensorFile), String> {
     let (name, file) = text.split_once('=').ok_or_else(|| "it must be NAME=FILE, such as B=b.npy".to_owned())?;
-    Ok((name.to_owned(), file.parse()?))
+    Ok((name.to_owned(), TensorFile::input(file)?))
 }
 
 fn format(text: &str) -> Result<(String, Format), String> {

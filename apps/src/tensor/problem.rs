@@ -63,12 +63,7 @@ impl Problem {
                     extents.set(variable.name(), extent, &format!("{access} in {}", file.path().display()))?;
                 }
             }
-            let found = array.element();
-            let array = array.converted(element).ok_or_else(|| {
-                unfit(format!(
-                    "its elements of type {found} are not all {element}; say with --type what to compute with"
-                ))
-            })?;
+            let array = array.converted(element).map_err(unfit)?;
             inputs.insert(name.clone(), array);
         }
         let usual = usual_extent(&sketch);

@@ -200,7 +200,7 @@ operator! {
 }
 
 operator! {
-    /// The least value; of floats, a number wins over a NaN.
+    /// The least value; of floats, a number wins over a NaN, wherever it is (IEEE 754-2019 `minimumNumber`), and either zero may win over the other.
     Min {
         [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] Bounded::GREATEST, |a, b| a.min(b);
         [f32, f64] Bounded::GREATEST, |a, b| a.min(b);
@@ -208,7 +208,7 @@ operator! {
 }
 
 operator! {
-    /// The greatest value; of floats, a number wins over a NaN.
+    /// The greatest value; of floats, a number wins over a NaN, wherever it is (IEEE 754-2019 `maximumNumber`), and either zero may win over the other.
     Max {
         [i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize] Bounded::LEAST, |a, b| a.max(b);
         [f32, f64] Bounded::LEAST, |a, b| a.max(b);
@@ -299,6 +299,23 @@ mod tests {
             folding_equals_applying::<And, _>(start, &parts);
             folding_equals_applying::<Or, _>(start, &parts);
             folding_equals_applying::<Xor, _>(start, &parts);
+        }
+    }
+
+    #[test]
+    fn least_and_greatest_numbers_win_over_nans_in_any_place() {
+        for length in 2..=8 {
+            for place in 0..length {
+                let parts: Vec<f64> =
+                    (0..length).map(|number| if number == place { f64::NAN } else { number as f64 }).collect();
+                let (mut least, mut greatest) =
+                    (<Min as ReductionOperator<f64>>::identity(), <Max as ReductionOperator<f64>>::identity());
+                parts.iter().for_each(|&part| <Min as ReductionOperator<f64>>::fold(&mut least, part));
+                parts.iter().for_each(|&part| <Max as ReductionOperator<f64>>::fold(&mut greatest, part));
+                let expected =
+                    (f64::from(u8::from(place == 0)), f64::from(length - 1 - i32::from(place == length - 1)));
+                assert_eq!((least, greatest), expected, "{parts:?}");
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use maniple::{OperatorId, ReductionOperator, register_reduction};
 use num_complex::Complex;
 
+use crate::arithmetic::Ordered;
 use crate::element::ElementType;
 use crate::loops::Reduction;
 
@@ -55,21 +56,21 @@ operator! {
 }
 
 operator! {
-    /// Keeps the least.
+    /// Keeps the least; of floats as IEEE 754-2019 `minimum` does, so that a NaN stays.
     Least:
-    i32 => i32::MAX, |a, b| a.min(b);
-    i64 => i64::MAX, |a, b| a.min(b);
-    f32 => f32::INFINITY, |a, b| if b < a { b } else { a };
-    f64 => f64::INFINITY, |a, b| if b < a { b } else { a };
+    i32 => i32::MAX, |a, b| a.lesser(b);
+    i64 => i64::MAX, |a, b| a.lesser(b);
+    f32 => f32::INFINITY, |a, b| a.lesser(b);
+    f64 => f64::INFINITY, |a, b| a.lesser(b);
 }
 
 operator! {
-    /// Keeps the greatest.
+    /// Keeps the greatest; of floats as IEEE 754-2019 `maximum` does, so that a NaN stays.
     Greatest:
-    i32 => i32::MIN, |a, b| a.max(b);
-    i64 => i64::MIN, |a, b| a.max(b);
-    f32 => f32::NEG_INFINITY, |a, b| if b > a { b } else { a };
-    f64 => f64::NEG_INFINITY, |a, b| if b > a { b } else { a };
+    i32 => i32::MIN, |a, b| a.greater(b);
+    i64 => i64::MIN, |a, b| a.greater(b);
+    f32 => f32::NEG_INFINITY, |a, b| a.greater(b);
+    f64 => f64::NEG_INFINITY, |a, b| a.greater(b);
 }
 
 /// The operator of a reduction over elements of a type, which the runtime is told of; none for the least and greatest of complex numbers.

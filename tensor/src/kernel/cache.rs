@@ -1,22 +1,38 @@
 //! Compiled kernels on disk, by content.
 //!
-//! An entry is a shared library followed by its SHA-256, in a file named after the SHA-256 of all that it was made from. Entries are written
+//! An entry is a shared library followed by a SHA-256 of its key and itself, in a file named after the key: the SHA-256 of all that it was made from. Entries are written
 //! under another name and then renamed, so whoever sees one sees all of it, and of two who write the same one the last wins. An entry
-//! whose sum is wrong is made again. Libraries are code that will be run: the folder must belong to this user, and nobody
-//! else may write to it.
+//! whose sum is wrong is made again.
+//!
+//! Libraries are code that will be run. So the folder must belong to this user, and nobody else may write to it, or put another one in its place; and so must each entry: it
+//! may have been put there while others could write to the folder. An entry that fails is made again. With that, what is checked is what is loaded.
+
+mod private;
+mod prune;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
+use private::Owner;
+
 const SUM: usize = 32;
+
+/// When an entry was last used is noted once in this time.
+const NOTED: Duration = Duration::from_hours(24);
 
 /// A folder of compiled kernels.
 #[derive(Debug)]
 pub(super) struct Cache {
     folder: PathBuf,
+    owner: Owner,
+    /// When it was opened, by the clock of the file system.
+    opened: SystemTime,
+    pruned: Once,
     /// Keeps the folder if it is a temporary one.
     _temporary: Option<tempfile::TempDir>,
 }
@@ -25,8 +41,8 @@ impl Cache {
     /// The folder `wanted`, or a private temporary one if that cannot be used.
     pub(super) fn open(wanted: Option<PathBuf>) -> io::Result<Self> {
         if let Some(folder) = wanted {
-            match prepare(&folder) {
-                Ok(()) => return Ok(Self { folder, _temporary: None }),
+            match private::make(&folder).and_then(|()| Self::of(&folder, None)) {
+                Ok(cache) => return Ok(cache),
                 Err(error) => {
                     tracing::warn!(
                         "compiled kernels are not kept after this process: {} cannot be used: {error}",
@@ -36,7 +52,18 @@ impl Cache {
             }
         }
         let temporary = tempfile::Builder::new().prefix("maniple-kernels-").tempdir()?;
-        Ok(Self { folder: temporary.path().to_owned(), _temporary: Some(temporary) })
+        Self::of(&temporary.path().to_owned(), Some(temporary))
+    }
+
+    /// The folder `folder`, which is there.
+    fn of(folder: &Path, temporary: Option<tempfile::TempDir>) -> io::Result<Self> {
+        // Where links lead to is where they led to when that was checked.
+        let folder = folder.canonicalize()?;
+        // A file that was just made is this user's, and tells the time.
+        let probe = tempfile::tempfile_in(&folder)?.metadata()?;
+        let owner = Owner::of(&probe);
+        private::check(&folder, owner)?;
+        Ok(Self { folder, owner, opened: probe.modified()?, pruned: Once::new(), _temporary: temporary })
     }
 
     /// The folder for this user: `MANIPLE_KERNELS`, or `maniple/kernels` in the user's folder for caches.
@@ -50,13 +77,27 @@ impl Cache {
         })
     }
 
-    /// The file of the library for `key`, if it is there and whole.
+    /// The file of the library for `key`, if it is there, whole, and this user's own.
     pub(super) fn find(&self, key: &str) -> Option<PathBuf> {
-        let file = self.file(key);
+        let path = self.file(key);
+        // Not a link, which could lead anywhere.
+        let found = fs::symlink_metadata(&path).ok()?;
+        if let Err(error) = self.owner.check_file(&found) {
+            tracing::warn!("the compiled kernel {} is not used, but made again: {error}", path.display());
+            return None;
+        }
+        let mut file = File::open(&path).ok()?;
         let mut content = Vec::new();
-        File::open(&file).ok()?.read_to_end(&mut content).ok()?;
+        file.read_to_end(&mut content).ok()?;
         let (library, sum) = content.split_at_checked(content.len().checked_sub(SUM)?)?;
-        (Sha256::digest(library)[..] == *sum).then_some(file)
+        if sum_of(key, library)[..] != *sum {
+            return None;
+        }
+        if found.modified().is_ok_and(|used| self.opened.duration_since(used).is_ok_and(|since| since > NOTED)) {
+            // If it can't be noted, the entry may be deleted early, and is made again.
+            let _ = file.set_modified(self.opened);
+        }
+        Some(path)
     }
 
     /// Makes the library for `key`: `make` is given the file to write it to.
@@ -69,14 +110,16 @@ impl Cache {
         let place = tempfile::Builder::new().prefix("making-").tempdir_in(&self.folder)?;
         let made = place.path().join("kernel.so");
         make(&made)?;
-        let sum = Sha256::digest(fs::read(&made)?);
+        let sum = sum_of(key, &fs::read(&made)?);
         let mut file = File::options().append(true).open(&made)?;
         file.write_all(&sum)?;
         // Not needed for who reads it now; after a crash of the machine, the sum tells a file that is incomplete.
         drop(file);
-        restrict(&made, 0o600)?;
+        private::restrict(&made)?;
         let file = self.file(key);
         fs::rename(&made, &file)?;
+        // Once for all that this process makes: that takes time for each entry.
+        self.pruned.call_once(|| prune::prune(&self.folder, self.opened, prune::SIZE));
         Ok(file)
     }
 
@@ -95,45 +138,12 @@ pub(super) fn key(parts: &[&str]) -> String {
     sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Makes `folder` if it is not there, and sees that nobody else can put code into it.
-fn prepare(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-        builder.mode(0o700).create(folder)?;
-        let data = fs::metadata(folder)?;
-        // A file that was just made is this user's.
-        let probe = tempfile::tempfile_in(folder)?.metadata()?;
-        if data.uid() != probe.uid() {
-            return Err(io::Error::other("it belongs to another user"));
-        }
-        if data.mode() & 0o022 != 0 {
-            return Err(io::Error::other(
-                "others may write to it: take their permission away, or choose another folder",
-            ));
-        }
-        Ok(())
-    }
-    #[cfg(not(unix))]
-    {
-        builder.create(folder)?;
-        tempfile::tempfile_in(folder).map(drop)
-    }
-}
-
-fn restrict(file: &Path, mode: u32) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(file, fs::Permissions::from_mode(mode))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (file, mode);
-        Ok(())
-    }
+/// What an entry ends with.
+fn sum_of(key: &str, library: &[u8]) -> [u8; SUM] {
+    let mut sum = Sha256::new();
+    sum.update(key.as_bytes());
+    sum.update(library);
+    sum.finalize().into()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use super::KernelError;
 
-/// What kernels are compiled with. No `-ffast-math`: an answer must not depend on who computes it. `-fopenmp-simd` heeds `omp simd`, and needs no
+/// What kernels are compiled with. No `-ffast-math`: an answer must not depend on who computes it, save for the order of sums. `-fopenmp-simd` heeds `omp simd`, and needs no
 /// OpenMP.
 const FLAGS: &[&str] = &[
     "-std=gnu11",
@@ -26,6 +26,22 @@ const FLAGS: &[&str] = &[
 
 /// The same for compilers that don't know all of these.
 const FEWER_FLAGS: &[&str] = &["-O2", "-fwrapv", "-fPIC", "-shared"];
+
+/// Whether `a * b + c` may be rounded once, where the processor can do that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contraction {
+    Allowed,
+    Forbidden,
+}
+
+impl Contraction {
+    pub(super) fn flag(self) -> &'static str {
+        match self {
+            Self::Allowed => "-ffp-contract=fast",
+            Self::Forbidden => "-ffp-contract=off",
+        }
+    }
+}
 
 /// A C compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,9 +83,15 @@ impl Compiler {
     }
 
     /// Compiles `source` to the shared library `output`.
-    pub(super) fn compile(&self, kernel: &str, source: &str, output: &Path) -> Result<(), KernelError> {
-        self.run(FLAGS, source, output).or_else(|first| {
-            self.run(FEWER_FLAGS, source, output).map_err(|_| KernelError::Compile {
+    pub(super) fn compile(
+        &self,
+        kernel: &str,
+        source: &str,
+        contraction: Contraction,
+        output: &Path,
+    ) -> Result<(), KernelError> {
+        self.run(FLAGS, contraction, source, output).or_else(|first| {
+            self.run(FEWER_FLAGS, contraction, source, output).map_err(|_| KernelError::Compile {
                 kernel: kernel.to_owned(),
                 compiler: self.program.display().to_string(),
                 message: first,
@@ -77,9 +99,10 @@ impl Compiler {
         })
     }
 
-    fn run(&self, flags: &[&str], source: &str, output: &Path) -> Result<(), String> {
+    fn run(&self, flags: &[&str], contraction: Contraction, source: &str, output: &Path) -> Result<(), String> {
         let mut arguments: Vec<OsString> = self.arguments.iter().map(Into::into).collect();
         arguments.extend(flags.iter().map(Into::into));
+        arguments.push(contraction.flag().into());
         arguments.extend([OsString::from("-o"), output.into()]);
         arguments.extend(["-x", "c", "-", "-x", "none", "-lm"].map(OsString::from));
         let mut child = Command::new(&self.program)

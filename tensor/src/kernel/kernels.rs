@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::cache::{Cache, key};
 use super::compiled::Compiled;
+use super::compiler::Contraction;
 use super::view::{are_as_expected, fit};
 use super::{Argument, Compiler, KernelError, Team, interpret};
-use crate::loops::{Checked, Kernel, Strides, check, print_c};
+use crate::loops::{Checked, Kernel, Strides, check, contracts_in_sums_alone, print_c};
 
 /// What runs a kernel.
 #[derive(Debug)]
@@ -172,11 +173,13 @@ impl Workshop {
     fn try_to_make(&self, kernel: &Checked, strides: Strides) -> Result<Compiled, KernelError> {
         let source = print_c(kernel, strides);
         let name = &kernel.kernel().name;
-        let key = key(&[&source, &self.identity]);
+        let contraction = if contracts_in_sums_alone(kernel) { Contraction::Allowed } else { Contraction::Forbidden };
+        let key = key(&[&source, contraction.flag(), &self.identity]);
         let file = match self.cache.find(&key) {
             Some(file) => file,
             None => {
-                let compile = |file: &Path| self.compiler.compile(name, &source, file).map_err(Failure::Kernel);
+                let compile =
+                    |file: &Path| self.compiler.compile(name, &source, contraction, file).map_err(Failure::Kernel);
                 self.cache.insert(&key, compile).map_err(|error| match error {
                     Failure::Kernel(error) => error,
                     Failure::Io(error) => KernelError::Compile {

@@ -9,10 +9,10 @@
 //! # Meaning
 //!
 //! - Integers wrap. Dividing an integer by zero ends the kernel with an error; the smallest integer divided by -1 is itself.
-//! - `min(a, b)` is `a < b ? a : b`, and `max(a, b)` is `a > b ? a : b`: a NaN in `b` is kept.
+//! - `min` and `max` of floats are IEEE 754-2019 `minimum` and `maximum`: NaN if either argument is, and -0 is less than +0.
 //! - A cast from a float to an integer saturates, and makes 0 of NaN. Complex numbers are cast to complex numbers only.
 //! - `and`, `or` and `select` evaluate no more than they need.
-//! - Floats may be contracted (`a * b + c` rounded once). They are summed in the order of the loops, except over a
+//! - In sums, terms may be contracted (`sum + a * b` rounded once), in C where nothing else can be contracted; a GPU may do it everywhere. Floats are summed in the order of the loops, except over a
 //!   [`Vector`](LoopKind::Vector), [`Threads`](LoopKind::Threads), [`Block`](LoopKind::Block), [`Warp`](LoopKind::Warp) or
 //!   [`Thread`](LoopKind::Thread) loop, which may add in any order.
 //! - The iterations of those loops are independent: none reads or writes what another one writes, save that several may reduce into one
@@ -70,6 +70,7 @@ pub use expression::{Access, Buffer, Expression, Type, Variable};
 pub use kernel::{Kernel, Names, Parameter};
 pub use operators::{BinaryOperator, Intrinsic, Reduction, UnaryOperator};
 pub use promote::{Checked, check};
+pub(crate) use source::contracts_in_sums_alone;
 pub use source::{CudaError, ENTRY, Strides, print_c, print_cuda};
 pub use statement::{LoopKind, Scope, Statement};
 pub use verify::verify;

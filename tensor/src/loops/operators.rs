@@ -21,7 +21,7 @@ pub enum BinaryOperator {
     Subtract,
     /// `a * b`.
     Multiply,
-    /// `a / b`; of integers, rounded towards zero.
+    /// `a / b`; of integers, rounded towards zero. Of complex numbers, in a way in which nothing overflows before the quotient does.
     Divide,
     /// `a - b * (a / b)` with the quotient rounded towards zero; of reals or integers.
     Remainder,
@@ -29,9 +29,9 @@ pub enum BinaryOperator {
     FloorDivide,
     /// `a - b * floor(a / b)` of integers: between 0 and `b` (`b` excluded).
     FloorRemainder,
-    /// The lesser.
+    /// The lesser; of floats IEEE 754-2019 `minimum`: NaN if either is, and -0 is less than +0.
     Minimum,
-    /// The greater.
+    /// The greater; of floats IEEE 754-2019 `maximum`: NaN if either is, and +0 is greater than -0.
     Maximum,
     /// `a == b`: a truth value.
     Equal,
@@ -111,9 +111,9 @@ pub enum Reduction {
     Sum,
     /// The product; identity 1.
     Product,
-    /// The least; identity the greatest value of the type (infinity for floats).
+    /// The least; identity the greatest value of the type (infinity for floats). A NaN wins.
     Minimum,
-    /// The greatest; identity the least value of the type (minus infinity for floats).
+    /// The greatest; identity the least value of the type (minus infinity for floats). A NaN wins.
     Maximum,
 }
 

@@ -1,11 +1,12 @@
 //! What operators and functions give, for each type of element.
 //!
-//! Integers wrap. Kernels give the same integers, and the same floating-point numbers up to rounding.
+//! Integers wrap. The least and the greatest of floats are IEEE 754-2019 `minimum` and `maximum`. Kernels give the same integers, and the same floating-point numbers up to rounding.
 
 use num_complex::Complex;
 
 use super::expression::BinaryOperator;
 use super::intrinsic::Intrinsic;
+use crate::arithmetic::{Functions, Ordered, divide};
 use crate::element::{ElementType, Scalar};
 use crate::loops::Reduction;
 
@@ -55,8 +56,8 @@ macro_rules! integers {
                 match intrinsic {
                     Intrinsic::Mod if right == 0 => Some(Err(DivisionByZero)),
                     Intrinsic::Mod => Some(Ok(self.wrapping_rem(right))),
-                    Intrinsic::Min => Some(Ok(self.min(right))),
-                    Intrinsic::Max => Some(Ok(self.max(right))),
+                    Intrinsic::Min => Some(Ok(self.lesser(right))),
+                    Intrinsic::Max => Some(Ok(self.greater(right))),
                     _ => None,
                 }
             }
@@ -65,14 +66,14 @@ macro_rules! integers {
 }
 
 macro_rules! fractions {
-    ($($type:ty: $special:ident $two:ident),*) => {$(
+    ($($type:ty: $quotient:ident $special:ident $two:ident),*) => {$(
         impl Number for $type {
             fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero> {
                 Ok(match operator {
                     BinaryOperator::Add => self + right,
                     BinaryOperator::Subtract => self - right,
                     BinaryOperator::Multiply => self * right,
-                    BinaryOperator::Divide => self / right,
+                    BinaryOperator::Divide => $quotient!(self, right),
                 })
             }
 
@@ -82,23 +83,23 @@ macro_rules! fractions {
 
             fn unary(self, intrinsic: Intrinsic) -> Option<Self> {
                 Some(match intrinsic {
-                    Intrinsic::Sqrt => self.sqrt(),
+                    Intrinsic::Sqrt => Functions::sqrt(self),
                     Intrinsic::Square => self * self,
                     Intrinsic::Cube => self * self * self,
-                    Intrinsic::Sin => self.sin(),
-                    Intrinsic::Cos => self.cos(),
-                    Intrinsic::Tan => self.tan(),
-                    Intrinsic::Asin => self.asin(),
-                    Intrinsic::Acos => self.acos(),
-                    Intrinsic::Atan => self.atan(),
-                    Intrinsic::Sinh => self.sinh(),
-                    Intrinsic::Cosh => self.cosh(),
-                    Intrinsic::Tanh => self.tanh(),
-                    Intrinsic::Asinh => self.asinh(),
-                    Intrinsic::Acosh => self.acosh(),
-                    Intrinsic::Atanh => self.atanh(),
-                    Intrinsic::Exp => self.exp(),
-                    Intrinsic::Log => self.ln(),
+                    Intrinsic::Sin => Functions::sin(self),
+                    Intrinsic::Cos => Functions::cos(self),
+                    Intrinsic::Tan => Functions::tan(self),
+                    Intrinsic::Asin => Functions::asin(self),
+                    Intrinsic::Acos => Functions::acos(self),
+                    Intrinsic::Atan => Functions::atan(self),
+                    Intrinsic::Sinh => Functions::sinh(self),
+                    Intrinsic::Cosh => Functions::cosh(self),
+                    Intrinsic::Tanh => Functions::tanh(self),
+                    Intrinsic::Asinh => Functions::asinh(self),
+                    Intrinsic::Acosh => Functions::acosh(self),
+                    Intrinsic::Atanh => Functions::atanh(self),
+                    Intrinsic::Exp => Functions::exp(self),
+                    Intrinsic::Log => Functions::log(self),
                     other => return $special!(self, other),
                 })
             }
@@ -110,12 +111,24 @@ macro_rules! fractions {
     )*};
 }
 
+macro_rules! real_quotient {
+    ($left:expr, $right:expr) => {
+        $left / $right
+    };
+}
+
+macro_rules! complex_quotient {
+    ($left:expr, $right:expr) => {
+        divide($left, $right)
+    };
+}
+
 macro_rules! real {
     ($value:expr, $intrinsic:expr) => {
         match $intrinsic {
             Intrinsic::Abs => Some($value.abs()),
             Intrinsic::Cbrt => Some($value.cbrt()),
-            Intrinsic::Log10 => Some($value.log10()),
+            Intrinsic::Log10 => Some(Functions::log10($value)),
             Intrinsic::Floor => Some($value.floor()),
             Intrinsic::Ceil => Some($value.ceil()),
             _ => None,
@@ -126,10 +139,10 @@ macro_rules! real {
 macro_rules! real_two {
     ($left:expr, $intrinsic:expr, $right:expr) => {
         match $intrinsic {
-            Intrinsic::Pow => Some(Ok($left.powf($right))),
+            Intrinsic::Pow => Some(Ok(Functions::pow($left, $right))),
             Intrinsic::Mod => Some(Ok($left % $right)),
-            Intrinsic::Min => Some(Ok(if $left < $right { $left } else { $right })),
-            Intrinsic::Max => Some(Ok(if $left > $right { $left } else { $right })),
+            Intrinsic::Min => Some(Ok($left.lesser($right))),
+            Intrinsic::Max => Some(Ok($left.greater($right))),
             _ => None,
         }
     };
@@ -148,14 +161,19 @@ macro_rules! complex {
 macro_rules! complex_two {
     ($left:expr, $intrinsic:expr, $right:expr) => {
         match $intrinsic {
-            Intrinsic::Pow => Some(Ok($left.powc($right))),
+            Intrinsic::Pow => Some(Ok(Functions::pow($left, $right))),
             _ => None,
         }
     };
 }
 
 integers!(i32, i64);
-fractions!(f32: real real_two, f64: real real_two, Complex<f32>: complex complex_two, Complex<f64>: complex complex_two);
+fractions!(
+    f32: real_quotient real real_two,
+    f64: real_quotient real real_two,
+    Complex<f32>: complex_quotient complex complex_two,
+    Complex<f64>: complex_quotient complex complex_two
+);
 
 /// Does the same for each type; `$left` and `$right` have one type, or the result is `None`.
 macro_rules! each_type {

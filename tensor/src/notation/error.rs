@@ -49,8 +49,11 @@ pub enum NotationErrorKind {
     #[error("index variable {0} has no extent: no tensor is indexed by it")]
     UnknownVariable(String),
     /// A function is called that does not exist.
-    #[error("there is no function {0}; tensors without dimensions are written without parentheses")]
-    UnknownFunction(String),
+    #[error("there is no function {name}; {}", suggestion(name))]
+    UnknownFunction {
+        /// The name.
+        name: String,
+    },
     /// A function has a wrong number of arguments.
     #[error("{intrinsic} takes {} arguments, not {found}", intrinsic.arity())]
     WrongArity {
@@ -161,6 +164,38 @@ pub enum NotationErrorKind {
     /// A reduction's variable is used outside of it.
     #[error("{0} is reduced over here, but used outside of the reduction too; give one of them another name")]
     BoundTwice(IndexVariable),
+}
+
+/// What to write instead of a function that does not exist.
+fn suggestion(name: &str) -> String {
+    let lower = name.to_lowercase();
+    let names = Intrinsic::ALL.iter().map(|intrinsic| intrinsic.name());
+    // A name is taken for another one if a third of its letters are wrong, at most.
+    let near = names.map(|known| (distance(&lower, known), known)).min().filter(|(far, known)| 3 * far <= known.len());
+    // Or it is spelt out.
+    let shorter = || Intrinsic::ALL.iter().map(|intrinsic| intrinsic.name()).find(|known| lower.starts_with(known));
+    let near = near.map(|(_, known)| known).or_else(shorter);
+    match near {
+        Some(known) => format!("did you mean {known}?"),
+        None => {
+            let known: Vec<&str> = Intrinsic::ALL.iter().map(|intrinsic| intrinsic.name()).collect();
+            format!("there are {} and reduce, and tensors are indexed by variables alone", known.join(", "))
+        }
+    }
+}
+
+/// How many letters must be put in, taken out or replaced to make one word of another (Levenshtein 1966).
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (number, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], number + 1);
+        for (place, wanted) in other.chars().enumerate() {
+            let replaced = diagonal + usize::from(letter != wanted);
+            diagonal = row[place + 1];
+            row[place + 1] = replaced.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[other.chars().count()]
 }
 
 /// The name of a cast to `element` in texts.

@@ -8,6 +8,7 @@ use super::assignment::Assignment;
 use super::expression::{Access, Expression, Literal};
 use super::variable::IndexVariable;
 use crate::element::{ElementType, Scalar};
+use crate::loops::Reduction;
 
 /// An assignment could not be evaluated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -141,7 +142,9 @@ pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Valu
         }
         Expression::Cast(element, operand, _) => arithmetic::cast(evaluate_expression(operand, values)?, *element),
         Expression::Reduce(reduction, variable, operand) => {
-            let mut total = None;
+            let identity = reduction.identity(element_of(operand));
+            // A sum starts at zero, as kernels do: that of negative zeros is zero.
+            let mut total = identity.filter(|_| *reduction == Reduction::Sum);
             for value in 0..values.extent(variable) {
                 values.set_index(variable, value);
                 let next = evaluate_expression(operand, values)?;
@@ -152,9 +155,7 @@ pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Valu
             }
             match total {
                 Some(total) => total,
-                None => {
-                    reduction.identity(element_of(operand)).expect("reductions of a checked expression are defined")
-                }
+                None => identity.expect("reductions of a checked expression are defined"),
             }
         }
     })

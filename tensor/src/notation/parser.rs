@@ -244,9 +244,8 @@ impl<'a> Parser<'a> {
                 let end = self.expect(')', "')': a cast has one operand")?;
                 return Ok(Expression::Cast(element, operand, place.join(end)));
             }
-            if matches!(self.words.get(self.next + 1).map(|token| token.word), Some(word) if !matches!(word, Word::Name(_)))
-            {
-                return Err(Kind::UnknownFunction(name.into()).at(place));
+            if self.is_call() {
+                return Err(Kind::UnknownFunction { name: name.into() }.at(place));
             }
         }
         let subscript = self.split_subscript(name).is_some() || self.peek().word == Word::Symbol('{');
@@ -259,6 +258,25 @@ impl<'a> Parser<'a> {
             return Ok(Expression::Index(IndexVariable::new(name).at(place)));
         }
         Ok(Expression::Access(self.access(name, place)?))
+    }
+
+    /// Whether what is in the parentheses that follow are no index variables, nor parts of dimensions, but operands of a function.
+    fn is_call(&self) -> bool {
+        let mut depth = 0;
+        for (place, token) in self.words.iter().enumerate().skip(self.next) {
+            match token.word {
+                Word::Symbol('(') => depth += 1,
+                Word::Symbol(')') if depth == 1 => return place == self.next + 1,
+                Word::Symbol(')') => depth -= 1,
+                Word::Symbol('+' | '-' | '*' | '/') => return true,
+                // Parts of dimensions are given by numbers.
+                Word::Integer(_) | Word::Real(_) if depth == 1 => return true,
+                Word::Name(_) if depth > 1 => return true,
+                Word::End => return false,
+                _ => {}
+            }
+        }
+        false
     }
 
     fn arguments(&mut self) -> Parsed<(Vec<Expression>, Place)> {

@@ -31,13 +31,13 @@ impl Order {
         self.variables.iter().filter(|(launched, _)| *launched).map(|(_, extent)| *extent).collect()
     }
 
-    /// The value of each of [`Leaf::fixed`](super::Leaf::fixed), given the numbers of a step and a point.
+    /// The value of each of [`Leaf::fixed`](super::Leaf::fixed), given the numbers of a step and a point; of loops without iterations, 0.
     pub fn values(&self, mut step: i64, mut point: i64) -> Vec<i64> {
         let mut values = vec![0; self.variables.len()];
         for (value, &(launched, extent)) in values.iter_mut().zip(&self.variables).rev() {
             let number = if launched { &mut point } else { &mut step };
-            *value = *number % extent;
-            *number /= extent;
+            *value = *number % extent.max(1);
+            *number /= extent.max(1);
         }
         values
     }
@@ -84,5 +84,17 @@ impl Plan {
             }
             step = body;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_have_values_where_no_points_are() {
+        let order = Order { variables: vec![(false, 3), (true, 0), (true, 2)] };
+        assert_eq!((order.steps(), order.points()), (3, 0));
+        assert_eq!(order.values(2, 0), [2, 0, 0]);
     }
 }

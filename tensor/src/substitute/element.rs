@@ -37,6 +37,9 @@ pub(super) trait Multiply: Element {
     /// `self + left * right`; integers wrap.
     fn add_product(self, left: Self, right: Self) -> Self;
 
+    /// Whether it is neither infinite nor NaN.
+    fn is_number(self) -> bool;
+
     /// Stores or, if it is to `accumulate`, adds the product of `left`, of rows times inner elements, and `right`, of inner times
     /// columns; `extents` has the number of rows, columns, and inner.
     ///
@@ -60,6 +63,11 @@ macro_rules! by_library {
 
             fn add_product(self, left: Self, right: Self) -> Self {
                 self + left * right
+            }
+
+            fn is_number(self) -> bool {
+                // Infinities less themselves are NaN.
+                self - self == Self::ZERO
             }
 
             unsafe fn multiply(
@@ -104,6 +112,10 @@ macro_rules! by_loops {
 
             fn add_product(self, left: Self, right: Self) -> Self {
                 self.wrapping_add(left.wrapping_mul(right))
+            }
+
+            fn is_number(self) -> bool {
+                true
             }
 
             unsafe fn multiply(

@@ -21,7 +21,8 @@ pub struct Mttkrp<'a, 'v> {
 /// Stores into `result`, or adds to it if it is to `accumulate`, the product of `operands`.
 ///
 /// For one index of `B`, the outermost in memory, after the other, it multiplies what remains of `B` with one matrix, and the result with the
-/// other one element by element: as many multiplications as a product of `B` with one matrix.
+/// other one element by element: as many multiplications as a product of `B` with one matrix. An infinity or NaN in the other one would not be multiplied with each term then, as it
+/// should: so the other one is the matrix that has none, and if both have some, all terms are multiplied on their own.
 ///
 /// # Errors
 ///
@@ -106,6 +107,14 @@ fn typed<T: Multiply>(
     if stride(y, tensor).abs() < stride(z, tensor).abs() {
         (y, z, first, second) = (z, y, second, first);
     }
+    let has_numbers = |operand: &Operand<'_, '_>, row| {
+        // SAFETY: `check` saw that the operands have this type, and the indices are in the ranges that their views have.
+        unsafe { has_numbers::<T>(operand, [row, l], &operands) }
+    };
+    let is_factored = has_numbers(first, y) || has_numbers(second, z);
+    if !has_numbers(first, y) {
+        (y, z, first, second) = (z, y, second, first);
+    }
     let low = |name: &str| range(name, &operands).0;
     let extent = |name: &str| {
         let (low, high) = range(name, &operands);
@@ -132,7 +141,11 @@ fn typed<T: Multiply>(
     let threads = team.size().clamp(1, extents[0]);
     let chunk = |chunk: usize| {
         let (from, to) = (chunk * extents[0] / threads, (chunk + 1) * extents[0] / threads);
-        if plan.strides[0].abs() >= plan.strides[1].abs() { plan.by_x(from, to) } else { plan.by_y(from, to) }
+        match plan.strides[0].abs() >= plan.strides[1].abs() {
+            _ if !is_factored => plan.by_terms(from, to),
+            true => plan.by_x(from, to),
+            false => plan.by_y(from, to),
+        }
     };
     if threads == 1 {
         chunk(0);
@@ -141,7 +154,41 @@ fn typed<T: Multiply>(
     if run_once_each(team, threads, &chunk) { Ok(()) } else { Err(SubstituteError::Team) }
 }
 
+/// Whether a matrix has numbers only.
+///
+/// # Safety
+///
+/// Its elements must be of type `T`.
+unsafe fn has_numbers<T: Multiply>(matrix: &Operand<'_, '_>, names: [&str; 2], all: &[&Operand<'_, '_>; 4]) -> bool {
+    let [rows, columns] = names.map(|name| {
+        let (low, high) = range(name, all);
+        high.saturating_sub(low).max(0) as usize
+    });
+    let first = matrix.view.address().cast::<T>().wrapping_offset(start(matrix, |name| range(name, all).0));
+    let elements = Matrix { first, row: stride(names[0], matrix), column: stride(names[1], matrix) };
+    // SAFETY: the elements are there, and have this type by the caller.
+    (0..rows).all(|row| (0..columns).all(|column| unsafe { *elements.shifted(row, column).first }.is_number()))
+}
+
 impl<T: Multiply> Plan<T> {
+    /// Each term on its own.
+    fn by_terms(&self, from: usize, to: usize) {
+        let [_, y, z, l] = self.extents;
+        let [x_stride, y_stride, z_stride] = self.strides;
+        for (x, y, z) in (from..to).flat_map(|x| (0..y).flat_map(move |y| (0..z).map(move |z| (x, y, z)))) {
+            let offset = x as isize * x_stride + y as isize * y_stride + z as isize * z_stride;
+            for l in 0..l {
+                // SAFETY: all indices are in the ranges that views have; these rows of the result are this chunk's only.
+                unsafe {
+                    let factor =
+                        T::ZERO.add_product(*self.tensor.wrapping_offset(offset), *self.matrix.shifted(z, l).first);
+                    let place = self.result.shifted(x, l).first;
+                    *place = (*place).add_product(factor, *self.elementwise.shifted(y, l).first);
+                }
+            }
+        }
+    }
+
     /// For each x: T(y,l) = B(x,y,z) * D(z,l), then A(x,l) += T(y,l) * C(y,l).
     fn by_x(&self, from: usize, to: usize) {
         let [_, y, z, l] = self.extents;

@@ -205,12 +205,44 @@ fn mttkrp_in_all_orders_is_what_it_says() {
             let operands = Mttkrp { tensor: operand(0), first: operand(1), second: operand(2) };
             let team: &dyn Team = if rng.bool() { &Serial } else { &Scoped { threads: 3 } };
             mttkrp(&mut result.view_mut(), &accesses[0], &operands, accumulate, team).expect("an MTTKRP");
-            assert_eq!(result.elements, expected.elements, "seed {seed}: {accesses:?}");
+            // NaN is what is not itself.
+            let same = |(one, other): (&T, &T)| one == other || one != one && other != other;
+            assert!(
+                result.elements.iter().zip(&expected.elements).all(same),
+                "seed {seed}: {accesses:?}: {:?}, not {:?}",
+                result.elements,
+                expected.elements
+            );
         }
     }
     all::<f64>(1.0, f64::from);
+    // Some are infinite, each in one tensor's or in all.
+    all::<f64>(1.0, |value| if value == 4 { f64::INFINITY } else { f64::from(value) });
+    all::<f32>(1.0, |value| if value == -4 { f32::NAN } else { value as f32 });
     all::<i32>(1, |value| value);
     all::<Complex<f32>>(1.0.into(), |value| Complex::new(value as f32, 1.0));
+}
+
+/// A term with an infinity is NaN or an infinity, and so is the sum of such terms, whichever matrix has it.
+#[test]
+fn infinities_of_either_matrix_are_multiplied_with_each_term() {
+    let infinity = f64::INFINITY;
+    let tensor = [1.0, 2.0];
+    for (first, second, expected) in
+        [([infinity], [1.0, -1.0], f64::NAN), ([infinity], [1.0, 1.0], infinity), ([-1.0], [infinity, 2.0], -infinity)]
+    {
+        let mut result = [0.0];
+        let views = [View::dense(&tensor, &[1, 1, 2]), View::dense(&first, &[1, 1]), View::dense(&second, &[2, 1])];
+        let [tensor, first, second] = views.map(|view| view.expect("fits"));
+        let operands = Mttkrp {
+            tensor: Operand { view: &tensor, indices: &["x", "y", "z"] },
+            first: Operand { view: &first, indices: &["y", "l"] },
+            second: Operand { view: &second, indices: &["z", "l"] },
+        };
+        let mut view = View::dense_mut(&mut result, &[1, 1]).expect("fits");
+        mttkrp(&mut view, &["x", "l"], &operands, false, &Serial).expect("an MTTKRP");
+        assert!(result[0] == expected || result[0].is_nan() && expected.is_nan(), "{}, not {expected}", result[0]);
+    }
 }
 
 #[test]

@@ -48,12 +48,44 @@ impl Problem {
     }
 }
 
-/// Small whole numbers for all tensors of `assignment`.
+/// Small whole numbers for all tensors of `assignment`; of every third one, infinities, NaNs and negative zeros among them, as far as its elements have them.
 pub fn operands(assignment: &Assignment, random: &mut Rng) -> BTreeMap<String, DenseArray> {
+    let rare = if random.u8(..3) == 0 { random.u32(2..40) } else { u32::MAX };
     let mut array = |tensor: &TensorVariable| {
-        DenseArray::from_fn(tensor.element(), tensor.dimensions(), |_| whole(tensor.element(), random))
+        DenseArray::from_fn(tensor.element(), tensor.dimensions(), |_| match random.u32(..rare) {
+            0 => extreme(tensor.element(), random),
+            _ => whole(tensor.element(), random),
+        })
     };
     assignment.tensors().iter().map(|tensor| (tensor.name().to_owned(), array(tensor))).collect()
+}
+
+/// What sums and products of which have one value in any order; of integers the least and the greatest, which wrap.
+fn extreme(element: ElementType, random: &mut Rng) -> Scalar {
+    let mut float = || [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0][random.usize(..4)];
+    match element {
+        ElementType::I32 => Scalar::I32([i32::MIN, i32::MAX][random.usize(..2)]),
+        ElementType::I64 => Scalar::I64([i64::MIN, i64::MAX][random.usize(..2)]),
+        ElementType::F32 => Scalar::F32(float() as f32),
+        ElementType::F64 => Scalar::F64(float()),
+        ElementType::C32 => Scalar::C32(Complex::new(float() as f32, 1.0)),
+        ElementType::C64 => Scalar::C64(Complex::new(2.0, float())),
+    }
+}
+
+/// Whether both arrays have the same elements, NaNs in the same places.
+pub fn same(one: &DenseArray, other: &DenseArray) -> bool {
+    let float = |one: f64, other: f64| one == other || one.is_nan() && other.is_nan();
+    let scalar = |(one, other): (&Scalar, &Scalar)| match (*one, *other) {
+        (Scalar::F32(one), Scalar::F32(other)) => float(one.into(), other.into()),
+        (Scalar::F64(one), Scalar::F64(other)) => float(one, other),
+        (Scalar::C32(one), Scalar::C32(other)) => {
+            float(one.re.into(), other.re.into()) && float(one.im.into(), other.im.into())
+        }
+        (Scalar::C64(one), Scalar::C64(other)) => float(one.re, other.re) && float(one.im, other.im),
+        (one, other) => one == other,
+    };
+    one.dimensions() == other.dimensions() && one.values().iter().zip(other.values()).all(scalar)
 }
 
 fn whole(element: ElementType, random: &mut Rng) -> Scalar {
@@ -164,7 +196,9 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
         }
         7 => Command::Rotate { target: row[row.len() - 1].clone(), by: row[..row.len() - 1].to_vec(), result: name() },
         8 => {
-            let grid = row.iter().map(|_| random.i64(1..4)).collect();
+            // Now and then more pieces than there are indices.
+            let most = if random.u8(..8) == 0 { 60 } else { 4 };
+            let grid = row.iter().map(|_| random.i64(1..most)).collect();
             let outer = row.iter().map(|_| name()).collect();
             let inner = row.iter().map(|_| name()).collect();
             Command::Distribute { targets: row, outer, inner, grid }

@@ -5,9 +5,14 @@
 //! bound for that is g(n) = n u / (1 - n u) times the sum of absolute values (section 4.2). u is the unit roundoff of the coarsest type that occurs. Products
 //! and quotients of complex numbers have larger constants (section 3.6). Functions are taken to be right to 4 u (16 u for complex ones), as the GNU C library
 //! documents for its own, and to pass on errors of arguments as they do where these are moved by so much.
+//!
+//! Infinities and NaNs have no error: they follow from exact operands by the rules of IEEE 754, whatever the order, or else nothing is known of the value. Nothing is known either of what may overflow, or is
+//! divided by what may be zero.
 
 use maniple_tensor::element::{Complex, ElementType, Scalar};
-use maniple_tensor::notation::{Assignment, BinaryOperator, Expression, Intrinsic, Literal, Reduction, call};
+use maniple_tensor::notation::{
+    Assignment, BinaryOperator, Expression, Intrinsic, Literal, Reduction, binary, call, cast,
+};
 
 use super::reference::{Point, index};
 use super::{Load, complex};
@@ -17,11 +22,13 @@ use super::{Load, complex};
 pub struct Bounded {
     /// The value.
     pub value: Complex<f64>,
-    /// The bound.
+    /// The bound; infinite if nothing is known of the value.
     pub error: f64,
 }
 
 impl Bounded {
+    const UNKNOWN: Self = Self { value: Complex { re: f64::NAN, im: f64::NAN }, error: f64::INFINITY };
+
     fn exact(value: impl Into<Complex<f64>>) -> Self {
         Self { value: value.into(), error: 0.0 }
     }
@@ -29,6 +36,27 @@ impl Bounded {
     /// The largest absolute value that it can have.
     fn size(self) -> f64 {
         self.value.norm() + self.error
+    }
+
+    fn is_known(self) -> bool {
+        self.error < f64::INFINITY
+    }
+
+    fn is_exact(self) -> bool {
+        self.error == 0.0
+    }
+
+    fn is_finite(self) -> bool {
+        self.value.re.is_finite() && self.value.im.is_finite()
+    }
+
+    fn is_nan(self) -> bool {
+        self.value.re.is_nan() || self.value.im.is_nan()
+    }
+
+    /// Whether it is zero, or surely not.
+    fn has_known_sign(self) -> bool {
+        self.is_exact() || self.value.norm() > self.error
     }
 }
 
@@ -43,6 +71,9 @@ pub struct Bounds {
     of_products: f64,
     of_quotients: f64,
     of_functions: f64,
+    /// The largest number, and the least above zero.
+    largest: f64,
+    least: f64,
     element: ElementType,
 }
 
@@ -50,9 +81,10 @@ impl Bounds {
     /// Those of a statement.
     #[must_use]
     pub fn new(assignment: &Assignment) -> Self {
-        let unit = match is_single(assignment.element()) || has_single(assignment.right()) {
-            true => f64::from(f32::EPSILON) / 2.0,
-            false => f64::EPSILON / 2.0,
+        let single = f32::from_bits(1);
+        let (unit, largest, least) = match is_single(assignment.element()) || has_single(assignment.right()) {
+            true => (f64::from(f32::EPSILON) / 2.0, f64::from(f32::MAX), f64::from(single)),
+            false => (f64::EPSILON / 2.0, f64::MAX, f64::from_bits(1)),
         };
         let many = terms(assignment.right(), assignment) + f64::from(u8::from(assignment.accumulates()));
         let (of_products, of_quotients, of_functions) = match assignment.element().is_complex() {
@@ -65,6 +97,8 @@ impl Bounds {
             of_products,
             of_quotients,
             of_functions,
+            largest,
+            least,
             element: assignment.element(),
         }
     }
@@ -83,38 +117,105 @@ impl Bounds {
         })
     }
 
+    /// A finite value, unless it may overflow.
+    fn settled(&self, value: Complex<f64>, error: f64) -> Bounded {
+        let bounded = Bounded { value, error };
+        if bounded.size() <= self.largest { bounded } else { Bounded::UNKNOWN }
+    }
+
+    /// What rounding may do beside the unit roundoff where numbers are so small that they have fewer digits.
+    fn underflow(&self, value: Complex<f64>) -> f64 {
+        let few_digits = self.least * 2_f64.powi(60);
+        if value.re.abs() > few_digits && (value.im == 0.0 || value.im.abs() > few_digits) { 0.0 } else { self.least }
+    }
+
     fn sum(&self, left: Bounded, right: Bounded) -> Bounded {
-        let error = left.error + right.error + self.of_sums * (left.size() + right.size());
-        Bounded { value: left.value + right.value, error }
+        self.total([left, right])
+    }
+
+    /// The sum of terms, in any order.
+    fn total(&self, terms: impl IntoIterator<Item = Bounded>) -> Bounded {
+        let (mut value, mut error, mut size) = (Complex::new(0.0, 0.0), 0.0, 0.0);
+        let mut infinite = None;
+        for term in terms {
+            if !term.is_known() {
+                return Bounded::UNKNOWN;
+            }
+            if term.is_finite() {
+                (value, error, size) = (value + term.value, error + term.error, size + term.size());
+            } else {
+                infinite = Some(infinite.map_or(term.value, |sum: Complex<f64>| sum + term.value));
+            }
+        }
+        // Parts of the sum are not larger.
+        let finite =
+            if size <= self.largest { self.settled(value, error + self.of_sums * size) } else { Bounded::UNKNOWN };
+        match infinite {
+            Some(infinite) if finite.is_known() => self.special(infinite + finite.value, &[finite]),
+            _ => finite,
+        }
+    }
+
+    /// A value that has an infinity or NaN, whose finite part is as right as those of operands.
+    fn special(&self, value: Complex<f64>, operands: &[Bounded]) -> Bounded {
+        let error = if self.element.is_complex() { operands.iter().map(|operand| operand.error).sum() } else { 0.0 };
+        Bounded { value, error }
+    }
+
+    /// `left operator right` as IEEE 754 has it, if that is known: an operand is infinite or NaN, or the divisor zero.
+    fn by_rules(&self, operator: BinaryOperator, left: Bounded, right: Bounded) -> Bounded {
+        let is_certain = match self.element.is_complex() {
+            true => left.is_exact() && right.is_exact(),
+            false => left.is_nan() || right.is_nan() || left.has_known_sign() && right.has_known_sign(),
+        };
+        let value = binary(operator, self.scalar(left.value), self.scalar(right.value));
+        if is_certain && let Ok(value) = value { Bounded::exact(complex(value)) } else { Bounded::UNKNOWN }
     }
 
     fn product(&self, left: Bounded, right: Bounded) -> Bounded {
+        if !left.is_known() || !right.is_known() {
+            return Bounded::UNKNOWN;
+        }
+        if !left.is_finite() || !right.is_finite() {
+            return self.by_rules(BinaryOperator::Multiply, left, right);
+        }
         let value = left.value * right.value;
+        if left == Bounded::exact(0.0) || right == Bounded::exact(0.0) {
+            return Bounded::exact(value);
+        }
         let moved = left.size() * right.size() - left.value.norm() * right.value.norm();
-        Bounded { value, error: moved.max(0.0) + self.of_products * left.size() * right.size() }
+        let error = moved.max(0.0) + self.of_products * left.size() * right.size() + self.underflow(value);
+        self.settled(value, error)
     }
 
     fn quotient(&self, left: Bounded, right: Bounded) -> Bounded {
-        let value = left.value / right.value;
-        let least = right.value.norm() - right.error;
-        if least <= 0.0 {
-            return Bounded { value, error: f64::INFINITY };
+        if !left.is_known() || !right.is_known() {
+            return Bounded::UNKNOWN;
         }
+        if !left.is_finite() || !right.is_finite() || right == Bounded::exact(0.0) {
+            return self.by_rules(BinaryOperator::Divide, left, right);
+        }
+        let least = right.value.norm() - right.error;
+        let value = binary(BinaryOperator::Divide, self.scalar(left.value), self.scalar(right.value)).map(complex);
+        let Some(value) = value.ok().filter(|_| least > 0.0) else { return Bounded::UNKNOWN };
         let moved = (left.error + value.norm() * right.error) / least;
-        Bounded { value, error: moved + self.of_quotients * (value.norm() + moved) }
+        self.settled(value, moved + self.of_quotients * (value.norm() + moved) + self.underflow(value))
     }
 
     fn function(&self, function: Intrinsic, arguments: &[Bounded]) -> Result<Bounded, String> {
         match (function, arguments) {
-            (Intrinsic::Abs, [of]) => {
-                return Ok(Bounded { value: of.value.norm().into(), error: of.error + self.of_functions * of.size() });
+            // Of a real one the sign alone is another.
+            (Intrinsic::Abs, [of]) if !self.element.is_complex() => {
+                return Ok(Bounded { value: of.value.re.abs().into(), ..*of });
             }
             (Intrinsic::Conj, [of]) => return Ok(Bounded { value: of.value.conj(), ..*of }),
             (Intrinsic::Square, [of]) => return Ok(self.product(*of, *of)),
             (Intrinsic::Cube, [of]) => return Ok(self.product(self.product(*of, *of), *of)),
-            (Intrinsic::Min, [a, b]) => return Ok(self.one_of(*a, *b, a.value.re < b.value.re)),
-            (Intrinsic::Max, [a, b]) => return Ok(self.one_of(*a, *b, a.value.re > b.value.re)),
+            (Intrinsic::Min | Intrinsic::Max, [a, b]) => return self.one_of(function, *a, *b),
             _ => {}
+        }
+        if !arguments.iter().all(|argument| argument.is_known()) {
+            return Ok(Bounded::UNKNOWN);
         }
         let at = |moved: &[Complex<f64>]| -> Result<Complex<f64>, String> {
             let arguments: Vec<Scalar> = moved.iter().map(|value| self.scalar(*value)).collect();
@@ -122,6 +223,10 @@ impl Bounds {
         };
         let values: Vec<Complex<f64>> = arguments.iter().map(|argument| argument.value).collect();
         let value = at(&values)?;
+        if !Bounded::exact(value).is_finite() {
+            let is_certain = arguments.iter().all(|argument| argument.is_exact() || argument.is_nan());
+            return Ok(if is_certain { Bounded::exact(value) } else { Bounded::UNKNOWN });
+        }
         let mut error = 0_f64;
         for (number, argument) in arguments.iter().enumerate().filter(|(_, argument)| argument.error > 0.0) {
             let mut largest = 0_f64;
@@ -129,18 +234,29 @@ impl Bounds {
                 if self.element.is_complex() || direction.im == 0.0 {
                     let mut moved = values.clone();
                     moved[number] += direction * argument.error;
-                    // Beyond the end of what the function is defined for there is nothing to compare with.
-                    largest = largest.max((at(&moved)? - value).norm());
+                    let distance = (at(&moved)? - value).norm();
+                    if !distance.is_finite() {
+                        // Near the end of what the function is defined for.
+                        return Ok(Bounded::UNKNOWN);
+                    }
+                    largest = largest.max(distance);
                 }
             }
             error += largest;
         }
-        Ok(Bounded { value, error: error + self.of_functions * (value.norm() + error) })
+        Ok(self.settled(value, error + self.of_functions * (value.norm() + error) + self.underflow(value)))
     }
 
     /// The smaller or larger one: errors may make it the other.
-    fn one_of(&self, a: Bounded, b: Bounded, is_first: bool) -> Bounded {
-        Bounded { value: if is_first { a.value } else { b.value }, error: a.error.max(b.error) }
+    fn one_of(&self, function: Intrinsic, a: Bounded, b: Bounded) -> Result<Bounded, String> {
+        let value = call(function, &[self.scalar(a.value), self.scalar(b.value)]).map_err(|error| error.to_string())?;
+        let chosen = Bounded { value: complex(value), error: a.error.max(b.error) };
+        Ok(match (a.is_known() && b.is_known(), chosen.is_finite()) {
+            (false, _) => Bounded::UNKNOWN,
+            (true, false) => Bounded { error: 0.0, ..chosen },
+            // An infinite one was not chosen, and has no error.
+            (true, true) => chosen,
+        })
     }
 
     /// A value for a function: in double precision.
@@ -185,9 +301,19 @@ impl Bounds {
                 let arguments: Vec<Bounded> = arguments.iter().map(value).collect::<Result<_, _>>()?;
                 self.function(*function, &arguments)?
             }
-            Expression::Cast(_, operand, _) => {
+            Expression::Cast(element, operand, _) => {
                 let operand = value(operand)?;
-                Bounded { error: operand.error + self.unit * operand.size(), ..operand }
+                match element.is_integer() && operand.is_known() {
+                    true if operand.is_exact() => Bounded::exact(complex(cast(self.scalar(operand.value), *element))),
+                    // Rounded down or up, if it is near to a whole number.
+                    true if operand.is_finite() => self.settled(operand.value.re.trunc().into(), operand.error + 1.0),
+                    true => Bounded::UNKNOWN,
+                    false if operand.is_known() && operand.is_finite() => self.settled(
+                        operand.value,
+                        operand.error + self.unit * operand.size() + self.underflow(operand.value),
+                    ),
+                    false => operand,
+                }
             }
             Expression::Reduce(reduction, variable, operand) => {
                 point.push((variable.clone(), 0));
@@ -210,12 +336,7 @@ impl Bounds {
         mut terms: impl Iterator<Item = Result<Bounded, String>>,
     ) -> Result<Bounded, String> {
         if reduction == Reduction::Sum {
-            let (mut value, mut error, mut size) = (Complex::new(0.0, 0.0), 0.0, 0.0);
-            for term in terms {
-                let term = term?;
-                (value, error, size) = (value + term.value, error + term.error, size + term.size());
-            }
-            return Ok(Bounded { value, error: error + self.of_sums * size });
+            return Ok(self.total(terms.collect::<Result<Vec<_>, _>>()?));
         }
         let Some(first) = terms.next() else {
             let identity = reduction.identity(self.element).map_or(Complex::new(f64::NAN, 0.0), complex);
@@ -223,11 +344,11 @@ impl Bounds {
         };
         terms.try_fold(first?, |total, term| {
             let term = term?;
-            Ok(match reduction {
-                Reduction::Minimum => self.one_of(total, term, total.value.re < term.value.re),
-                Reduction::Maximum => self.one_of(total, term, total.value.re > term.value.re),
-                Reduction::Product | Reduction::Sum => self.product(total, term),
-            })
+            match reduction {
+                Reduction::Minimum => self.one_of(Intrinsic::Min, total, term),
+                Reduction::Maximum => self.one_of(Intrinsic::Max, total, term),
+                Reduction::Product | Reduction::Sum => Ok(self.product(total, term)),
+            }
         })
     }
 }

@@ -55,14 +55,24 @@ pub fn deviation(assignment: &Assignment, number: i64, found: Scalar, load: &Loa
         let expected = reference::element(assignment, &coordinates, load)?;
         return Ok(if expected == found { 0.0 } else { f64::INFINITY });
     }
+    // Most extremes have one value whatever the order of sums is: that of the definition in the type of the elements.
+    let defined = complex(reference::element(assignment, &coordinates, load)?);
     let expected = Bounds::new(assignment).element(assignment, &coordinates, load)?;
     let found = complex(found);
     let same = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
-    if same(found.re, expected.value.re) && same(found.im, expected.value.im) {
+    let equal = |other: Complex<f64>| same(found.re, other.re) && same(found.im, other.im);
+    // Where nothing is known there is nothing to compare with.
+    if equal(defined) || equal(expected.value) || expected.error == f64::INFINITY {
         return Ok(0.0);
     }
     // The definition was evaluated with rounding too.
-    Ok((found - expected.value).norm() / (2.0 * expected.error))
+    let distance = |found: f64, expected: f64| match expected.is_finite() {
+        true => (found - expected).abs(),
+        false if same(found, expected) => 0.0,
+        false => f64::INFINITY,
+    };
+    let distance = Complex::new(distance(found.re, expected.value.re), distance(found.im, expected.value.im)).norm();
+    Ok(distance / (2.0 * expected.error))
 }
 
 /// The largest deviation of some elements.
@@ -170,6 +180,60 @@ mod tests {
         assert_eq!(deviation(&product, 0, Scalar::C64(exact.value), &load), Ok(0.0));
         let off = exact.value + Complex::new(0.0, 1e-6);
         assert!(deviation(&product, 0, Scalar::C64(off), &load).unwrap() > 1.0);
+    }
+
+    /// Elements of `B(i)`: what the statements below are about.
+    const EXTREMES: [f64; 4] = [1.0, -2.0, 0.0, f64::NAN];
+
+    fn extremes(tensor: &TensorVariable, coordinates: &[i64]) -> Scalar {
+        let number = if tensor.name() == "B" { coordinates[0] as usize } else { 0 };
+        cast(Scalar::F64(EXTREMES[number]), tensor.element())
+    }
+
+    #[test]
+    fn infinities_and_nans_have_to_be_the_same() {
+        let (infinity, nan) = (f64::INFINITY, f64::NAN);
+        let cases = [
+            ("A(i) = B(i) / 0", [infinity, -infinity, nan, nan]),
+            ("A(i) = 1 / B(i)", [1.0, -0.5, infinity, nan]),
+            ("A(i) = B(i) / 0 - B(i) / 0", [nan; 4]),
+            ("A(i) = 1 / (B(i) / 0)", [0.0, -0.0, nan, nan]),
+            ("A(i) = max(B(i), 0 / 0)", [nan; 4]),
+            ("A(i) = min(B(i) / 0, 3)", [3.0, -infinity, nan, nan]),
+            ("A(i) = sqrt(B(i))", [1.0, nan, 0.0, nan]),
+            ("A(i) = log(B(i)) * 2", [0.0, nan, -infinity, nan]),
+            ("A(i) = exp(1000 * B(i))", [infinity, 0.0, 1.0, nan]),
+            ("A(i) = reduce(+, k, B(i) / 0 + C(k))", [infinity, -infinity, nan, nan]),
+            ("A(i) = reduce(max, k, B(i) / 0 + C(k))", [infinity, -infinity, nan, nan]),
+        ];
+        for element in [ElementType::F32, ElementType::F64] {
+            for (text, expected) in cases {
+                let statement = assignment(text, element);
+                for (number, expected) in expected.into_iter().enumerate() {
+                    let at = |found: f64| {
+                        deviation(&statement, number as i64, cast(Scalar::F64(found), element), &extremes).unwrap()
+                    };
+                    assert_eq!(at(expected), 0.0, "{text} of {} in {element}", EXTREMES[number]);
+                    // Of what overflows nothing is known.
+                    for wrong in [17.5, infinity, -infinity, nan] {
+                        let is_wrong = !(wrong == expected || wrong.is_nan() && expected.is_nan());
+                        let is_known = !text.contains("exp") || number > 0;
+                        assert!(!is_wrong || !is_known || is_nan_or_more(at(wrong)), "{text}: {wrong} for {expected}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_float_that_may_overflow_may_be_infinite_and_one_that_is_tiny_may_be_zero() {
+        let large = |_: &TensorVariable, _: &[i64]| Scalar::F32(1e30);
+        let statement = assignment("a(i) = B(i,k) * 1e30 - C(i,k) * 1e30", ElementType::F32);
+        assert!(deviation(&statement, 0, Scalar::F32(f32::NAN), &large).unwrap() <= 1.0);
+        let tiny = |_: &TensorVariable, _: &[i64]| Scalar::F32(1e-30);
+        let statement = assignment("a(i) = B(i) * C(i)", ElementType::F32);
+        assert!(deviation(&statement, 0, Scalar::F32(0.0), &tiny).unwrap() <= 1.0);
+        assert!(deviation(&statement, 0, Scalar::F32(1e-40), &tiny).unwrap() > 1.0);
     }
 
     #[test]

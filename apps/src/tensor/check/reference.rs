@@ -2,7 +2,7 @@
 
 use maniple_tensor::element::Scalar;
 use maniple_tensor::notation::{
-    Assignment, BinaryOperator, Expression, IndexVariable, Literal, binary, call, cast, negate, reduce,
+    Assignment, BinaryOperator, Expression, IndexVariable, Literal, Reduction, binary, call, cast, negate, reduce,
 };
 
 use super::Load;
@@ -65,7 +65,9 @@ fn evaluate(
                     last.1 = number;
                 }
                 let next = evaluate(operand, assignment, point, load)?;
-                total = Some(total.map_or(next, |total| reduce(*reduction, total, next)));
+                // A sum starts at zero: that of negative zeros is zero.
+                let identity = reduction.identity(next.element_type()).filter(|_| *reduction == Reduction::Sum);
+                total = Some(total.or(identity).map_or(next, |total| reduce(*reduction, total, next)));
             }
             point.pop();
             let identity = reduction.identity(assignment.element());

@@ -101,28 +101,86 @@ impl Array {
         })
     }
 
-    /// The same elements in another type, if all of them have a value there; fractions may be rounded.
-    #[must_use]
-    pub fn converted(&self, element: ElementType) -> Option<Self> {
-        if element == self.element() {
-            return Some(self.clone());
+    /// The same elements in another type; fractions may be rounded.
+    ///
+    /// # Errors
+    /// What is lost, if not all elements have a value there.
+    pub fn converted(&self, element: ElementType) -> Result<Self, String> {
+        let own = self.element();
+        if element == own {
+            return Ok(self.clone());
         }
-        let loses_imaginary = self.element().is_complex() && !element.is_complex();
-        let loses_fraction = !self.element().is_integer() && element.is_integer();
-        if loses_imaginary || loses_fraction {
-            return None;
+        let (own_name, wanted) = (name(own), name(element));
+        if own.is_complex() && !element.is_complex() {
+            return Err(format!(
+                "its elements are {own_name}, and {wanted} has no imaginary parts: say --type {own_name}"
+            ));
+        }
+        if !own.is_integer() && element.is_integer() {
+            return Err(format!("its elements are {own_name}, and {wanted} has no fractions: say --type {own_name}"));
         }
         let count = self.dimensions.iter().product::<i64>() as usize;
         with_element!(element, T => {
             let one = |number: usize| {
                 let found = self.get(number)?;
                 let converted = cast(found, element);
-                // Integers wrap, which would make them others.
-                let fits = !element.is_integer() || cast(converted, self.element()) == found;
+                // Integers wrap, which would make them others; what is too large for a float would become infinite.
+                let fits = match element.is_integer() {
+                    true => cast(converted, own) == found,
+                    false => is_finite(converted) || !is_finite(found),
+                };
                 T::from_scalar(converted).filter(|_| fits)
             };
-            let elements: Option<Vec<T>> = (0..count).map(one).collect();
-            Some(Self::new(self.dimensions.clone(), elements?))
+            let elements: Result<Vec<T>, String> = (0..count).map(|number| one(number).ok_or(number)).collect::<Result<_, _>>().map_err(|number| {
+                let place = self.place(number);
+                let value = self.get(number).map_or_else(String::new, shown);
+                format!("element {place} is {value}, which is too large for {wanted}: say --type {own_name}")
+            });
+            Ok(Self::new(self.dimensions.clone(), elements?))
         })
+    }
+
+    /// The coordinates of the element with this number, counted from 0.
+    fn place(&self, mut number: usize) -> String {
+        let mut place = Vec::new();
+        for &extent in self.dimensions.iter().rev() {
+            place.push((number % extent.max(1) as usize).to_string());
+            number /= extent.max(1) as usize;
+        }
+        place.reverse();
+        format!("[{}]", place.join(", "))
+    }
+}
+
+/// An element type as `--type` has it.
+fn name(element: ElementType) -> &'static str {
+    match element {
+        ElementType::I32 => "i32",
+        ElementType::I64 => "i64",
+        ElementType::F32 => "f32",
+        ElementType::F64 => "f64",
+        ElementType::C32 => "c32",
+        ElementType::C64 => "c64",
+    }
+}
+
+fn is_finite(value: Scalar) -> bool {
+    match value {
+        Scalar::I32(_) | Scalar::I64(_) => true,
+        Scalar::F32(value) => value.is_finite(),
+        Scalar::F64(value) => value.is_finite(),
+        Scalar::C32(value) => value.re.is_finite() && value.im.is_finite(),
+        Scalar::C64(value) => value.re.is_finite() && value.im.is_finite(),
+    }
+}
+
+fn shown(value: Scalar) -> String {
+    match value {
+        Scalar::I32(value) => value.to_string(),
+        Scalar::I64(value) => value.to_string(),
+        Scalar::F32(value) => format!("{value:e}"),
+        Scalar::F64(value) => format!("{value:e}"),
+        Scalar::C32(value) => format!("{value:e}"),
+        Scalar::C64(value) => format!("{value:e}"),
     }
 }

@@ -4,7 +4,9 @@ use std::io::{self, Read};
 
 use py_literal::Value;
 
-const MAGIC: &[u8] = b"\x93NUMPY";
+use crate::market::shown;
+
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// NumPy reads no longer ones from files that it does not trust.
 const LONGEST: usize = 10_000;
@@ -28,8 +30,26 @@ pub(super) fn read(file: &mut impl Read) -> io::Result<Result<Vec<u8>, String>> 
     }
     let missing = (start + length).saturating_sub(header.len());
     file.by_ref().take(missing as u64).read_to_end(&mut header)?;
-    let problem = header.get(start..).and_then(problem);
+    if header.len() < start + length {
+        let found = header.len().saturating_sub(start);
+        return Ok(Err(format!("it ends after {found} bytes of its header, which has {length}")));
+    }
+    without_long_suffixes(&mut header[start..start + length]);
+    let problem = problem(&header[start..start + length]);
     Ok(problem.map_or(Ok(header), Err))
+}
+
+/// Makes blanks of the `L` with which Python 2 ended large whole numbers, as in `(1000L, 3L)`.
+fn without_long_suffixes(text: &mut [u8]) {
+    let mut quote = None;
+    for place in 0..text.len() {
+        match (quote, text[place]) {
+            (None, b'\'' | b'"') => quote = Some(text[place]),
+            (Some(open), byte) if open == byte => quote = None,
+            (None, b'L') if place > 0 && text[place - 1].is_ascii_digit() => text[place] = b' ',
+            _ => {}
+        }
+    }
 }
 
 /// What is wrong with the text of a header.
@@ -38,10 +58,24 @@ fn problem(text: &[u8]) -> Option<String> {
     if brackets > MOST_BRACKETS {
         return Some(format!("its header has {brackets} brackets, and describes no plain array"));
     }
-    // If it is no expression of Python, npyz says where.
-    let Ok(Value::Dict(entries)) = std::str::from_utf8(text).ok()?.trim_end().parse() else { return None };
+    // What the parser says would be its grammar.
+    let parsed = std::str::from_utf8(text).ok().and_then(|text| text.trim_end().parse().ok());
+    let Some(Value::Dict(entries)) = parsed else {
+        return Some(format!(
+            "its header must be a dictionary such as {{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3)}}, and is '{}'",
+            shown(text)
+        ));
+    };
+    let has = |key: &str| entries.iter().any(|(found, _)| found.as_string().is_some_and(|found| found == key));
+    if let Some(missing) = ["descr", "fortran_order", "shape"].into_iter().find(|key| !has(key)) {
+        return Some(format!("its header has no '{missing}'"));
+    }
     let shapes = entries.iter().filter(|(key, _)| key.as_string().is_some_and(|key| key == "shape"));
-    shapes.filter_map(|(_, shape)| extents(shape)).find(|extents| !can_be_counted(extents)).map(|extents| {
+    let shapes: Vec<_> = shapes.map(|(_, shape)| extents(shape)).collect();
+    if shapes.contains(&None) {
+        return Some("the 'shape' in its header is no tuple of whole numbers from 0 on".to_owned());
+    }
+    shapes.into_iter().flatten().find(|extents| !can_be_counted(extents)).map(|extents| {
         let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
         format!("it says that it has {} elements, which are more than can be counted", extents.join(" x "))
     })

@@ -34,9 +34,7 @@ pub(super) fn read(path: &Path, text: impl Read) -> Result<Array, MatrixError> {
     let array = match header.numbers {
         Numbers::Integer => matrix(&mut lines, size, integer, |value| value.wrapping_neg(), |value| value)?,
         Numbers::Complex => matrix(&mut lines, size, pair, |value: Complex<f64>| -value, |value| value.conj())?,
-        Numbers::Real | Numbers::Pattern => {
-            matrix(&mut lines, size, |line| parse_number(line, false), |value: f64| -value, |value| value)?
-        }
+        Numbers::Real | Numbers::Pattern => matrix(&mut lines, size, real, |value: f64| -value, |value| value)?,
     };
     if let Some(extra) = lines.next()? {
         let extra = shown(extra);
@@ -77,7 +75,11 @@ impl Size {
     }
 
     fn entries(self) -> usize {
-        (0..self.columns).map(|column| self.rows.saturating_sub(self.first(column))).sum()
+        match self.symmetry {
+            Symmetry::General => self.rows * self.columns,
+            Symmetry::Symmetric | Symmetry::Hermitian => self.rows * (self.rows + 1) / 2,
+            Symmetry::Skew => self.rows * (self.rows - 1) / 2,
+        }
     }
 }
 
@@ -123,12 +125,20 @@ fn integer(line: &str) -> Result<i64, String> {
     })
 }
 
+/// A number, or an infinity or NaN that is written as one: what is too large for 64 bits is no infinity.
+fn real(word: &str) -> Result<f64, String> {
+    match word.trim_start_matches(['+', '-']).to_ascii_lowercase().as_str() {
+        "inf" | "infinity" | "nan" => word.parse().map_err(|_| format!("'{}' is not a number", shown(word))),
+        _ => parse_number(word, false),
+    }
+}
+
 fn pair(line: &str) -> Result<Complex<f64>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let &[real, imaginary] = &words[..] else {
         return Err(format!("expected 'REAL IMAGINARY', found '{}'", shown(line)));
     };
-    Ok(Complex::new(parse_number(real, false)?, parse_number(imaginary, false)?))
+    Ok(Complex::new(self::real(real)?, self::real(imaginary)?))
 }
 
 /// Writes a matrix; a vector as one column, a scalar as one element.

@@ -6,13 +6,14 @@ mod market;
 mod npy;
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 pub use self::array::{Array, Stored};
 use crate::error::{Error, Result};
 use crate::market::MatrixError;
+use crate::options::place;
 
 /// A file whose name says what is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct TensorFile {
 enum Form {
     Numpy,
     MatrixMarket,
+    /// That which its first byte says: of a pipe, whose name tells nothing.
+    ByContent,
 }
 
 impl TensorFile {
@@ -41,12 +44,44 @@ impl TensorFile {
     pub fn read(&self) -> Result<Array> {
         let unreadable = |source| MatrixError::Unreadable { file: self.path.clone(), source };
         let file = File::open(&self.path).map_err(unreadable)?;
-        Ok(match self.form {
-            Form::Numpy => {
-                let size = file.metadata().map_err(unreadable)?.len();
-                npy::read(&self.path, std::io::BufReader::new(file), size)?
+        let data = file.metadata().map_err(unreadable)?;
+        if data.is_dir() {
+            return Err(unreadable(io::ErrorKind::IsADirectory.into()).into());
+        }
+        if !data.is_file() && place().nodes > 1 {
+            return Err(Error::Usage(format!(
+                "{}: each node of a job reads its inputs, and this is no plain file; write it to one first",
+                self.path.display()
+            )));
+        }
+        let mut file = BufReader::new(file);
+        let is_numpy = match self.form {
+            Form::Numpy => true,
+            Form::MatrixMarket => false,
+            Form::ByContent => file.fill_buf().map_err(unreadable)?.first() == header::MAGIC.first(),
+        };
+        Ok(match (is_numpy, data.is_file()) {
+            (true, true) => npy::read(&self.path, file, data.len())?,
+            (true, false) => {
+                // How long a pipe is, is known at its end.
+                let mut content = Vec::new();
+                file.read_to_end(&mut content).map_err(unreadable)?;
+                npy::read(&self.path, &content[..], content.len() as u64)?
             }
-            Form::MatrixMarket => market::read(&self.path, file)?,
+            (false, _) => market::read(&self.path, file)?,
+        })
+    }
+
+    /// A file that is read. Of a pipe or device, such as `/dev/stdin` or what a shell makes of `<(...)`, the content says what it is.
+    ///
+    /// # Errors
+    /// If it is a plain file whose name does not tell what is in it.
+    pub fn input(text: &str) -> Result<Self, String> {
+        text.parse().or_else(|error| {
+            let path = PathBuf::from(text);
+            let is_special = path.starts_with("/dev")
+                || std::fs::metadata(&path).is_ok_and(|data| !data.is_file() && !data.is_dir());
+            if is_special { Ok(Self { path, form: Form::ByContent }) } else { Err(error) }
         })
     }
 
@@ -73,7 +108,8 @@ impl TensorFile {
             let mut file = BufWriter::new(File::create(&self.path)?);
             match self.form {
                 Form::Numpy => npy::write(array, &mut file)?,
-                Form::MatrixMarket => market::write(array, &mut file)?,
+                // What is written has a name that tells.
+                Form::MatrixMarket | Form::ByContent => market::write(array, &mut file)?,
             }
             file.flush()
         };

@@ -13,7 +13,7 @@ use crate::market::MatrixError;
 /// Reads a file of so many bytes.
 pub(super) fn read(path: &Path, mut file: impl Read, size: u64) -> Result<Array, MatrixError> {
     let unsuitable = |reason: String| MatrixError::Unsuitable { name: path.display().to_string(), reason };
-    let damaged = |source: io::Error| unsuitable(format!("this is no whole .npy file: {source}"));
+    let damaged = |source: io::Error| unsuitable(format!("this is no whole .npy file: {}", first_line(&source)));
     let header = header::read(&mut file).map_err(damaged)?.map_err(&unsuitable)?;
     let file = NpyFile::new((&header[..]).chain(file)).map_err(damaged)?;
     let element = element(&file.dtype()).ok_or_else(|| {
@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path, mut file: impl Read, size: u64) -> Result<Array,
         let extents: Vec<String> = shape.iter().map(ToString::to_string).collect();
         return Err(unsuitable(format!(
             "it says that it has {} elements, but has only {size} bytes",
-            extents.join(" x ")
+            if extents.is_empty() { "1".to_owned() } else { extents.join(" x ") }
         )));
     }
     let dimensions: Vec<i64> = shape.iter().map(|&extent| extent as i64).collect();
@@ -37,6 +37,11 @@ pub(super) fn read(path: &Path, mut file: impl Read, size: u64) -> Result<Array,
         let elements = if by_columns { by_rows(&dimensions, &elements) } else { elements };
         Ok(Array::new(dimensions, elements))
     })
+}
+
+/// What a reader says, without what follows: a parser shows its grammar there.
+fn first_line(error: &io::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 fn element(found: &DType) -> Option<ElementType> {

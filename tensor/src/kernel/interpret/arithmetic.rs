@@ -1,7 +1,8 @@
 //! The operators of the loop IR on values.
 
-use num_complex::{Complex, ComplexFloat};
+use num_complex::Complex;
 
+use crate::arithmetic::{Functions, Ordered, divide};
 use crate::element::{ElementType, Scalar};
 use crate::loops::{BinaryOperator, Intrinsic};
 
@@ -48,8 +49,8 @@ macro_rules! real {
         match $operator {
             BinaryOperator::Less => Value::Bool($left < $right),
             BinaryOperator::LessEqual => Value::Bool($left <= $right),
-            BinaryOperator::Minimum => Value::Number(Scalar::$variant(if $left < $right { $left } else { $right })),
-            BinaryOperator::Maximum => Value::Number(Scalar::$variant(if $left > $right { $left } else { $right })),
+            BinaryOperator::Minimum => Value::Number(Scalar::$variant($left.lesser($right))),
+            BinaryOperator::Maximum => Value::Number(Scalar::$variant($left.greater($right))),
             BinaryOperator::NotEqual => Value::Bool($left != $right),
             _ => Value::Bool($left == $right),
         }
@@ -84,6 +85,12 @@ pub(super) fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> R
         }
         (Scalar::F64(left), Scalar::F64(right)) => {
             field!(operator, left, right, F64, real!(operator, left, right, F64))
+        }
+        (Scalar::C32(left), Scalar::C32(right)) if operator == BinaryOperator::Divide => {
+            Value::Number(Scalar::C32(divide(left, right)))
+        }
+        (Scalar::C64(left), Scalar::C64(right)) if operator == BinaryOperator::Divide => {
+            Value::Number(Scalar::C64(divide(left, right)))
         }
         (Scalar::C32(left), Scalar::C32(right)) => {
             field!(operator, left, right, C32, Value::Bool((left == right) == (operator == BinaryOperator::Equal)))
@@ -137,11 +144,11 @@ pub(super) fn cast(value: Scalar, to: ElementType) -> Scalar {
 }
 
 /// What real and complex numbers have in common.
-fn common<T: ComplexFloat>(function: Intrinsic, value: T, other: T) -> T {
+fn common<T: Functions>(function: Intrinsic, value: T, other: T) -> T {
     match function {
         Intrinsic::Sqrt => value.sqrt(),
         Intrinsic::Exp => value.exp(),
-        Intrinsic::Log => value.ln(),
+        Intrinsic::Log => value.log(),
         Intrinsic::Log10 => value.log10(),
         Intrinsic::Sin => value.sin(),
         Intrinsic::Cos => value.cos(),
@@ -155,8 +162,8 @@ fn common<T: ComplexFloat>(function: Intrinsic, value: T, other: T) -> T {
         Intrinsic::Asinh => value.asinh(),
         Intrinsic::Acosh => value.acosh(),
         Intrinsic::Atanh => value.atanh(),
-        Intrinsic::Conj => value.conj(),
-        Intrinsic::Abs | Intrinsic::Cbrt | Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Pow => other,
+        Intrinsic::Pow => value.pow(other),
+        Intrinsic::Abs | Intrinsic::Cbrt | Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Conj => other,
     }
 }
 
@@ -167,8 +174,7 @@ macro_rules! real_call {
             Intrinsic::Cbrt => $value.cbrt(),
             Intrinsic::Floor => $value.floor(),
             Intrinsic::Ceil => $value.ceil(),
-            Intrinsic::Pow => $value.powf($other),
-            function => common(function, $value, $value),
+            function => common(function, $value, $other),
         }
     };
 }
@@ -177,8 +183,8 @@ macro_rules! complex_call {
     ($function:expr, $value:expr, $other:expr) => {
         match $function {
             Intrinsic::Abs => Complex::new($value.norm(), 0.0),
-            Intrinsic::Pow => $value.powc($other),
-            function => common(function, $value, $value),
+            Intrinsic::Conj => $value.conj(),
+            function => common(function, $value, $other),
         }
     };
 }

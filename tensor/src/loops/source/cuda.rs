@@ -110,7 +110,7 @@ impl Printer {
         let of = type_name(*element);
         parameters.push(format!("u64 a_{name}"));
         for dimension in 0..*rank {
-            let [low, high, stride] = ["l", "h", "s"].map(|part| format!("b_{name}_{part}{dimension}"));
+            let [low, high, stride] = ["l", "h", "s"].map(|part| format!("{part}{dimension}_{name}"));
             self.line(&format!("a_{name} -= (u64){low} * (u64){stride} * sizeof({of});"));
             parameters.extend([low, high, stride].map(|part| format!("i64 {part}")));
         }
@@ -315,9 +315,9 @@ impl Printer {
         let mut origin = "0".to_owned();
         for (dimension, (low, high)) in bounds.iter().enumerate().rev() {
             let (low, high) = (print(low), print(high));
-            self.line(&format!("const i64 b_{name}_l{dimension} = {low}, b_{name}_h{dimension} = {high};"));
-            self.line(&format!("const i64 b_{name}_s{dimension} = {stride};"));
-            let _ = write!(origin, " + b_{name}_l{dimension} * b_{name}_s{dimension}");
+            self.line(&format!("const i64 l{dimension}_{name} = {low}, h{dimension}_{name} = {high};"));
+            self.line(&format!("const i64 s{dimension}_{name} = {stride};"));
+            let _ = write!(origin, " + l{dimension}_{name} * s{dimension}_{name}");
             stride *= constant_count(&bounds[dimension..=dimension]).unwrap_or(1).max(1);
         }
         let count = count.max(1);

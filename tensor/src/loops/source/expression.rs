@@ -90,7 +90,7 @@ pub(super) fn element(dialect: Dialect, buffer: &Buffer, indices: &[Expression])
     let offset: Vec<String> = indices
         .iter()
         .enumerate()
-        .map(|(dimension, index)| format!("{} * b_{name}_s{dimension}", expression(dialect, index)))
+        .map(|(dimension, index)| format!("{} * s{dimension}_{name}", expression(dialect, index)))
         .collect();
     if offset.is_empty() { format!("b_{name}[0]") } else { format!("b_{name}[{}]", offset.join(" + ")) }
 }
@@ -121,8 +121,8 @@ pub(super) fn expression(dialect: Dialect, value: &Expression) -> String {
             format!("({} ? {} : {})", print(condition), print(then), print(otherwise))
         }
         Expression::Load { buffer, indices } => element(dialect, buffer, indices),
-        Expression::Low(buffer, dimension) => format!("b_{}_l{dimension}", buffer.name),
-        Expression::High(buffer, dimension) => format!("b_{}_h{dimension}", buffer.name),
+        Expression::Low(buffer, dimension) => format!("l{dimension}_{}", buffer.name),
+        Expression::High(buffer, dimension) => format!("h{dimension}_{}", buffer.name),
         Expression::Call(function, arguments) => {
             let element = match arguments.first().map(type_of) {
                 Some(Type::Number(element)) => element,

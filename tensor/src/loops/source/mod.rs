@@ -2,10 +2,12 @@
 
 mod analysis;
 mod c;
+mod contraction;
 mod cuda;
 mod expression;
 
 pub use c::{ENTRY, Strides, print_c};
+pub use contraction::contracts_in_sums_alone;
 pub use cuda::{CudaError, print_cuda};
 
 /// Which language is printed.

@@ -24,7 +24,7 @@ pub(super) fn entry(kernel: &Kernel) -> String {
                 let _ = writeln!(text, "  u64 a_{name} = *word++;");
                 let mut parts = Vec::new();
                 for dimension in 0..*rank {
-                    let [low, high, stride] = ["l", "h", "s"].map(|part| format!("b_{name}_{part}{dimension}"));
+                    let [low, high, stride] = ["l", "h", "s"].map(|part| format!("{part}{dimension}_{name}"));
                     let _ = writeln!(text, "  const i64 {low} = word[0], {high} = word[1], {stride} = word[2];");
                     // Accesses are by global indices: the address is that of the origin, which need not be there.
                     let _ = writeln!(text, "  a_{name} -= (u64){low} * (u64){stride} * sizeof({of}); word += 3;");

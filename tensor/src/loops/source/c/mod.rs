@@ -4,6 +4,9 @@
 //! handle, size); then follow the kernel's parameters in order. A scalar takes a word, a `C64` two; a buffer takes its address, then for each
 //! dimension low, high and stride. It returns 0, or 1 for a division by zero, or 2 if there was no memory.
 //!
+//! Names of the kernel's own follow a prefix that ends with an underscore and has none before: `v_` for a variable, `b_` for a buffer's address, `l0_`, `h0_` and `s0_` for low,
+//! high and stride of its first dimension. So no name can be taken for another one's, whatever it is.
+//!
 //! The body of each `Threads` loop becomes a function of its own, which the team runs for each chunk.
 
 mod entry;
@@ -13,7 +16,9 @@ use std::fmt::Write;
 
 use super::Dialect;
 use super::analysis::{any_expression, any_statement, can_vectorise, constant_count, outer_reductions};
+use super::contraction::contracts_in_sums_alone;
 use super::expression::{element, expression, type_name, type_of, update};
+use crate::element::ElementType;
 use crate::loops::{
     Access, Buffer, Checked, Expression, Kernel, LoopKind, Parameter, Reduction, Statement, Type, Variable,
 };
@@ -37,8 +42,9 @@ pub enum Strides {
 
 /// `kernel` as C, for views with such `strides`; see the module's documentation for the interface.
 pub fn print_c(kernel: &Checked, strides: Strides) -> String {
+    let rounded = if contracts_in_sums_alone(kernel) { "" } else { "#define ROUNDED\n" };
     let kernel = kernel.kernel();
-    let mut source = String::from(include_str!("../prelude.c"));
+    let mut source = format!("{rounded}{}", include_str!("../prelude.c"));
     let has_calls = any_expression(&kernel.body, &|value| {
         matches!(value, Expression::Call(..)) && matches!(type_of(value), Type::Number(element) if element.is_complex())
     });
@@ -70,7 +76,7 @@ impl Visible {
                 let mut parts = vec![(format!("{constant}{} *restrict", type_name(*element)), format!("b_{name}"))];
                 for dimension in 0..*rank {
                     for part in ["l", "h", "s"] {
-                        parts.push(("i64".to_owned(), format!("b_{name}_{part}{dimension}")));
+                        parts.push(("i64".to_owned(), format!("{part}{dimension}_{name}")));
                     }
                 }
                 parts
@@ -90,6 +96,8 @@ struct Printer<'a> {
     scope: Vec<Visible>,
     /// Makes names of functions and temporaries different.
     counter: usize,
+    /// Scalars that stand as integers in the order of floats, while a loop over vectors finds the least or greatest.
+    ordered: Vec<Variable>,
 }
 
 impl<'a> Printer<'a> {
@@ -102,7 +110,16 @@ impl<'a> Printer<'a> {
                 Parameter::Scalar(variable) => Visible::Variable(variable.clone()),
             })
             .collect();
-        Self { kernel, strides, functions: String::new(), text: String::new(), depth: 1, scope, counter: 0 }
+        Self {
+            kernel,
+            strides,
+            functions: String::new(),
+            text: String::new(),
+            depth: 1,
+            scope,
+            counter: 0,
+            ordered: Vec::new(),
+        }
     }
 
     fn kernel(mut self) -> String {
@@ -118,8 +135,8 @@ impl<'a> Printer<'a> {
         let mut parameters = vec!["const team_t team".to_owned()];
         for (type_, name) in self.scope.iter().flat_map(Visible::parts) {
             // Where strides are known, the parameter is there all the same, under a name that nobody uses.
-            let known = if self.is_known(&name) { "_" } else { "" };
-            parameters.push(format!("{type_} {name}{known}"));
+            let known = if self.is_known(&name) { "known_" } else { "" };
+            parameters.push(format!("{type_} {known}{name}"));
         }
         parameters.extend_from_slice(more);
         format!("static __attribute__((noinline)) i32 {name}({})", parameters.join(", "))
@@ -133,9 +150,7 @@ impl<'a> Printer<'a> {
     fn unit_stride_names(&self) -> impl Iterator<Item = String> {
         let parameters = if self.strides == Strides::AsExpected { &self.kernel.parameters[..] } else { &[] };
         parameters.iter().filter_map(|parameter| match parameter {
-            Parameter::Buffer(Buffer { name, contiguous: Some(dimension), .. }) => {
-                Some(format!("b_{name}_s{dimension}"))
-            }
+            Parameter::Buffer(Buffer { name, contiguous: Some(dimension), .. }) => Some(format!("s{dimension}_{name}")),
             _ => None,
         })
     }
@@ -184,6 +199,14 @@ impl<'a> Printer<'a> {
                 let value = print(value);
                 self.line(&format!("{constant}{} v_{} = {value};", type_name(variable.element), variable.name));
                 self.scope.push(Visible::Variable(variable.clone()));
+            }
+            Statement::Set { variable, value, reduction: Some(reduction) } if self.ordered.contains(variable) => {
+                let (of, minimum) = (type_name(variable.element), *reduction == Reduction::Minimum);
+                let (order, sign) = if minimum { ("order_min", "<") } else { ("order_max", ">") };
+                let (value, target, integer) = (print(value), ordered_name(variable), integer_name(variable));
+                self.line(&format!(
+                    "{{ const {integer} value_ = {order}_{of}({value}); {target} = value_ {sign} {target} ? value_ : {target}; }}"
+                ));
             }
             Statement::Set { variable, value, reduction } => {
                 let target = format!("v_{}", variable.name);
@@ -244,9 +267,11 @@ impl<'a> Printer<'a> {
         self.scope.truncate(scope);
     }
 
-    /// A loop over vectors. What it reduces into may be summed in any order, which `omp simd` says for this loop alone.
+    /// A loop over vectors. What it reduces into may be combined in any order, which `omp simd` says for this loop alone. OpenMP leaves open what NaNs do
+    /// in its own least and greatest of floats: so these are found among integers in the same order.
     fn vector(&mut self, number: usize, variable: &Variable, body: &Statement) {
         let mut clauses = String::new();
+        let known = self.ordered.len();
         for (reduced, reduction) in outer_reductions(body) {
             let operator = match reduction {
                 Reduction::Sum => "+",
@@ -254,10 +279,25 @@ impl<'a> Printer<'a> {
                 Reduction::Minimum => "min",
                 Reduction::Maximum => "max",
             };
-            let _ = write!(clauses, " reduction({operator}:v_{})", reduced.name);
+            let name = if reduction.operator().needs_order() && !reduced.element.is_integer() {
+                let name = ordered_name(&reduced);
+                if !self.ordered.contains(&reduced) {
+                    let (of, integer) = (type_name(reduced.element), integer_name(&reduced));
+                    self.line(&format!("{integer} {name} = order_{operator}_{of}(v_{});", reduced.name));
+                    self.ordered.push(reduced);
+                }
+                name
+            } else {
+                format!("v_{}", reduced.name)
+            };
+            let _ = write!(clauses, " reduction({operator}:{name})");
         }
         self.line(&format!("PRAGMA(omp simd{clauses})"));
         self.for_loop(&format!("low_{number}"), &format!("high_{number}"), variable, body);
+        for reduced in self.ordered.split_off(known) {
+            let of = type_name(reduced.element);
+            self.line(&format!("v_{} = of_order_{of}({});", reduced.name, ordered_name(&reduced)));
+        }
     }
 
     fn allocate(&mut self, buffer: &Buffer, bounds: &[(Expression, Expression)], zeroed: bool) {
@@ -265,13 +305,13 @@ impl<'a> Printer<'a> {
         let number = self.fresh();
         for (dimension, (low, high)) in bounds.iter().enumerate() {
             let (low, high) = (print(low), print(high));
-            self.line(&format!("const i64 b_{name}_l{dimension} = {low}, b_{name}_h{dimension} = {high};"));
+            self.line(&format!("const i64 l{dimension}_{name} = {low}, h{dimension}_{name} = {high};"));
         }
         self.line(&format!("u64 count_{number} = 1;"));
         for dimension in (0..bounds.len()).rev() {
-            self.line(&format!("const i64 b_{name}_s{dimension} = count_{number};"));
+            self.line(&format!("const i64 s{dimension}_{name} = count_{number};"));
             self.line(&format!(
-                "if (__builtin_mul_overflow(count_{number}, (u64)extent(b_{name}_l{dimension}, b_{name}_h{dimension}), \
+                "if (__builtin_mul_overflow(count_{number}, (u64)extent(l{dimension}_{name}, h{dimension}_{name}), \
                  &count_{number})) return 2;"
             ));
         }
@@ -289,12 +329,22 @@ impl<'a> Printer<'a> {
             }
         }
         let lowest: Vec<String> = (0..bounds.len())
-            .map(|dimension| format!(" - (u64)b_{name}_l{dimension} * b_{name}_s{dimension} * sizeof({of})"))
+            .map(|dimension| format!(" - (u64)l{dimension}_{name} * s{dimension}_{name} * sizeof({of})"))
             .collect();
         let constant = if buffer.access == Access::Read { "const " } else { "" };
         self.line(&format!("{constant}{of} *restrict b_{name} = ({of} *)((u64)m_{name}{});", lowest.concat()));
         self.scope.push(Visible::Buffer(buffer.clone()));
     }
+}
+
+/// The integer that stands for a scalar in the order of floats.
+fn ordered_name(variable: &Variable) -> String {
+    format!("o_{}", variable.name)
+}
+
+/// The type of that integer.
+fn integer_name(variable: &Variable) -> &'static str {
+    if variable.element == ElementType::F32 { "i32" } else { "i64" }
 }
 
 fn print(value: &Expression) -> String {

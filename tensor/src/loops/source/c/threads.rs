@@ -66,7 +66,7 @@ impl Printer<'_> {
         let mut head = head;
         for visible in self.scope.iter().filter(|visible| reduced(visible)) {
             for (type_, part) in visible.parts() {
-                head = head.replace(&format!(", {type_} {part},"), &format!(", {type_} {part}_,"));
+                head = head.replace(&format!(", {type_} {part},"), &format!(", {type_} outer_{part},"));
             }
         }
         let outer = std::mem::take(&mut self.text);
