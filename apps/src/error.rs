@@ -121,14 +121,11 @@ impl Error {
         move |source| Self::Launch { what, source }
     }
 
-    /// Where a task panicked, if `RUST_BACKTRACE` asked for it.
+    /// Where a task, or another function of the program, panicked, if `RUST_BACKTRACE` asked for it.
     #[must_use]
     pub fn backtrace(&self) -> Option<&str> {
         match self {
-            Self::Runtime(error) => match &**error {
-                maniple::Error::Panicked { backtrace, .. } => backtrace.as_deref(),
-                _ => None,
-            },
+            Self::Runtime(error) => error.backtrace(),
             Self::AfterRun { error, .. } => error.backtrace(),
             _ => None,
         }

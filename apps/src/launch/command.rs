@@ -13,17 +13,39 @@ use super::cores::Shares;
 use super::hosts::Place;
 use crate::error::{Error, Result};
 
-/// Beside a node of this machine, in the same process group: reads the names of signals for the group, and kills it when nobody can send any more. If it is
-/// given a directory, that goes first: a launcher that was killed has left it.
-const GUARD: &str = "trap '' INT TERM QUIT; while IFS= read -r signal; do kill -s \"$signal\" 0; done; \
-    [ $# = 0 ] || rm -rf -- \"$1\"; kill -s KILL 0";
+/// In both scripts below: kills every process that has this node's rank and this job's secret in its environment, wherever it has gone, where the system has
+/// Linux's `/proc`. Neither the script nor what it starts has them there.
+macro_rules! sweep {
+    () => {
+        "sweep() { rounds=0; found=1; while [ \"$found\" ] && [ $((rounds += 1)) -lt 1000 ]; do found=; \
+            for file in $(printf 'MANIPLE_SECRET=%s\\n' \"$secret\" | grep -lzxF -f - /proc/[0-9]*/environ); do \
+                grep -qzxF \"MANIPLE_RANK=$rank\" \"$file\" || continue; \
+                file=${file%/environ}; kill -s KILL \"${file#/proc/}\" && found=1; \
+            done; \
+        done; }; "
+    };
+}
+
+/// Beside a node of this machine, in the same process group: reads the secret, then the names of signals for the group. SIGKILL is the last. If nobody can send
+/// any more, the launcher was killed: then this removes its directory if it is given one, and kills what is left wherever it is.
+const GUARD: &str = concat!(
+    "trap '' HUP INT TERM QUIT USR1 USR2 TSTP; ",
+    sweep!(),
+    "rank=$1; shift; IFS= read -r secret; while IFS= read -r signal; do kill -s \"$signal\" 0; done; \
+    [ $# = 0 ] || rm -rf -- \"$1\"; sweep; kill -s KILL 0"
+);
 
 /// On another machine: reads the secret, becomes the node, and leaves a guard behind. There `$$` is the node, and the leader of its process group where
-/// ssh's server has started it.
-const REMOTE: &str = "IFS= read -r MANIPLE_SECRET || exit 1; export MANIPLE_SECRET; exec 3<&0; \
-    send() { kill -s \"$1\" -- \"-$$\" || kill -s \"$1\" \"$$\"; }; \
-    (trap '' INT TERM QUIT; while IFS= read -r signal; do send \"$signal\"; done; send KILL) <&3 3<&- >/dev/null 2>&1 & \
-    exec \"$@\" </dev/null 3<&-";
+/// ssh's server has started it. SIGTSTP has no effect on a group without a terminal, hence SIGSTOP, for the node alone: the guard is of the same group.
+const REMOTE: &str = concat!(
+    "IFS= read -r secret || exit 1; exec 3<&0; rank=$MANIPLE_RANK; ",
+    sweep!(),
+    "send() { kill -s \"$1\" -- \"-$$\" || kill -s \"$1\" \"$$\"; }; \
+    (trap '' HUP INT TERM QUIT USR1 USR2; \
+        while IFS= read -r signal; do case $signal in TSTP) kill -s STOP \"$$\";; *) send \"$signal\";; esac; done; \
+        sweep; send KILL) <&3 3<&- >/dev/null 2>&1 & \
+    MANIPLE_SECRET=$secret; export MANIPLE_SECRET; unset secret; exec \"$@\" </dev/null 3<&-"
+);
 
 /// Starts the nodes of a job.
 pub struct Starter<'a> {
@@ -88,7 +110,7 @@ impl Starter<'_> {
         };
         let mut guard = Command::new("/bin/sh");
         guard
-            .args(["-c", GUARD, "guard"])
+            .args(["-c", GUARD, "guard", &rank.to_string()])
             .args((rank == 0).then_some(self.directory))
             .process_group(0)
             .stdin(Stdio::piped())
@@ -97,6 +119,8 @@ impl Starter<'_> {
         let mut guard = guard.spawn().map_err(Error::launch("starting /bin/sh, which guards a node"))?;
         let pipe = guard.stdin.take();
         let mut leash = Leash { guard, pipe, remote: None };
+        let secret = self.rendezvous.secret.to_hex();
+        leash.tell(&secret);
         // Into a group that exists already: there is no moment in which the node would stay if we were killed.
         command.process_group(leash.guard.id().cast_signed()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let name = command.get_program().to_string_lossy().into_owned();
@@ -108,7 +132,7 @@ impl Starter<'_> {
         let mut process = started.map_err(Error::launch(format!("starting `{name}` for node {rank}")))?;
         if place.is_some() {
             leash.remote = process.stdin.take();
-            leash.tell(&self.rendezvous.secret.to_hex());
+            leash.tell(&secret);
         }
         Ok(Started { process, leash })
     }
@@ -173,10 +197,17 @@ impl Leash {
         }
     }
 
-    /// Kills what is left of the node and of all that it has started.
+    /// Kills what is left of the node's process group, and on another machine of all that it has started.
     pub fn cut(&mut self) {
         self.remote = None;
+        self.tell("KILL");
         self.pipe = None;
+    }
+
+    /// The process that guards the node.
+    #[must_use]
+    pub fn guard(&self) -> u32 {
+        self.guard.id()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which node runs on which machine.
 
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -37,20 +38,23 @@ impl Hosts {
             if host.starts_with('-') || host.contains('=') {
                 return Err(wrong(host));
             }
-            // An IPv6 address has more than one colon.
-            if let Some((name, port)) = host.split_once(':').filter(|(_, rest)| !rest.contains(':')) {
-                let (file, line) = (file.display(), number + 1);
-                return Err(Error::Usage(format!(
-                    "`{file}`, line {line}: expected `HOST slots=N`, found `{host}`: write `{name} slots=N` for so many nodes; \
-                     a port goes to ssh, as in `--ssh 'ssh -p {port}'`"
-                )));
-            }
+            let host = match without_brackets(host) {
+                Ok(host) => host,
+                Err(Some((name, port))) => {
+                    let (file, line) = (file.display(), number + 1);
+                    return Err(Error::Usage(format!(
+                        "`{file}`, line {line}: expected `HOST slots=N`, found `{host}`: write `{name} slots=N` for so many nodes; \
+                         a port goes to ssh, as in `--ssh 'ssh -p {port}'`"
+                    )));
+                }
+                Err(None) => return Err(wrong(host)),
+            };
             let mut slots = 1;
             for word in words {
                 let value = word.strip_prefix("slots=").and_then(|value| value.parse().ok());
                 slots = value.filter(|&slots| slots > 0).ok_or_else(|| wrong(word))?;
             }
-            machines.push((host.to_owned(), slots));
+            machines.push((host, slots));
         }
         Ok(Self { file: file.to_owned(), machines })
     }
@@ -81,6 +85,31 @@ impl Hosts {
     }
 }
 
+/// A machine as ssh wants it: it knows addresses of IPv6 without the brackets that tell them from a port. What is no machine, or a machine and a port, is refused.
+fn without_brackets(machine: &str) -> Result<String, Option<(&str, &str)>> {
+    let (user, host) = match machine.rsplit_once('@') {
+        Some((user, host)) => (format!("{user}@"), host),
+        None => (String::new(), machine),
+    };
+    // The zone of an address, as in `fe80::1%eth0`, is a name of its own.
+    let is_ipv6 = |host: &str| host.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok());
+    if let Some((address, rest)) = host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        return match rest.strip_prefix(':') {
+            _ if !is_ipv6(address) => Err(None),
+            None if rest.is_empty() => Ok(user + address),
+            Some(port) if !port.is_empty() => Err(Some((&machine[..machine.len() - rest.len()], port))),
+            _ => Err(None),
+        };
+    }
+    match host.split_once(':') {
+        None if host.contains(['[', ']']) => Err(None),
+        None => Ok(user + host),
+        Some(_) if is_ipv6(host) => Ok(user + host),
+        Some((_, port)) if !port.contains(':') => Err(Some((&machine[..machine.len() - port.len() - 1], port))),
+        Some(_) => Err(None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,7 +137,13 @@ mod tests {
             ("a\nb 4", "`4`"),
             ("a\n-oProxyCommand=evil", "`-oProxyCommand=evil`"),
             ("a\nslots=2", "`slots=2`"),
-            ("a\nb:4", "`b:4`"),
+            ("a\nb:4", "`b:4`: write `b slots=N`"),
+            ("a\nme@[::1]:4", "`me@[::1]:4`: write `me@[::1] slots=N`"),
+            ("a\n[::1", "`[::1`"),
+            ("a\n::1]", "`::1]`"),
+            ("a\n[b]", "`[b]`"),
+            ("a\n[::1]x", "`[::1]x`"),
+            ("a\nb:c:d", "`b:c:d`"),
         ] {
             let error = hosts(text).unwrap_err().to_string();
             assert!(error.starts_with("`machines`, line 2: ") && error.contains(wrong), "{error}");
@@ -117,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_machine_may_be_an_address() {
-        assert_eq!(places("10.0.0.1\nfe80::1", None), ["10.0.0.1", "fe80::1"]);
+        let text = "10.0.0.1\nfe80::1%eth0\n[::1]\nme@[fd00::7]\nme@fd00::8";
+        assert_eq!(places(text, None), ["10.0.0.1", "fe80::1%eth0", "::1", "me@fd00::7", "me@fd00::8"]);
     }
 
     #[test]

@@ -236,6 +236,9 @@ pub fn complete(mut graph: Graph, period: Option<i64>) -> Result<Graph, Problem>
     } else if pattern == Pattern::Spread && graph.period > longest {
         let Graph { width, radix, period, .. } = graph;
         Err(Problem::LongPeriod { pattern, width, radix, period, longest })
+    } else if graph.most_inputs().saturating_mul(graph.period.max(1)) > MOST_INPUTS {
+        let Graph { width, pattern, period, .. } = graph;
+        Err(Problem::ManyInputs { pattern, width, period, inputs: graph.most_inputs() })
     } else if kernel.kind.needs_scratch() && graph.scratch_bytes == 0 {
         Err(Problem::NeedsScratch(kernel.kind))
     } else if graph.scratch_bytes % 8 != 0 {
@@ -269,6 +272,17 @@ pub enum Problem {
         /// After how many it can.
         longest: i64,
     },
+    /// A pattern in which tasks depend on so many others that memory would not suffice.
+    ManyInputs {
+        /// The pattern.
+        pattern: Pattern,
+        /// Tasks of a step.
+        width: i64,
+        /// After how many steps it repeats; 0 if it has no period.
+        period: i64,
+        /// On how many tasks the tasks of a step depend together.
+        inputs: i64,
+    },
     /// A kernel without memory to work in.
     NeedsScratch(KernelKind),
     /// Memory to work in that is no whole number of words.
@@ -295,6 +309,18 @@ impl Problem {
                 "the pattern {pattern} with width {width} and radix {radix} has a period of at most {longest}, not {period}: \
                  set it with {dashes}period"
             ),
+            Self::ManyInputs { pattern, width, period, inputs } => {
+                let (others, times) = match pattern {
+                    Pattern::AllToAll => ("", String::new()),
+                    _ if period > 0 => (" or -radix or -period", format!(", and others in each of {period} steps")),
+                    _ => (" or -radix", String::new()),
+                };
+                format!(
+                    "the {width} tasks of a step have {inputs} inputs by the pattern {pattern}{times}, but a graph has at most {MOST_INPUTS}: \
+                     take a smaller {dashes}width{}",
+                    others.replace('-', dashes)
+                )
+            }
             Self::NeedsScratch(kernel) => {
                 format!("the kernel {kernel} needs memory to work in: set it with {dashes}scratch")
             }
@@ -307,6 +333,9 @@ impl Problem {
         }
     }
 }
+
+/// What tasks depend on, all those of a step together, in all steps of a period: each takes some 50 bytes while the graph runs.
+const MOST_INPUTS: i64 = 1 << 24;
 
 /// More than this of anything is surely a mistake.
 const MOST: i64 = 1 << 48;
@@ -433,6 +462,32 @@ mod tests {
             "the pattern spread with width 4 and radix 3 has a period of at most 2, not 3: set it with -period";
         assert_eq!(problem("-type spread"), message);
         assert!(problem("-type spread -radix 0").contains("a radix of at least 1"));
+    }
+
+    #[test]
+    fn a_step_has_no_more_inputs_than_fit_into_memory() {
+        for fits in [
+            "-width 1048576 -type stencil_1d",
+            "-width 1048576 -type fft",
+            "-width 1048576 -type spread",
+            "-width 4096 -type all_to_all",
+            "-width 4 -type nearest -radix 1048576",
+        ] {
+            assert!(parsed(fits).is_ok(), "{fits}");
+        }
+        assert_eq!(
+            problem("-width 400000 -type all_to_all"),
+            "the 400000 tasks of a step have 160000000000 inputs by the pattern all_to_all, but a graph has at most 16777216: take a smaller -width"
+        );
+        for (flags, end) in [
+            ("-width 400000 -type nearest -radix 400000", "take a smaller -width or -radix"),
+            ("-width 1048576 -type random_nearest -radix 8", "take a smaller -width or -radix or -period"),
+            ("-width 1048576 -type spread -radix 1048576 -period 1", "take a smaller -width or -radix or -period"),
+            ("-width 10 -type random_nearest -period 1048576", "take a smaller -width or -radix or -period"),
+            ("-width 1048576 -type spread -radix 1024 -period 1024", "take a smaller -width or -radix or -period"),
+        ] {
+            assert!(problem(flags).ends_with(end), "{flags}: {}", problem(flags));
+        }
     }
 
     #[test]

@@ -230,6 +230,21 @@ impl Graph {
         }
     }
 
+    /// The most inputs that the tasks of a step have together, those of points that the step before has not included.
+    #[must_use]
+    pub fn most_inputs(&self) -> i64 {
+        let of_each = match self.pattern {
+            Pattern::Trivial => 0,
+            Pattern::NoComm | Pattern::Tree => 1,
+            Pattern::Dom => 2,
+            Pattern::Stencil1d | Pattern::Stencil1dPeriodic | Pattern::Fft => 3,
+            Pattern::AllToAll => self.width,
+            Pattern::Nearest | Pattern::RandomNearest => self.radix.min(self.width),
+            Pattern::Spread => self.radix,
+        };
+        self.width.saturating_mul(of_each)
+    }
+
     /// The set of dependences of a step.
     #[inline]
     #[must_use]

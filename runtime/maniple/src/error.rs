@@ -376,12 +376,7 @@ pub enum Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)?;
-        match self {
-            Self::Panicked { backtrace: Some(stack), .. } | Self::BrokenDown { backtrace: Some(stack), .. } => {
-                write!(f, "\n{stack}")
-            }
-            _ => Ok(()),
-        }
+        self.backtrace().map_or(Ok(()), |stack| write!(f, "\n{stack}"))
     }
 }
 
@@ -394,6 +389,16 @@ fn located(location: &Option<String>) -> String {
 }
 
 impl Error {
+    /// The call stack of the panic that caused it, if one did and `RUST_BACKTRACE` asked for stacks. The message does not have it; the `Debug` form does.
+    #[must_use]
+    pub fn backtrace(&self) -> Option<&str> {
+        match self {
+            Self::Panicked { backtrace, .. } | Self::BrokenDown { backtrace, .. } => backtrace.as_deref(),
+            Self::Region(RegionError::ProjectionPanicked { backtrace, .. }) => backtrace.as_deref(),
+            _ => None,
+        }
+    }
+
     /// An error of the application, to be returned from a task.
     pub fn application(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Application(error.into().into())

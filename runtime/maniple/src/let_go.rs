@@ -17,5 +17,9 @@ pub(crate) fn let_go<T>(what: &str, of: &str, value: T) {
 /// Logs that a destructor panicked: of what, and of which task's.
 #[cold]
 pub(crate) fn tell(what: &str, of: &str, fault: &Arc<Fault>) {
-    tracing::error!(task = of, %fault, "the destructor of {what} panicked; the program goes on without");
+    tracing::error!(
+        task = of,
+        fault = format_args!("{fault:#}"),
+        "the destructor of {what} panicked; the program goes on without"
+    );
 }

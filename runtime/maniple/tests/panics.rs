@@ -462,3 +462,58 @@ fn a_projection_that_panics_fails_the_launch() {
         }
     }
 }
+
+fn zeros(cx: &Context) -> Result<Region<Cell>> {
+    let cells = cx.region::<Cell>(8)?;
+    cx.fill(&cells, Cell::value, 0)?;
+    Ok(cells)
+}
+
+/// `RUST_BACKTRACE` is looked at once in a process: so this test runs itself with it, in another one.
+#[test]
+fn call_stacks_are_no_part_of_messages() {
+    if std::env::var_os("RUST_BACKTRACE").is_none_or(|value| value != "full") {
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "call_stacks_are_no_part_of_messages"]).env("RUST_BACKTRACE", "full");
+        let output = again.env_remove("RUST_LIB_BACKTRACE").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    type Program = fn(&Context) -> Result<Future<i64>>;
+    let programs: [(&str, bool, Program); 6] = [
+        ("a color projection", true, |cx| {
+            let halves = zeros(cx)?.partition(2).equal()?;
+            let projection = Projection::Color(Arc::new(|_| panic!("on purpose")));
+            cx.index_launch(2, add(halves.project_by(projection), 1));
+            Ok(cx.launch(total(&zeros(cx)?)))
+        }),
+        ("a projection of one's own", true, |cx| {
+            let halves = zeros(cx)?.partition(2).equal()?;
+            let projection = Projection::Custom(Arc::new(Custom(Moody { calls: AtomicUsize::new(0), from: 0 })));
+            cx.index_launch(2, add(halves.project_by(projection), 1));
+            Ok(cx.launch(total(&zeros(cx)?)))
+        }),
+        ("a function of a future", true, |cx| Ok(cx.launch(total(&zeros(cx)?)).map(|_| panic!("on purpose")))),
+        ("a function of two futures", true, |cx| {
+            let [one, two] = [(); 2].map(|()| Ok::<_, Error>(cx.launch(total(&zeros(cx)?))));
+            Ok(one?.zip_with(&two?, |_, _| panic!("on purpose")))
+        }),
+        ("a function of results", true, |cx| {
+            let halves = zeros(cx)?.partition(2).equal()?;
+            Ok(cx.index_launch(2, total(&halves)).fold(0, |_, _| panic!("on purpose")))
+        }),
+        ("a reduction operator", false, |cx| {
+            let cells = zeros(cx)?;
+            cx.launch(contribute(&cells, DISLIKED));
+            Ok(cx.launch(total(&cells)))
+        }),
+    ];
+    for (what, has_stack, program) in programs {
+        let runtime = Runtime::builder().workers(2).mapper(Buffers).build().unwrap();
+        let error = runtime.run(async |cx| program(cx)?.await).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains("on purpose") && !message.contains('\n'), "{what}: {message}");
+        assert_eq!(error.backtrace().is_some(), has_stack, "{what}");
+        assert_eq!(format!("{error:?}").contains("panics.rs"), has_stack || message.contains("panics.rs"), "{what}");
+    }
+}

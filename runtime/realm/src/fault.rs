@@ -59,13 +59,16 @@ pub struct Panic {
     pub backtrace: Option<String>,
 }
 
+/// What it said, and where. The call stack is no part of a message: only the alternate form (`{:#}`) has it, for logs.
 impl fmt::Display for Panic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "panicked: {}", self.message)?;
         if let Some(location) = &self.location {
             write!(formatter, " (at {location})")?;
         }
-        if let Some(backtrace) = &self.backtrace {
+        if formatter.alternate()
+            && let Some(backtrace) = &self.backtrace
+        {
             write!(formatter, "\n{backtrace}")?;
         }
         Ok(())

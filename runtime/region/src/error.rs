@@ -65,6 +65,8 @@ pub enum RegionError {
         point: AnyPoint,
         /// What it said, and where.
         panic: String,
+        /// The stack, if `RUST_BACKTRACE` asked for it.
+        backtrace: Option<String>,
     },
     /// More rows were asked for than an index space of one dimension can have.
     #[error("a region cannot have {rows} rows: the most are {}", i64::MAX)]

@@ -198,7 +198,8 @@ fn asked<R>(bound: UpperBound<'_>, point: AnyPoint, function: impl FnOnce() -> R
             UpperBound::Region(region) => region.to_string(),
             UpperBound::Partition(partition) => partition.to_string(),
         };
-        RegionError::ProjectionPanicked { bound, point, panic: fault.to_string() }
+        let backtrace = fault.panic().and_then(|panic| panic.backtrace.clone());
+        RegionError::ProjectionPanicked { bound, point, panic: fault.to_string(), backtrace }
     })
 }
 

@@ -35,6 +35,17 @@ pub enum RecordingError {
         /// Its version.
         found: u32,
     },
+    /// One behind the other.
+    #[error(
+        "`{}` has several profiles, one behind the other: the second begins after {at} bytes; name the files that they were in, or cut it there \
+         (`head -c {at}` and `tail -c +{}`)", path.display(), at + 1
+    )]
+    Several {
+        /// The file.
+        path: PathBuf,
+        /// How many bytes the first one has.
+        at: u64,
+    },
     /// Not even the beginning is there.
     #[error("`{}` is a profile of which nothing can be read: it is damaged at its very beginning; record it again", path.display())]
     Nothing {
@@ -110,24 +121,37 @@ impl Recording {
             Next::Chunk(Chunk::Header(header)) => Self::new(header),
             _ => return Err(RecordingError::Nothing { path: name.to_owned() }),
         };
-        recording.completeness = recording.add_all(&mut reader).map_err(failed)?;
+        match recording.add_all(&mut reader).map_err(failed)? {
+            Ok(completeness) => recording.completeness = completeness,
+            Err(Another { at }) => return Err(RecordingError::Several { path: name.to_owned(), at }),
+        }
         Ok(recording)
     }
 
     /// Adds chunks up to the last that makes sense.
-    fn add_all(&mut self, reader: &mut Reader<impl Read>) -> io::Result<Completeness> {
+    fn add_all(&mut self, reader: &mut Reader<impl Read>) -> io::Result<Result<Completeness, Another>> {
         loop {
             let at = reader.position;
-            match reader.next_chunk()? {
-                Next::Chunk(Chunk::End) => return Ok(Completeness::Whole),
-                Next::Chunk(chunk) => {
-                    if !self.add(chunk) {
-                        return Ok(Completeness::Damaged { at });
+            let completeness = match reader.next_chunk()? {
+                Next::Chunk(Chunk::End) => {
+                    let at = reader.position;
+                    match reader.next_chunk()? {
+                        Next::Another => return Ok(Err(Another { at })),
+                        Next::Nothing if reader.position == at => Completeness::Whole,
+                        _ => Completeness::Damaged { at },
                     }
                 }
-                Next::Nothing => return Ok(Completeness::Unended),
-                Next::Damage => return Ok(Completeness::Damaged { at }),
-            }
+                Next::Chunk(chunk) => {
+                    if self.add(chunk) {
+                        continue;
+                    }
+                    Completeness::Damaged { at }
+                }
+                Next::Damage => Completeness::Damaged { at },
+                Next::Nothing => Completeness::Unended,
+                Next::Another => return Ok(Err(Another { at })),
+            };
+            return Ok(Ok(completeness));
         }
     }
 
@@ -185,6 +209,13 @@ enum Next {
     /// The bytes stop, at the end of a chunk or within one.
     Nothing,
     Damage,
+    /// Here begins another profile.
+    Another,
+}
+
+/// Another profile begins after so many bytes.
+struct Another {
+    at: u64,
 }
 
 impl<R: Read> Reader<R> {
@@ -203,6 +234,9 @@ impl<R: Read> Reader<R> {
 
     fn next_chunk(&mut self) -> io::Result<Next> {
         let Some(frame) = self.take()? else { return Ok(Next::Nothing) };
+        if frame == *MAGIC {
+            return Ok(Next::Another);
+        }
         let (length, checksum) = format::frame(frame);
         if length > LARGEST_CHUNK {
             return Ok(Next::Damage);

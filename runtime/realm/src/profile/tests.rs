@@ -275,6 +275,24 @@ fn a_program_that_is_killed_leaves_all_but_the_last_second() {
 }
 
 #[test]
+fn profiles_one_behind_the_other_are_refused() {
+    let record = Record::Memory { memory: 0, used: 0, time: 0 };
+    let (whole, begun) = (written(&[record]), begun().0.0.lock().clone());
+    for first in [&whole, &begun] {
+        let error = read(&[&first[..], &whole].concat()).unwrap_err();
+        assert!(matches!(error, RecordingError::Several { at, .. } if at == first.len() as u64), "{error}");
+        assert!(error.to_string().contains(&format!("after {} bytes", first.len())), "{error}");
+    }
+}
+
+#[test]
+fn what_comes_behind_the_end_is_damage() {
+    let whole = written(&[]);
+    let recording = read(&[&whole[..], b"some other bytes"].concat()).unwrap();
+    assert_eq!(recording.completeness, Completeness::Damaged { at: whole.len() as u64 });
+}
+
+#[test]
 fn points_of_a_domain_are_found_by_their_rank() {
     let rect = Rect::<2>::new([-1, 5], [1, 8]);
     let domain = Domain::from(&rect.into());

@@ -39,11 +39,11 @@ pub const RANK: &str = "MANIPLE_RANK";
 pub const NODES: &str = "MANIPLE_NODES";
 /// The variable with how many of the nodes are on this machine, which share its cores.
 pub const NEIGHBOURS: &str = "MANIPLE_NEIGHBOURS";
-/// The variable with where nodes meet: `HOST:PORT`, where node 0 listens; or, with a `/` in it, a file that all can read and node 0 writes.
+/// The variable with where nodes meet: `HOST:PORT` or `[IPV6]:PORT`, where node 0 listens; or, with a `/` in it, a file that all can read and node 0 writes.
 pub const RENDEZVOUS: &str = "MANIPLE_RENDEZVOUS";
 /// The variable with the job's secret, 64 hexadecimal digits.
 pub const SECRET: &str = "MANIPLE_SECRET";
-/// The variable with the address to listen on while nodes meet: 127.0.0.1 if it is not set, 0.0.0.0 for nodes on several machines.
+/// The variable with the address to listen on while nodes meet: 127.0.0.1 if it is not set, 0.0.0.0 for nodes on several machines, which means all addresses, also those of IPv6.
 pub const LISTEN: &str = "MANIPLE_LISTEN";
 /// The variable with how many seconds to wait until all nodes have come.
 pub const JOIN_TIMEOUT: &str = "MANIPLE_JOIN_TIMEOUT";

@@ -1,6 +1,6 @@
 //! What the environment says about nodes that meet over TCP.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -97,10 +97,15 @@ fn meeting(text: &str) -> Result<Meeting, PlaceError> {
     if text.contains('/') {
         return Ok(Meeting::File(PathBuf::from(text)));
     }
-    let port = text.rsplit_once(':').and_then(|(host, port)| (!host.is_empty()).then_some(port));
-    if port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port != 0)) {
+    let text = text.trim();
+    let is_address = text.rsplit_once(':').is_some_and(|(host, port)| {
+        // Without brackets nobody could tell where an address of IPv6 ends.
+        let is_name = || !host.is_empty() && !host.contains([':', '[', ']']) && !host.contains(char::is_whitespace);
+        port.parse::<u16>().is_ok_and(|port| port != 0) && (is_name() || text.parse::<SocketAddr>().is_ok())
+    });
+    if is_address {
         return Ok(Meeting::At(text.to_owned()));
     }
-    let expected = "HOST:PORT, or the path of a file with a `/` in it";
+    let expected = "HOST:PORT, [IPV6]:PORT, or the path of a file with a `/` in it";
     Err(PlaceError::BadValue { name: RENDEZVOUS, expected, found: text.to_owned() })
 }

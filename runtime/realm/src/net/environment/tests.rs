@@ -139,13 +139,29 @@ mod over_tcp {
     }
 
     #[test]
-    fn a_rendezvous_with_a_slash_is_a_file() {
+    fn a_rendezvous_is_an_address_with_a_port_or_with_a_slash_a_file() {
         let job = [(RANK, "0"), (NODES, "2"), (SECRET, SOME_SECRET)];
         let with = |text| job.into_iter().chain([(RENDEZVOUS, text)]).collect::<Vec<_>>();
         let (_, found) = rendezvous(&with("/tmp/job"));
         assert_eq!(found.meeting, Meeting::File("/tmp/job".into()));
         assert_eq!(found.listen, Ipv4Addr::LOCALHOST);
-        for bad in ["job", ":4000", "head:", "head:0", "head:70000"] {
+        for good in ["head:4000", "10.0.0.7:4000", "[::1]:4000", "[fd00::7]:4000"] {
+            assert_eq!(rendezvous(&with(good)).1.meeting, Meeting::At(good.to_owned()));
+        }
+        for bad in [
+            "job",
+            ":4000",
+            "head:",
+            "head:0",
+            "head:70000",
+            "::1",
+            "::1:4000",
+            "[::1]",
+            "[::1]:0",
+            "[head]:4000",
+            "[]:4000",
+            "two words:4000",
+        ] {
             assert!(refusal(&with(bad)).contains("MANIPLE_RENDEZVOUS is HOST:PORT"), "{bad}");
         }
     }

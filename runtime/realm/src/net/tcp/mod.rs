@@ -76,7 +76,7 @@ pub struct Settings {
     /// Where nodes meet.
     pub meeting: Meeting,
     /// The address to listen on until all nodes are connected: 127.0.0.1, which other machines cannot reach, unless told otherwise. Node 0
-    /// listens where it is met, unless this says that all addresses are to be listened on.
+    /// listens where it is met, unless this says that all addresses are to be listened on: `0.0.0.0` and `::` mean those of IPv4 and of IPv6.
     pub listen: IpAddr,
     /// What proves that somebody belongs to this job.
     pub secret: Secret,

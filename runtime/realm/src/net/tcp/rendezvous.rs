@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{ErrorKind, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -16,6 +16,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use crate::locks::Mutex;
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -103,11 +104,34 @@ impl Port {
             }
             _ => SocketAddr::new(settings.listen, 0),
         };
-        let listening = TcpListener::bind(wanted).await;
-        let listener = listening.map_err(JoinError::io(format!("listening on {wanted}")))?;
+        let listener = listen(wanted).await.map_err(JoinError::io(format!("listening on {wanted}")))?;
         let address = listener.local_addr().map_err(JoinError::io("asking where we listen"))?;
         Ok(Self { listener, address })
     }
+}
+
+/// Listens on an address; if it stands for all, on those of IPv4 and of IPv6: which of them others reach us at, they know.
+async fn listen(wanted: SocketAddr) -> std::io::Result<TcpListener> {
+    if !wanted.ip().is_unspecified() {
+        return TcpListener::bind(wanted).await;
+    }
+    match listen_on_all(wanted.port()) {
+        Ok(listener) => Ok(listener),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(error),
+        // There may be no IPv6 here.
+        Err(_) => TcpListener::bind(wanted).await,
+    }
+}
+
+fn listen_on_all(port: u16) -> std::io::Result<TcpListener> {
+    let socket = Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_only_v6(false)?;
+    socket.set_nonblocking(true)?;
+    // As tokio's own sockets: a port whose last connections are still closing is free.
+    socket.set_reuse_address(true)?;
+    socket.bind(&SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)).into())?;
+    socket.listen(1024)?;
+    TcpListener::from_std(socket.into())
 }
 
 async fn resolve(address: &str) -> Result<SocketAddr, JoinError> {
@@ -460,7 +484,7 @@ async fn let_in(mut stream: TcpStream, peer: IpAddr, door: &Mutex<Door>, ended: 
             _ => Err(JoinError::RankTaken { node: theirs.rank }),
         }
     };
-    let peer = peer.to_string();
+    let peer = peer.to_canonical().to_string();
     let greeting = greet(&mut stream, &peer, Role::Accepts, &settings.secret, &ours, take);
     let in_time = async { timeout(settings.silence, greeting).await.ok() };
     let crowded_out = async {

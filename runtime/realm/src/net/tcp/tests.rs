@@ -310,6 +310,30 @@ fn node_0_listens_on_all_addresses_if_told_so_however_it_is_met() {
     });
 }
 
+/// The third is met by the second, which has to listen on an address of the same kind.
+#[test]
+fn nodes_that_listen_on_all_addresses_meet_by_ipv6_too() {
+    let secret = Secret::random().unwrap();
+    let Ok(free) = std::net::TcpListener::bind("[::1]:0") else {
+        eprintln!("this machine has no IPv6: not tested");
+        return;
+    };
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    for listen in ["0.0.0.0", "::"] {
+        let node = |rank| Settings {
+            meeting: Meeting::At(format!("[::1]:{port}")),
+            listen: listen.parse().unwrap(),
+            ..settings(rank, 3, Path::new(""), &secret)
+        };
+        thread::scope(|scope| {
+            let others = [1, 2].map(|rank| scope.spawn(move || listening(node(rank)).unwrap()));
+            let first = listening(node(0)).unwrap();
+            drop((first, others.map(|other| other.join().unwrap())));
+        });
+    }
+}
+
 #[test]
 fn nobody_listens_once_all_are_there() {
     let (file, secret) = (meeting_file(), Secret::random().unwrap());
