@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::block_on::block_on;
+use crate::deletions::{Inherited, Log};
 use crate::error::{Error, Result};
 use crate::fork::{self, InFlight};
 use crate::future::{Origin, Producers, Results};
@@ -78,6 +79,13 @@ pub(crate) struct Created {
     generations: FxHashMap<FieldId, u32>,
 }
 
+/// What a task has made, and what it has destroyed.
+#[derive(Default)]
+struct Made {
+    regions: Mutex<FxHashMap<TreeId, Created>>,
+    deletions: Arc<Log>,
+}
+
 pub(crate) struct ContextState {
     pub(crate) core: Arc<RuntimeCore>,
     pub(crate) task: Origin,
@@ -88,7 +96,9 @@ pub(crate) struct ContextState {
     /// The number of the task's beginning, while a record is kept.
     pub(crate) recorded: Option<OperationNumber>,
     held: Vec<HeldRegion>,
-    created: Lazily<Mutex<FxHashMap<TreeId, Created>>>,
+    created: Lazily<Made>,
+    /// What was destroyed before the task.
+    pub(crate) inherited: Option<Arc<Inherited>>,
     stream: Lazily<Mutex<Stream>>,
     pub(crate) in_flight: InFlight,
     /// What somebody waits for that falling numbers in flight bring.
@@ -208,8 +218,9 @@ impl Context {
         let recorded = core.record(None, &Preconditions::default(), || Kind::TopLevel);
         let name = Origin::BuiltIn(TOP_LEVEL);
         let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
-        if let (Some(node), Some(state)) = (core.node(), Arc::get_mut(&mut state)) {
-            state.replica = Some(Replica::new(node));
+        if let Some(state) = Arc::get_mut(&mut state) {
+            state.replica = core.node().map(Replica::new);
+            state.inherited = Inherited::of_earlier_runs(&core.deletions);
         }
         let _owned = Owned::new(Arc::clone(&state));
         let context = Self { state };
@@ -280,6 +291,7 @@ impl ContextState {
             recorded,
             held,
             created: Lazily::default(),
+            inherited: None,
             stream: Lazily::default(),
             in_flight: InFlight::default(),
             waiter: Lazily::default(),
@@ -305,14 +317,19 @@ impl ContextState {
 
     /// The context of a forked task, in a context that was used before if there is one.
     #[inline]
-    pub(crate) fn forked(parent: &Self, task: Origin, processor: ProcessorId) -> Arc<Self> {
-        let depth = parent.depth + 1;
+    pub(crate) fn forked((parent, launch): (&Self, u64), task: Origin, processor: ProcessorId) -> Arc<Self> {
+        let (depth, inherited) = (parent.depth + 1, parent.bequeath(launch));
         let Some(mut used) = fork::take_context() else {
-            return Self::new(&parent.core, (task, None, None), processor, depth, Vec::new());
+            let mut context = Self::new(&parent.core, (task, None, None), processor, depth, Vec::new());
+            if let Some(context) = Arc::get_mut(&mut context) {
+                context.inherited = inherited;
+            }
+            return context;
         };
         let context = used.get_mut();
         debug_assert!(Arc::ptr_eq(&context.core, &parent.core));
         (context.task, context.processor, context.depth) = (task, processor, depth);
+        context.inherited = inherited;
         context.in_flight.reset();
         *context.next_launch.get_mut() = 0;
         *context.fence.get_mut() = 0;
@@ -348,20 +365,34 @@ impl ContextState {
         let state = RegionState::fresh(region.clone());
         self.core.register(&state);
         let fields = region.fields();
-        let generations = fields.fields().iter().map(|field| (field, fields.generation(field))).collect();
+        let generations = fields.fields().iter().map(|field| (field, fields.generation(field, self))).collect();
         let created = Created { state, changes: fields.changes(), generations };
-        self.created.lock().insert(region.tree().id(), created);
+        self.created.regions.lock().insert(region.tree().id(), created);
     }
 
     /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends.
     pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Created> {
-        self.created.get().map(|created| std::mem::take(&mut *created.lock())).unwrap_or_default()
+        self.created.get().map(|created| std::mem::take(&mut *created.regions.lock())).unwrap_or_default()
     }
 
-    pub(crate) fn adopt(&self, created: FxHashMap<TreeId, Created>) {
+    /// Takes over regions that a task has made which has ended.
+    pub(crate) fn adopt(&self, mut created: FxHashMap<TreeId, Created>) {
+        // The task may have come before fields were freed that are for this one.
+        created.values_mut().for_each(|created| created.changes = u64::MAX);
         if !created.is_empty() {
-            self.created.lock().extend(created);
+            self.created.regions.lock().extend(created);
         }
+    }
+
+    /// What the task has destroyed.
+    pub(crate) fn deletions(&self) -> &Arc<Log> {
+        &self.created.deletions
+    }
+
+    /// What the task has destroyed, unless it has neither made nor destroyed anything.
+    #[inline]
+    pub(crate) fn own_deletions(&self) -> Option<&Arc<Log>> {
+        self.created.get().map(|made| &made.deletions)
     }
 
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
@@ -374,17 +405,17 @@ impl ContextState {
         if let Some(sites) = self.sites.get() {
             sites.forget_tree(tree);
         }
-        self.created.lock().remove(&tree);
+        self.created.regions.lock().remove(&tree);
         self.stream.lock().trees.remove(&tree);
     }
 
     /// Refuses to destroy what another task made.
     pub(crate) fn check_created(&self, region: &LogicalRegion) -> Result<()> {
         self.core.forest().check_own_region(region)?;
-        if self.created.lock().contains_key(&region.tree().id()) {
+        if self.created.regions.lock().contains_key(&region.tree().id()) {
             return Ok(());
         }
-        region.check_alive()?;
+        region.check_alive(self)?;
         Err(Error::NotTheMaker { task: self.name().to_owned(), region: region.root_region().to_string() })
     }
 
@@ -410,12 +441,12 @@ impl ContextState {
         let bound = requirement.target.bound();
         self.core.forest().check_own_region(&bound)?;
         bound.check_place()?;
-        if let Err(error) = requirement.target.check_alive() {
+        if let Err(error) = requirement.target.check_alive(self) {
             self.check_open()?;
             return Err(error.into());
         }
         let fields = requirement.target.tree().fields();
-        if let Some(field) = requirement.fields.iter().find(|&field| fields.get(field).is_none()) {
+        if let Some(field) = requirement.fields.iter().find(|&field| !fields.has(field, self)) {
             return Err(maniple_region::RegionError::NoSuchField { field }.into());
         }
         if let Privilege::Reduce(operator) = requirement.privilege {
@@ -445,7 +476,7 @@ impl ContextState {
 
     /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.
     fn find_created(&self, region: &LogicalRegion, renew: &mut dyn FnMut(Renewed)) -> Option<Arc<RegionState>> {
-        let mut created = self.created.lock();
+        let mut created = self.created.get()?.regions.lock();
         let known = created.get_mut(&region.tree().id())?;
         let state = Arc::clone(&known.state);
         let fields = region.fields();
@@ -455,7 +486,7 @@ impl ContextState {
         known.changes = fields.changes();
         let generations = &mut known.generations;
         let is_new = |field: &FieldId| {
-            let generation = fields.generation(*field);
+            let generation = fields.generation(*field, self);
             generations.insert(*field, generation).unwrap_or(0) != generation
         };
         let renewed: FieldMask = fields.fields().iter().filter(is_new).collect();
@@ -633,7 +664,8 @@ impl ContextState {
         let ended = self.core.realm().wait(self.fewer_than(1 + leaked));
         let result = self.conclude(result);
         if let Some(created) = self.created.get() {
-            created.lock().values().for_each(|created| created.state.lock().root.tree().end_with_run());
+            created.regions.lock().values().for_each(|created| created.state.lock().root.tree().end_with_run());
+            self.core.deletions.absorb(&created.deletions);
         }
         ended.map_err(|fault| Error::of_fault(&fault, TOP_LEVEL, None))?;
         self.core.check_whole()?;
@@ -761,6 +793,12 @@ impl ContextState {
         let number = self.next_launch.load(Ordering::Relaxed);
         self.next_launch.store(number + 1, Ordering::Relaxed);
         number
+    }
+
+    /// The number of the launch after this, which is under way.
+    #[inline]
+    pub(crate) fn place_of_launch(&self) -> u64 {
+        self.next_launch.load(Ordering::Relaxed)
     }
 
     /// As [`watch`](Self::watch), for a launch that has a number.

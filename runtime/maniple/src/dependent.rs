@@ -215,7 +215,6 @@ impl Context {
         };
         let of = (region.logical().space(), colors.rect());
         let partitioning = replica.found(finding, of, &pieces).await?;
-        region.logical().check_alive()?;
         Ok(Partition::from_logical(region.logical().partition(&partitioning)?))
     }
 }

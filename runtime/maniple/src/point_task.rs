@@ -277,7 +277,11 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     }
     let shown = task.state.site.shown_point(point);
     let processor = task.mapped.mapping.processor;
-    let context = Owned::new(ContextState::new(&core, (name, shown, recorded), processor, parent.depth + 1, held));
+    let mut context = ContextState::new(&core, (name, shown, recorded), processor, parent.depth + 1, held);
+    if let Some(context) = Arc::get_mut(&mut context) {
+        context.inherited = parent.bequeath(task.state.number);
+    }
+    let context = Owned::new(context);
     let regions: Arc<[LogicalRegion]> = regions.iter().map(|physical| physical.region.clone()).collect();
     let call = ContextCall {
         context: Context { state: Arc::clone(&context) },

@@ -22,6 +22,7 @@ use maniple_record::{Kind, Part, Place as RecordPlace, Record};
 use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId, Shape};
 
 use crate::context::Context;
+use crate::deletions::Log;
 use crate::error::{Error, Result};
 use crate::fork::{self, ForkCounts};
 use crate::launch::{Launch, Sites};
@@ -211,6 +212,7 @@ impl RuntimeBuilder {
             next_instance: AtomicU64::new(0),
             states: Mutex::new(Vec::new()),
             top_levels: AtomicUsize::new(0),
+            deletions: Arc::default(),
             has_starving: AtomicBool::new(false),
             starving: Arc::default(),
             counters: Counters::default(),
@@ -428,6 +430,8 @@ pub(crate) struct RuntimeCore {
     states: Mutex<Vec<Weak<RegionState>>>,
     /// Top-level tasks that do not wait.
     top_levels: AtomicUsize,
+    /// What earlier runs have destroyed.
+    pub(crate) deletions: Arc<Log>,
     has_starving: AtomicBool,
     starving: Arc<Mutex<Starving>>,
     pub(crate) counters: Counters,

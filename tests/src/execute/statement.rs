@@ -77,7 +77,7 @@ impl Frame<'_> {
             Action::AllocateField(name, kind) => self.allocate_field(*name, *kind),
             Action::FreeField(name, field) => {
                 let (fields, ids) = names.fields.get(*name)?;
-                fields.free(ids[*field]).map_err(Error::from)
+                context.free_field(&fields, ids[*field])
             }
             Action::CreateRegion(name, space, fields) => {
                 let (rows, (fields, _)) = (names.spaces.get(*space)?, names.fields.get(*fields)?);
@@ -88,7 +88,7 @@ impl Frame<'_> {
                 let made = run.partition(context, *node, split).await?;
                 made.map(|partitioning| names.partitions.insert(*name, partitioning))
             }
-            Action::DestroyPartition(name) => names.partitions.get(*name)?.destroy().map_err(Error::from),
+            Action::DestroyPartition(name) => context.destroy_partition(&*names.partitions.get(*name)?),
             Action::Launch(launch) => {
                 let handle = run.launch(context, launch, statement.site)?;
                 self.refusal(statement.id, &handle).await
