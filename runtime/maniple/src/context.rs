@@ -15,7 +15,7 @@ use maniple_realm::{Event, UserEvent};
 use maniple_record::{Because, Kind, LaunchNumber, OperationNumber};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::block_on::block_on;
@@ -79,11 +79,34 @@ pub(crate) struct Created {
     generations: FxHashMap<FieldId, u32>,
 }
 
+/// Regions that a task has made, or tasks that it has launched and that have ended.
+#[derive(Default)]
+struct Regions {
+    by_tree: FxHashMap<TreeId, Created>,
+    sweep_at: usize,
+}
+
 /// What a task has made, and what it has destroyed.
 #[derive(Default)]
 struct Made {
-    regions: Mutex<FxHashMap<TreeId, Created>>,
+    regions: Mutex<Regions>,
+    /// What the task makes has this number or a higher one; unset, zero, before it makes anything.
+    first: AtomicU64,
     deletions: Arc<Log>,
+}
+
+impl Created {
+    /// Whether nobody can name the region any more. One that is being worked on is in use.
+    fn is_nameless(&self) -> bool {
+        self.state.try_lock().is_some_and(|state| state.is_nameless())
+    }
+}
+
+impl Regions {
+    /// Those that nobody can name any more.
+    fn take_nameless(&mut self) -> Vec<(TreeId, Created)> {
+        self.by_tree.extract_if(|_, created| created.is_nameless()).collect()
+    }
 }
 
 pub(crate) struct ContextState {
@@ -142,6 +165,8 @@ struct Launched {
     /// With the numbers of their launches.
     results: Vec<(u64, Arc<Results>)>,
     sweep_at: usize,
+    /// Failures that the task was told of by what has no results.
+    seen: Vec<Error>,
 }
 
 /// Who waits for what was launched to end.
@@ -268,6 +293,9 @@ impl Drop for Owned {
     }
 }
 
+/// A task that has made no more regions than this does not look for those that nobody can name any more.
+const MANY_REGIONS: usize = 32;
+
 /// A launching task that has nothing to do goes on when so large a part of its operations have ended, before half of them have: one in so many.
 const ROOM: usize = 80;
 
@@ -367,12 +395,47 @@ impl ContextState {
         let fields = region.fields();
         let generations = fields.fields().iter().map(|field| (field, fields.generation(field, self))).collect();
         let created = Created { state, changes: fields.changes(), generations };
-        self.created.regions.lock().insert(region.tree().id(), created);
+        let mut regions = self.created.regions.lock();
+        regions.by_tree.insert(region.tree().id(), created);
+        self.sweep_regions(regions);
     }
 
-    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends.
+    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends, unless nobody can name them any more.
     pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Created> {
-        self.created.get().map(|created| std::mem::take(&mut *created.regions.lock())).unwrap_or_default()
+        let mut created = match self.created.get() {
+            Some(made) => std::mem::take(&mut made.regions.lock().by_tree),
+            None => return FxHashMap::default(),
+        };
+        created.retain(|_, created| !created.is_nameless());
+        created
+    }
+
+    /// Lets go of regions that nobody can name any more, when there are many.
+    fn sweep_regions(&self, mut regions: MutexGuard<'_, Regions>) {
+        if regions.by_tree.len() <= regions.sweep_at.max(MANY_REGIONS) {
+            return;
+        }
+        let mut gone = regions.take_nameless();
+        let are_still_many = regions.by_tree.len() > MANY_REGIONS.max(regions.sweep_at / 2);
+        regions.sweep_at = 2 * regions.by_tree.len();
+        drop(regions);
+        // Launches that repeat name what they used. They are found out anew if there are more.
+        if are_still_many
+            && self.replica.is_none()
+            && let Some(sites) = self.sites.get()
+        {
+            sites.clear();
+            let mut regions = self.created.regions.lock();
+            gone.extend(regions.take_nameless());
+            regions.sweep_at = 2 * regions.by_tree.len();
+        }
+        if let (Some(stream), false) = (self.stream.get(), gone.is_empty()) {
+            let mut stream = stream.lock();
+            gone.iter().for_each(|(tree, _)| drop(stream.trees.remove(tree)));
+        }
+        if let Some(replica) = &self.replica {
+            gone.iter().for_each(|(tree, _)| replica.forget(*tree));
+        }
     }
 
     /// Takes over regions that a task has made which has ended.
@@ -380,8 +443,26 @@ impl ContextState {
         // The task may have come before fields were freed that are for this one.
         created.values_mut().for_each(|created| created.changes = u64::MAX);
         if !created.is_empty() {
-            self.created.regions.lock().extend(created);
+            let mut regions = self.created.regions.lock();
+            regions.by_tree.extend(created);
+            self.sweep_regions(regions);
         }
+    }
+
+    /// The task is about to make something.
+    pub(crate) fn makes(&self) {
+        let first = &self.created.first;
+        if first.load(Ordering::Relaxed) == 0 {
+            let next = self.core.forest().next_id();
+            // Of several threads the first.
+            let _ = first.compare_exchange(0, next, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// What the task has made has this number or a higher one.
+    pub(crate) fn first_made(&self) -> Option<u64> {
+        let first = self.created.get()?.first.load(Ordering::Acquire);
+        (first > 0).then_some(first)
     }
 
     /// What the task has destroyed.
@@ -405,14 +486,15 @@ impl ContextState {
         if let Some(sites) = self.sites.get() {
             sites.forget_tree(tree);
         }
-        self.created.regions.lock().remove(&tree);
+        let created = self.created.regions.lock().by_tree.remove(&tree);
+        drop(created);
         self.stream.lock().trees.remove(&tree);
     }
 
     /// Refuses to destroy what another task made.
     pub(crate) fn check_created(&self, region: &LogicalRegion) -> Result<()> {
         self.core.forest().check_own_region(region)?;
-        if self.created.regions.lock().contains_key(&region.tree().id()) {
+        if self.created.regions.lock().by_tree.contains_key(&region.tree().id()) {
             return Ok(());
         }
         region.check_alive(self)?;
@@ -477,7 +559,7 @@ impl ContextState {
     /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.
     fn find_created(&self, region: &LogicalRegion, renew: &mut dyn FnMut(Renewed)) -> Option<Arc<RegionState>> {
         let mut created = self.created.get()?.regions.lock();
-        let known = created.get_mut(&region.tree().id())?;
+        let known = created.by_tree.get_mut(&region.tree().id())?;
         let state = Arc::clone(&known.state);
         let fields = region.fields();
         if known.changes == fields.changes() {
@@ -664,8 +746,8 @@ impl ContextState {
         let ended = self.core.realm().wait(self.fewer_than(1 + leaked));
         let result = self.conclude(result);
         if let Some(created) = self.created.get() {
-            created.regions.lock().values().for_each(|created| created.state.lock().root.tree().end_with_run());
-            self.core.deletions.absorb(&created.deletions);
+            created.regions.lock().by_tree.values().for_each(|created| created.state.lock().root.tree().end_with_run());
+            self.core.deletions.absorb(&created.deletions, 0);
         }
         ended.map_err(|fault| Error::of_fault(&fault, TOP_LEVEL, None))?;
         self.core.check_whole()?;
@@ -806,8 +888,18 @@ impl ContextState {
         let mut launched = self.launched.lock();
         launched.results.push((number, Arc::clone(results)));
         if launched.results.len() > launched.sweep_at {
-            launched.results.retain(|(_, results)| !results.is_settled());
-            launched.sweep_at = 64.max(2 * launched.results.len());
+            launched.sweep();
+            launched.sweep_at = 64.max(2 * launched.results.len().max(launched.seen.len()));
+        }
+    }
+
+    /// The task was told of a failure, by something that has no results: it is not the task's own any more.
+    pub(crate) fn has_seen(&self, failure: &Error) {
+        let mut launched = self.launched.lock();
+        launched.seen.push(failure.clone());
+        if launched.seen.len() > launched.sweep_at {
+            launched.sweep();
+            launched.sweep_at = 64.max(2 * launched.results.len().max(launched.seen.len()));
         }
     }
 
@@ -955,7 +1047,7 @@ impl ContextState {
     /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
         let refused = self.forget_operations().and_then(|tracing| tracing.strict.untold());
-        let launched = self.launched.get().map(|launched| std::mem::take(&mut launched.lock().results));
+        let launched = self.launched.get().map(|launched| std::mem::take(&mut *launched.lock()));
         let result = result?;
         match launched.and_then(unseen_failure).or(refused) {
             None => Ok(result),
@@ -980,7 +1072,7 @@ impl ContextState {
 }
 
 /// The first failure in the program among launches, given with their numbers, that nobody has seen.
-fn unseen_failure(mut launched: Vec<(u64, Arc<Results>)>) -> Option<Error> {
+fn unseen_failure(Launched { results: mut launched, seen: told, .. }: Launched) -> Option<Error> {
     // Forks are watched only once they have failed.
     launched.sort_by_key(|(number, _)| *number);
     let launched = launched.iter().map(|(_, results)| results);
@@ -988,7 +1080,7 @@ fn unseen_failure(mut launched: Vec<(u64, Arc<Results>)>) -> Option<Error> {
     let mut unseen = unseen.into_iter().filter_map(|results| results.error()).peekable();
     unseen.peek()?;
     // A failure spreads: who has seen it at one operation has seen it.
-    let seen: Vec<Error> = seen.into_iter().flat_map(|results| results.errors()).collect();
+    let seen: Vec<Error> = seen.into_iter().flat_map(|results| results.errors()).chain(told).collect();
     unseen.find(|error| !seen.iter().any(|seen| seen.is_same_failure(error)))
 }
 
@@ -1009,6 +1101,22 @@ pub(crate) struct Promised {
 
 /// Operations in one session have numbers between that of the session and the next one's.
 const ROOM_FOR_A_SESSION: u64 = 1 << 32;
+
+impl Launched {
+    /// Forgets what has ended well, and failures that the task was told of: but for those that may spread.
+    fn sweep(&mut self) {
+        let Self { results, seen, .. } = self;
+        results.retain(|(_, results)| {
+            let is_over = results.has_ended() && (results.error().is_none() || results.is_observed());
+            if is_over {
+                seen.extend(results.errors());
+            }
+            !is_over
+        });
+        let mut texts = FxHashSet::default();
+        seen.retain(|error| error.may_spread().unwrap_or_else(|| texts.insert(error.to_string())));
+    }
+}
 
 impl Stream {
     /// Operations that may not have ended.

@@ -58,12 +58,14 @@ impl Context {
     /// A new index space.
     #[must_use]
     pub fn index_space(&self, points: &AnySpace) -> IndexSpaceNode {
+        self.state.makes();
         self.state.core.forest().index_space(points)
     }
 
     /// A new field space without fields.
     #[must_use]
     pub fn field_space(&self, max_fields: usize) -> Arc<FieldSpace> {
+        self.state.makes();
         self.state.core.forest().field_space(max_fields)
     }
 

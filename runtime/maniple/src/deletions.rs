@@ -3,6 +3,8 @@
 //! A task that destroys something notes it in a [`Log`] of its own, with the number that the deletion has among its launches. For that task it is destroyed from then on.
 //! A task that it launches comes after those deletions that have lower numbers than its launch, and after all that its launcher comes after itself: see [`Inherited`]. So
 //! what a task may use depends on its place in the program alone, and not on when it runs.
+//!
+//! When a task ends, its launcher comes to know what it has destroyed of what it had made itself: nobody who comes before its end in the program can name that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,10 +69,10 @@ impl Log {
         self.is_used.load(Ordering::Acquire)
     }
 
-    /// Adds what a run has destroyed that has ended, for all later ones.
-    pub(crate) fn absorb(&self, other: &Self) {
+    /// Adds what another has destroyed who has ended, of names with this number and above: for all that comes later.
+    pub(crate) fn absorb(&self, other: &Self, first: u64) {
         let other = std::mem::take(&mut other.entries.lock().by_name);
-        for (name, Entry { tombstone, deletions }) in other {
+        for (name, Entry { tombstone, deletions }) in other.into_iter().filter(|((number, _), _)| *number >= first) {
             let times = deletions.iter().map(|(_, times)| *times).max().unwrap_or(0);
             self.add(name, tombstone, (0, times));
         }
@@ -100,6 +102,13 @@ impl ContextState {
         match self.own_deletions().filter(|log| log.is_used()) {
             None => self.inherited.clone(),
             Some(log) => Some(Arc::new(Inherited { log: Arc::clone(log), launch, above: self.inherited.clone() })),
+        }
+    }
+
+    /// The task has ended: its launcher comes to know what it has destroyed.
+    pub(crate) fn hand_up_deletions(&self, parent: &Self) {
+        if let (Some(log), Some(first)) = (self.own_deletions().filter(|log| log.is_used()), self.first_made()) {
+            parent.deletions().absorb(log, first);
         }
     }
 

@@ -302,6 +302,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     // Even of a task that failed: what it did launch and change is brought home.
     let home = bring_home(&context, task.operation.recorded);
     let moved = core.realm().event_future(home).await;
+    context.hand_up_deletions(&parent);
     let created = context.take_created();
     if !created.is_empty() {
         // Where they were used last need not be known of them, if that was in a replay: but all of it has ended.

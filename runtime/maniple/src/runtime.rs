@@ -582,7 +582,8 @@ impl RuntimeCore {
         let traces: Vec<_> = self.traces.lock().iter().filter_map(Weak::upgrade).collect();
         let forget = |trace: &Arc<Mutex<Trace>>| trace.try_lock().is_some_and(|mut trace| trace.forget_templates());
         let templates = traces.iter().filter(|trace| forget(trace)).count();
-        decisions + templates > 0
+        // Launches that repeat name what they used: regions that nobody else can name stay for their sake alone.
+        decisions + templates > 0 || sites.iter().filter(|sites| sites.clear()).count() > 0
     }
 
     /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.

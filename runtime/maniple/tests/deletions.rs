@@ -1,5 +1,7 @@
 //! What a task destroys is destroyed from there on in the program: tasks that were launched before go on undisturbed, whenever they run.
 
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
 use std::sync::{Arc, Mutex, mpsc};
 
 use maniple::prelude::*;
@@ -268,4 +270,30 @@ fn launches_that_are_replayed_stop_where_their_partition_is_destroyed() {
         cx.launch(total(&cells)).await
     });
     assert_eq!(outcome.unwrap(), 60);
+}
+
+/// Frees a field of what it makes, gives its id to another, and returns the region.
+#[task]
+async fn renew(cx: &Context) -> Result<Region<Cell>> {
+    let (rows, fields) = (cx.index_space(&space()), cx.field_space(2));
+    let old = fields.allocate("old", FieldType::of::<i64>())?;
+    let other = fields.allocate("other", FieldType::of::<f64>())?;
+    let cells = Region::<Cell>::try_from_logical(cx.logical_region(&rows, &fields)?)?;
+    cx.fill(&cells, Cell::value, 7)?;
+    cx.free_field(&fields, old)?;
+    cx.free_field(&fields, other)?;
+    assert_eq!(fields.allocate("new", FieldType::of::<i64>())?, old);
+    cx.launch(add(&cells, 3));
+    Ok(cells)
+}
+
+#[test]
+fn what_a_task_has_destroyed_of_its_own_is_destroyed_for_its_launcher() {
+    let outcome = runtime().run(async |cx| {
+        let cells = cx.launch(renew()).await?;
+        let other = maniple::Field::<Cell, f64>::new(maniple::FieldId(1));
+        assert!(is_destroyed(cx.fill(&cells, other, 1.0)));
+        cx.launch(total(&cells)).await
+    });
+    assert_eq!(outcome.unwrap(), 12);
 }

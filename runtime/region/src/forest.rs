@@ -157,6 +157,12 @@ impl Forest {
         self.check_own(region.space()).map_err(|_| RegionError::OtherRuntime { what: region.to_string() })
     }
 
+    /// The number of what is made next, or a lower one.
+    #[must_use]
+    pub fn next_id(&self) -> u64 {
+        self.next_id.load(Ordering::Relaxed)
+    }
+
     fn take_ids(&self, count: u64) -> u64 {
         self.next_id.fetch_add(count, Ordering::Relaxed)
     }

@@ -173,7 +173,10 @@ fn retire(context: Arc<ContextState>, parent: &ContextState, by_worker: bool) {
     match context.is_over() {
         true if by_worker => spare::keep_context(context),
         true => {}
-        false => parent.adopt(context.take_created()),
+        false => {
+            context.hand_up_deletions(parent);
+            parent.adopt(context.take_created());
+        }
     }
 }
 

@@ -80,9 +80,10 @@ impl Sites {
         self.0.lock().by_token.values().filter(|site| site.decisions.forget()).count() > 0
     }
 
-    pub(crate) fn clear(&self) {
+    /// Forgets all. Whether there was anything.
+    pub(crate) fn clear(&self) -> bool {
         let known = std::mem::take(&mut *self.0.lock());
-        drop(known);
+        !known.by_token.is_empty()
     }
 }
 
