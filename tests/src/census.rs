@@ -64,13 +64,16 @@ impl Census {
                 let dim = rects.first().map_or(0, |rect| rect.dim());
                 self.one(format!("space of {dim} dimensions"));
             }
+            Action::DestroySpace(_) => self.one("index space destroyed"),
             Action::CreateFields(_, kinds, _) => {
                 kinds.iter().for_each(|kind| self.one(format!("field {}", name(kind))))
             }
             Action::AllocateField(..) => self.one("field allocated later"),
-            Action::FreeField(..) => self.one("field freed"),
+            Action::FreeField(..) => self.one(if depth == 0 { "field freed" } else { "field freed by a nested task" }),
             Action::CreateRegion(..) => self.one(if depth == 0 { "region" } else { "region of a nested task" }),
-            Action::DestroyRegion(_) => self.one("region destroyed"),
+            Action::DestroyRegion(_) => {
+                self.one(if depth == 0 { "region destroyed" } else { "region destroyed by a nested task" });
+            }
             Action::CreatePartition(partition, node, split) => self.partition(world, *partition, *node, split),
             Action::DestroyPartition(_) => self.one("partition destroyed"),
             Action::Launch(launch) => self.launch(world, launch, depth),
@@ -132,6 +135,9 @@ impl Census {
         self.one(if inline.write { "inline mapping that writes" } else { "inline mapping that reads" });
         if !inline.during.0.is_empty() {
             self.one("inline mapping held while other statements run");
+        }
+        if inline.late {
+            self.one("inline mapping that is waited for late");
         }
         self.block(world, &inline.during, depth);
     }

@@ -177,6 +177,8 @@ impl Statement {
 pub enum Action {
     /// Makes an index space of the points of some rectangles.
     CreateSpace(SpaceName, Vec<AnyRect>),
+    /// Destroys an index space that is no piece.
+    DestroySpace(SpaceName),
     /// Makes a field space with some fields, and room for so many.
     CreateFields(FieldsName, Vec<Kind>, usize),
     /// Adds a field.
@@ -237,6 +239,8 @@ pub struct Inline {
     pub column: Column,
     /// Whether it is changed.
     pub write: bool,
+    /// The data is waited for only after what is done meanwhile, and looked at twice then.
+    pub late: bool,
     /// What is done meanwhile.
     pub during: Block,
 }

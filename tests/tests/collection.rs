@@ -346,7 +346,7 @@ impl World<'_> {
         cx.fill(&region, typed(kept), 5)?;
         cx.fill(&region, typed(freed), 6)?;
         drop(cx.copy((&region, typed(freed)), (&region, typed(kept))));
-        fields.free(freed)?;
+        cx.free_field(&fields, freed)?;
         let renewed = allocate("renewed")?;
         if self.random.bool() {
             assert_eq!(cx.map_read(&region, typed(renewed)).await?.to_vec(), [0; 9]);

@@ -101,7 +101,7 @@ fn a_node_that_alone_frees_a_field_and_makes_another_is_found_out_when_it_is_use
         let region = Region::<Cell>::try_from_logical(cx.logical_region(&rows, &fields)?)?;
         cx.fill(&region, maniple::Field::<Cell, i64>::new(field), 1)?;
         if node == 1 {
-            fields.free(field)?;
+            cx.free_field(&fields, field)?;
             assert_eq!(fields.allocate("kept", FieldType::of::<i64>())?, field, "ids are used again");
         }
         cx.index_launch(3, total(&region.partition(3).equal()?)).reduce(Sum).await.map(drop)

@@ -325,7 +325,7 @@ fn a_field_that_takes_a_freed_ones_place_starts_at_zero() {
         cx.fill(&cells, old, 9)?;
         let before = cx.map_read(&cells, old).await?.values()[2];
         assert!(fields.allocate("one too many", FieldType::of::<i64>()).is_err());
-        fields.free(old.id())?;
+        cx.free_field(&fields, old.id())?;
         assert!(cx.map_read(&cells, old).await.is_err(), "a freed field is refused");
         let new = maniple::Field::<(), i64>::new(fields.allocate("new", FieldType::of::<i64>())?);
         assert_eq!(new.id(), old.id());
@@ -344,7 +344,7 @@ fn a_launch_that_is_the_first_to_use_such_a_field_finds_zero_too() {
         let cells = Region::<(), 1>::try_from_logical(cx.logical_region(&rows, &fields)?)?;
         cx.fill(&cells, maniple::Field::<(), i64>::new(old), 9)?;
         cx.fill(&cells, kept, 9)?;
-        fields.free(old)?;
+        cx.free_field(&fields, old)?;
         let new = maniple::Field::<(), i64>::new(allocate("new")?);
         assert_eq!(new.id(), old);
         cx.copy((&cells, new), (&cells, kept));
@@ -363,7 +363,7 @@ fn such_a_field_starts_at_zero_though_the_first_launch_that_names_it_is_refused(
             let old = maniple::Field::<(), i64>::new(allocate("old")?);
             let cells = Region::<(), 1>::try_from_logical(cx.logical_region(&rows, &fields)?)?;
             cx.fill(&cells, old, 9)?;
-            fields.free(old.id())?;
+            cx.free_field(&fields, old.id())?;
             let new = maniple::Field::<(), i64>::new(allocate("new")?);
             let copy = |cx: &Context| cx.copy((&cells, new), (&cells, new));
             let refused = if traced { cx.trace("copy", copy) } else { copy(cx) };
@@ -380,7 +380,7 @@ fn a_launch_is_refused_once_its_field_is_freed_though_the_same_was_allowed_befor
         let cells = cx.region::<Cell>(4)?;
         cx.launch(number(&cells)).await?;
         cx.launch(number(&cells)).await?;
-        cells.logical().tree().fields().free(Cell::value.id())?;
+        cx.free_field(cells.logical().fields(), Cell::value.id())?;
         Ok(cx.launch(number(&cells)).await)
     });
     assert!(refused.unwrap().is_err(), "a freed field is refused");

@@ -15,10 +15,11 @@ use maniple_realm::{Event, UserEvent};
 use maniple_record::{Because, Kind, LaunchNumber, OperationNumber};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::block_on::block_on;
+use crate::deletions::{Inherited, Log};
 use crate::error::{Error, Result};
 use crate::fork::{self, InFlight};
 use crate::future::{Origin, Producers, Results};
@@ -78,6 +79,36 @@ pub(crate) struct Created {
     generations: FxHashMap<FieldId, u32>,
 }
 
+/// Regions that a task has made, or tasks that it has launched and that have ended.
+#[derive(Default)]
+struct Regions {
+    by_tree: FxHashMap<TreeId, Created>,
+    sweep_at: usize,
+}
+
+/// What a task has made, and what it has destroyed.
+#[derive(Default)]
+struct Made {
+    regions: Mutex<Regions>,
+    /// What the task makes has this number or a higher one; unset, zero, before it makes anything.
+    first: AtomicU64,
+    deletions: Arc<Log>,
+}
+
+impl Created {
+    /// Whether nobody can name the region any more. One that is being worked on is in use.
+    fn is_nameless(&self) -> bool {
+        self.state.try_lock().is_some_and(|state| state.is_nameless())
+    }
+}
+
+impl Regions {
+    /// Those that nobody can name any more.
+    fn take_nameless(&mut self) -> Vec<(TreeId, Created)> {
+        self.by_tree.extract_if(|_, created| created.is_nameless()).collect()
+    }
+}
+
 pub(crate) struct ContextState {
     pub(crate) core: Arc<RuntimeCore>,
     pub(crate) task: Origin,
@@ -88,7 +119,9 @@ pub(crate) struct ContextState {
     /// The number of the task's beginning, while a record is kept.
     pub(crate) recorded: Option<OperationNumber>,
     held: Vec<HeldRegion>,
-    created: Lazily<Mutex<FxHashMap<TreeId, Created>>>,
+    created: Lazily<Made>,
+    /// What was destroyed before the task.
+    pub(crate) inherited: Option<Arc<Inherited>>,
     stream: Lazily<Mutex<Stream>>,
     pub(crate) in_flight: InFlight,
     /// What somebody waits for that falling numbers in flight bring.
@@ -132,6 +165,8 @@ struct Launched {
     /// With the numbers of their launches.
     results: Vec<(u64, Arc<Results>)>,
     sweep_at: usize,
+    /// Failures that the task was told of by what has no results.
+    seen: Vec<Error>,
 }
 
 /// Who waits for what was launched to end.
@@ -208,8 +243,9 @@ impl Context {
         let recorded = core.record(None, &Preconditions::default(), || Kind::TopLevel);
         let name = Origin::BuiltIn(TOP_LEVEL);
         let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
-        if let (Some(node), Some(state)) = (core.node(), Arc::get_mut(&mut state)) {
-            state.replica = Some(Replica::new(node));
+        if let Some(state) = Arc::get_mut(&mut state) {
+            state.replica = core.node().map(Replica::new);
+            state.inherited = Inherited::of_earlier_runs(&core.deletions);
         }
         let _owned = Owned::new(Arc::clone(&state));
         let context = Self { state };
@@ -257,6 +293,9 @@ impl Drop for Owned {
     }
 }
 
+/// A task that has made no more regions than this does not look for those that nobody can name any more.
+const MANY_REGIONS: usize = 32;
+
 /// A launching task that has nothing to do goes on when so large a part of its operations have ended, before half of them have: one in so many.
 const ROOM: usize = 80;
 
@@ -280,6 +319,7 @@ impl ContextState {
             recorded,
             held,
             created: Lazily::default(),
+            inherited: None,
             stream: Lazily::default(),
             in_flight: InFlight::default(),
             waiter: Lazily::default(),
@@ -305,14 +345,19 @@ impl ContextState {
 
     /// The context of a forked task, in a context that was used before if there is one.
     #[inline]
-    pub(crate) fn forked(parent: &Self, task: Origin, processor: ProcessorId) -> Arc<Self> {
-        let depth = parent.depth + 1;
+    pub(crate) fn forked((parent, launch): (&Self, u64), task: Origin, processor: ProcessorId) -> Arc<Self> {
+        let (depth, inherited) = (parent.depth + 1, parent.bequeath(launch));
         let Some(mut used) = fork::take_context() else {
-            return Self::new(&parent.core, (task, None, None), processor, depth, Vec::new());
+            let mut context = Self::new(&parent.core, (task, None, None), processor, depth, Vec::new());
+            if let Some(context) = Arc::get_mut(&mut context) {
+                context.inherited = inherited;
+            }
+            return context;
         };
         let context = used.get_mut();
         debug_assert!(Arc::ptr_eq(&context.core, &parent.core));
         (context.task, context.processor, context.depth) = (task, processor, depth);
+        context.inherited = inherited;
         context.in_flight.reset();
         *context.next_launch.get_mut() = 0;
         *context.fence.get_mut() = 0;
@@ -348,20 +393,87 @@ impl ContextState {
         let state = RegionState::fresh(region.clone());
         self.core.register(&state);
         let fields = region.fields();
-        let generations = fields.fields().iter().map(|field| (field, fields.generation(field))).collect();
+        let generations = fields.fields().iter().map(|field| (field, fields.generation(field, self))).collect();
         let created = Created { state, changes: fields.changes(), generations };
-        self.created.lock().insert(region.tree().id(), created);
+        let mut regions = self.created.regions.lock();
+        regions.by_tree.insert(region.tree().id(), created);
+        self.sweep_regions(regions);
     }
 
-    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends.
+    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends, unless nobody can name them any more.
     pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Created> {
-        self.created.get().map(|created| std::mem::take(&mut *created.lock())).unwrap_or_default()
+        let mut created = match self.created.get() {
+            Some(made) => std::mem::take(&mut made.regions.lock().by_tree),
+            None => return FxHashMap::default(),
+        };
+        created.retain(|_, created| !created.is_nameless());
+        created
     }
 
-    pub(crate) fn adopt(&self, created: FxHashMap<TreeId, Created>) {
-        if !created.is_empty() {
-            self.created.lock().extend(created);
+    /// Lets go of regions that nobody can name any more, when there are many.
+    fn sweep_regions(&self, mut regions: MutexGuard<'_, Regions>) {
+        if regions.by_tree.len() <= regions.sweep_at.max(MANY_REGIONS) {
+            return;
         }
+        let mut gone = regions.take_nameless();
+        let are_still_many = regions.by_tree.len() > MANY_REGIONS.max(regions.sweep_at / 2);
+        regions.sweep_at = 2 * regions.by_tree.len();
+        drop(regions);
+        // Launches that repeat name what they used. They are found out anew if there are more.
+        if are_still_many
+            && self.replica.is_none()
+            && let Some(sites) = self.sites.get()
+        {
+            sites.clear();
+            let mut regions = self.created.regions.lock();
+            gone.extend(regions.take_nameless());
+            regions.sweep_at = 2 * regions.by_tree.len();
+        }
+        if let (Some(stream), false) = (self.stream.get(), gone.is_empty()) {
+            let mut stream = stream.lock();
+            gone.iter().for_each(|(tree, _)| drop(stream.trees.remove(tree)));
+        }
+        if let Some(replica) = &self.replica {
+            gone.iter().for_each(|(tree, _)| replica.forget(*tree));
+        }
+    }
+
+    /// Takes over regions that a task has made which has ended.
+    pub(crate) fn adopt(&self, mut created: FxHashMap<TreeId, Created>) {
+        // The task may have come before fields were freed that are for this one.
+        created.values_mut().for_each(|created| created.changes = u64::MAX);
+        if !created.is_empty() {
+            let mut regions = self.created.regions.lock();
+            regions.by_tree.extend(created);
+            self.sweep_regions(regions);
+        }
+    }
+
+    /// The task is about to make something.
+    pub(crate) fn makes(&self) {
+        let first = &self.created.first;
+        if first.load(Ordering::Relaxed) == 0 {
+            let next = self.core.forest().next_id();
+            // Of several threads the first.
+            let _ = first.compare_exchange(0, next, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// What the task has made has this number or a higher one.
+    pub(crate) fn first_made(&self) -> Option<u64> {
+        let first = self.created.get()?.first.load(Ordering::Acquire);
+        (first > 0).then_some(first)
+    }
+
+    /// What the task has destroyed.
+    pub(crate) fn deletions(&self) -> &Arc<Log> {
+        &self.created.deletions
+    }
+
+    /// What the task has destroyed, unless it has neither made nor destroyed anything.
+    #[inline]
+    pub(crate) fn own_deletions(&self) -> Option<&Arc<Log>> {
+        self.created.get().map(|made| &made.deletions)
     }
 
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
@@ -374,17 +486,18 @@ impl ContextState {
         if let Some(sites) = self.sites.get() {
             sites.forget_tree(tree);
         }
-        self.created.lock().remove(&tree);
+        let created = self.created.regions.lock().by_tree.remove(&tree);
+        drop(created);
         self.stream.lock().trees.remove(&tree);
     }
 
     /// Refuses to destroy what another task made.
     pub(crate) fn check_created(&self, region: &LogicalRegion) -> Result<()> {
         self.core.forest().check_own_region(region)?;
-        if self.created.lock().contains_key(&region.tree().id()) {
+        if self.created.regions.lock().by_tree.contains_key(&region.tree().id()) {
             return Ok(());
         }
-        region.check_alive()?;
+        region.check_alive(self)?;
         Err(Error::NotTheMaker { task: self.name().to_owned(), region: region.root_region().to_string() })
     }
 
@@ -410,12 +523,12 @@ impl ContextState {
         let bound = requirement.target.bound();
         self.core.forest().check_own_region(&bound)?;
         bound.check_place()?;
-        if let Err(error) = requirement.target.check_alive() {
+        if let Err(error) = requirement.target.check_alive(self) {
             self.check_open()?;
             return Err(error.into());
         }
         let fields = requirement.target.tree().fields();
-        if let Some(field) = requirement.fields.iter().find(|&field| fields.get(field).is_none()) {
+        if let Some(field) = requirement.fields.iter().find(|&field| !fields.has(field, self)) {
             return Err(maniple_region::RegionError::NoSuchField { field }.into());
         }
         if let Privilege::Reduce(operator) = requirement.privilege {
@@ -445,8 +558,8 @@ impl ContextState {
 
     /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.
     fn find_created(&self, region: &LogicalRegion, renew: &mut dyn FnMut(Renewed)) -> Option<Arc<RegionState>> {
-        let mut created = self.created.lock();
-        let known = created.get_mut(&region.tree().id())?;
+        let mut created = self.created.get()?.regions.lock();
+        let known = created.by_tree.get_mut(&region.tree().id())?;
         let state = Arc::clone(&known.state);
         let fields = region.fields();
         if known.changes == fields.changes() {
@@ -455,7 +568,7 @@ impl ContextState {
         known.changes = fields.changes();
         let generations = &mut known.generations;
         let is_new = |field: &FieldId| {
-            let generation = fields.generation(*field);
+            let generation = fields.generation(*field, self);
             generations.insert(*field, generation).unwrap_or(0) != generation
         };
         let renewed: FieldMask = fields.fields().iter().filter(is_new).collect();
@@ -633,7 +746,8 @@ impl ContextState {
         let ended = self.core.realm().wait(self.fewer_than(1 + leaked));
         let result = self.conclude(result);
         if let Some(created) = self.created.get() {
-            created.lock().values().for_each(|created| created.state.lock().root.tree().end_with_run());
+            created.regions.lock().by_tree.values().for_each(|created| created.state.lock().root.tree().end_with_run());
+            self.core.deletions.absorb(&created.deletions, 0);
         }
         ended.map_err(|fault| Error::of_fault(&fault, TOP_LEVEL, None))?;
         self.core.check_whole()?;
@@ -763,13 +877,29 @@ impl ContextState {
         number
     }
 
+    /// The number of the launch after this, which is under way.
+    #[inline]
+    pub(crate) fn place_of_launch(&self) -> u64 {
+        self.next_launch.load(Ordering::Relaxed)
+    }
+
     /// As [`watch`](Self::watch), for a launch that has a number.
     pub(crate) fn watch_launch(&self, number: u64, results: &Arc<Results>) {
         let mut launched = self.launched.lock();
         launched.results.push((number, Arc::clone(results)));
         if launched.results.len() > launched.sweep_at {
-            launched.results.retain(|(_, results)| !results.is_settled());
-            launched.sweep_at = 64.max(2 * launched.results.len());
+            launched.sweep();
+            launched.sweep_at = 64.max(2 * launched.results.len().max(launched.seen.len()));
+        }
+    }
+
+    /// The task was told of a failure, by something that has no results: it is not the task's own any more.
+    pub(crate) fn has_seen(&self, failure: &Error) {
+        let mut launched = self.launched.lock();
+        launched.seen.push(failure.clone());
+        if launched.seen.len() > launched.sweep_at {
+            launched.sweep();
+            launched.sweep_at = 64.max(2 * launched.results.len().max(launched.seen.len()));
         }
     }
 
@@ -917,7 +1047,7 @@ impl ContextState {
     /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
         let refused = self.forget_operations().and_then(|tracing| tracing.strict.untold());
-        let launched = self.launched.get().map(|launched| std::mem::take(&mut launched.lock().results));
+        let launched = self.launched.get().map(|launched| std::mem::take(&mut *launched.lock()));
         let result = result?;
         match launched.and_then(unseen_failure).or(refused) {
             None => Ok(result),
@@ -942,7 +1072,7 @@ impl ContextState {
 }
 
 /// The first failure in the program among launches, given with their numbers, that nobody has seen.
-fn unseen_failure(mut launched: Vec<(u64, Arc<Results>)>) -> Option<Error> {
+fn unseen_failure(Launched { results: mut launched, seen: told, .. }: Launched) -> Option<Error> {
     // Forks are watched only once they have failed.
     launched.sort_by_key(|(number, _)| *number);
     let launched = launched.iter().map(|(_, results)| results);
@@ -950,7 +1080,7 @@ fn unseen_failure(mut launched: Vec<(u64, Arc<Results>)>) -> Option<Error> {
     let mut unseen = unseen.into_iter().filter_map(|results| results.error()).peekable();
     unseen.peek()?;
     // A failure spreads: who has seen it at one operation has seen it.
-    let seen: Vec<Error> = seen.into_iter().flat_map(|results| results.errors()).collect();
+    let seen: Vec<Error> = seen.into_iter().flat_map(|results| results.errors()).chain(told).collect();
     unseen.find(|error| !seen.iter().any(|seen| seen.is_same_failure(error)))
 }
 
@@ -971,6 +1101,22 @@ pub(crate) struct Promised {
 
 /// Operations in one session have numbers between that of the session and the next one's.
 const ROOM_FOR_A_SESSION: u64 = 1 << 32;
+
+impl Launched {
+    /// Forgets what has ended well, and failures that the task was told of: but for those that may spread.
+    fn sweep(&mut self) {
+        let Self { results, seen, .. } = self;
+        results.retain(|(_, results)| {
+            let is_over = results.has_ended() && (results.error().is_none() || results.is_observed());
+            if is_over {
+                seen.extend(results.errors());
+            }
+            !is_over
+        });
+        let mut texts = FxHashSet::default();
+        seen.retain(|error| error.may_spread().unwrap_or_else(|| texts.insert(error.to_string())));
+    }
+}
 
 impl Stream {
     /// Operations that may not have ended.

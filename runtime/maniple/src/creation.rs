@@ -1,4 +1,4 @@
-//! Making regions and what they are made of, and destroying them.
+//! Making regions and what they are made of.
 
 use std::sync::Arc;
 
@@ -41,6 +41,7 @@ impl Context {
     /// [`crate::Error::Region`] if `F` has more fields than a field space holds, or the other region's index space was destroyed.
     pub fn region_like<F: Fields, G, const D: usize>(&self, other: &Region<G, D>) -> Result<Region<F, D>> {
         self.state.core.forest().check_own_region(other.logical())?;
+        other.logical().space().check_alive(&*self.state)?;
         self.region_of_rows(other.logical().space())
     }
 
@@ -57,12 +58,14 @@ impl Context {
     /// A new index space.
     #[must_use]
     pub fn index_space(&self, points: &AnySpace) -> IndexSpaceNode {
+        self.state.makes();
         self.state.core.forest().index_space(points)
     }
 
     /// A new field space without fields.
     #[must_use]
     pub fn field_space(&self, max_fields: usize) -> Arc<FieldSpace> {
+        self.state.makes();
         self.state.core.forest().field_space(max_fields)
     }
 
@@ -71,6 +74,8 @@ impl Context {
     /// # Errors
     /// [`crate::Error::Region`] if either space was destroyed.
     pub fn logical_region(&self, rows: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion> {
+        rows.check_alive(&*self.state)?;
+        fields.check_alive(&*self.state)?;
         let region = self.state.core.forest().region(rows, fields)?;
         self.state.add_created(&region);
         Ok(region)
@@ -86,45 +91,9 @@ impl Context {
         colors: impl Into<Domain>,
         pieces: &[AnySpace],
     ) -> Result<Arc<Partitioning>> {
+        self.state.core.forest().check_own(space)?;
+        space.check_alive(&*self.state)?;
         Ok(self.state.core.forest().partition(space, colors.into().rect(), pieces)?)
-    }
-
-    /// Destroys a partition with everything below it: nothing can be launched on it any more. Operations launched before are not disturbed.
-    ///
-    /// # Errors
-    /// [`crate::Error::Region`] if it was destroyed before.
-    pub fn destroy_partition(&self, partition: impl AsRef<Partitioning>) -> Result<()> {
-        Ok(partition.as_ref().destroy()?)
-    }
-
-    /// Destroys an index space with everything below it: nothing can be made of it or launched on it any more. Operations launched before
-    /// are not disturbed.
-    ///
-    /// # Errors
-    /// [`crate::Error::Region`] if it was destroyed before, or is a piece of a partition.
-    pub fn destroy_index_space(&self, space: &IndexSpaceNode) -> Result<()> {
-        Ok(space.destroy()?)
-    }
-
-    /// Destroys a field space: no field can be added to it and no region made of it any more. Regions that exist keep working.
-    ///
-    /// # Errors
-    /// [`crate::Error::Region`] if it was destroyed before.
-    pub fn destroy_field_space(&self, fields: &FieldSpace) -> Result<()> {
-        Ok(fields.destroy()?)
-    }
-
-    /// Destroys a region with everything below it. Operations launched before are not disturbed; its memory goes when they have ended. In a program on several nodes
-    /// all have to destroy the same regions in the same order.
-    ///
-    /// # Errors
-    /// [`crate::Error::Region`] if it was destroyed before, or ended with an earlier run; [`crate::Error::NotTheMaker`] if another task made it.
-    pub fn destroy_region(&self, region: impl AsRef<LogicalRegion>) -> Result<()> {
-        let region = region.as_ref();
-        self.state.check_created(region)?;
-        region.tree().destroy()?;
-        self.state.forget(region);
-        Ok(())
     }
 }
 

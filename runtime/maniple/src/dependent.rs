@@ -1,6 +1,6 @@
 //! Dependent partitioning: partitions computed from data (Treichler et al., *Dependent Partitioning*, OOPSLA 2016).
 //!
-//! Each is a task that reads a field and returns pieces, and a partition made of them. The task is ordered after whoever writes the field; the
+//! Each is a task that reads a field and returns pieces, and a partition made of them. The task is launched by the call, and ordered after whoever writes the field; the
 //! caller awaits it, and other operations go on meanwhile. In a program that runs on several nodes each looks at the values that it has, and what it finds goes to
 //! those nodes in whose blocks the points are (see `replicate/found.rs`): no node knows all pieces.
 
@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::access::Read;
 use crate::context::Context;
 use crate::error::Result;
+use crate::future::FutureMap;
 use crate::launch::TaskLauncher;
 use crate::regions::{Domain, Partition, Region, partition_error};
 use crate::replicate::Replica;
@@ -26,12 +27,12 @@ impl Context {
     ///
     /// # Errors
     /// Those of a launch that reads the field, and of [`Region::partition_into`].
-    pub async fn partition_by_field<F, T, const D: usize>(
+    pub fn partition_by_field<F, T, const D: usize>(
         &self,
         region: &Region<F, D>,
         field: Field<F, T>,
         colors: impl Into<Domain>,
-    ) -> Result<Partition<F, D>>
+    ) -> impl Future<Output = Result<Partition<F, D>>>
     where
         T: FieldValue + Color,
     {
@@ -40,9 +41,12 @@ impl Context {
             let numbered = Mapped { inner: values, map: move |color: T| color.number(colors) };
             partition::by_field(part, colors.volume() as usize, &numbered).map_err(partition_error)
         };
-        let (finding, parts) = (self.begin_to_find(), self.parts(region, field)?);
-        let found = self.look(&parts, field, by_color).await?;
-        self.found(finding, region, colors, found).await
+        let finding = self.begin_to_find();
+        let looking = self.parts(region, field).map(|parts| self.look(&parts, field, by_color));
+        async move {
+            let found = looking?.wait().await?;
+            self.found(finding, region, colors, found).await
+        }
     }
 
     /// Partitions a region by who points into it: for each piece of `sources`, the points that its pointers name. Pointers that point
@@ -50,103 +54,131 @@ impl Context {
     ///
     /// # Errors
     /// Those of a launch that reads the field, and of [`Region::partition_into`].
-    pub async fn image<F, G: 'static, const S: usize, const T: usize>(
+    pub fn image<F, G: 'static, const S: usize, const T: usize>(
         &self,
         targets: &Region<G, T>,
         sources: &Partition<F, S>,
         field: Field<F, Ptr<G, T>>,
-    ) -> Result<Partition<G, T>> {
-        let (finding, parts) = (self.begin_to_find(), self.parts(&sources.parent(), field)?);
-        let (pieces, space) = (self.pieces_within(&parts, sources)?, targets.space().clone());
-        let named = move |values: &Column<'_, Ptr<G, T>, S>, part: &IndexSpace<S>| {
-            let points = Mapped { inner: values, map: Ptr::point };
-            Ok(partition::image(&within(&pieces, part), &points, &space))
-        };
-        let found = self.look(&parts, field, named).await?;
-        self.found(finding, targets, sources.colors(), found).await
+    ) -> impl Future<Output = Result<Partition<G, T>>> {
+        let finding = self.begin_to_find();
+        let looking = self.look_at_pieces(sources, field, |pieces| {
+            let space = targets.space().clone();
+            move |values: &Column<'_, Ptr<G, T>, S>, part: &IndexSpace<S>| {
+                let points = Mapped { inner: values, map: Ptr::point };
+                Ok(partition::image(&within(&pieces, part), &points, &space))
+            }
+        });
+        async move {
+            let found = looking?.wait().await?;
+            self.found(finding, targets, sources.colors(), found).await
+        }
     }
 
     /// Partitions a region by who points into it, through a field of rectangles.
     ///
     /// # Errors
     /// Those of a launch that reads the field, and of [`Region::partition_into`].
-    pub async fn image_of_rects<F, G, const S: usize, const T: usize>(
+    pub fn image_of_rects<F, G, const S: usize, const T: usize>(
         &self,
         targets: &Region<G, T>,
         sources: &Partition<F, S>,
         field: Field<F, Rect<T>>,
-    ) -> Result<Partition<G, T>> {
-        let (finding, parts) = (self.begin_to_find(), self.parts(&sources.parent(), field)?);
-        let (pieces, space) = (self.pieces_within(&parts, sources)?, targets.space().clone());
-        let named = move |values: &Column<'_, Rect<T>, S>, part: &IndexSpace<S>| {
-            Ok(partition::image_rects(&within(&pieces, part), values, &space))
-        };
-        let found = self.look(&parts, field, named).await?;
-        self.found(finding, targets, sources.colors(), found).await
+    ) -> impl Future<Output = Result<Partition<G, T>>> {
+        let finding = self.begin_to_find();
+        let looking = self.look_at_pieces(sources, field, |pieces| {
+            let space = targets.space().clone();
+            move |values: &Column<'_, Rect<T>, S>, part: &IndexSpace<S>| {
+                Ok(partition::image_rects(&within(&pieces, part), values, &space))
+            }
+        });
+        async move {
+            let found = looking?.wait().await?;
+            self.found(finding, targets, sources.colors(), found).await
+        }
     }
 
     /// Partitions a region by where it points to: for each piece of `targets`, the points whose pointers point into it.
     ///
     /// # Errors
     /// Those of a launch that reads the field, and of [`Region::partition_into`].
-    pub async fn preimage<F, G: 'static, const S: usize, const T: usize>(
+    pub fn preimage<F, G: 'static, const S: usize, const T: usize>(
         &self,
         sources: &Region<F, S>,
         field: Field<F, Ptr<G, T>>,
         targets: &Partition<G, T>,
-    ) -> Result<Partition<F, S>> {
-        self.pointing(sources, field, targets, |pointer: Ptr<G, T>| pointer.point()).await
+    ) -> impl Future<Output = Result<Partition<F, S>>> {
+        self.pointing(sources, field, targets, |pointer: Ptr<G, T>| pointer.point())
     }
 
     /// Partitions a region by where it points to, through a field of rectangles: a point is in a piece if its rectangle touches the target's.
     ///
     /// # Errors
     /// Those of a launch that reads the field, and of [`Region::partition_into`].
-    pub async fn preimage_of_rects<F, G, const S: usize, const T: usize>(
+    pub fn preimage_of_rects<F, G, const S: usize, const T: usize>(
         &self,
         sources: &Region<F, S>,
         field: Field<F, Rect<T>>,
         targets: &Partition<G, T>,
-    ) -> Result<Partition<F, S>> {
-        self.pointing(sources, field, targets, |rect: Rect<T>| rect).await
+    ) -> impl Future<Output = Result<Partition<F, S>>> {
+        self.pointing(sources, field, targets, |rect: Rect<T>| rect)
     }
 
     /// Partitions a region by where a field points to: what its values name, a function says.
-    async fn pointing<F, G, V: FieldValue, N: Named<T>, const S: usize, const T: usize>(
+    fn pointing<F, G, V: FieldValue, N: Named<T>, const S: usize, const T: usize>(
         &self,
         sources: &Region<F, S>,
         field: Field<F, V>,
         targets: &Partition<G, T>,
         named: fn(V) -> N,
-    ) -> Result<Partition<F, S>> {
-        let (finding, parts) = (self.begin_to_find(), self.parts(sources, field)?);
-        let found = match (&self.state.replica, &finding) {
-            (Some(replica), Some(finding)) if is_elsewhere(targets) => {
-                // First what this node points to; then the pieces, as far as they have that.
-                let (space, looked) = (targets.parent().space().clone(), Arc::new(Mutex::new(None)));
-                let looks = Arc::clone(&looked);
-                let look = move |values: &Column<'_, V, S>, part: &IndexSpace<S>| {
+    ) -> impl Future<Output = Result<Partition<F, S>>> {
+        let (finding, parts) = (self.begin_to_find(), self.parts(sources, field));
+        // With pieces elsewhere, first what this node points to; then the pieces, as far as they have that.
+        let looked = Arc::new(Mutex::new(None));
+        let is_afar = finding.is_some() && is_elsewhere(targets);
+        let looking = parts.map(|parts| match is_afar {
+            true => {
+                let (space, looks) = (targets.parent().space().clone(), Arc::clone(&looked));
+                self.look(&parts, field, move |values: &Column<'_, V, S>, part: &IndexSpace<S>| {
                     let kept = Kept(part.points().map(|at| (at, named(values.read(at)))).collect());
                     let points = N::image(std::slice::from_ref(part), &kept, &space);
                     *looks.lock() = Some((kept, part.clone()));
-                    Ok(points)
-                };
-                let points = self.look(&parts, field, look).await?.pop();
-                let points = points.unwrap_or_else(|| IndexSpace::<T>::from_rects([]).into());
+                    Ok(points.into_iter().map(AnySpace::from).collect())
+                })
+            }
+            false => {
+                let pieces: Vec<IndexSpace<T>> = targets.pieces().cloned().collect();
+                self.look(&parts, field, move |values: &Column<'_, V, S>, part: &IndexSpace<S>| {
+                    let found = N::preimage(&pieces, &Mapped { inner: values, map: named }, part);
+                    Ok(found.into_iter().map(AnySpace::from).collect())
+                })
+            }
+        });
+        async move {
+            let mut found = looking?.wait().await?;
+            if let (Some(replica), Some(finding), true) = (&self.state.replica, &finding, is_afar) {
+                let points = found.pop().unwrap_or_else(|| IndexSpace::<T>::from_rects([]).into());
                 let pieces = replica.pieces_about(finding, &points, targets.logical().partitioning()).await?;
                 let looked = looked.lock().take();
                 let pieces = looked.map(|(kept, part)| N::preimage(&typed(pieces), &kept, &part));
-                pieces.unwrap_or_default().into_iter().map(AnySpace::from).collect()
+                found = pieces.unwrap_or_default().into_iter().map(AnySpace::from).collect();
             }
-            _ => {
-                let pieces: Vec<IndexSpace<T>> = targets.pieces().cloned().collect();
-                let pointing = move |values: &Column<'_, V, S>, part: &IndexSpace<S>| {
-                    Ok(N::preimage(&pieces, &Mapped { inner: values, map: named }, part))
-                };
-                self.look(&parts, field, pointing).await?
-            }
-        };
-        self.found(finding, sources, targets.colors(), found).await
+            self.found(finding, sources, targets.colors(), found).await
+        }
+    }
+
+    /// As [`look`](Self::look), with a function of the pieces of a partition, as far as they are in what is looked at.
+    fn look_at_pieces<F, T: FieldValue, const S: usize, const P: usize, C>(
+        &self,
+        sources: &Partition<F, S>,
+        field: Field<F, T>,
+        compute: impl FnOnce(Vec<IndexSpace<S>>) -> C,
+    ) -> Result<Looking>
+    where
+        C: Fn(&Column<'_, T, S>, &IndexSpace<S>) -> Result<Vec<IndexSpace<P>>> + Send + Sync + 'static,
+    {
+        let parts = self.parts(&sources.parent(), field)?;
+        let compute = compute(self.pieces_within(&parts, sources)?);
+        Ok(self.look(&parts, field, compute))
     }
 
     /// A partition is about to be found by all nodes together.
@@ -172,34 +204,33 @@ impl Context {
         }
     }
 
-    /// Runs a function on the values of a field, as a task: where these are. It is given the values, and the points of a part. What this node has found of each piece.
-    async fn look<F, T: FieldValue, const S: usize, const P: usize>(
+    /// Launches a task that runs a function on the values of a field: where these are. It is given the values, and the points of a part. What this node has found of each piece.
+    fn look<F, T: FieldValue, const S: usize, A: Into<AnySpace>>(
         &self,
         parts: &Target,
         field: Field<F, T>,
-        compute: impl Fn(&Column<'_, T, S>, &IndexSpace<S>) -> Result<Vec<IndexSpace<P>>> + Send + Sync + 'static,
-    ) -> Result<Vec<AnySpace>> {
+        compute: impl Fn(&Column<'_, T, S>, &IndexSpace<S>) -> Result<Vec<A>> + Send + Sync + 'static,
+    ) -> Looking {
         let (column, found) = (field.id(), Arc::new(Mutex::new(Vec::new())));
         let finds = Arc::clone(&found);
         let body = move |call: &LeafCall<'_>| -> Result<Value> {
             let values = call.read::<T, S>(0, column)?;
             let part = values.space().clone();
             let pieces = compute(&Column(values), &part)?;
-            *finds.lock() = pieces.into_iter().map(AnySpace::from).collect();
+            *finds.lock() = pieces.into_iter().map(Into::into).collect();
             Ok(Value::new(()))
         };
         let options = TaskOptions { idempotent: true, ..TaskOptions::default() };
         let task = TaskDefinition::new("partition").leaf(options, body).dealt_in_blocks();
         let reads = Requirement::new(parts.clone(), FieldMask::of(column), Privilege::Read);
         let launcher = TaskLauncher::new(&Arc::new(task)).requirement(reads);
-        match parts {
-            Target::Region(..) => self.launch(launcher.typed::<()>()).await?,
-            // Nodes are told of what has failed anywhere.
+        let launched = match parts {
+            Target::Region(..) => Launched::Once(self.launch(launcher.typed::<()>())),
             Target::Partition(parts, _) => {
-                self.index_launch(parts.partitioning().colors(), launcher.typed::<()>()).await?;
+                Launched::OnNodes(self.index_launch(parts.partitioning().colors(), launcher.typed::<()>()))
             }
-        }
-        Ok(std::mem::take(&mut *found.lock()))
+        };
+        Looking { launched, found }
     }
 
     /// The partition of what was found: by this node alone, or by all together.
@@ -215,8 +246,30 @@ impl Context {
         };
         let of = (region.logical().space(), colors.rect());
         let partitioning = replica.found(finding, of, &pieces).await?;
-        region.logical().check_alive()?;
         Ok(Partition::from_logical(region.logical().partition(&partitioning)?))
+    }
+}
+
+/// A task that looks at values has its place in the program.
+struct Looking {
+    launched: Launched,
+    found: Arc<Mutex<Vec<AnySpace>>>,
+}
+
+enum Launched {
+    Once(crate::Future<()>),
+    /// Nodes are told of what has failed anywhere.
+    OnNodes(FutureMap<()>),
+}
+
+impl Looking {
+    /// What this node has found of each piece.
+    async fn wait(self) -> Result<Vec<AnySpace>> {
+        match self.launched {
+            Launched::Once(future) => future.await?,
+            Launched::OnNodes(all) => all.await?,
+        }
+        Ok(std::mem::take(&mut *self.found.lock()))
     }
 }
 

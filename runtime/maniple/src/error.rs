@@ -24,6 +24,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Errors travel: a task that fails, panics or cannot be mapped makes every operation that needs its results fail with the same error, and
 /// whoever awaits one of their futures gets it. Cheap to clone.
 ///
+/// A failure that a task was told of, by a future, an inline mapping or a partition that it awaited, is the task's to handle: it is *seen*, wherever else it spreads. One that nobody has
+/// seen when the task ends becomes the task's own.
+///
 /// Its [`Debug`](fmt::Debug) form is the message too, with the stack of a panic where there is one: it is what a `main` that returns an error shows, and
 /// what `unwrap` does.
 #[derive(Clone, thiserror::Error)]
@@ -430,6 +433,18 @@ impl Error {
             | (Self::Partition(a), Self::Partition(b))
             | (Self::Internal(a), Self::Internal(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.to_string() == b.to_string(),
+        }
+    }
+
+    /// Whether others may yet fail for the same reason: not if this is all that is left of it. None if that cannot be told.
+    pub(crate) fn may_spread(&self) -> Option<bool> {
+        match self {
+            Self::Panicked { message, .. } => Some(Arc::strong_count(message) > 1),
+            Self::TaskFailed { source, .. }
+            | Self::Application(source)
+            | Self::Partition(source)
+            | Self::Internal(source) => Some(Arc::strong_count(source) > 1),
+            _ => None,
         }
     }
 

@@ -386,11 +386,6 @@ impl Results {
         if self.first_error().is_some() { None } else { self.failure() }
     }
 
-    /// The launch has ended well: nobody needs to hear of it.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.has_ended() && self.error().is_none()
-    }
-
     pub(crate) fn is_observed(&self) -> bool {
         self.observed.load(Ordering::Acquire)
     }

@@ -205,44 +205,47 @@ impl InlineOperation {
 }
 
 impl Context {
-    /// Maps a field of a region to look at it here. The future is ready when the data is. A field known only at run time is named by
-    /// [`Field::new`].
+    /// Maps a field of a region to look at it here, as it is after all that was launched before this call. The future is ready when the data is. A
+    /// field known only at run time is named by [`Field::new`].
     ///
-    /// As long as the mapping is held, launching something that changes this data is an error.
+    /// The data is mapped from this call on, until the mapping is dropped, or the future if nobody awaits it: launching something meanwhile that changes
+    /// this data is an error.
     ///
     /// # Errors
     /// [`Error::PrivilegeNotHeld`], [`Error::MappedByParent`], [`Error::Access`] for a field of another type, [`Error::OutOfMemory`]; or
     /// the failure of the task that was to compute the data.
-    pub async fn map_read<F, T: FieldValue, const D: usize>(
+    pub fn map_read<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
         field: Field<F, T>,
-    ) -> Result<ReadMapping<T, D>> {
-        let mapped = self.map_inline::<T>(region.logical(), field.id(), Privilege::Read).await?;
-        Ok(ReadMapping::new(mapped))
+    ) -> impl Future<Output = Result<ReadMapping<T, D>>> + Send + use<F, T, D> {
+        let begun = self.begin_mapping::<T>(region.logical(), field.id(), Privilege::Read);
+        async move { Ok(ReadMapping::new(begun?.wait().await?)) }
     }
 
-    /// Maps a field of a region to read and change it here. The future is ready when the data is.
+    /// Maps a field of a region to read and change it here, at this place in the program as [`Context::map_read`] does. The future is ready when the data
+    /// is.
     ///
-    /// As long as the mapping is held, launching something that uses this data is an error.
+    /// The data is mapped from this call on, until the mapping is dropped, or the future if nobody awaits it: launching something meanwhile that uses
+    /// this data is an error.
     ///
     /// # Errors
     /// As [`Context::map_read`].
-    pub async fn map_write<F, T: FieldValue, const D: usize>(
+    pub fn map_write<F, T: FieldValue, const D: usize>(
         &self,
         region: &Region<F, D>,
         field: Field<F, T>,
-    ) -> Result<WriteMapping<T, D>> {
-        let mapped = self.map_inline::<T>(region.logical(), field.id(), Privilege::ReadWrite).await?;
-        Ok(WriteMapping::new(mapped))
+    ) -> impl Future<Output = Result<WriteMapping<T, D>>> + Send + use<F, T, D> {
+        let begun = self.begin_mapping::<T>(region.logical(), field.id(), Privilege::ReadWrite);
+        async move { Ok(WriteMapping::new(begun?.wait().await?)) }
     }
 
-    async fn map_inline<T: FieldValue>(
+    fn begin_mapping<T: FieldValue>(
         &self,
         region: &LogicalRegion,
         field: FieldId,
         privilege: Privilege,
-    ) -> Result<Mapped> {
+    ) -> Result<Begun> {
         let state = &self.state;
         let declared = region.fields().type_of(field)?;
         if declared != FieldType::of::<T>() {
@@ -285,14 +288,35 @@ impl Context {
                 place: Arc::clone(&place),
             }))
         })?;
-        let outcome = realm.event_future(mapped.event()).await;
-        outcome.map_err(|fault| Error::of_fault(&fault, NAME, None))?;
+        Ok(Begun { context: Arc::clone(state), region: region.clone(), field, mapped: mapped.event(), place, hold })
+    }
+}
+
+/// A mapping that has its place in the program. Dropped, it releases the data.
+struct Begun {
+    context: Arc<ContextState>,
+    region: LogicalRegion,
+    field: FieldId,
+    mapped: Event,
+    place: Arc<Mutex<Option<PhysicalRegion>>>,
+    hold: Arc<Hold>,
+}
+
+impl Begun {
+    /// The mapping, once the data is there.
+    async fn wait(self) -> Result<Mapped> {
+        let Self { context, region, field, mapped, place, hold } = self;
+        if let Err(fault) = context.core.realm().event_future(mapped).await {
+            let error = Error::of_fault(&fault, NAME, None);
+            context.has_seen(&error);
+            return Err(error);
+        }
         let physical = place.lock().take();
         let instance = physical.and_then(|physical| match physical.place {
             Placement::Instances(instances) => instances.into_iter().next(),
             Placement::Virtual(_) => None,
         });
         let (_, instance) = instance.ok_or_else(|| Error::launch(NAME, "it was given no instance"))?;
-        Ok(Mapped::new(region.clone(), field, instance, hold))
+        Ok(Mapped::new(region, field, instance, hold))
     }
 }

@@ -58,6 +58,7 @@ mod bulk;
 mod completion;
 mod context;
 mod creation;
+mod deletions;
 mod dependent;
 mod error;
 mod fill;

@@ -277,7 +277,11 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     }
     let shown = task.state.site.shown_point(point);
     let processor = task.mapped.mapping.processor;
-    let context = Owned::new(ContextState::new(&core, (name, shown, recorded), processor, parent.depth + 1, held));
+    let mut context = ContextState::new(&core, (name, shown, recorded), processor, parent.depth + 1, held);
+    if let Some(context) = Arc::get_mut(&mut context) {
+        context.inherited = parent.bequeath(task.state.number);
+    }
+    let context = Owned::new(context);
     let regions: Arc<[LogicalRegion]> = regions.iter().map(|physical| physical.region.clone()).collect();
     let call = ContextCall {
         context: Context { state: Arc::clone(&context) },
@@ -298,6 +302,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     // Even of a task that failed: what it did launch and change is brought home.
     let home = bring_home(&context, task.operation.recorded);
     let moved = core.realm().event_future(home).await;
+    context.hand_up_deletions(&parent);
     let created = context.take_created();
     if !created.is_empty() {
         // Where they were used last need not be known of them, if that was in a replay: but all of it has ended.

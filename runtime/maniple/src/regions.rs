@@ -186,7 +186,7 @@ impl<F, const D: usize> Region<F, D> {
     /// # Errors
     /// [`Error::Region`] if the partition splits another index space, or the region was destroyed.
     pub fn split_like<G>(&self, other: &Partition<G, D>) -> Result<Partition<F, D>> {
-        self.logical.check_alive()?;
+        self.logical.tree().check_run()?;
         let partition = self.logical.partition(other.logical.partitioning()).map_err(|error| match error {
             RegionError::OtherParent { space, .. } => RegionError::OtherParent {
                 partition: other.logical.to_string(),
@@ -208,7 +208,7 @@ impl<F, const D: usize> Region<F, D> {
     }
 
     pub(crate) fn partition_erased(&self, colors: Domain, pieces: &[AnySpace]) -> Result<Partition<F, D>> {
-        self.logical.check_alive()?;
+        self.logical.tree().check_run()?;
         let forest = self.logical.space().forest();
         let partitioning = forest.partition(self.logical.space(), colors.rect(), pieces);
         let partitioning = partitioning.map_err(|error| match error {
@@ -439,7 +439,7 @@ impl<F, const D: usize> Partition<F, D> {
 
     fn combine<G>(&self, other: &Partition<G, D>, operation: SetOperation) -> Result<Self> {
         let (mine, others) = (self.logical.partitioning(), other.logical.partitioning());
-        self.logical.parent().check_alive()?;
+        self.logical.tree().check_run()?;
         // Checked first: pieces may be elsewhere.
         operation.check(mine.len(), others.len()).map_err(partition_error)?;
         let partitioning = match Found::combined(operation, [mine, others]) {

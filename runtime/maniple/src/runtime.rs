@@ -22,6 +22,7 @@ use maniple_record::{Kind, Part, Place as RecordPlace, Record};
 use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId, Shape};
 
 use crate::context::Context;
+use crate::deletions::Log;
 use crate::error::{Error, Result};
 use crate::fork::{self, ForkCounts};
 use crate::launch::{Launch, Sites};
@@ -211,6 +212,7 @@ impl RuntimeBuilder {
             next_instance: AtomicU64::new(0),
             states: Mutex::new(Vec::new()),
             top_levels: AtomicUsize::new(0),
+            deletions: Arc::default(),
             has_starving: AtomicBool::new(false),
             starving: Arc::default(),
             counters: Counters::default(),
@@ -428,6 +430,8 @@ pub(crate) struct RuntimeCore {
     states: Mutex<Vec<Weak<RegionState>>>,
     /// Top-level tasks that do not wait.
     top_levels: AtomicUsize,
+    /// What earlier runs have destroyed.
+    pub(crate) deletions: Arc<Log>,
     has_starving: AtomicBool,
     starving: Arc<Mutex<Starving>>,
     pub(crate) counters: Counters,
@@ -578,7 +582,8 @@ impl RuntimeCore {
         let traces: Vec<_> = self.traces.lock().iter().filter_map(Weak::upgrade).collect();
         let forget = |trace: &Arc<Mutex<Trace>>| trace.try_lock().is_some_and(|mut trace| trace.forget_templates());
         let templates = traces.iter().filter(|trace| forget(trace)).count();
-        decisions + templates > 0
+        // Launches that repeat name what they used: regions that nobody else can name stay for their sake alone.
+        decisions + templates > 0 || sites.iter().filter(|sites| sites.clear()).count() > 0
     }
 
     /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.

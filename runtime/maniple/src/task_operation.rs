@@ -43,6 +43,8 @@ pub(crate) struct TaskLaunch {
     pub(crate) arguments: Arguments,
     pub(crate) sources: Sources,
     pub(crate) strict: StrictLaunch,
+    /// Its place among the launches of its context.
+    pub(crate) number: u64,
 }
 
 /// A launch in flight: see [`TaskState`], which its points share.
@@ -54,6 +56,8 @@ pub(crate) struct TaskState {
     pub(crate) arguments: Arguments,
     sources: Sources,
     pub(crate) context: Arc<ContextState>,
+    /// The launch's place among those of the context: what was destroyed before has a lower number.
+    pub(crate) number: u64,
     results: Arc<Results>,
     sequence: u64,
     /// The execution fence before the launch.
@@ -95,7 +99,7 @@ impl TaskOperation {
         (submission, results): (&Submission, &Arc<Results>),
         recorded: Option<(Arc<Recording>, u32)>,
     ) -> Self {
-        let TaskLaunch { site, arguments, sources, strict } = launch;
+        let TaskLaunch { site, arguments, sources, strict, number } = launch;
         let points = site.points.volume() as usize;
         let results = Arc::clone(results);
         let has_others = context.core.node().is_some_and(|node| node.nodes() > 1);
@@ -106,6 +110,7 @@ impl TaskOperation {
             arguments,
             sources,
             context: Arc::clone(context),
+            number,
             results,
             sequence: submission.sequence,
             barrier: submission.barrier,

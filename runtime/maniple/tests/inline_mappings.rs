@@ -67,3 +67,65 @@ fn a_mapping_says_what_it_is() {
         Ok(())
     });
 }
+
+#[derive(Fields)]
+struct Count {
+    value: i64,
+    color: i64,
+}
+
+#[task(leaf)]
+fn add(#[writes(value, color)] counts: Piece<Count>, what: i64) {
+    for point in counts.points() {
+        counts.value[point] += what;
+        counts.color[point] += what;
+    }
+}
+
+#[test]
+fn a_mapping_takes_its_place_in_the_program_when_it_is_called() {
+    let two = Runtime::builder().workers(2).build().unwrap();
+    let outcome = two.run(async |cx| {
+        let counts = cx.region::<Count>(4)?;
+        cx.launch(add(&counts, 1));
+        let mapping = cx.map_read(&counts, Count::value);
+        // As long as it is not dropped, the data is held.
+        let refused = cx.launch(add(&counts, 10)).await;
+        assert!(matches!(refused, Err(maniple::Error::MappedByParent { .. })), "{refused:?}");
+        assert!(matches!(cx.fill(&counts, Count::value, 5), Err(maniple::Error::MappedByParent { .. })));
+        let mapping = mapping.await?;
+        assert_eq!(mapping.to_vec(), [1; 4]);
+        drop(mapping);
+        // Nobody awaits it: dropped, it lets go of the data.
+        drop(cx.map_write(&counts, Count::value));
+        cx.launch(add(&counts, 10)).await?;
+        Ok(cx.map_read(&counts, Count::value).await?.to_vec())
+    });
+    assert_eq!(outcome.unwrap(), [11; 4]);
+}
+
+#[test]
+fn a_mapping_that_is_awaited_late_does_not_see_what_was_launched_after_the_call_elsewhere() {
+    let outcome = Runtime::builder().workers(2).build().unwrap().run(async |cx| {
+        let counts = cx.region::<Count>(4)?;
+        let halves = counts.partition(2).equal()?;
+        let mapping = cx.map_read(&halves.piece(0)?, Count::value);
+        cx.launch(add(&halves.piece(1)?, 10)).await?;
+        let seen = mapping.await?.to_vec();
+        Ok((seen, cx.map_read(&counts, Count::value).await?.to_vec()))
+    });
+    assert_eq!(outcome.unwrap(), (vec![0, 0], vec![0, 0, 10, 10]));
+}
+
+#[test]
+fn a_partition_that_follows_from_data_takes_its_place_in_the_program_when_it_is_called() {
+    let outcome = Runtime::builder().workers(2).build().unwrap().run(async |cx| {
+        let counts = cx.region::<Count>(4)?;
+        cx.launch(add(&counts, 1));
+        let split = cx.partition_by_field(&counts, Count::color, 3);
+        cx.launch(add(&counts, 1)).await?;
+        let split = split.await?;
+        Ok(split.pieces().map(|piece| piece.volume()).collect::<Vec<_>>())
+    });
+    assert_eq!(outcome.unwrap(), [0, 4, 0]);
+}

@@ -13,6 +13,7 @@ pub fn endings() -> u64 {
 }
 
 /// Something has ended: called after that can be seen.
-pub(crate) fn count() {
+#[doc(hidden)]
+pub fn count() {
     ENDINGS.fetch_add(1, Ordering::AcqRel);
 }

@@ -6,13 +6,14 @@
 
 use std::any::TypeId;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Zeroable;
 use maniple_realm::locks::RwLock;
 
 pub use maniple_realm::layout::FieldId;
 
+use crate::deletion::{Deletions, Mark, Tombstone};
 use crate::{FieldMask, RegionError, endings};
 
 /// How many fields a field space may hold unless its creator says otherwise.
@@ -93,7 +94,9 @@ pub struct FieldSpace {
     slots: RwLock<Vec<Slot>>,
     /// How often a field was freed, or its id given to a new one.
     changes: AtomicU64,
-    destroyed: AtomicBool,
+    destroyed: Mark,
+    /// Somebody may remember that a field was freed.
+    freed: Mark,
 }
 
 /// A field id: the field that has it now or had it last, and how many had it before.
@@ -113,7 +116,8 @@ impl Slot {
 
 impl FieldSpace {
     pub(crate) fn new(id: u64, max_fields: usize) -> Self {
-        Self { id, max_fields, slots: RwLock::default(), changes: AtomicU64::new(0), destroyed: AtomicBool::new(false) }
+        let (slots, changes) = (RwLock::default(), AtomicU64::new(0));
+        Self { id, max_fields, slots, changes, destroyed: Mark::default(), freed: Mark::default() }
     }
 
     /// The number that tells this field space from all others of its forest.
@@ -132,9 +136,8 @@ impl FieldSpace {
     /// before, and instances made for them, still take it for what it was.
     ///
     /// # Errors
-    /// [`RegionError::TooManyFields`] when the space is full, [`RegionError::Destroyed`] after [`FieldSpace::destroy`].
+    /// [`RegionError::TooManyFields`] when the space is full.
     pub fn allocate(&self, name: &str, ty: FieldType) -> Result<FieldId, RegionError> {
-        self.check_alive()?;
         let field = FieldDescriptor { name: name.to_owned(), ty };
         let mut slots = self.slots.write();
         if slots.iter().filter(|slot| !slot.is_free).count() >= self.max_fields {
@@ -150,18 +153,19 @@ impl FieldSpace {
         Ok(FieldId(free as u32))
     }
 
-    /// Removes a field.
+    /// Removes a field: its id may be given to another. For whom it is gone, the caller remembers, and how many times a field of this id was freed: see
+    /// [`Deletions`].
     ///
     /// # Errors
     /// [`RegionError::NoSuchField`] when the space has no such field.
-    pub fn free(&self, field: FieldId) -> Result<(), RegionError> {
+    #[doc(hidden)]
+    pub fn mark_freed(&self, field: FieldId) -> Result<(Tombstone, u32), RegionError> {
         let mut slots = self.slots.write();
         match slots.get_mut(field.0 as usize) {
             Some(slot) if !slot.is_free => {
                 slot.is_free = true;
                 self.changes.fetch_add(1, Ordering::Release);
-                endings::count();
-                Ok(())
+                Ok((self.freed.set(), slot.generation + 1))
             }
             _ => Err(RegionError::NoSuchField { field }),
         }
@@ -171,6 +175,14 @@ impl FieldSpace {
     #[must_use]
     pub fn get(&self, field: FieldId) -> Option<FieldDescriptor> {
         self.slots.read().get(field.0 as usize).and_then(Slot::present).cloned()
+    }
+
+    /// Whether there is a field with this id for somebody: it was not freed for him, or its id has been given to another since.
+    #[must_use]
+    pub fn has(&self, field: FieldId, deletions: &dyn Deletions) -> bool {
+        let slots = self.slots.read();
+        let Some(slot) = slots.get(field.0 as usize) else { return false };
+        !self.freed.is_set() || deletions.times_freed(self.id, field) <= slot.generation
     }
 
     /// Type of a field; of one that was freed too, since operations that were launched before may still use it.
@@ -222,38 +234,46 @@ impl FieldSpace {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// How many fields have had an id before the one that has it now.
+    /// How many fields have had an id before the one that has it now, for somebody: who comes before a field was freed does not see the next.
     #[must_use]
-    pub fn generation(&self, field: FieldId) -> u32 {
-        self.slots.read().get(field.0 as usize).map_or(0, |slot| slot.generation)
+    pub fn generation(&self, field: FieldId, deletions: &dyn Deletions) -> u32 {
+        let generation = self.slots.read().get(field.0 as usize).map_or(0, |slot| slot.generation);
+        if generation == 0 { 0 } else { generation.min(deletions.times_freed(self.id, field)) }
     }
 
-    /// Marks the space destroyed: no field can be added and no region made of it any more. Regions that exist keep working.
-    ///
+    /// Marks the space as one that somebody has destroyed. For whom, the caller remembers: see [`Deletions`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn mark_destroyed(&self) -> Tombstone {
+        self.destroyed.set()
+    }
+
     /// # Errors
-    /// [`RegionError::Destroyed`] the second time.
-    pub fn destroy(&self) -> Result<(), RegionError> {
-        if self.destroyed.swap(true, Ordering::AcqRel) {
-            return Err(self.destroyed_error());
+    /// [`RegionError::Destroyed`] if the space is destroyed: no region is made of it.
+    pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
+        if self.destroyed.is_set() && deletions.is_destroyed(self.id) {
+            return Err(RegionError::Destroyed { what: format!("field space {}", self.id) });
         }
         Ok(())
-    }
-
-    pub(crate) fn check_alive(&self) -> Result<(), RegionError> {
-        if self.destroyed.load(Ordering::Acquire) {
-            return Err(self.destroyed_error());
-        }
-        Ok(())
-    }
-
-    fn destroyed_error(&self) -> RegionError {
-        RegionError::Destroyed { what: format!("field space {}", self.id) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every field was freed so many times.
+    struct Times(u32);
+
+    impl Deletions for Times {
+        fn is_destroyed(&self, _: u64) -> bool {
+            false
+        }
+
+        fn times_freed(&self, _: u64, _: FieldId) -> u32 {
+            self.0
+        }
+    }
 
     #[test]
     fn a_full_field_space_refuses_a_field_and_takes_one_again_when_one_is_freed() {
@@ -264,11 +284,12 @@ mod tests {
             space.allocate("c", FieldType::of::<i64>()),
             Err(RegionError::TooManyFields { limit: 2, .. })
         ));
-        space.free(a).unwrap();
+        space.mark_freed(a).unwrap();
         assert_eq!(space.find("a"), None);
         let c = space.allocate("c", FieldType::of::<f32>()).unwrap();
         assert_eq!((c, space.get(c).unwrap().name), (a, "c".to_owned()));
-        assert_eq!((space.changes(), space.generation(c)), (2, 1));
+        assert_eq!((space.changes(), space.generation(c, &Times(1))), (2, 1));
+        assert_eq!(space.generation(c, &Times(0)), 0, "for who comes before");
         assert_eq!(space.fields().iter().count(), 2);
     }
 
@@ -276,18 +297,19 @@ mod tests {
     fn a_freed_field_keeps_its_type_for_those_who_still_use_it() {
         let space = FieldSpace::new(1, 1);
         let a = space.allocate("a", FieldType::of::<f32>()).unwrap();
-        space.free(a).unwrap();
+        space.mark_freed(a).unwrap();
         let b = space.allocate("b", FieldType::of::<u8>()).unwrap();
         assert_ne!(a, b);
         assert_eq!(space.type_of(a), Ok(FieldType::of::<f32>()));
         assert_eq!(space.get(a), None);
+        assert!(space.has(a, &Times(0)) && !space.has(a, &Times(1)));
     }
 
     #[test]
     fn freeing_a_field_twice_is_an_error() {
         let space = FieldSpace::new(1, 2);
         let a = space.allocate("a", FieldType::of::<f32>()).unwrap();
-        space.free(a).unwrap();
-        assert!(matches!(space.free(a), Err(RegionError::NoSuchField { .. })));
+        space.mark_freed(a).unwrap();
+        assert!(matches!(space.mark_freed(a), Err(RegionError::NoSuchField { .. })));
     }
 }

@@ -11,7 +11,8 @@ use crate::{
 
 /// Makes index spaces, partitions, field spaces and regions, and gives them numbers.
 ///
-/// One runtime has one forest. Objects live as long as somebody holds a handle; *destroying* one forbids new uses.
+/// One runtime has one forest. Objects live as long as somebody holds a handle; *destroying* one forbids uses from there on in the program: see
+/// [`deletion`](crate::deletion).
 #[derive(Debug)]
 pub struct Forest {
     shapes: ShapeTable,
@@ -53,7 +54,7 @@ impl Forest {
     /// A new region: its data is distinct from that of any other, even one over the same index and field space.
     ///
     /// # Errors
-    /// [`RegionError::Destroyed`] if either space was destroyed, [`RegionError::OtherRuntime`] if the index space is of another forest.
+    /// [`RegionError::OtherRuntime`] if the index space is of another forest.
     pub fn region(&self, space: &IndexSpaceNode, fields: &Arc<FieldSpace>) -> Result<LogicalRegion, RegionError> {
         self.region_of("", space, fields)
     }
@@ -69,8 +70,6 @@ impl Forest {
         fields: &Arc<FieldSpace>,
     ) -> Result<LogicalRegion, RegionError> {
         self.check_own(space)?;
-        space.check_alive()?;
-        fields.check_alive()?;
         Ok(LogicalRegion::root(self.take_ids(1), row, space.clone(), Arc::clone(fields)))
     }
 
@@ -78,8 +77,7 @@ impl Forest {
     ///
     /// # Errors
     /// [`RegionError::ColorCount`] when the pieces are not as many as the colors, [`RegionError::PieceOutsideParent`] when a piece has a
-    /// point that the parent lacks, [`RegionError::Destroyed`] when the parent was destroyed, [`RegionError::OtherRuntime`] when it is of another
-    /// forest.
+    /// point that the parent lacks, [`RegionError::OtherRuntime`] when the parent is of another forest.
     pub fn partition(
         &self,
         parent: &IndexSpaceNode,
@@ -87,7 +85,6 @@ impl Forest {
         pieces: &[AnySpace],
     ) -> Result<Arc<Partitioning>, RegionError> {
         self.check_own(parent)?;
-        parent.check_alive()?;
         if colors.volume() != pieces.len() as u64 {
             return Err(RegionError::ColorCount { colors: colors.volume(), pieces: pieces.len() });
         }
@@ -116,7 +113,7 @@ impl Forest {
     /// Splits a space into pieces that are elsewhere until somebody asks for them.
     ///
     /// # Errors
-    /// [`RegionError::Destroyed`] when the parent was destroyed, [`RegionError::OtherRuntime`] when it is of another forest.
+    /// [`RegionError::OtherRuntime`] when the parent is of another forest.
     pub fn partition_elsewhere(
         &self,
         parent: &IndexSpaceNode,
@@ -124,7 +121,6 @@ impl Forest {
         elsewhere: Arc<dyn PieceSource>,
     ) -> Result<Arc<Partitioning>, RegionError> {
         self.check_own(parent)?;
-        parent.check_alive()?;
         // Relaxed: who gets the partition sees this too.
         self.has_pieces_elsewhere.store(true, Ordering::Relaxed);
         Ok(self.make(parent, colors, Err(elsewhere)))
@@ -159,6 +155,12 @@ impl Forest {
     /// [`RegionError::OtherRuntime`] if the region was made by another forest.
     pub fn check_own_region(&self, region: &LogicalRegion) -> Result<(), RegionError> {
         self.check_own(region.space()).map_err(|_| RegionError::OtherRuntime { what: region.to_string() })
+    }
+
+    /// The number of what is made next, or a lower one.
+    #[must_use]
+    pub fn next_id(&self) -> u64 {
+        self.next_id.load(Ordering::Relaxed)
     }
 
     fn take_ids(&self, count: u64) -> u64 {

@@ -6,6 +6,7 @@
 //!
 //! - [`field`], [`mask`]: columns and sets of them;
 //! - [`tree`], [`forest`]: index spaces, partitions, and where they are made; [`shape`]: their points, compared and combined quickly;
+//! - [`deletion`]: for whom a name is destroyed;
 //! - [`region`]: logical regions and logical partitions;
 //! - [`privilege`], [`operators`]: what may be done with data, and in which order; ways of reducing;
 //! - [`requirement`]: data, fields, privilege, and for index launches the projection from points to data;
@@ -33,6 +34,7 @@
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+pub mod deletion;
 pub mod endings;
 pub mod error;
 pub mod field;
@@ -46,6 +48,7 @@ pub mod requirement;
 pub mod shape;
 pub mod tree;
 
+pub use deletion::{Deletions, Tombstone};
 pub use endings::endings;
 pub use error::RegionError;
 pub use field::{DEFAULT_MAX_FIELDS, FieldDescriptor, FieldId, FieldSpace, FieldType, FieldValue};

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use maniple_space::AnyPoint;
 
+use crate::deletion::{Deletions, Mark, Tombstone};
 use crate::{FieldSpace, IndexSpaceNode, Partitioning, RegionError, endings};
 
 /// The number of a region tree: all regions made by splitting one region share it.
@@ -22,16 +24,9 @@ pub struct RegionTree {
     name: OnceLock<Box<str>>,
     root: IndexSpaceNode,
     fields: Arc<FieldSpace>,
-    /// Why nothing new can be launched on it; unset as long as it lives.
-    end: OnceLock<End>,
-}
-
-/// What ended a region tree.
-#[derive(Clone, Copy)]
-enum End {
-    Destroyed,
+    destroyed: Mark,
     /// The top-level task that had it has ended.
-    WithItsRun,
+    ended: AtomicBool,
 }
 
 impl RegionTree {
@@ -58,29 +53,33 @@ impl RegionTree {
         self.name.get_or_init(|| name.into());
     }
 
-    /// Marks the tree destroyed: nothing new can be launched on it. What was launched keeps working.
-    ///
-    /// # Errors
-    /// [`RegionError::Destroyed`] if it was destroyed before; [`RegionError::Ended`] if it ended with its run.
-    pub fn destroy(&self) -> Result<(), RegionError> {
-        self.end.set(End::Destroyed).or_else(|_| self.check_alive())?;
-        endings::count();
-        Ok(())
+    /// Marks the tree as one that somebody has destroyed. For whom, the caller remembers: see [`Deletions`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn mark_destroyed(&self) -> Tombstone {
+        self.destroyed.set()
     }
 
-    /// Marks the tree ended with the top-level task that had it: nothing new can be launched on it. One that was destroyed before stays
-    /// destroyed.
+    /// Marks the tree ended with the top-level task that had it: nothing new can be launched on it.
     pub fn end_with_run(&self) {
-        self.end.get_or_init(|| End::WithItsRun);
+        self.ended.store(true, Ordering::Release);
         endings::count();
     }
 
-    fn check_alive(&self) -> Result<(), RegionError> {
-        match self.end.get() {
-            None => Ok(()),
-            Some(End::Destroyed) => Err(RegionError::Destroyed { what: self.to_string() }),
-            Some(End::WithItsRun) => Err(RegionError::Ended { what: self.to_string() }),
+    /// # Errors
+    /// [`RegionError::Ended`] if the tree ended with its run.
+    pub fn check_run(&self) -> Result<(), RegionError> {
+        match self.ended.load(Ordering::Acquire) {
+            false => Ok(()),
+            true => Err(RegionError::Ended { what: self.to_string() }),
         }
+    }
+
+    fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
+        if self.destroyed.is_set() && deletions.is_destroyed(self.id.0) {
+            return Err(RegionError::Destroyed { what: self.to_string() });
+        }
+        self.check_run()
     }
 }
 
@@ -103,8 +102,8 @@ pub struct LogicalRegion {
 
 impl LogicalRegion {
     pub(crate) fn root(id: u64, row: &'static str, space: IndexSpaceNode, fields: Arc<FieldSpace>) -> Self {
-        let (name, root, end) = (OnceLock::new(), space.clone(), OnceLock::new());
-        let tree = RegionTree { id: TreeId(id), row, name, root, fields, end };
+        let (name, root, ended) = (OnceLock::new(), space.clone(), AtomicBool::new(false));
+        let tree = RegionTree { id: TreeId(id), row, name, root, fields, destroyed: Mark::default(), ended };
         Self { tree: Arc::new(tree), space }
     }
 
@@ -169,11 +168,11 @@ impl LogicalRegion {
     }
 
     /// # Errors
-    /// [`RegionError::Destroyed`] if the region, its partition or its space was destroyed; [`RegionError::Ended`] if the region is of an
+    /// [`RegionError::Destroyed`] if the region, its partition or its space is destroyed; [`RegionError::Ended`] if the region is of an
     /// earlier run.
-    pub fn check_alive(&self) -> Result<(), RegionError> {
-        self.tree.check_alive()?;
-        self.space.check_alive()
+    pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
+        self.tree.check_alive(deletions)?;
+        self.space.check_alive(deletions)
     }
 }
 
@@ -267,10 +266,10 @@ impl LogicalPartition {
     }
 
     /// # Errors
-    /// [`RegionError::Destroyed`] if the region or the partition was destroyed; [`RegionError::Ended`] if the region is of an earlier run.
-    pub fn check_alive(&self) -> Result<(), RegionError> {
-        self.tree.check_alive()?;
-        self.partitioning.check_alive()
+    /// [`RegionError::Destroyed`] if the region or the partition is destroyed; [`RegionError::Ended`] if the region is of an earlier run.
+    pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
+        self.tree.check_alive(deletions)?;
+        self.partitioning.check_alive(deletions)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use maniple_realm::fault;
 use maniple_space::{AnyPoint, AnyRect};
 
+use crate::deletion::Deletions;
 use crate::{Coherence, FieldMask, LogicalPartition, LogicalRegion, Privilege, RegionError, RegionTree};
 
 /// What one operation wants of one region: fields, privilege, coherence (Bauer 2014, section 4.1).
@@ -91,11 +92,11 @@ impl Target {
     }
 
     /// # Errors
-    /// [`RegionError::Destroyed`] if any part of the name was destroyed.
-    pub fn check_alive(&self) -> Result<(), RegionError> {
+    /// [`RegionError::Destroyed`] if any part of the name is destroyed.
+    pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
         match self {
-            Self::Region(region, _) => region.check_alive(),
-            Self::Partition(partition, _) => partition.check_alive(),
+            Self::Region(region, _) => region.check_alive(deletions),
+            Self::Partition(partition, _) => partition.check_alive(deletions),
         }
     }
 }

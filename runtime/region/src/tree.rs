@@ -6,12 +6,12 @@
 use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 
-use crate::{Forest, RegionError, Shape, endings};
+use crate::deletion::{Deletions, Mark, Tombstone};
+use crate::{Forest, RegionError, Shape};
 
 /// The number of an index space or partition, unique within its [`Forest`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -33,7 +33,7 @@ pub struct RootSpace {
     id: NodeId,
     forest: Arc<Forest>,
     shape: Shape,
-    destroyed: AtomicBool,
+    destroyed: Mark,
 }
 
 /// A partition of an index space: for each color a subset of its points, disjoint or not, covering it or not.
@@ -46,7 +46,7 @@ pub struct Partitioning {
     first_piece: u64,
     disjoint: OnceLock<bool>,
     union: OnceLock<Shape>,
-    destroyed: AtomicBool,
+    destroyed: Mark,
 }
 
 /// The points of a partition's pieces.
@@ -73,7 +73,7 @@ pub trait PieceSource: Any + Send + Sync {
 
 impl IndexSpaceNode {
     pub(crate) fn root(id: NodeId, forest: Arc<Forest>, shape: Shape) -> Self {
-        Self::Root(Arc::new(RootSpace { id, forest, shape, destroyed: AtomicBool::new(false) }))
+        Self::Root(Arc::new(RootSpace { id, forest, shape, destroyed: Mark::default() }))
     }
 
     /// The node's number.
@@ -147,24 +147,24 @@ impl IndexSpaceNode {
         self == ancestor || self.ancestors().any(|partition| partition.parent == *ancestor)
     }
 
-    /// Marks a space (and all below it) destroyed: nothing new can be made of it. What exists keeps working.
+    /// Marks a space as one that somebody has destroyed, with all below it. For whom, the caller remembers: see [`Deletions`].
     ///
     /// # Errors
-    /// [`RegionError::Destroyed`] if it was destroyed before; [`RegionError::PieceDestroyed`] for a piece, which lives as long as its
-    /// partition.
-    pub fn destroy(&self) -> Result<(), RegionError> {
+    /// [`RegionError::PieceDestroyed`] for a piece, which lives as long as its partition.
+    #[doc(hidden)]
+    pub fn mark_destroyed(&self) -> Result<Tombstone, RegionError> {
         match self {
-            Self::Root(root) => mark(&root.destroyed, || self.to_string()),
+            Self::Root(root) => Ok(root.destroyed.set()),
             Self::Piece(partition, _) => Err(RegionError::PieceDestroyed { partition: partition.to_string() }),
         }
     }
 
     /// # Errors
-    /// [`RegionError::Destroyed`] if this space, its partition or anything above was destroyed.
-    pub fn check_alive(&self) -> Result<(), RegionError> {
+    /// [`RegionError::Destroyed`] if this space, its partition or anything above is destroyed.
+    pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
         match self {
-            Self::Root(root) => check(&root.destroyed, || self.to_string()),
-            Self::Piece(partition, _) => partition.check_alive(),
+            Self::Root(root) => check((&root.destroyed, root.id), deletions, || self.to_string()),
+            Self::Piece(partition, _) => partition.check_alive(deletions),
         }
     }
 
@@ -266,7 +266,7 @@ impl Partitioning {
             first_piece,
             disjoint: OnceLock::new(),
             union: OnceLock::new(),
-            destroyed: AtomicBool::new(false),
+            destroyed: Mark::default(),
         }
     }
 
@@ -430,19 +430,18 @@ impl Partitioning {
         })
     }
 
-    /// Marks the partition (and all below it) destroyed: nothing new can be launched on it. What was launched keeps working.
-    ///
-    /// # Errors
-    /// [`RegionError::Destroyed`] if it was destroyed before.
-    pub fn destroy(&self) -> Result<(), RegionError> {
-        mark(&self.destroyed, || self.to_string())
+    /// Marks the partition as one that somebody has destroyed, with all below it. For whom, the caller remembers: see [`Deletions`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn mark_destroyed(&self) -> Tombstone {
+        self.destroyed.set()
     }
 
     /// # Errors
-    /// [`RegionError::Destroyed`] if the partition or anything above it was destroyed.
-    pub fn check_alive(&self) -> Result<(), RegionError> {
-        check(&self.destroyed, || self.to_string())?;
-        self.parent.check_alive()
+    /// [`RegionError::Destroyed`] if the partition or anything above it is destroyed.
+    pub fn check_alive(&self, deletions: &dyn Deletions) -> Result<(), RegionError> {
+        check((&self.destroyed, self.id), deletions, || self.to_string())?;
+        self.parent.check_alive(deletions)
     }
 }
 
@@ -463,16 +462,13 @@ impl fmt::Debug for Partitioning {
 
 const SAME_DIMENSION: &str = "pieces are subsets of their parent, checked when the partition was made";
 
-fn mark(destroyed: &AtomicBool, what: impl FnOnce() -> String) -> Result<(), RegionError> {
-    if destroyed.swap(true, Ordering::AcqRel) {
-        return Err(RegionError::Destroyed { what: what() });
-    }
-    endings::count();
-    Ok(())
-}
-
-fn check(destroyed: &AtomicBool, what: impl FnOnce() -> String) -> Result<(), RegionError> {
-    if destroyed.load(Ordering::Acquire) {
+#[inline]
+fn check(
+    (mark, id): (&Mark, NodeId),
+    deletions: &dyn Deletions,
+    what: impl FnOnce() -> String,
+) -> Result<(), RegionError> {
+    if mark.is_set() && deletions.is_destroyed(id.0) {
         return Err(RegionError::Destroyed { what: what() });
     }
     Ok(())

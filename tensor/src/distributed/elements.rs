@@ -1,6 +1,7 @@
 //! Many elements at once: slices into tensors and back, and elements made where they are.
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use maniple::space::{AnyRect, AnySpace, Point, Rect};
@@ -56,21 +57,35 @@ impl Tensor {
         })
     }
 
-    /// All elements in the order of their coordinates, the last dimension fastest, once what was launched before has ended.
+    /// All elements in the order of their coordinates, the last dimension fastest, as they are after all that was launched before this call.
     ///
     /// # Errors
     ///
     /// [`DistributedError::Shape`] if they have another type, [`DistributedError::Runtime`]: what has failed before.
-    pub async fn read_elements<T: Element + FieldValue>(&self, cx: &Context) -> Result<Vec<T>, DistributedError> {
-        self.check_type(T::TYPE)?;
-        let field = Field::<(), T>::new(self.field());
-        let stored = match self.region().space().space().dim() {
-            1 => cx.map_read(&self.typed::<1>()?, field).await?.to_vec(),
-            2 => cx.map_read(&self.typed::<2>()?, field).await?.to_vec(),
-            3 => cx.map_read(&self.typed::<3>()?, field).await?.to_vec(),
-            _ => cx.map_read(&self.typed::<4>()?, field).await?.to_vec(),
+    pub fn read_elements<T: Element + FieldValue>(
+        &self,
+        cx: &Context,
+    ) -> impl Future<Output = Result<Vec<T>, DistributedError>> + Send {
+        let reading: Stored<'_, T> = match self.region().space().space().dim() {
+            1 => Box::pin(self.read_stored::<T, 1>(cx)),
+            2 => Box::pin(self.read_stored::<T, 2>(cx)),
+            3 => Box::pin(self.read_stored::<T, 3>(cx)),
+            _ => Box::pin(self.read_stored::<T, 4>(cx)),
         };
-        Ok(if self.modes().are_in_order() { stored } else { self.in_order(&stored) })
+        async move {
+            let stored = reading.await?;
+            Ok(if self.modes().are_in_order() { stored } else { self.in_order(&stored) })
+        }
+    }
+
+    /// All elements in the order of the region.
+    fn read_stored<T: Element + FieldValue, const D: usize>(
+        &self,
+        cx: &Context,
+    ) -> impl Future<Output = Result<Vec<T>, DistributedError>> + Send + use<T, D> {
+        let region = self.check_type(T::TYPE).and_then(|()| self.typed::<D>());
+        let mapping = region.map(|region| cx.map_read(&region, Field::<(), T>::new(self.field())));
+        async move { Ok(mapping?.await?.to_vec()) }
     }
 
     /// Elements in the order of their coordinates, of those in the order of the region.
@@ -185,3 +200,6 @@ pub(super) fn set_rows<T: Element + FieldValue>(
         _ => set::<T, 4>(call, field, row),
     }
 }
+
+/// Elements that are being read.
+type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<Vec<T>, DistributedError>> + Send + 'a>>;

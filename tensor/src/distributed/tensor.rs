@@ -1,5 +1,6 @@
 //! Tensors whose elements are in regions.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use maniple::space::AnySpace;
@@ -145,28 +146,32 @@ impl Tensor {
         Ok(())
     }
 
-    /// All elements, once what was launched before has ended.
+    /// All elements, as they are after all that was launched before this call.
     ///
     /// # Errors
     ///
     /// [`DistributedError::Runtime`]: what has failed before.
-    pub async fn read(&self, cx: &Context) -> Result<DenseArray, DistributedError> {
+    pub fn read(&self, cx: &Context) -> impl Future<Output = Result<DenseArray, DistributedError>> + Send {
         let element = self.variable.element();
-        with_element!(element, T => match self.region.space().space().dim() {
-            1 => self.read_typed::<T, 1>(cx).await,
-            2 => self.read_typed::<T, 2>(cx).await,
-            3 => self.read_typed::<T, 3>(cx).await,
-            _ => self.read_typed::<T, 4>(cx).await,
-        })
+        let reading: Reading<'_> = with_element!(element, T => match self.region.space().space().dim() {
+            1 => Box::pin(self.read_typed::<T, 1>(cx)),
+            2 => Box::pin(self.read_typed::<T, 2>(cx)),
+            3 => Box::pin(self.read_typed::<T, 3>(cx)),
+            _ => Box::pin(self.read_typed::<T, 4>(cx)),
+        });
+        reading
     }
 
-    async fn read_typed<T: Element + FieldValue, const D: usize>(
+    fn read_typed<T: Element + FieldValue, const D: usize>(
         &self,
         cx: &Context,
-    ) -> Result<DenseArray, DistributedError> {
-        let values = cx.map_read(&self.typed::<D>()?, Field::<(), T>::new(self.field)).await?;
-        let value = |coordinates: &[i64]| values[self.modes.point::<D>(coordinates)].to_scalar();
-        Ok(DenseArray::from_fn(T::TYPE, self.variable.dimensions(), value))
+    ) -> impl Future<Output = Result<DenseArray, DistributedError>> + Send + use<'_, T, D> {
+        let mapping = self.typed::<D>().map(|region| cx.map_read(&region, Field::<(), T>::new(self.field)));
+        async move {
+            let values = mapping?.await?;
+            let value = |coordinates: &[i64]| values[self.modes.point::<D>(coordinates)].to_scalar();
+            Ok(DenseArray::from_fn(T::TYPE, self.variable.dimensions(), value))
+        }
     }
 
     /// An error unless elements have this type.
@@ -190,6 +195,9 @@ impl Tensor {
         }
     }
 }
+
+/// A tensor that is being read.
+type Reading<'a> = Pin<Box<dyn Future<Output = Result<DenseArray, DistributedError>> + Send + 'a>>;
 
 /// A view of what a task has of a tensor with these dimensions.
 ///

@@ -63,7 +63,10 @@ impl Run {
     fn by_shape<const D: usize>(&self, context: &Context, node: Node, split: &Split) -> Made {
         let rows = self.node(node)?;
         let root = rows.ancestors().last().map_or(&rows, |top| top.parent()).clone();
-        let region = context.logical_region(&root, &context.field_space(1))?;
+        let region = match context.logical_region(&root, &context.field_space(1)) {
+            Ok(region) => region,
+            Err(error) => return Ok(Err(error)),
+        };
         let typed = Region::<Cells, D>::try_from_logical(region.with_space(rows))?;
         let made = self.shaped(&typed, split);
         context.destroy_region(&region)?;

@@ -73,11 +73,12 @@ impl Frame<'_> {
         let names = &run.names;
         let outcome = match &statement.action {
             Action::CreateSpace(name, rects) => self.create_space(*name, rects),
+            Action::DestroySpace(name) => context.destroy_index_space(&names.spaces.get(*name)?),
             Action::CreateFields(name, kinds, limit) => self.create_fields(*name, kinds, *limit),
             Action::AllocateField(name, kind) => self.allocate_field(*name, *kind),
             Action::FreeField(name, field) => {
                 let (fields, ids) = names.fields.get(*name)?;
-                fields.free(ids[*field]).map_err(Error::from)
+                context.free_field(&fields, ids[*field])
             }
             Action::CreateRegion(name, space, fields) => {
                 let (rows, (fields, _)) = (names.spaces.get(*space)?, names.fields.get(*fields)?);
@@ -88,7 +89,7 @@ impl Frame<'_> {
                 let made = run.partition(context, *node, split).await?;
                 made.map(|partitioning| names.partitions.insert(*name, partitioning))
             }
-            Action::DestroyPartition(name) => names.partitions.get(*name)?.destroy().map_err(Error::from),
+            Action::DestroyPartition(name) => context.destroy_partition(names.partitions.get(*name)?),
             Action::Launch(launch) => {
                 let handle = run.launch(context, launch, statement.site)?;
                 self.refusal(statement.id, &handle).await
@@ -217,12 +218,16 @@ impl Frame<'_> {
         id: StatementId,
         inline: &Inline,
     ) -> std::result::Result<Result<()>, Stop> {
-        let Inline { column, write, during } = inline;
+        let Inline { column, write, late, during } = inline;
         let kind = self.run.kind(*column)?;
         let region = self.run.region::<D>(column.place)?;
         let field = self.run.field(column.place.region, column.field)?;
         if *write {
-            let mut mapping = match self.context.map_write(&region, Field::<Cells, T>::new(field)).await {
+            let mapping = self.context.map_write(&region, Field::<Cells, T>::new(field));
+            if *late && self.is_allowed(id) {
+                self.run(during).await?;
+            }
+            let mut mapping = match mapping.await {
                 Ok(mapping) => mapping,
                 Err(error) => return Ok(Err(error)),
             };
@@ -236,12 +241,16 @@ impl Frame<'_> {
                         }
                     }
                 }
-                if pass == 0 {
+                if pass == 0 && !late {
                     self.run(during).await?;
                 }
             }
         } else {
-            let mapping = match self.context.map_read(&region, Field::<Cells, T>::new(field)).await {
+            let mapping = self.context.map_read(&region, Field::<Cells, T>::new(field));
+            if *late && self.is_allowed(id) {
+                self.run(during).await?;
+            }
+            let mapping = match mapping.await {
                 Ok(mapping) => mapping,
                 Err(error) => return Ok(Err(error)),
             };
@@ -249,12 +258,17 @@ impl Frame<'_> {
                 for point in region.space().points() {
                     self.digest = mix(self.digest, self.seen(mapping.values()[point].word()));
                 }
-                if pass == 0 {
+                if pass == 0 && !late {
                     self.run(during).await?;
                 }
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Whether a statement is not one to be refused.
+    fn is_allowed(&self, id: StatementId) -> bool {
+        !matches!(self.run.expected.verdicts.get(&id), Some(Verdict::Refused(_)))
     }
 
     fn seen(&self, word: Word) -> Word {

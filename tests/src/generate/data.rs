@@ -55,7 +55,7 @@ impl Generator {
     pub(super) fn add_inline(&mut self, scope: &mut Scope, block: &mut Block) {
         let Some(column) = self.some_column(scope, |_| true) else { return };
         let write = self.random.bool();
-        let plain = Inline { column, write, during: Block::default() };
+        let plain = Inline { column, write, late: self.once_in(3), during: Block::default() };
         let statements = if self.random.bool() { 0 } else { self.random.usize(1..=4) };
         // What happens meanwhile is made in a world where the mapping is held; what it makes remains known.
         let id = StatementId(self.number());

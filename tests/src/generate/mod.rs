@@ -108,6 +108,9 @@ struct Scope {
     copies: Vec<FutureName>,
     /// Partitions made by this task, which alone may destroy them.
     own: Vec<PartitionName>,
+    /// Spaces and field spaces made by this task, which alone may destroy or change them.
+    own_spaces: Vec<SpaceName>,
+    own_fields: Vec<FieldsName>,
     /// Launches of tasks that launch.
     nested: Vec<FutureName>,
     /// Data is mapped inline: no fences, which would wait for its release.
@@ -117,11 +120,6 @@ struct Scope {
 }
 
 impl Scope {
-    /// No task is running that could still want to name what this one destroys: its names go at once, not in program order.
-    fn is_quiet(&self) -> bool {
-        self.nested.iter().all(|name| self.waited.contains(name))
-    }
-
     fn regions(&self) -> Vec<RegionName> {
         let held = self.context.held.iter().map(|held| held.region);
         let mut regions: Vec<_> = self.context.created.iter().copied().chain(held).collect();
@@ -177,15 +175,14 @@ impl Generator {
         if self.random.usize(..100) < self.profile.loops {
             return self.add_repeat(scope, block);
         }
-        let top = scope.depth == 0;
         let fences = !scope.holding;
         let action = match self.random.usize(..100) {
             0..=1 => Some(self.new_space(scope)),
             2 => Some(self.new_fields(scope)),
             3..=4 => self.new_region(scope),
             5..=16 => return self.add_partition(scope, block),
-            17 if self.profile.destruction && scope.is_quiet() => self.destroy(scope),
-            18 if self.profile.destruction && scope.is_quiet() && top => self.change_fields(scope),
+            17 if self.profile.destruction => self.destroy(scope),
+            18 if self.profile.destruction => self.change_fields(scope),
             19..=65 => return self.add_launch(scope, block),
             66..=71 => self.fill(scope),
             72..=78 => return self.add_copy(scope, block),
@@ -287,8 +284,14 @@ impl Scope {
     /// Remembers the names that a statement has made.
     fn learn(&mut self, action: &Action) {
         match action {
-            Action::CreateSpace(name, _) => self.spaces.push(*name),
-            Action::CreateFields(name, ..) => self.fields.push(*name),
+            Action::CreateSpace(name, _) => {
+                self.spaces.push(*name);
+                self.own_spaces.push(*name);
+            }
+            Action::CreateFields(name, ..) => {
+                self.fields.push(*name);
+                self.own_fields.push(*name);
+            }
             Action::CreatePartition(name, ..) => {
                 self.partitions.push(*name);
                 self.own.push(*name);

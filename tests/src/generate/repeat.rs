@@ -274,10 +274,6 @@ impl Generator {
         (text, before): (&mut Text, &Names),
         superseded: &mut Vec<FutureName>,
     ) {
-        let destroys = matches!(statement.action, Action::DestroyRegion(_) | Action::DestroyPartition(_));
-        if destroys && !scope.is_quiet() {
-            return;
-        }
         let (names, known) = (text.names.clone(), superseded.len());
         let mut copy = Turn { names: &mut text.names, next: &mut self.next, superseded }.statement(statement);
         match &mut copy.action {

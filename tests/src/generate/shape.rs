@@ -71,14 +71,15 @@ impl Generator {
     }
 
     pub(super) fn destroy(&mut self, scope: &Scope) -> Option<Action> {
-        if self.random.bool() {
-            return self.one_of(&scope.own).map(Action::DestroyPartition);
+        match self.random.usize(..8) {
+            0 => self.one_of(&scope.own_spaces).map(Action::DestroySpace),
+            1..=4 => self.one_of(&scope.own).map(Action::DestroyPartition),
+            _ => self.one_of(&scope.regions()).map(Action::DestroyRegion),
         }
-        self.one_of(&scope.regions()).map(Action::DestroyRegion)
     }
 
     pub(super) fn change_fields(&mut self, scope: &Scope) -> Option<Action> {
-        let fields = self.one_of(&scope.fields)?;
+        let fields = self.one_of(&scope.own_fields)?;
         if self.random.bool() {
             return Some(Action::AllocateField(fields, self.kind(scope)));
         }

@@ -67,6 +67,7 @@ impl Turn<'_> {
                 self.names.spaces.insert(*name, new);
                 Action::CreateSpace(new, rects.clone())
             }
+            Action::DestroySpace(name) => Action::DestroySpace(latest(&self.names.spaces, *name)),
             Action::CreateFields(name, kinds, limit) => {
                 let new = FieldsName(self.number());
                 self.names.fields.insert(*name, new);
@@ -102,9 +103,9 @@ impl Turn<'_> {
                 let indirect = self.indirect(*indirect);
                 Action::Scatter(self.new_future(*name), indirect)
             }
-            Action::Inline(Inline { column, write, during }) => {
+            Action::Inline(Inline { column, write, late, during }) => {
                 let column = self.column(*column);
-                Action::Inline(Inline { column, write: *write, during: self.block(during) })
+                Action::Inline(Inline { column, write: *write, late: *late, during: self.block(during) })
             }
             Action::MappingFence => Action::MappingFence,
             Action::ExecutionFence => Action::ExecutionFence,

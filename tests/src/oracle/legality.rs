@@ -144,6 +144,7 @@ impl World {
 
     pub(super) fn check_node_alive(&self, node: Node) -> Result<(), Trouble> {
         match node {
+            Node::Root(name) if self.destroyed_spaces.contains(&name) => refuse("the index space was destroyed"),
             Node::Root(_) => Ok(()),
             Node::Piece(name, _) => {
                 self.check_partition_alive(name)?;

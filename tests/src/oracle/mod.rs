@@ -114,6 +114,8 @@ impl Results {
 pub struct World {
     /// Index spaces that are no pieces.
     pub spaces: BTreeMap<SpaceName, Points>,
+    /// Those that were destroyed.
+    pub destroyed_spaces: BTreeSet<SpaceName>,
     /// Their numbers of dimensions.
     pub dimensions: BTreeMap<SpaceName, usize>,
     /// Partitions.
@@ -204,6 +206,12 @@ impl World {
                 let points = rects.iter().flat_map(AnyRect::points).collect();
                 self.spaces.insert(*name, Arc::new(points));
                 self.dimensions.insert(*name, known(rects.first(), name)?.dim());
+            }
+            Action::DestroySpace(name) => {
+                known(self.spaces.get(name), name)?;
+                if !self.destroyed_spaces.insert(*name) {
+                    return Err(Trouble::Refused("destroyed before".into()));
+                }
             }
             Action::CreateFields(name, kinds, limit) => {
                 self.limits.insert(*name, *limit);
@@ -314,6 +322,7 @@ impl World {
         space: SpaceName,
         fields: FieldsName,
     ) -> Result<(), Trouble> {
+        self.check_node_alive(Node::Root(space))?;
         let points = known(self.spaces.get(&space), &space)?;
         let slots = known(self.fields.get(&fields), &fields)?.iter().enumerate();
         let present = slots.filter(|(_, kind)| kind.is_some());
@@ -413,7 +422,12 @@ impl World {
     /// If it is refused, or uses names that do not exist.
     pub fn open_inline(&mut self, context: &mut Context, id: StatementId, inline: &Inline) -> Result<(), Trouble> {
         self.check_inline(context, inline.column, inline.write)?;
-        self.inline_pass(context, id, inline.column, inline.write, 0)?;
+        if !inline.late {
+            self.inline_pass(context, id, inline.column, inline.write, 0)?;
+        } else {
+            // What cannot be waited for must not be called.
+            self.inline_pass(&mut context.clone(), id, inline.column, false, 0)?;
+        }
         context.mapped.push((inline.column, inline.write));
         Ok(())
     }
@@ -423,6 +437,9 @@ impl World {
     /// # Errors
     /// If it is gone.
     pub fn close_inline(&mut self, context: &mut Context, id: StatementId, inline: &Inline) -> Result<(), Trouble> {
+        if inline.late {
+            self.inline_pass(context, id, inline.column, inline.write, 0)?;
+        }
         context.mapped.pop();
         self.verdicts.insert(id, Verdict::Done);
         self.inline_pass(context, id, inline.column, inline.write, 1)

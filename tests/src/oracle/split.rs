@@ -51,7 +51,13 @@ impl World {
             Split::Image(region, sources, column) => self.image(context, parent, (*region, *sources), *column)?,
             Split::Preimage(column, _, targets) => self.preimage(context, parent, *column, *targets)?,
         };
-        self.check_node_alive(parent)?;
+        match split {
+            Split::Explicit(..) => self.check_node_alive(parent)?,
+            // A partition of a region is only a name; those that follow from data look at that.
+            Split::ByField(..) | Split::Image(..) | Split::Preimage(..) => {}
+            // The region that is made up for it.
+            _ => self.check_node_alive(Node::Root(self.root(parent)?))?,
+        }
         if !pieces.iter().all(|piece| piece.is_subset(points)) {
             return refuse("a piece sticks out");
         }

@@ -61,8 +61,9 @@ fn advance(
             {
                 return Poll::Ready(Err(Box::new(error)));
             }
-            let (parent, _) = course.parent.as_ref().expect("a task that runs was launched");
-            let make = || ContextState::forked(parent, Origin::Declared(head.definition()), worker.processor());
+            let (parent, launch) = course.parent.as_ref().expect("a task that runs was launched");
+            let make =
+                || ContextState::forked((parent, *launch), Origin::Declared(head.definition()), worker.processor());
             course.context = body.launches().then(make);
             course.phase = Phase::Running;
             // SAFETY: the body is dropped with its end, and the context after it.
@@ -172,7 +173,10 @@ fn retire(context: Arc<ContextState>, parent: &ContextState, by_worker: bool) {
     match context.is_over() {
         true if by_worker => spare::keep_context(context),
         true => {}
-        false => parent.adopt(context.take_created()),
+        false => {
+            context.hand_up_deletions(parent);
+            parent.adopt(context.take_created());
+        }
     }
 }
 

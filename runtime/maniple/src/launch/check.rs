@@ -5,6 +5,7 @@
 //! checked point by point.
 
 use maniple_mapper::RequirementInfo;
+use maniple_region::deletion::Deletions;
 use maniple_region::{IndexSpaceNode, LogicalRegion, Partitioning, Projection, Requirement, Shape, Target};
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 
@@ -38,6 +39,9 @@ pub(crate) trait View {
     /// Whether no two pieces that are known share a point.
     fn is_disjoint(&self, partition: &Partitioning) -> bool;
 }
+
+/// What is known of points, and what is destroyed for the task that launches.
+type Seen<'a> = (&'a dyn View, &'a dyn Deletions);
 
 /// What is known on this node: of partitions that are not known as a whole, the pieces that points of this node use.
 pub(crate) struct Here;
@@ -83,7 +87,7 @@ pub(crate) fn check(
     operation: &str,
     bounds: &[Bound],
     (domain, index_launch): (&AnyRect, bool),
-    view: &dyn View,
+    (view, deletions): Seen<'_>,
 ) -> Result<Sharing> {
     let mut sharing = Sharing { shared: vec![false; bounds.len()], reduces_twice: vec![false; bounds.len()] };
     for (number, Bound { requirement, .. }) in bounds.iter().enumerate() {
@@ -93,9 +97,9 @@ pub(crate) fn check(
         let meet = index_launch && domain.volume() > 1 && !points_apart(requirement, view);
         sharing.shared[number] = meet;
         if meet && requirement.privilege.interferes_with(requirement.privilege) {
-            check_points(operation, requirement, domain, view)?;
+            check_points(operation, requirement, domain, (view, deletions))?;
         } else {
-            check_projection(requirement, domain)?;
+            check_projection(requirement, domain, deletions)?;
         }
         for (other, Bound { requirement: earlier, .. }) in bounds[..number].iter().enumerate() {
             let interfere = requirement.privilege.interferes_with(earlier.privilege);
@@ -103,7 +107,7 @@ pub(crate) fn check(
                 continue;
             }
             if interfere {
-                check_pair(operation, (earlier, requirement), domain, view)?;
+                check_pair(operation, (earlier, requirement), domain, (view, deletions))?;
             } else {
                 sharing.shared[number] = true;
                 sharing.reduces_twice[number] = true;
@@ -157,7 +161,7 @@ fn may_overlap(a: &Requirement, b: &Requirement, view: &dyn View) -> bool {
 }
 
 /// Refuses a projection that leaves its bound at some point of the domain. Of the identity the corners tell.
-fn check_projection(requirement: &Requirement, domain: &AnyRect) -> Result<()> {
+fn check_projection(requirement: &Requirement, domain: &AnyRect, deletions: &dyn Deletions) -> Result<()> {
     match &requirement.target {
         Target::Region(_, None) => {}
         Target::Partition(_, Projection::Identity) => {
@@ -168,7 +172,7 @@ fn check_projection(requirement: &Requirement, domain: &AnyRect) -> Result<()> {
         }
         target => {
             for point in domain.points() {
-                region_at(target, point, domain)?;
+                region_at(target, point, domain, deletions)?;
             }
         }
     }
@@ -176,16 +180,16 @@ fn check_projection(requirement: &Requirement, domain: &AnyRect) -> Result<()> {
 }
 
 /// The data of a point. A custom projection may name what was destroyed.
-fn region_at(target: &Target, point: AnyPoint, domain: &AnyRect) -> Result<LogicalRegion> {
+fn region_at(target: &Target, point: AnyPoint, domain: &AnyRect, deletions: &dyn Deletions) -> Result<LogicalRegion> {
     let region = target.region_at(point, domain)?;
     if let Target::Region(_, Some(_)) | Target::Partition(_, Projection::Custom(_)) = target {
-        region.check_alive()?;
+        region.check_alive(deletions)?;
     }
     Ok(region)
 }
 
 /// Refuses a requirement with which points of the launch interfere.
-fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect, view: &dyn View) -> Result<()> {
+fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect, view: Seen<'_>) -> Result<()> {
     let regions = regions_of(requirement, domain, view)?;
     match first_overlap(&regions, &regions, |first, second| first < second) {
         Some((first, second)) => Err(points_interfere(operation, requirement, regions[first].0, regions[second].0)),
@@ -194,7 +198,7 @@ fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect, vi
 }
 
 /// Refuses two requirements that interfere: within one point, or from point to point.
-fn check_pair(operation: &str, (a, b): (&Requirement, &Requirement), domain: &AnyRect, view: &dyn View) -> Result<()> {
+fn check_pair(operation: &str, (a, b): (&Requirement, &Requirement), domain: &AnyRect, view: Seen<'_>) -> Result<()> {
     let (regions_a, regions_b) = (regions_of(a, domain, view)?, regions_of(b, domain, view)?);
     let Some((first, second)) = first_overlap(&regions_a, &regions_b, |_, _| true) else { return Ok(()) };
     let (point_a, point_b) = (regions_a[first].0, regions_b[second].0);
@@ -231,9 +235,9 @@ pub(super) fn may_change(requirement: &Requirement) -> bool {
 }
 
 /// Whether a requirement that was allowed before still names data that is there, at every point.
-pub(crate) fn is_still_there(requirement: &Requirement, domain: &AnyRect) -> bool {
-    requirement.target.check_alive().is_ok()
-        && (!may_change(requirement) || check_projection(requirement, domain).is_ok())
+pub(crate) fn is_still_there(requirement: &Requirement, domain: &AnyRect, deletions: &dyn Deletions) -> bool {
+    requirement.target.check_alive(deletions).is_ok()
+        && (!may_change(requirement) || check_projection(requirement, domain, deletions).is_ok())
 }
 
 fn requirements_interfere(operation: &str, a: &Requirement, b: &Requirement) -> Error {
@@ -258,10 +262,14 @@ fn points_interfere(operation: &str, requirement: &Requirement, first: AnyPoint,
 }
 
 /// The data of each point that is known.
-fn regions_of(requirement: &Requirement, domain: &AnyRect, view: &dyn View) -> Result<Vec<(AnyPoint, Shape)>> {
+fn regions_of(
+    requirement: &Requirement,
+    domain: &AnyRect,
+    (view, deletions): Seen<'_>,
+) -> Result<Vec<(AnyPoint, Shape)>> {
     let mut regions = Vec::new();
     for point in domain.points() {
-        let region = region_at(&requirement.target, point, domain)?;
+        let region = region_at(&requirement.target, point, domain, deletions)?;
         regions.extend(view.points(region.space()).map(|points| (point, points)));
     }
     Ok(regions)

@@ -200,8 +200,8 @@ impl TaskLauncher {
     }
 
     /// What there is to a launch besides its site.
-    pub(crate) fn into_task(self, site: Arc<LaunchSite>) -> TaskLaunch {
-        TaskLaunch { site, arguments: self.arguments, sources: self.sources, strict: self.strict }
+    pub(crate) fn into_task(self, site: Arc<LaunchSite>, number: u64) -> TaskLaunch {
+        TaskLaunch { site, arguments: self.arguments, sources: self.sources, strict: self.strict, number }
     }
 }
 
@@ -349,7 +349,7 @@ impl Context {
         let site = site?;
         state.check_inline(site.name(), &site.bounds)?;
         launching.launcher.wait_by_event(state.core.realm());
-        let task = launching.take().into_task(Arc::clone(&site));
+        let task = launching.take().into_task(Arc::clone(&site), state.place_of_launch());
         let producers = Results::producers(&task.sources);
         let mut results = None;
         let operation = state.submit_after(&site.bounds, &producers, |_, submission| {

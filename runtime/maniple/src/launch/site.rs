@@ -13,7 +13,7 @@ use rustc_hash::FxHasher;
 use super::check::{Sharing, is_still_there, may_change};
 use super::launcher::TaskLauncher;
 use super::requirements::Requirements;
-use crate::context::Bound;
+use crate::context::{Bound, ContextState};
 use crate::mapping::Decisions;
 use crate::task::arguments::Arguments;
 use crate::task::{OnFailure, TaskDefinition};
@@ -138,19 +138,19 @@ impl LaunchSite {
 
     /// Whether a launch that arrives is one of these, and its data is still there.
     #[inline]
-    pub(crate) fn is_same_and_allowed(&self, launching: &Launching<'_>) -> bool {
-        self.is_same(launching) && self.is_there()
+    pub(crate) fn is_same_and_allowed(&self, launching: &Launching<'_>, context: &ContextState) -> bool {
+        self.is_same(launching) && self.is_there(context)
     }
 
-    /// Whether all that such a launch names is there.
+    /// Whether all that such a launch names is there for a task.
     #[inline]
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self, context: &ContextState) -> bool {
         let endings = endings();
         if self.there_after.load(Ordering::Relaxed) == endings {
             return true;
         }
         let is_there = |(bound, &before): (&Bound, &u64)| {
-            before == changes(&bound.requirement) && is_still_there(&bound.requirement, &self.domain)
+            before == changes(&bound.requirement) && is_still_there(&bound.requirement, &self.domain, context)
         };
         let all_there = self.bounds.iter().zip(&self.changes).all(is_there);
         if all_there && !self.may_change {

@@ -28,9 +28,10 @@ const MOST_POINTS: u64 = 1 << 16;
 
 impl Sites {
     /// The site of a launch, if it is known and its data is still there.
-    fn find(&self, launching: &Launching<'_>) -> Option<Arc<LaunchSite>> {
+    fn find(&self, launching: &Launching<'_>, context: &ContextState) -> Option<Arc<LaunchSite>> {
         let known = self.0.lock();
-        let site = known.by_token.get(&launching.token()).filter(|site| site.is_same_and_allowed(launching))?;
+        let site =
+            known.by_token.get(&launching.token()).filter(|site| site.is_same_and_allowed(launching, context))?;
         // What is launched once only is not worth the memory.
         site.decisions.keep();
         Some(Arc::clone(site))
@@ -79,9 +80,10 @@ impl Sites {
         self.0.lock().by_token.values().filter(|site| site.decisions.forget()).count() > 0
     }
 
-    pub(crate) fn clear(&self) {
+    /// Forgets all. Whether there was anything.
+    pub(crate) fn clear(&self) -> bool {
         let known = std::mem::take(&mut *self.0.lock());
-        drop(known);
+        !known.by_token.is_empty()
     }
 }
 
@@ -90,14 +92,14 @@ impl ContextState {
     /// of freed ones are given to `renew`, and must be zero before the launch.
     pub(crate) fn site(&self, launching: &Launching<'_>, renew: &mut dyn FnMut(Renewed)) -> Result<Arc<LaunchSite>> {
         let sites = self.sites();
-        if let Some(site) = sites.find(launching) {
+        if let Some(site) = sites.find(launching, self) {
             return Ok(site);
         }
         let bounds = self.bounds(launching, renew)?;
         let name = launching.launcher.definition().name();
         // Of a launch whose points here are a share, the whole was checked before.
         let view: &dyn View = if launching.share.is_some() { &Here } else { &Everywhere };
-        let sharing = check(name, &bounds, (&launching.domain, launching.index_launch), view)?;
+        let sharing = check(name, &bounds, (&launching.domain, launching.index_launch), (view, self))?;
         let site = Arc::new(LaunchSite::new(launching, bounds, sharing));
         sites.insert(&site);
         Ok(site)

@@ -1,5 +1,6 @@
 //! What is known of the data of one region tree in one context.
 
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Weak};
 
 use maniple_realm::locks::{Mutex, MutexGuard};
@@ -228,11 +229,34 @@ impl RegionData {
         }
     }
 
-    /// Makes room in a memory as far as that loses no value: by forgetting instances that hold nothing, and if there are none, copies of what
+    /// Whether nobody can name the region any more: no handle is left, nor an operation in flight, nor anything else that was made with one. Then it will
+    /// not be used again.
+    pub(crate) fn is_nameless(&self) -> bool {
+        let tree = self.root.tree();
+        // Each instance knows the region that it was made for.
+        let own = 1 + self.table.instances().filter(|instance| Arc::ptr_eq(instance.region().tree(), tree)).count();
+        let is_nameless = Arc::strong_count(tree) == own;
+        // What others did with their names comes before their letting go of them.
+        fence(Ordering::Acquire);
+        is_nameless
+    }
+
+    /// Forgets all data. Whether there were instances.
+    fn forget_data(&mut self) -> bool {
+        let any = self.table.instances().next().is_some();
+        self.groups.clear();
+        self.table = InstanceTable::default();
+        any
+    }
+
+    /// Makes room in a memory as far as that loses no value that anybody can name: by forgetting instances that hold nothing, and if there are none, copies of what
     /// other instances hold too. Returns whether there was anything.
     pub(crate) fn make_room(&mut self, memory: MemoryId, realm: &Realm) -> bool {
         if self.in_replay {
             return false;
+        }
+        if self.sink.is_none() && self.is_nameless() {
+            return self.forget_data();
         }
         if self.table.collect(Some(memory)) {
             return true;

@@ -96,7 +96,7 @@ impl Replica {
         launching: &mut Launching<'_>,
         operation: u64,
     ) -> Result<Arc<Plan>> {
-        if let Some(plan) = self.known_plan(launching) {
+        if let Some(plan) = self.known_plan(state, launching) {
             self.note_launch(launching, (&plan.site, plan.hash, &plan.dealt));
             return Ok(plan);
         }
@@ -124,7 +124,7 @@ impl Replica {
                 self.note_launch(launching, (&plan.site, plan.hash, &plan.dealt));
                 plan
             }
-            true => self.plan_of_found(launching, &site, dealt, operation)?,
+            true => self.plan_of_found((state, launching), &site, dealt, operation)?,
         };
         let plan = Arc::new(plan);
         if site.definition.is_dealt_in_blocks() {
@@ -150,13 +150,13 @@ impl Replica {
         Ok(plan)
     }
 
-    fn known_plan(&self, launching: &Launching<'_>) -> Option<Arc<Plan>> {
+    fn known_plan(&self, state: &ContextState, launching: &Launching<'_>) -> Option<Arc<Plan>> {
         let mut program = self.program.lock();
         let Program { plans, course, .. } = &mut *program;
-        if let Some(expected) = course.expect(|plan| plan.site.is_same_and_allowed(launching)) {
+        if let Some(expected) = course.expect(|plan| plan.site.is_same_and_allowed(launching, state)) {
             return Some(Arc::clone(expected));
         }
-        let known = plans.get(&launching.token()).filter(|known| known.site.is_same_and_allowed(launching))?;
+        let known = plans.get(&launching.token()).filter(|known| known.site.is_same_and_allowed(launching, state))?;
         course.turn_to(known);
         Some(Arc::clone(known))
     }
@@ -287,7 +287,7 @@ impl Replica {
     /// The plan of a launch over pieces that were found.
     fn plan_of_found(
         &self,
-        launching: &Launching<'_>,
+        (state, launching): (&ContextState, &Launching<'_>),
         site: &Arc<LaunchSite>,
         (sharding, shares): (Sharding, Shares),
         operation: u64,
@@ -303,7 +303,7 @@ impl Replica {
         // It is about to wait.
         self.agreement.compare(&self.node);
 
-        let seen = self.look_in_block(site, &targets, &shares);
+        let seen = self.look_in_block(state, site, &targets, &shares);
         let (failure, is_in_place) = match &seen {
             Ok(is_in_place) => (None, *is_in_place),
             Err(error) => (Some(self.node.tell(error)), false),
@@ -327,9 +327,15 @@ impl Replica {
     }
 
     /// Refuses a launch that interferes with itself, as far as that can be seen in this node's block. Whether it has to run on one node.
-    fn look_in_block(&self, site: &LaunchSite, targets: &[&Target], shares: &Shares) -> Result<bool> {
+    fn look_in_block(
+        &self,
+        state: &ContextState,
+        site: &LaunchSite,
+        targets: &[&Target],
+        shares: &Shares,
+    ) -> Result<bool> {
         let block = InBlock::of(&self.node);
-        check(site.name(), &site.bounds, (&site.domain, site.index_launch), &block)?;
+        check(site.name(), &site.bounds, (&site.domain, site.index_launch), (&block, state))?;
         let areas = self.areas_in_block(targets, &site.domain, shares)?;
         Ok(is_in_place(site, &areas))
     }

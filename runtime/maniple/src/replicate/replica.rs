@@ -308,6 +308,11 @@ impl Replica {
         if is_everywhere {
             self.note_use("destroys", region, None);
         }
+        self.forget(tree);
+    }
+
+    /// Forgets what is known of a region tree that will not be used again.
+    pub(crate) fn forget(&self, tree: TreeId) {
         let mut program = self.program.lock();
         program.trees.remove(&tree);
         program.regions.remove(&tree);

@@ -184,7 +184,7 @@ impl Session {
         let is_expected = match &mut self.phase {
             Phase::Replaying(replaying) if self.line.is_empty() => match check {
                 Check::Done => true,
-                Check::None | Check::Token(_) => replaying.expects(launching),
+                Check::None | Check::Token(_) => replaying.expects(launching, &self.context),
             },
             _ => false,
         };
@@ -208,7 +208,10 @@ impl Session {
     /// Whether a replay expects a launch of the program and all that comes with it, and all of it may go straight into that.
     pub(crate) fn expects_whole(&self, whole: &Whole<'_>) -> bool {
         let Phase::Replaying(replaying) = &self.phase else { return false };
-        !self.is_closed && self.line.is_empty() && replaying.expects_whole(whole) && replaying.can_issue()
+        !self.is_closed
+            && self.line.is_empty()
+            && replaying.expects_whole(whole, &self.context)
+            && replaying.can_issue()
     }
 
     /// Takes in all of a launch of the program, which was found to be [expected](Self::expects_whole).
@@ -243,7 +246,8 @@ impl Session {
                 results.recorded_by(context.core.recorder.as_ref());
                 let launch = |parent| site.recorded(parent);
                 let recorded = context.core.record_launch(context.recorded, completion.event(), launch);
-                let staged = Staged { site, launcher, results: Arc::clone(&results), completion, recorded };
+                let number = context.place_of_launch();
+                let staged = Staged { site, launcher, number, results: Arc::clone(&results), completion, recorded };
                 self.arrive(Arrival::Launch(Box::new(staged)));
                 results
             }
@@ -260,7 +264,7 @@ impl Session {
     /// The token of a launch, if it is the one that a replay expects.
     pub(crate) fn token_of_expected(&mut self, launching: &Launching<'_>) -> Option<u64> {
         let Phase::Replaying(replaying) = &mut self.phase else { return None };
-        let is_expected = self.line.is_empty() && replaying.expects(launching);
+        let is_expected = self.line.is_empty() && replaying.expects(launching, &self.context);
         is_expected.then(|| replaying.replay.template.stages[replaying.stage].site.token)
     }
 
@@ -484,7 +488,7 @@ impl Session {
 
     /// Sends a launch through the analysis.
     fn analyse(&mut self, staged: Staged) {
-        let Staged { site, launcher, results, completion, recorded } = staged;
+        let Staged { site, launcher, number, results, completion, recorded } = staged;
         let context = Arc::clone(&self.context);
         let producers = Results::producers(launcher.sources());
         let promised = Promised { completion, recorded };
@@ -498,7 +502,7 @@ impl Session {
             }
             _ => None,
         };
-        let task = launcher.into_task(Arc::clone(&site));
+        let task = launcher.into_task(Arc::clone(&site), number);
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
         let operation = context.submit_to(&mut self.inner, &site.bounds, (&producers, promised), |_, submission| {
@@ -605,20 +609,20 @@ impl Replaying {
     }
 
     #[inline]
-    fn expects(&self, launching: &Launching<'_>) -> bool {
+    fn expects(&self, launching: &Launching<'_>, context: &ContextState) -> bool {
         let stage = self.replay.template.stages.get(self.stage);
-        stage.is_some_and(|stage| stage.site.is_same_and_allowed(launching))
+        stage.is_some_and(|stage| stage.site.is_same_and_allowed(launching, context))
     }
 
     /// Whether the next launches were found to be the parts of this one before, and all that they name is there.
-    fn expects_whole(&self, whole: &Whole<'_>) -> bool {
+    fn expects_whole(&self, whole: &Whole<'_>, context: &ContextState) -> bool {
         let stages = self.replay.template.stages.get(self.stage..self.stage + whole.parts());
         !self.replay.is_recorded()
             && stages.is_some_and(|stages| {
                 let mut stages = stages.iter().enumerate();
                 stages.all(|(number, stage)| {
                     let part = whole.number.part(number, whole.internal);
-                    part.is_some_and(|part| stage.mark.is(part)) && stage.site.is_there()
+                    part.is_some_and(|part| stage.mark.is(part)) && stage.site.is_there(context)
                 })
             })
     }

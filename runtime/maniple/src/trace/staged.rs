@@ -12,6 +12,8 @@ use crate::launch::{LaunchSite, TaskLauncher};
 pub(crate) struct Staged {
     pub(crate) site: Arc<LaunchSite>,
     pub(crate) launcher: TaskLauncher,
+    /// Its place among the launches of its context.
+    pub(crate) number: u64,
     pub(crate) results: Arc<Results>,
     pub(crate) completion: UserEvent,
     /// Its number, while a record is kept.
