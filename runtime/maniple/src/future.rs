@@ -9,12 +9,12 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Poll, Waker};
 
 use maniple_realm::locks::Mutex;
-use maniple_realm::{After, Event, Fault, Realm};
-use maniple_space::AnyRect;
+use maniple_realm::{After, Event, Fault, Realm, UserEvent};
+use maniple_space::{AnyPoint, AnyRect};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::completion::{Completion, ReplayedStage};
+use crate::completion::{self, Completion, ReplayedStage};
 use crate::error::{Error, Result};
 use crate::fork::{Fork, Outcome};
 use crate::operation::Operation;
@@ -25,17 +25,22 @@ use crate::task::arguments::Arguments;
 use crate::task::definition::OnFailure;
 use crate::task::{TaskDefinition, Value};
 
+mod ends;
+mod input;
 mod map;
 mod promise;
 mod single;
 mod values;
 
+use ends::{Ends, Wait};
+
+pub(crate) use input::Input;
 pub use map::FutureMap;
 pub use single::{Awaited, Future};
 pub(crate) use values::Values;
 
-/// Results that others are computed from.
-pub(crate) type Sources = SmallVec<[Arc<Results>; 2]>;
+/// What others are computed from.
+pub(crate) type Sources = SmallVec<[Input; 2]>;
 
 /// What gives results that are still to come.
 #[derive(Default)]
@@ -72,8 +77,11 @@ pub(crate) struct Results {
     completion: Completion,
     /// Unless several nodes share the launch: then those are where the others' arrive.
     values: Values,
+    ends: Ends,
     /// Somebody has looked at how the launch ended, so its failure is not lost.
     observed: AtomicBool,
+    /// Of what the launch takes point by point, some is a failure. Only for one that is replayed: points of others wait for their own.
+    takes_failure: AtomicBool,
     /// Results that these were computed from: whoever sees these fail has seen those fail. Forgotten when these are there, so that a chain
     /// of futures is not kept by its end.
     sources: Mutex<Sources>,
@@ -111,7 +119,9 @@ impl Results {
             domain,
             completion,
             values: Values::default(),
+            ends: Ends::default(),
             observed,
+            takes_failure: AtomicBool::new(false),
             sources,
             fork,
             producer,
@@ -124,7 +134,7 @@ impl Results {
 
     /// Those of a function of `sources`, which somebody sets: in the memory of those of an earlier run of a stage, if that is free.
     fn computed(name: &'static str, domain: AnyRect, sources: Sources) -> Arc<Self> {
-        let first = Arc::clone(&sources[0]);
+        let first = Arc::clone(sources[0].results());
         let generations = if first.are_replayed() { MOST_GENERATIONS } else { first.generations.saturating_sub(1) };
         let earlier = first.computed.lock().take();
         if let Some(mut earlier) = earlier
@@ -147,7 +157,7 @@ impl Results {
     fn are_computed(self: &Arc<Self>, are_plain: bool) {
         let sources = std::mem::take(&mut *self.sources.lock());
         if are_plain
-            && let Some(first) = sources.first()
+            && let Some(first) = sources.first().map(Input::results)
             && (first.are_replayed() || first.generations > 0)
         {
             *first.computed.lock() = Some(Arc::clone(self));
@@ -239,7 +249,7 @@ impl Results {
         &mut self,
         (run, is_watched): (u64, bool),
         stage: impl FnOnce() -> ReplayedStage,
-        sources: &[Arc<Self>],
+        sources: &[Input],
     ) {
         self.completion.renew(run, is_watched, stage);
         self.clear(sources);
@@ -247,8 +257,10 @@ impl Results {
 
     /// Makes them as new, of such sources.
     #[inline]
-    fn clear(&mut self, sources: &[Arc<Self>]) {
+    fn clear(&mut self, sources: &[Input]) {
         self.values.let_go(self.origin.name());
+        self.ends.clear();
+        *self.takes_failure.get_mut() = false;
         *self.observed.get_mut() = false;
         // To take and extend by nothing takes its time, too.
         if self.producer.get().is_some() {
@@ -274,8 +286,9 @@ impl Results {
         let Some(spread) = Arc::get_mut(spread) else { return Err(local) };
         let mine = self.sources.get_mut();
         mine.clear();
-        local.iter().for_each(|(_, results)| mine.push(Arc::clone(results)));
+        local.iter().for_each(|(_, results)| mine.push(Input::all(Arc::clone(results))));
         spread.renew(operation, local);
+        self.ends.clear();
         *self.observed.get_mut() = false;
         Ok(())
     }
@@ -317,9 +330,9 @@ impl Results {
 
     /// The launches in flight that results come from. Functions of functions may be many deep and meet again, so without recursion, and
     /// each is asked once.
-    pub(crate) fn producers(of: &[Arc<Self>]) -> Producers {
+    pub(crate) fn producers(of: &[Input]) -> Producers {
         let (mut open, mut seen, mut producers) = (of.to_vec(), FxHashSet::default(), Producers::default());
-        while let Some(results) = open.pop() {
+        while let Some(results) = open.pop().map(Input::into_results) {
             if results.has_ended() || !seen.insert(Arc::as_ptr(&results)) {
                 continue;
             }
@@ -355,10 +368,98 @@ impl Results {
         self.values.set(self.points(), index, value);
     }
 
-    /// A point has ended well.
+    /// A point of a replay has ended well. Whether somebody may wait for single points: then [`Self::tell_ended_points`].
+    ///
+    /// Results that are `()` are not kept, and whoever waits for one of a replay waits for all. To end a point costs no fence, so one who begins to
+    /// wait at this very time may be told only when the next point ends.
     #[inline]
-    pub(crate) fn set_value(&self, index: usize, value: Value) {
-        self.values.set_good(|| self.points(), index, value);
+    pub(crate) fn set_replayed(&self, index: usize, value: Value) -> bool {
+        self.values.set_good(|| self.points(), index, value) && self.ends.may_be_watched()
+    }
+
+    /// Keeps the result of a point of an index launch, and tells those who wait for it.
+    pub(crate) fn point_ended(&self, index: usize, value: Result<Value>) {
+        self.set(index, value);
+        if self.ends.mark(|| self.points(), index)
+            && let Some(waiting) = self.ends.take(index)
+        {
+            self.tell(waiting, index);
+        }
+    }
+
+    /// Tells those who wait for points that have ended.
+    #[cold]
+    pub(crate) fn tell_ended_points(&self) {
+        for (index, waiting) in self.ends.take_all_that(|index| self.values().get(index).is_some()) {
+            self.tell(waiting, index);
+        }
+    }
+
+    fn tell(&self, waiting: UserEvent, index: usize) {
+        completion::tell(&self.realm, waiting, self.error_of(index).map(Arc::<Fault>::from));
+    }
+
+    /// Triggers when the result of a point is there, poisoned if that is a failure.
+    pub(crate) fn end_of(self: &Arc<Self>, index: usize) -> Event {
+        if self.points() == 1 {
+            return self.completion();
+        }
+        if !self.point_has_ended(index)
+            && let Wait::For { event, is_first } = self.ends.watch(&self.realm, index, || self.point_has_ended(index))
+        {
+            if is_first {
+                let results = Arc::clone(self);
+                self.realm.when(After::follows(&[self.completion()]), move |_| {
+                    for (index, waiting) in results.ends.take_all_that(|_| true) {
+                        results.tell(waiting, index);
+                    }
+                });
+            }
+            return event;
+        }
+        self.error_of(index).map_or(Event::NONE, |error| {
+            let failed = self.realm.user_event();
+            self.realm.poison(failed, Arc::<Fault>::from(error));
+            failed.event()
+        })
+    }
+
+    /// Whether the result of a point is there.
+    pub(crate) fn point_has_ended(&self, index: usize) -> bool {
+        let is_known = || self.ends.has(index) || self.values().get(index).is_some();
+        (self.points() > 1 && is_known()) || self.has_ended()
+    }
+
+    /// Why the result of a point that has ended is a failure, if it is.
+    pub(crate) fn error_of(&self, index: usize) -> Option<Error> {
+        match self.value(index) {
+            Some(Err(error)) => Some(error.clone()),
+            Some(Ok(_)) => None,
+            None if self.ends.has(index) => None,
+            None => self.launch_failure(),
+        }
+    }
+
+    /// The number of a point, if it is one of these.
+    pub(crate) fn index_of(&self, point: AnyPoint) -> Option<usize> {
+        let is_one = point.dim() == self.domain.dim() && self.domain.contains(point);
+        is_one.then(|| self.domain.linear(point) as usize)
+    }
+
+    /// What the launch takes point by point is there. If some of it is a failure, points have to ask: [`Self::failed_input`].
+    pub(crate) fn inputs_are_there(&self) {
+        let has_failed = self.sources.lock().iter().any(|source| source.is_per_point() && !source.is_settled());
+        if has_failed {
+            self.takes_failure.store(true, Ordering::Release);
+        }
+    }
+
+    /// The failure that a point of the launch takes, if it takes one.
+    pub(crate) fn failed_input(&self, point: AnyPoint) -> Option<Error> {
+        if !self.takes_failure.load(Ordering::Acquire) {
+            return None;
+        }
+        self.sources.lock().iter().find_map(|source| source.error_at(point))
     }
 
     /// How many points there are.
@@ -405,7 +506,10 @@ impl Results {
         };
         let mut sources = look(self);
         while let Some(source) = sources.pop() {
-            sources.append(&mut look(&source));
+            // Others of its launch may have failed, which has nothing to do with these.
+            if !source.is_settled() {
+                sources.append(&mut look(source.results()));
+            }
         }
     }
 
@@ -419,14 +523,17 @@ impl Results {
             {
                 typed(value, self.name())
             }
-            None => self.nothing(),
+            None => self.nothing(index),
         }
     }
 
     /// The result of a point for which there is none: it was `()`, unless the launch as a whole failed.
-    fn nothing<T: Clone + 'static>(&self) -> Result<T> {
-        let failure = self.failure();
-        let is_there = self.has_ended() && (failure.is_none() || self.first_error().is_some());
+    fn nothing<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+        let (mut failure, mut is_there) = (None, self.ends.has(index));
+        if !is_there {
+            failure = self.failure();
+            is_there = self.has_ended() && (failure.is_none() || self.first_error().is_some());
+        }
         match (&() as &dyn Any).downcast_ref::<T>().filter(|_| is_there) {
             Some(nothing) => Ok(nothing.clone()),
             None => {
@@ -476,7 +583,7 @@ impl Drop for Results {
         self.values.let_go(self.origin.name());
         let mut sources = std::mem::take(self.sources.get_mut());
         while let Some(source) = sources.pop() {
-            if let Some(mut source) = Arc::into_inner(source) {
+            if let Some(mut source) = Arc::into_inner(source.into_results()) {
                 sources.append(source.sources.get_mut());
             }
         }
@@ -493,29 +600,37 @@ impl fmt::Debug for Results {
 #[derive(Clone)]
 pub(crate) enum Source {
     /// A launch that goes through the stream of its context, or a function of others.
-    Launch(Arc<Results>),
+    Launch(Input),
     /// A forked task.
     Fork(Fork),
 }
 
 impl Source {
+    /// What is taken.
+    pub(crate) fn input(&self) -> Input {
+        match self {
+            Self::Launch(input) => input.clone(),
+            Self::Fork(fork) => Input::one(fork.results(), 0),
+        }
+    }
+
     pub(crate) fn results(&self) -> Arc<Results> {
         match self {
-            Self::Launch(results) => Arc::clone(results),
+            Self::Launch(input) => Arc::clone(input.results()),
             Self::Fork(fork) => fork.results(),
         }
     }
 
     fn name(&self) -> &str {
         match self {
-            Self::Launch(results) => results.name(),
+            Self::Launch(input) => input.results().name(),
             Self::Fork(fork) => fork.head().name(),
         }
     }
 
     fn realm(&self) -> &Realm {
         match self {
-            Self::Launch(results) => &results.realm,
+            Self::Launch(input) => &input.results().realm,
             Self::Fork(fork) => fork.head().core().realm(),
         }
     }
@@ -527,45 +642,49 @@ impl Source {
 
     fn has_ended(&self) -> bool {
         match self {
-            Self::Launch(results) => results.has_ended(),
+            Self::Launch(input) => input.has_ended(),
             Self::Fork(fork) => fork.head().outcome().is_some(),
         }
     }
 
-    /// Whether all results of the launch are there; if not, the waker is told when they are.
-    pub(crate) fn poll_ended(&self, waker: &Waker) -> Poll<()> {
+    /// Whether what a point takes is there; if not, the waker is told when it is.
+    pub(crate) fn poll_ended_at(&self, point: AnyPoint, waker: &Waker) -> Poll<()> {
         match self {
-            _ if self.has_ended() => Poll::Ready(()),
+            Self::Fork(fork) if fork.head().outcome().is_some() => Poll::Ready(()),
             Self::Fork(fork) => fork.head().poll(waker).map(drop),
-            Self::Launch(results) => {
+            Self::Launch(input) if input.has_ended_at(point) => Poll::Ready(()),
+            Self::Launch(input) => {
                 let waker = waker.clone();
-                results.realm.when(After::follows(&[results.completion()]), move |_| waker.wake());
+                self.realm().when(After::follows(&[input.end_at(point)]), move |_| waker.wake());
                 Poll::Pending
             }
         }
     }
 
-    /// Why the launch failed, if it has.
-    pub(crate) fn error(&self) -> Option<Error> {
+    /// Why what a point takes is a failure, if it is.
+    pub(crate) fn error_at(&self, point: AnyPoint) -> Option<Error> {
         match self {
-            Self::Launch(results) => results.error(),
+            Self::Launch(input) => input.error_at(point),
             Self::Fork(fork) if fork.head().outcome() == Some(Outcome::Good) => None,
             Self::Fork(fork) => fork.results().error(),
         }
     }
 
-    fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+    /// The one result.
+    fn get<T: Clone + 'static>(&self) -> Result<T> {
         match self {
             Self::Fork(fork) if let Some(value) = fork.value() => typed(value, self.name()),
-            _ => self.results().get(index),
+            Self::Fork(fork) => fork.results().get(0),
+            Self::Launch(input) => input.results().get(input.index()),
         }
     }
 
-    /// One result, looked at.
-    fn seen<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+    /// The one result, looked at.
+    fn seen<T: Clone + 'static>(&self) -> Result<T> {
         match self {
             Self::Fork(fork) if let Some(value) = fork.value() => typed(value, self.name()),
-            _ => self.results().seen(index),
+            Self::Fork(fork) => fork.results().seen(0),
+            Self::Launch(input) => input.results().seen(input.index()),
         }
     }
 }

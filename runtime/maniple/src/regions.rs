@@ -128,7 +128,7 @@ impl<F, const D: usize> Region<F, D> {
     }
 
     /// Cuts the region into blocks of the given shape, from its lowest corner on; the last in a dimension may be smaller. The colors
-    /// are the blocks' coordinates.
+    /// are the blocks' coordinates. A region without rows has one block, which is empty.
     ///
     /// # Errors
     /// [`Error::Partition`] if a side is not positive.
@@ -137,7 +137,8 @@ impl<F, const D: usize> Region<F, D> {
         self.partition_into(colors.into(), pieces)
     }
 
-    /// Cuts the region into tiles of the given shape, each grown on all sides by `halo` and clipped to the region.
+    /// Cuts the region into tiles of the given shape, each grown on all sides by `halo` and clipped to the region. A region without rows has one
+    /// tile, which is empty.
     ///
     /// # Errors
     /// [`Error::Partition`] if a side is not positive or the halo is negative.

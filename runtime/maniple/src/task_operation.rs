@@ -12,7 +12,7 @@ use maniple_space::{AnyPoint, AnyRect};
 
 use crate::context::{Bound, ContextState, Submission};
 use crate::error::{Error, Result};
-use crate::future::{Results, Sources};
+use crate::future::{Input, Results, Sources};
 use crate::launch::{LaunchSite, check_point};
 use crate::luggage::{Company, batch};
 use crate::mapping::answer::{check_mapping, check_slices};
@@ -149,6 +149,10 @@ impl Mappable for TaskOperation {
                 }
                 for slice in away {
                     match state.site.bounds.is_empty() {
+                        // What differs from point to point is not sent.
+                        true if state.takes_per_point() => {
+                            state.map_slice_later(operation, slice.domain, Target::Near(state.context.processor));
+                        }
                         true => state.send_slice(operation, slice),
                         false => state.map_slice_away(operation, slice),
                     }
@@ -502,7 +506,7 @@ impl TaskState {
             found.reserve(2 * self.site.bounds.len());
         }
         placed.prepare(states, (chosen, found), &mut before);
-        let start = self.start();
+        let start = self.start_of(mapped.point);
         let recorded = self.record(mapped, placed.place, (&start, before.after()));
         let target = if mapping.pinned { Target::On(mapping.processor) } else { Target::Near(mapping.processor) };
         let task = PointTask {
@@ -547,10 +551,23 @@ impl TaskState {
         }
     }
 
-    /// What every point comes after: what it is given, and the fence before.
+    /// What a point comes after: what it is given, and the fence before.
+    fn start_of(&self, point: AnyPoint) -> Preconditions {
+        let mut start = Preconditions::default();
+        self.sources.iter().for_each(|source| start.need(source.end_at(point)));
+        start.follow(self.barrier);
+        start
+    }
+
+    /// Whether each point takes a result of its own.
+    fn takes_per_point(&self) -> bool {
+        self.sources.iter().any(Input::is_per_point)
+    }
+
+    /// What all points come after, if they [take](Self::takes_per_point) the same.
     pub(crate) fn start(&self) -> Preconditions {
         let mut start = Preconditions::default();
-        self.sources.iter().for_each(|source| start.need(source.completion()));
+        self.sources.iter().for_each(|source| start.need(source.end()));
         start.follow(self.barrier);
         start
     }
@@ -633,7 +650,11 @@ impl TaskState {
         if value.is_err() {
             self.failed.store(true, Ordering::Release);
         }
-        self.results.set(index, value);
+        match self.site.index_launch {
+            true => self.results.point_ended(index, value),
+            // Its end is that of the launch.
+            false => self.results.set(index, value),
+        }
         self.finish_one(operation);
     }
 

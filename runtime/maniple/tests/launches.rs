@@ -59,3 +59,53 @@ fn a_projection_names_nothing_that_was_destroyed() {
     let error = outcome.unwrap().unwrap_err();
     assert!(matches!(error, Error::Region(RegionError::Destroyed { .. })), "{error:?}");
 }
+
+#[task(leaf)]
+fn change(#[writes(value)] cells: Piece<Cell>) {
+    cells.points().for_each(|point| cells.value[point] += 1);
+}
+
+#[task(leaf)]
+fn look_and_change(#[reads(value)] seen: Piece<Cell>, #[writes(value)] cells: Piece<Cell>) {
+    let sum: i64 = seen.points().map(|point| seen.value[point]).sum();
+    cells.points().for_each(|point| cells.value[point] += sum);
+}
+
+/// A list of all pairs of points that interfere would not fit into any memory.
+#[test]
+fn very_many_points_that_interfere_are_refused_as_fast_as_a_few() {
+    const POINTS: usize = 1 << 20;
+    let runtime = Runtime::builder().workers(1).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let cells = cx.region::<Cell>(10)?.named("cells");
+        let halves = cells.partition(2).equal()?;
+        let alternating = || halves.project(|point| (point.coords()[0] % 2).into());
+        let refused = [
+            (change(&cells), "(0) and (1)"),
+            (change(halves.project(|_| 0.into())), "(0) and (1)"),
+            (change(alternating()), "(0) and (2)"),
+            (look_and_change(alternating(), alternating()), "(0) and (2)"),
+        ];
+        for (launch, points) in refused {
+            let error = cx.index_launch(POINTS, launch).await.unwrap_err();
+            assert!(matches!(error, Error::PointsInterfere { .. }), "{error}");
+            let text = error.to_string();
+            assert!(text.contains(points) && text.contains("cells"), "{text:?}");
+        }
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn points_that_write_nothing_do_not_interfere() {
+    let runtime = Runtime::builder().workers(1).build().unwrap();
+    let outcome = runtime.run(async |cx| {
+        let nothing = cx.region::<Cell>(0)?;
+        let halves = nothing.partition(2).equal()?;
+        cx.index_launch(3, change(&nothing)).await?;
+        cx.index_launch(3, change(halves.project(|_| 1.into()))).await?;
+        cx.index_launch(3, look_and_change(&nothing, halves.project(|_| 1.into()))).await
+    });
+    outcome.unwrap();
+}

@@ -1,6 +1,9 @@
 //! Lists of spaces whose dimension is known only at run time.
 
-use crate::{AnySpace, DimensionMismatch, IndexSpace, OverlapLists, for_dimension, overlapping_pairs, partition};
+use crate::{
+    AnySpace, DimensionMismatch, IndexSpace, OverlapLists, first_overlapping_pair, for_dimension, overlapping_pairs,
+    partition,
+};
 
 impl AnySpace {
     /// All points that are in some of the spaces, which have `dim` dimensions. Near-linear in the rectangles.
@@ -35,6 +38,20 @@ impl AnySpace {
     ) -> Result<OverlapLists, DimensionMismatch> {
         Self::empty(dim)?;
         for_dimension!(dim, D => Ok(overlapping_pairs(&typed_list::<D>(a)?, &typed_list::<D>(b)?)))
+    }
+
+    /// The first two of `a` and `b` that overlap and for which `counts` holds: see [`first_overlapping_pair`]. All have `dim` dimensions.
+    ///
+    /// # Errors
+    /// When a space has another number of dimensions.
+    pub fn first_overlapping_pair<'a>(
+        dim: usize,
+        a: impl IntoIterator<Item = &'a Self>,
+        b: impl IntoIterator<Item = &'a Self>,
+        counts: impl Fn(usize, usize) -> bool,
+    ) -> Result<Option<(usize, usize)>, DimensionMismatch> {
+        Self::empty(dim)?;
+        for_dimension!(dim, D => Ok(first_overlapping_pair(&typed_list::<D>(a)?, &typed_list::<D>(b)?, counts)))
     }
 }
 
@@ -72,10 +89,21 @@ mod tests {
         assert!(AnySpace::union_all(1, &mixed).is_err());
         assert!(AnySpace::are_disjoint(2, &mixed).is_err());
         assert!(AnySpace::overlapping_pairs(1, &mixed, &mixed).is_err());
+        assert!(AnySpace::first_overlapping_pair(1, &mixed, &mixed, |_, _| true).is_err());
         assert!(AnySpace::union_all(5, &[]).is_err());
     }
 
     proptest! {
+        #[test]
+        fn the_first_pair_is_the_first_of_all_pairs(bounds in prop::collection::vec((0..30_i64, 0..6_i64), 0..9)) {
+            let spaces: Vec<AnySpace> = bounds.iter().map(|&(lo, length)| interval(lo, lo + length)).collect();
+            let all = AnySpace::overlapping_pairs(1, &spaces, &spaces).unwrap();
+            let counts = |i: usize, j: usize| i < j;
+            let mut pairs = all.iter().enumerate().flat_map(|(i, list)| list.iter().map(move |&j| (i, j as usize)));
+            let first = AnySpace::first_overlapping_pair(1, &spaces, &spaces, counts).unwrap();
+            prop_assert_eq!(first, pairs.find(|&(i, j)| counts(i, j)));
+        }
+
         #[test]
         fn a_split_has_every_point_once_in_parts_of_about_one_size(n in 0..9_i64, m in 1..9_i64, parts in 0..12_usize) {
             let rect = AnyRect::from(Rect::<2>::from_shape([n, m]));

@@ -59,7 +59,7 @@ mod space;
 
 pub use dynamic::{AnyPoint, AnyRect, AnySpace, DimensionMismatch, MAX_DIMENSIONS};
 pub use membership::Membership;
-pub use overlap::{BoxHandle, DynamicBoxTree, OverlapIndex, OverlapLists, overlapping_pairs};
+pub use overlap::{BoxHandle, DynamicBoxTree, OverlapIndex, OverlapLists, first_overlapping_pair, overlapping_pairs};
 pub use point::Point;
 pub use rect::{Rect, RectPoints};
 pub use rows::{Points, Rows};

@@ -9,12 +9,24 @@ use crate::value::Kind;
 impl Generator {
     pub(super) fn new_space(&mut self, _scope: &Scope) -> Action {
         let name = SpaceName(self.number());
+        if self.once_in(12) {
+            return Action::CreateSpace(name, vec![self.no_points()]);
+        }
         let whole: AnyRect = match self.random.usize(..8) {
             0 => self.box_of::<3>(3),
             1..=2 => self.box_of::<2>(7),
             _ => Rect::<1>::from(0..self.random.i64(1..=self.profile.extent)).into(),
         };
         Action::CreateSpace(name, if self.once_in(4) { self.some_rects(&whole, 4) } else { vec![whole] })
+    }
+
+    /// A rectangle without points.
+    fn no_points(&mut self) -> AnyRect {
+        match self.random.usize(..4) {
+            0 => Rect::<3>::EMPTY.into(),
+            1 => Rect::<2>::EMPTY.into(),
+            _ => Rect::<1>::EMPTY.into(),
+        }
     }
 
     /// A rectangle with sides of at most so many points.

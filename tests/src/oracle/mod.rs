@@ -400,10 +400,7 @@ impl World {
                 if !domain.contains(point) {
                     return Err(Trouble::Refused("no such point".into()));
                 }
-                let (value, health) = results.values[domain.linear(point) as usize];
-                // The results of a launch come all together.
-                let others = if results.health() == Health::Sound { Health::Sound } else { Health::Doubtful };
-                (value, health.max(others))
+                results.values[domain.linear(point) as usize]
             }
         };
         self.futures.insert(name, Results { domain: None, values: vec![value] });

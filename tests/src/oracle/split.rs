@@ -206,7 +206,7 @@ fn tiles(
     if shape.len() != dim || halo.len() != dim {
         return meaningless("a tile of another dimension");
     }
-    if shape.iter().any(|&side| side < 1) || halo.iter().any(|&side| side < 0) || points.is_empty() {
+    if shape.iter().any(|&side| side < 1) || halo.iter().any(|&side| side < 0) {
         return refuse("no such tiles");
     }
     let least = |d: usize| points.iter().map(|point| point.coords()[d]).min().unwrap_or(0);

@@ -189,7 +189,7 @@ impl Fork {
     /// The same launch, to be launched in another way.
     pub(crate) fn into_launcher(mut self) -> TaskLauncher {
         let (head, body) = self.described();
-        let sources = head.course.get_mut().sources.results();
+        let sources = head.course.get_mut().sources.inputs();
         TaskLauncher::of_free(head.definition, body.take_arguments(head.own), sources)
     }
 

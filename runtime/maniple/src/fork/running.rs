@@ -141,7 +141,7 @@ pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
         Err(error) => {
             clear(body);
             let results = head.standing_for();
-            results.fail_fork(&error, std::mem::take(&mut course.sources).results());
+            results.fail_fork(&error, std::mem::take(&mut course.sources).inputs());
             parent.watch_launch(number, &results);
             let last = head.word.end(Outcome::Failed);
             debug_assert_eq!(last, Last::Tell, "the results watch");

@@ -1,10 +1,11 @@
 //! What a forked task is given that may not be there yet.
 
-use std::sync::Arc;
 use std::task::{Poll, Waker, ready};
 
+use maniple_space::AnyPoint;
+
 use crate::error::Error;
-use crate::future::{Results, Source};
+use crate::future::{self, Source};
 
 /// A list that most tasks have no need for: one pointer wide.
 #[derive(Clone, Default)]
@@ -32,10 +33,11 @@ impl Sources {
     /// Waits for all; then tells which failure of theirs is also the task's. Those of which none has failed are forgotten, so that a chain of tasks is not
     /// kept by its end.
     pub(super) fn poll(&mut self, waker: &Waker) -> Poll<Option<Error>> {
+        let point = AnyPoint::from(0);
         for source in self.iter() {
-            ready!(source.poll_ended(waker));
+            ready!(source.poll_ended_at(point, waker));
         }
-        let failure = self.iter().find_map(Source::error);
+        let failure = self.iter().find_map(|source| source.error_at(point));
         if failure.is_none() {
             self.0 = None;
         }
@@ -43,7 +45,7 @@ impl Sources {
     }
 
     /// As others know them.
-    pub(super) fn results<R: FromIterator<Arc<Results>>>(&self) -> R {
-        self.iter().map(Source::results).collect()
+    pub(super) fn inputs(&self) -> future::Sources {
+        self.iter().map(Source::input).collect()
     }
 }

@@ -11,7 +11,7 @@ use maniple_region::{FieldValue, ReductionOperator};
 use maniple_space::{AnyPoint, AnyRect};
 
 use super::promise::{Promise, compute};
-use super::{Future, Results, Sources};
+use super::{Future, Input, Results, Sources};
 use crate::error::{Error, Result};
 use crate::let_go::let_go;
 
@@ -44,18 +44,23 @@ impl<T> FutureMap<T> {
 
     /// The result of one point.
     ///
+    /// Whatever takes it depends on that point alone: it fails only if that point does, whatever becomes of the others, and is there when that point
+    /// has ended. It is there only when all points have ended if some ran on other nodes, which exchange the results of a launch at once; if it is `()`
+    /// and the launch was replayed; and if it is of a map of functions ([`map`](Self::map)).
+    ///
     /// # Errors
-    /// [`Error::Launch`] for a point that the launch did not have.
+    /// [`Error::Launch`] for a point that the launch did not have. The failure of a launch that was refused for the number of its points.
     pub fn get(&self, point: impl Into<AnyPoint>) -> Result<Future<T>> {
         Ok(Future::new(Arc::clone(&self.results), self.index(point.into())?))
     }
 
     fn index(&self, point: AnyPoint) -> Result<usize> {
-        let domain = self.results.domain;
-        if point.dim() != domain.dim() || !domain.contains(point) {
-            return Err(Error::launch(self.results.name(), format!("its domain {domain} has no point {point}")));
-        }
-        Ok(domain.linear(point) as usize)
+        self.results.index_of(point).ok_or_else(|| {
+            let (name, domain) = (self.results.name(), self.results.domain);
+            // Of a launch that was refused there may be no points.
+            let refused = domain.is_empty().then(|| self.results.launch_failure()).flatten();
+            refused.unwrap_or_else(|| Error::launch(name, format!("its domain {domain} has no point {point}")))
+        })
     }
 }
 
@@ -79,7 +84,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
     pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl Fn(T) -> U + Send + 'static) -> FutureMap<U> {
         const NAME: &str = "map";
         let source = Arc::clone(&self.results);
-        let promise = Promise::new(NAME, source.domain, Sources::from_iter([Arc::clone(&source)]));
+        let promise = Promise::new(NAME, source.domain, Sources::from_iter([Input::all(Arc::clone(&source))]));
         let map = FutureMap::new(Arc::clone(&promise.results));
         source.realm.clone().when(After::follows(&[source.completion()]), move |_| {
             let values = source.domain.points().enumerate().map(|(index, point)| {
@@ -94,7 +99,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
     }
 
     /// A future of all results folded with an operator: the same on every run. In the row-major order of the points; of a launch that several nodes share,
-    /// first on each node in this order, then in the order of nodes, up a tree.
+    /// first on each node in this order, then in the order of nodes, up a tree. Of no points, the operator's identity.
     pub fn reduce<Op>(&self, _operator: Op) -> Future<T>
     where
         T: FieldValue,
@@ -109,14 +114,14 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         })
     }
 
-    /// A future of all results folded with a function, in the row-major order of the points.
+    /// A future of all results folded with a function, in the row-major order of the points. Of no points, `start`.
     pub fn fold<U: Clone + Send + Sync + 'static>(
         &self,
         start: U,
         function: impl Fn(U, T) -> U + Send + 'static,
     ) -> Future<U> {
         let results = Arc::clone(&self.results);
-        compute("fold", Sources::from_iter([Arc::clone(&self.results)]), move || {
+        compute("fold", Sources::from_iter([Input::all(Arc::clone(&self.results))]), move || {
             (0..results.points()).try_fold(start, |folded, index| Ok(function(folded, results.get(index)?)))
         })
     }

@@ -6,7 +6,7 @@ use maniple_realm::{After, Event, Fault, fault};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
-use super::{Future, Results, Sources, one_point};
+use super::{Future, Input, Results, Sources, one_point};
 use crate::completion;
 use crate::error::{Error, Result};
 use crate::let_go::let_go;
@@ -18,7 +18,7 @@ pub(super) fn compute<T: Clone + Send + Sync + 'static>(
     sources: Sources,
     function: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Future<T> {
-    let events: SmallVec<[Event; 2]> = sources.iter().map(|source| source.completion()).collect();
+    let events: SmallVec<[Event; 2]> = sources.iter().map(Input::end).collect();
     let promise = Promise::new(name, one_point(), sources);
     let results = Arc::clone(&promise.results);
     // What is not kept here, but asked of the results, leaves room for the function, so that it needs no memory of its own.
@@ -43,11 +43,11 @@ pub(super) struct Promise {
 
 impl Promise {
     pub(super) fn new(name: &'static str, domain: AnyRect, sources: Sources) -> Self {
-        let recorder = sources.iter().find_map(|source| source.recorder.get()).cloned();
+        let recorder = sources.iter().find_map(|source| source.results().recorder.get()).cloned();
         let joined: Sources = if recorder.is_some() { sources.clone() } else { Sources::new() };
         let results = Results::computed(name, domain, sources);
         if let Some(recorder) = &recorder {
-            recorder.joins(results.completion(), joined.iter().map(|source| source.completion()));
+            recorder.joins(results.completion(), joined.iter().map(Input::end));
         }
         results.recorded_by(recorder.as_ref());
         Self { results }

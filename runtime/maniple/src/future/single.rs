@@ -11,7 +11,7 @@ use maniple_realm::Event;
 use maniple_realm::event::future::EventFuture;
 
 use super::promise::compute;
-use super::{Origin, Results, Source, Sources, one_point};
+use super::{Input, Origin, Results, Source, Sources, one_point};
 use crate::error::{Error, Result};
 use crate::fork::Fork;
 
@@ -20,23 +20,22 @@ use crate::fork::Fork;
 /// Dropping it does not cancel anything. If the task fails and nobody awaits the future, the task that launched it fails too.
 pub struct Future<T> {
     source: Source,
-    index: usize,
     marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Future<T> {
     pub(crate) fn new(results: Arc<Results>, index: usize) -> Self {
-        Self { source: Source::Launch(results), index, marker: PhantomData }
+        Self { source: Source::Launch(Input::one(results, index)), marker: PhantomData }
     }
 
     pub(crate) fn of_fork(fork: Fork) -> Self {
-        Self { source: Source::Fork(fork), index: 0, marker: PhantomData }
+        Self { source: Source::Fork(fork), marker: PhantomData }
     }
 
     /// Triggers when the result is there, poisoned if the task failed.
     #[must_use]
     pub fn event(&self) -> Event {
-        self.source.results().completion()
+        self.source.input().end()
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -52,7 +51,7 @@ impl<T> Future<T> {
 
 impl<T: Clone + Send + Sync + 'static> Future<T> {
     pub(crate) fn value(&self) -> Result<T> {
-        self.source.get(self.index)
+        self.source.get()
     }
 
     /// Waits for the result, in code that is not `async`: outside of tasks, or at top level.
@@ -72,13 +71,13 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
         if !self.is_ready() {
             outcome.map_err(|fault| Error::of_fault(&fault, self.source.name(), None))?;
         }
-        self.source.seen(self.index)
+        self.source.seen()
     }
 
     /// A future of a function of the result, computed where the result comes in. The function must be short.
     pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl FnOnce(T) -> U + Send + 'static) -> Future<U> {
         let source = self.clone();
-        compute("map", Sources::from_iter([self.source.results()]), move || source.value().map(function))
+        compute("map", Sources::from_iter([self.source.input()]), move || source.value().map(function))
     }
 
     /// A future of a function of this result and another, of the same runtime.
@@ -93,21 +92,21 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
             return Future::new(Results::failed(realm, Origin::BuiltIn("zip_with"), one_point(), &error), 0);
         }
         let (left, right) = (self.clone(), other.clone());
-        let sources = Sources::from_iter([self.source.results(), other.source.results()]);
+        let sources = Sources::from_iter([self.source.input(), other.source.input()]);
         compute("zip_with", sources, move || Ok(function(left.value()?, right.value()?)))
     }
 }
 
 impl<T> Clone for Future<T> {
     fn clone(&self) -> Self {
-        Self { source: self.source.clone(), ..*self }
+        Self { source: self.source.clone(), marker: PhantomData }
     }
 }
 
 impl<T> fmt::Debug for Future<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
-            Source::Launch(results) => write!(f, "Future({results:?}, #{})", self.index),
+            Source::Launch(input) => write!(f, "Future({:?}, #{})", input.results(), input.index()),
             Source::Fork(fork) => write!(f, "Future({fork:?})"),
         }
     }
@@ -148,15 +147,15 @@ impl<T: Clone + Send + Sync + 'static> std::future::Future for Awaited<T> {
 impl<T: Clone + Send + Sync + 'static> Awaited<T> {
     fn poll_launch(&mut self, context: &mut Context<'_>) -> Poll<Result<T>> {
         let Self { future, event } = self;
-        if let Source::Launch(results) = &future.source
-            && !results.has_ended()
+        if let Source::Launch(input) = &future.source
+            && !input.has_ended()
         {
-            let wait = || Box::new(results.realm.event_future(results.completion()));
+            let wait = || Box::new(input.results().realm.event_future(input.end()));
             // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
             let _ = ready!(Pin::new(event.get_or_insert_with(wait)).poll(context));
         }
         // Waiting for one point of many tells nobody how the others ended.
-        Poll::Ready(future.source.seen(future.index))
+        Poll::Ready(future.source.seen())
     }
 }
 

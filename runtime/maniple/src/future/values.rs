@@ -21,19 +21,23 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Keeps what one of so many points has returned, unless it is `()`.
+    /// Keeps what one of so many points has returned, unless it is `()`. Whether it does.
     #[inline]
-    pub(crate) fn set_good(&self, points: impl FnOnce() -> usize, index: usize, value: Value) {
+    pub(crate) fn set_good(&self, points: impl FnOnce() -> usize, index: usize, value: Value) -> bool {
         // Points that end on several cores would all write to the same lines.
-        if !value.is::<()>() {
+        let is_kept = !value.is::<()>();
+        if is_kept {
             self.keep(points(), index, Ok(value));
         }
+        is_kept
     }
 
     /// Keeps the result of one of so many points, unless it is `()`.
     pub(crate) fn set(&self, points: usize, index: usize, value: Result<Value>) {
         match value {
-            Ok(value) => self.set_good(|| points, index, value),
+            Ok(value) => {
+                self.set_good(|| points, index, value);
+            }
             Err(error) => self.keep(points, index, Err(error)),
         }
     }

@@ -4,10 +4,13 @@
 //! Most launches are seen to be safe at a glance, from the projection and the partition (Soi et al., *Index Launches*, SC'21); the rest are
 //! checked point by point.
 
+use std::collections::hash_map::Entry;
+
 use maniple_mapper::RequirementInfo;
 use maniple_region::deletion::Deletions;
 use maniple_region::{IndexSpaceNode, LogicalRegion, Partitioning, Projection, Requirement, Shape, Target};
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
+use rustc_hash::FxHashMap;
 
 use crate::context::Bound;
 use crate::error::{Error, Result};
@@ -188,20 +191,21 @@ fn region_at(target: &Target, point: AnyPoint, domain: &AnyRect, deletions: &dyn
     Ok(region)
 }
 
-/// Refuses a requirement with which points of the launch interfere.
+/// Refuses a requirement with which points of the launch interfere. If they do, that is found at the first data that two of them use: it takes no more
+/// steps and no more memory than there are points, however many of them interfere.
 fn check_points(operation: &str, requirement: &Requirement, domain: &AnyRect, view: Seen<'_>) -> Result<()> {
-    let regions = regions_of(requirement, domain, view)?;
-    match first_overlap(&regions, &regions, |first, second| first < second) {
-        Some((first, second)) => Err(points_interfere(operation, requirement, regions[first].0, regions[second].0)),
+    let used = Used::by(requirement, domain, (view, true))?;
+    let meet = used.twice.or_else(|| used.first_overlap(&used, |first, second| first < second));
+    match meet {
+        Some((first, second)) => Err(points_interfere(operation, requirement, first, second)),
         None => Ok(()),
     }
 }
 
 /// Refuses two requirements that interfere: within one point, or from point to point.
 fn check_pair(operation: &str, (a, b): (&Requirement, &Requirement), domain: &AnyRect, view: Seen<'_>) -> Result<()> {
-    let (regions_a, regions_b) = (regions_of(a, domain, view)?, regions_of(b, domain, view)?);
-    let Some((first, second)) = first_overlap(&regions_a, &regions_b, |_, _| true) else { return Ok(()) };
-    let (point_a, point_b) = (regions_a[first].0, regions_b[second].0);
+    let (used_a, used_b) = (Used::by(a, domain, (view, false))?, Used::by(b, domain, (view, false))?);
+    let Some((point_a, point_b)) = used_a.first_overlap(&used_b, |_, _| true) else { return Ok(()) };
     if point_a != point_b {
         let writer = if a.privilege.changes_data() { a } else { b };
         return Err(points_interfere(operation, writer, point_a, point_b));
@@ -261,37 +265,60 @@ fn points_interfere(operation: &str, requirement: &Requirement, first: AnyPoint,
     }
 }
 
-/// The data of each point that is known.
-fn regions_of(
-    requirement: &Requirement,
-    domain: &AnyRect,
-    (view, deletions): Seen<'_>,
-) -> Result<Vec<(AnyPoint, Shape)>> {
-    let mut regions = Vec::new();
-    for point in domain.points() {
-        let region = region_at(&requirement.target, point, domain, deletions)?;
-        regions.extend(view.points(region.space()).map(|points| (point, points)));
-    }
-    Ok(regions)
+/// The data that points of a launch use.
+struct Used {
+    /// Each piece of data that is known, at the first point that uses it: a projection may name the same one often.
+    pieces: Vec<(AnyPoint, Shape)>,
+    /// The first two points that use the same.
+    twice: Option<(AnyPoint, AnyPoint)>,
 }
 
-fn spaces(regions: &[(AnyPoint, Shape)]) -> impl Iterator<Item = &AnySpace> {
-    regions.iter().map(|(_, points)| points.space())
-}
-
-/// Two entries, one of each list, whose regions share points, and for which `counts` holds.
-fn first_overlap(
-    a: &[(AnyPoint, Shape)],
-    b: &[(AnyPoint, Shape)],
-    counts: impl Fn(usize, usize) -> bool,
-) -> Option<(usize, usize)> {
-    let dim = a.first()?.1.space().dim();
-    let lists = AnySpace::overlapping_pairs(dim, spaces(a), spaces(b)).ok()?;
-    for (first, overlapping) in lists.iter().enumerate() {
-        let second = overlapping.iter().map(|&second| second as usize).find(|&second| counts(first, second));
-        if let Some(second) = second {
-            return Some((first, second));
+impl Used {
+    /// What the points use through a requirement; if `until_twice`, only up to the first data that two points use.
+    fn by(
+        requirement: &Requirement,
+        domain: &AnyRect,
+        ((view, deletions), until_twice): (Seen<'_>, bool),
+    ) -> Result<Self> {
+        let mut used = Self { pieces: Vec::new(), twice: None };
+        if let Target::Region(region, None) = &requirement.target {
+            let points = view.points(region.space()).filter(|points| !points.is_empty());
+            let mut users = domain.points();
+            if let (Some(first), Some(points)) = (users.next(), points) {
+                used.pieces.push((first, points));
+                used.twice = users.next().map(|second| (first, second));
+            }
+            return Ok(used);
         }
+        let mut seen = FxHashMap::default();
+        for point in domain.points() {
+            let region = region_at(&requirement.target, point, domain, deletions)?;
+            let Some(points) = view.points(region.space()).filter(|points| !points.is_empty()) else { continue };
+            match seen.entry(points.id()) {
+                Entry::Vacant(entry) => {
+                    entry.insert(point);
+                    used.pieces.push((point, points));
+                }
+                Entry::Occupied(first) if used.twice.is_none() => {
+                    used.twice = Some((*first.get(), point));
+                    if until_twice {
+                        break;
+                    }
+                }
+                Entry::Occupied(_) => {}
+            }
+        }
+        Ok(used)
     }
-    None
+
+    fn spaces(&self) -> impl Iterator<Item = &AnySpace> {
+        self.pieces.iter().map(|(_, points)| points.space())
+    }
+
+    /// Two points, one of each, whose data has points in common, and for whose pieces `counts` holds.
+    fn first_overlap(&self, other: &Self, counts: impl Fn(usize, usize) -> bool) -> Option<(AnyPoint, AnyPoint)> {
+        let dim = self.pieces.first()?.1.space().dim();
+        let pair = AnySpace::first_overlapping_pair(dim, self.spaces(), other.spaces(), counts).ok()??;
+        Some((self.pieces[pair.0].0, other.pieces[pair.1].0))
+    }
 }

@@ -13,7 +13,7 @@ use super::site::{LaunchSite, Launching};
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
 use crate::fork::Fork;
-use crate::future::{Future, FutureMap, Origin, Results, Sources};
+use crate::future::{Future, FutureMap, Input, Origin, Results, Sources};
 use crate::regions::Domain;
 use crate::replicate::Awaited;
 use crate::task::arguments::{Arguments, Own};
@@ -128,7 +128,7 @@ impl TaskLauncher {
         &self.requirements
     }
 
-    pub(crate) fn sources(&self) -> &[Arc<Results>] {
+    pub(crate) fn sources(&self) -> &[Input] {
         &self.sources
     }
 
@@ -146,7 +146,7 @@ impl TaskLauncher {
     }
 
     pub(crate) fn wait_for<T: Clone + Send + Sync + 'static>(&mut self, argument: &Argument<T>) {
-        self.sources.extend(argument.source().map(|source| source.results()));
+        self.sources.extend(argument.source().map(|source| source.input()));
     }
 
     /// The launcher that was [lent](Context::submit_lent), if it can be used again: with new arguments.
@@ -174,7 +174,7 @@ impl TaskLauncher {
     /// Has the task wait for its parcels as for any results: for who waits for those.
     pub(crate) fn wait_by_event(&mut self, realm: &Realm) {
         if let Some(parcels) = self.parcels.take() {
-            self.sources.push(parcels.results(realm));
+            self.sources.push(Input::all(parcels.results(realm)));
         }
     }
 

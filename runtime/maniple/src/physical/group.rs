@@ -24,7 +24,6 @@ const LOOKUP_LIMIT: usize = 1 << 16;
 /// A group of fields that have been used alike, with the equivalence sets that cover all points.
 ///
 /// Groups are split when a requirement names only some of their fields, and never joined.
-#[derive(Clone)]
 pub(crate) struct FieldGroup {
     pub(crate) fields: FieldMask,
     sets: Slab<EquivalenceSet>,
@@ -180,9 +179,11 @@ impl FieldGroup {
         true
     }
 
-    /// The same history for only some of the fields.
+    /// The same history for only some of the fields. What was looked up is not copied, as it may be much: each group looks up what its own fields are
+    /// used for.
     pub(crate) fn narrowed(&self, fields: FieldMask) -> Self {
-        Self { fields, ..self.clone() }
+        let Self { sets, index, changes, .. } = self;
+        Self { fields, sets: sets.clone(), index: index.clone(), lookups: FxHashMap::default(), changes: *changes }
     }
 
     /// Leaves only some of the fields to the group.

@@ -30,6 +30,9 @@ pub(crate) struct RegionData {
     /// The largest region that the state is about.
     pub(crate) root: LogicalRegion,
     groups: Vec<FieldGroup>,
+    /// For each field that is the first of a group, that group. Not of all, and of some it may be another: a region may have thousands of groups, and
+    /// not all of them are looked at to find one.
+    first_of: Vec<u32>,
     pub(crate) table: InstanceTable,
     /// The fields that the holder of the region may use; all that there are, if the region is its own.
     fields: Option<FieldMask>,
@@ -94,18 +97,19 @@ impl RegionState {
         table: InstanceTable,
         sink: Option<Sink>,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            data: Mutex::new(RegionData {
-                root,
-                fields,
-                groups,
-                table,
-                sink,
-                lost: Vec::new(),
-                split_by: Weak::new(),
-                in_replay: false,
-            }),
-        })
+        let mut data = RegionData {
+            root,
+            fields,
+            groups,
+            first_of: Vec::new(),
+            table,
+            sink,
+            lost: Vec::new(),
+            split_by: Weak::new(),
+            in_replay: false,
+        };
+        (0..data.groups.len()).for_each(|index| data.note_first(index));
+        Arc::new(Self { data: Mutex::new(data) })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, RegionData> {
@@ -145,11 +149,31 @@ impl RegionData {
             found.push(self.groups.len());
             self.groups.push(group);
         }
+        found.iter().for_each(|&index| self.note_first(index));
         found
+    }
+
+    /// Notes where a group is, by its first field.
+    fn note_first(&mut self, index: usize) {
+        let Some(first) = self.groups[index].fields.iter().next() else { return };
+        let place = first.0 as usize;
+        if self.first_of.len() <= place {
+            self.first_of.resize(place + 1, 0);
+        }
+        self.first_of[place] = index as u32;
+    }
+
+    /// The group that has just these fields, if that is known without looking at others.
+    fn group_at_once(&self, fields: &FieldMask) -> Option<usize> {
+        let index = *self.first_of.get(fields.iter().next()?.0 as usize)? as usize;
+        self.groups.get(index).is_some_and(|group| group.fields == *fields).then_some(index)
     }
 
     /// The groups that together have exactly these fields, if none must be split or made.
     fn known_groups_of(&self, fields: &FieldMask) -> Option<SmallVec<[usize; 2]>> {
+        if let Some(index) = self.group_at_once(fields) {
+            return Some(SmallVec::from_iter([index]));
+        }
         let (mut found, mut missing) = (SmallVec::new(), fields.len());
         for (index, group) in self.groups.iter().enumerate().filter(|(_, group)| group.fields.overlaps(fields)) {
             if !group.fields.is_subset_of(fields) {
@@ -157,13 +181,17 @@ impl RegionData {
             }
             missing -= group.fields.len();
             found.push(index);
+            if missing == 0 {
+                break;
+            }
         }
         (missing == 0).then_some(found)
     }
 
     /// The group that has just these fields, if there is one.
     pub(crate) fn find_group(&self, fields: &FieldMask) -> Option<usize> {
-        self.groups.iter().position(|group| group.fields == *fields)
+        let at_once = self.group_at_once(fields);
+        at_once.or_else(|| self.groups.iter().position(|group| group.fields == *fields))
     }
 
     /// The fields that the holder of the region may use.

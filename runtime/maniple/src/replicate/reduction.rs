@@ -12,7 +12,7 @@ use super::latest::Doing;
 use super::node::{Node, TogetherName, decode, encode};
 use super::spread::Spread;
 use crate::error::{Error, Result};
-use crate::future::{Origin, Results};
+use crate::future::{Input, Origin, Results};
 use crate::task::{Codec, Value};
 
 const NAME: &str = "reduce";
@@ -73,7 +73,8 @@ impl Spread {
         self.agreement.note_results(&self.node, "reduces", self.launched_as());
         let name = TogetherName { operation: self.node.number_operation(Doing::Other(NAME)), part: 0 };
         let complete = self.node.realm().user_event();
-        let (sources, one) = (self.local.iter().map(|(_, results)| Arc::clone(results)), Rect::<1>::from(0..1));
+        let (sources, one) =
+            (self.local.iter().map(|(_, results)| Input::all(Arc::clone(results))), Rect::<1>::from(0..1));
         let whole = (Origin::BuiltIn(NAME), AnyRect::from(one));
         let folded = Results::from_afar(self.node.realm(), whole, complete.event(), sources.collect());
         let folding = Folding { identity, fold, codec: self.codec, node: Arc::clone(&self.node) };

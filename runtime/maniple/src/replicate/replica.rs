@@ -142,7 +142,7 @@ impl Replica {
         state.check_inline(plan.site.name(), &plan.site.bounds)?;
         for source in launcher.sources() {
             // All nodes ask for what comes from others, also one that runs no point.
-            source.completion();
+            source.results().completion();
         }
         let (program, preparation) = self.preparation(operation, &plan)?;
         let mut local = Local::with_capacity(plan.mine.len());

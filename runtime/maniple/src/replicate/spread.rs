@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::node::{Node, TogetherName, decode, encode};
 use super::tree::together;
 use crate::error::Error;
-use crate::future::{Origin, Results, Values};
+use crate::future::{Input, Origin, Results, Values};
 use crate::task::Codec;
 
 /// The points of a launch that run here, with their results.
@@ -63,7 +63,7 @@ impl Spread {
         (origin, domain, codec): (Origin, AnyRect, Option<Codec>),
         local: Local,
     ) -> Arc<Results> {
-        let sources = local.iter().map(|(_, results)| Arc::clone(results)).collect();
+        let sources = local.iter().map(|(_, results)| Input::all(Arc::clone(results))).collect();
         let spread = Self {
             node: Arc::clone(node),
             agreement: Arc::clone(agreement),

@@ -6,7 +6,7 @@ use maniple_space::AnyPoint;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Result;
-use crate::future::{Future, FutureMap, Source};
+use crate::future::{Future, FutureMap, Input, Source};
 use crate::generated::Builder;
 use crate::task::digest::PROMISED;
 
@@ -17,7 +17,7 @@ pub enum Argument<T> {
     Value(T),
     /// A value that is still being computed: the task waits for it, the launch does not.
     Future(Future<T>),
-    /// For each point of an index launch, the value of the same point of an earlier one.
+    /// For each point of an index launch, the value of the same point of an earlier one. It waits for that point alone, but in a replayed trace for all.
     PerPoint(FutureMap<T>),
 }
 
@@ -51,7 +51,7 @@ impl<T: Clone + Send + Sync + 'static> Argument<T> {
         match self {
             Self::Value(_) => None,
             Self::Future(future) => Some(future.source().clone()),
-            Self::PerPoint(map) => Some(Source::Launch(Arc::clone(map.results()))),
+            Self::PerPoint(map) => Some(Source::Launch(Input::per_point(Arc::clone(map.results())))),
         }
     }
 }

@@ -15,7 +15,7 @@ use maniple_record::{Because, Kind, LaunchNumber, OperationNumber, Place, Task};
 use super::recording::{NodeTape, Tape};
 use super::template::{Node, Stage, TaskNode, Template};
 use crate::context::ContextState;
-use crate::future::Results;
+use crate::future::Input;
 use crate::recorder::{self, Recorder};
 
 /// A replay on record.
@@ -61,9 +61,9 @@ impl Recorded {
     }
 
     /// A stage of the current run is about to be opened, when these results are there; the next run's first stage, after the last.
-    pub(super) fn stage(&self, template: &Template, stage: usize, (launch, sources): (LaunchNumber, &[Arc<Results>])) {
+    pub(super) fn stage(&self, template: &Template, stage: usize, (launch, sources): (LaunchNumber, &[Input])) {
         let Some(nodes) = &template.on_record else { return };
-        let results = self.recorder.numbers_of(sources.iter().map(|source| source.completion()));
+        let results = self.recorder.numbers_of(sources.iter().map(Input::end));
         let runs = &mut *self.runs.lock();
         if stage == 0 {
             std::mem::swap(&mut runs.current, &mut runs.before);

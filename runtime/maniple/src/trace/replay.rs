@@ -23,7 +23,7 @@ use super::template::{Node, TaskNode, Template};
 use crate::completion::{Completion, ReplayedStage};
 use crate::context::ContextState;
 use crate::error::Error;
-use crate::future::{Origin, Results, Sources};
+use crate::future::{Input, Origin, Results, Sources};
 use crate::launch::TaskLauncher;
 use crate::replicate::Awaited;
 use crate::task::arguments::Arguments;
@@ -72,6 +72,8 @@ struct Launched {
     results: Arc<Results>,
     /// The end that was promised before it was known that the launch would be replayed.
     promised: Option<UserEvent>,
+    /// Each point takes a result of its own, which may be a failure.
+    takes_per_point: bool,
 }
 
 // SAFETY: a slot is written by whoever issues the launch, before the stage's gate is opened and after the slot's last run has ended; in between
@@ -145,6 +147,7 @@ impl Replay {
         }
         // Something is to be done at its end in any case, not only for those who ask later.
         let is_watched = !launcher.sources().is_empty() || self.recorded.is_some() || !self.ends_by_run;
+        let takes_per_point = takes_per_point(launcher.sources());
         let slot = self.slot(run, stage);
         let replayed = || ReplayedStage { runs: Arc::downgrade(runs), run, stage: stage as u32, is_watched };
         let new = || {
@@ -162,7 +165,7 @@ impl Replay {
                     Some(results) => results.renew((run, is_watched), replayed, launcher.sources()),
                     None => old.results = new(),
                 }
-                old.promised = None;
+                (old.promised, old.takes_per_point) = (None, takes_per_point);
                 // What was there goes with the launcher, or to the next one.
                 std::mem::swap(&mut old.arguments, launcher.arguments_mut());
                 Arc::clone(&old.results)
@@ -170,7 +173,8 @@ impl Replay {
             None => {
                 let results = new();
                 let arguments = std::mem::replace(launcher.arguments_mut(), Arguments::none());
-                *launched = Some(Launched { arguments, results: Arc::clone(&results), promised: None });
+                let (shared, promised) = (Arc::clone(&results), None);
+                *launched = Some(Launched { arguments, results: shared, promised, takes_per_point });
                 results
             }
         };
@@ -185,7 +189,7 @@ impl Replay {
         let gate = Gate { runs, run, stage: stage as u32, is_watched };
         match launcher.take_parcels() {
             Some(parcels) => self.open_with_parcels(&gate, &parcels),
-            None => self.open(&gate, launcher.sources()),
+            None => self.open(&gate, launcher.sources(), &results),
         }
         results
     }
@@ -222,10 +226,13 @@ impl Replay {
                     Some(results) => results.renew((run, is_watched), replayed, &[]),
                     None => old.results = new(),
                 }
-                old.promised = None;
+                (old.promised, old.takes_per_point) = (None, false);
                 old
             }
-            None => launched.insert(Launched { arguments: Arguments::none(), results: new(), promised: None }),
+            None => {
+                let (arguments, results) = (Arguments::none(), new());
+                launched.insert(Launched { arguments, results, promised: None, takes_per_point: false })
+            }
         };
         let parcels = complete(&mut launched.arguments);
         slot.arguments.store(launched.arguments.address().cast_mut(), Ordering::Relaxed);
@@ -251,15 +258,17 @@ impl Replay {
     /// As [`launch`](Self::launch), for a launch that has its results already.
     pub(super) fn launch_staged(&self, runs: &Arc<GraphRuns>, run: u64, stage: usize, mut staged: Staged) {
         let arguments = std::mem::replace(staged.launcher.arguments_mut(), Arguments::none());
-        let launched = Launched { arguments, results: staged.results, promised: Some(staged.completion) };
+        let (results, takes_per_point) = (staged.results, takes_per_point(staged.launcher.sources()));
+        let promised = Some(staged.completion);
+        let launched = Launched { arguments, results: Arc::clone(&results), promised, takes_per_point };
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
         self.prepare_stage((run, stage), (staged.launcher.sources(), staged.recorded));
-        self.open(&Gate { runs, run, stage: stage as u32, is_watched: true }, staged.launcher.sources());
+        self.open(&Gate { runs, run, stage: stage as u32, is_watched: true }, staged.launcher.sources(), &results);
     }
 
     /// A stage is about to be opened, when these results are there.
-    fn prepare_stage(&self, (run, stage): (u64, usize), (sources, number): (&[Arc<Results>], Option<LaunchNumber>)) {
+    fn prepare_stage(&self, (run, stage): (u64, usize), (sources, number): (&[Input], Option<LaunchNumber>)) {
         self.slot(run, stage).has_failed.store(false, Ordering::Relaxed);
         if let (Some(recorded), Some(number)) = (&self.recorded, number) {
             recorded.stage(&self.template, stage, (number, sources));
@@ -281,31 +290,41 @@ impl Replay {
     }
 
     /// Opens a stage when the results that it takes are there.
-    fn open(&self, gate: &Gate<'_>, sources: &[Arc<Results>]) {
+    /// What each point takes for itself concerns none of the others: of that, points ask whether it is a failure.
+    fn open(&self, gate: &Gate<'_>, sources: &[Input], results: &Arc<Results>) {
         if sources.is_empty() {
             return gate.open();
         }
         let realm = self.context.core.realm();
-        let mut waiting: SmallVec<[_; 4]> = SmallVec::new();
+        let (mut waiting, mut follows) = (SmallVec::<[_; 4]>::new(), SmallVec::<[_; 4]>::new());
         for source in sources {
-            match realm.status(source.completion()) {
-                EventStatus::Triggered => {}
-                EventStatus::Pending => waiting.push(source.completion()),
-                EventStatus::Poisoned(fault) => return gate.fail(&fault),
+            let (end, is_per_point) = (source.end(), source.is_per_point());
+            match realm.status(end) {
+                EventStatus::Pending if is_per_point => follows.push(end),
+                EventStatus::Pending => waiting.push(end),
+                EventStatus::Poisoned(fault) if !is_per_point => return gate.fail(&fault),
+                EventStatus::Poisoned(_) | EventStatus::Triggered => {}
             }
         }
-        if waiting.is_empty() {
+        let results = takes_per_point(sources).then(|| Arc::clone(results));
+        if waiting.is_empty() && follows.is_empty() {
+            results.iter().for_each(|results| results.inputs_are_there());
             return gate.open();
         }
         if let Some(profiled) = &self.profiled {
-            let waiting: SmallVec<[OperationId; 4]> = waiting.iter().map(|&event| event.into()).collect();
+            let all = waiting.iter().chain(&follows);
+            let waiting: SmallVec<[OperationId; 4]> = all.map(|&event| event.into()).collect();
             profiled.opens_after((gate.run, gate.stage as usize), &waiting);
         }
         let (runs, run, stage, is_watched) = (Arc::clone(gate.runs), gate.run, gate.stage, gate.is_watched);
-        realm.when(After::needs(&waiting), move |outcome| {
+        realm.when(After { needs: &waiting, follows: &follows }, move |outcome| {
             let gate = Gate { runs: &runs, run, stage, is_watched };
             match outcome {
-                Ok(()) => gate.open(),
+                Ok(()) => {
+                    // Before the launch can end, which leaves the memory to another.
+                    results.into_iter().for_each(|results| results.inputs_are_there());
+                    gate.open();
+                }
                 Err(fault) => gate.fail(fault),
             }
         });
@@ -391,10 +410,17 @@ impl Replay {
             taken: Taken::default(),
         };
         let shown = || self.template.stages[task.stage as usize].site.shown_point(task.point);
+        if launched.takes_per_point
+            && let Some(error) = launched.results.failed_input(task.point)
+        {
+            let fault = Arc::<Fault>::from(error);
+            self.fail(run, task, Error::of_fault(&fault, name, shown()));
+            return Err(fault);
+        }
         // Most tasks end well, and errors take room: they are not handed on unless there is one.
-        let mut failure = None;
+        let (mut failure, mut is_awaited) = (None, false);
         let ended = fault::catch(|| match (task.body)(&call) {
-            Ok(value) => launched.results.set_value(task.index, value),
+            Ok(value) => is_awaited = launched.results.set_replayed(task.index, value),
             Err(error) => failure = Some(error),
         });
         if let Some(started) = started {
@@ -402,7 +428,12 @@ impl Replay {
             self.context.report(name, &profile);
         }
         let error = match (ended, failure) {
-            (Ok(()), None) => return Ok(()),
+            (Ok(()), None) => {
+                if is_awaited {
+                    launched.results.tell_ended_points();
+                }
+                return Ok(());
+            }
             (Ok(()), Some(error)) => error,
             (Err(fault), _) => Error::of_fault(&fault, name, shown()),
         };
@@ -413,7 +444,9 @@ impl Replay {
 
     #[cold]
     fn fail(&self, run: u64, task: &TaskNode, error: Error) {
-        self.launched(run, task.stage).results.set(task.index, Err(error));
+        let results = &self.launched(run, task.stage).results;
+        results.set(task.index, Err(error));
+        results.tell_ended_points();
         self.slot(run, task.stage as usize).has_failed.store(true, Ordering::Release);
         self.has_failed.store(true, Ordering::Release);
     }
@@ -494,7 +527,7 @@ impl GraphWork for Replay {
         let _aftermath = self.profiled.as_ref().map(|profiled| profiled.aftermath(run));
         // SAFETY: as in `launched`; and no point of the stage looks at it any more.
         let launched = unsafe { &mut *self.slot(run, stage as usize).launched.get() };
-        let Launched { arguments, results, promised } = launched.as_mut().expect(IN_PLACE);
+        let Launched { arguments, results, promised, .. } = launched.as_mut().expect(IN_PLACE);
         let has_failed = self.slot(run, stage as usize).has_failed.load(Ordering::Acquire);
         let failure = has_failed.then(|| results.first_error()).flatten();
         if failure.is_some() {
@@ -534,6 +567,11 @@ impl GraphWork for Replay {
         }
         self.run_is_over();
     }
+}
+
+/// Whether each point of a launch that takes these takes a result of its own.
+fn takes_per_point(sources: &[Input]) -> bool {
+    sources.iter().any(Input::is_per_point)
 }
 
 const IN_PLACE: &str = "a stage is opened after its launch was put in place";

@@ -10,4 +10,4 @@ mod pairs;
 pub use dynamic_tree::{BoxHandle, DynamicBoxTree};
 pub use index::OverlapIndex;
 pub(crate) use pairs::{LastSeen, index_of_spaces};
-pub use pairs::{OverlapLists, overlapping_pairs};
+pub use pairs::{OverlapLists, first_overlapping_pair, overlapping_pairs};

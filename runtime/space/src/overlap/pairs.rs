@@ -77,6 +77,29 @@ pub fn overlapping_pairs<const D: usize>(a: &[IndexSpace<D>], b: &[IndexSpace<D>
     lists
 }
 
+/// The first `i`, and for it the first `j`, for which `a[i]` overlaps `b[j]` and `counts(i, j)`. In the order of the lists.
+///
+/// Stops at the first `i` that has one, so that lists with many more pairs than spaces cost no more than others, if `counts` is not false of most.
+pub fn first_overlapping_pair<const D: usize>(
+    a: &[IndexSpace<D>],
+    b: &[IndexSpace<D>],
+    counts: impl Fn(usize, usize) -> bool,
+) -> Option<(usize, usize)> {
+    let index = index_of_spaces(b);
+    a.iter().enumerate().find_map(|(i, space)| {
+        let mut first = None;
+        for rect in space.rects() {
+            index.query(rect, |j| {
+                let j = j as usize;
+                if first.is_none_or(|first| j < first) && counts(i, j) {
+                    first = Some(j);
+                }
+            });
+        }
+        first.map(|j| (i, j))
+    })
+}
+
 /// An index of all rectangles of some spaces, with the number of the space as payload.
 pub(crate) fn index_of_spaces<const D: usize>(spaces: &[IndexSpace<D>]) -> OverlapIndex<D> {
     assert!(u32::try_from(spaces.len()).is_ok(), "at most 2^32 - 1 spaces can be indexed");

@@ -124,10 +124,11 @@ impl<const D: usize> Dealer<D> {
 
 /// Cuts a space into the blocks of a regular grid that starts at the lowest corner of its bounds.
 /// Returns the rectangle of colors, from the origin, and the pieces in row-major order of colors.
-/// Blocks at the upper ends may be smaller; of a sparse space, some may be empty.
+/// Blocks at the upper ends may be smaller; of a sparse space, some may be empty. An empty space has one block,
+/// which is empty.
 ///
 /// # Errors
-/// When a block size is not positive, the space is empty, or there would be too many blocks.
+/// When a block size is not positive, or there would be too many blocks.
 pub fn blocks<const D: usize>(
     parent: &IndexSpace<D>,
     block_shape: [i64; D],
@@ -160,7 +161,8 @@ pub fn tiles<const D: usize>(
     check_halo(halo)?;
     let bounds = parent.bounds();
     let counts: [u64; D] = std::array::from_fn(|d| match bounds.extent(d) {
-        0 => 0,
+        // A space without points has one block without points.
+        0 => 1,
         // From the last offset, as the extent of all of `i64` does not fit `u64`.
         _ => {
             let last = bounds.hi.0[d].wrapping_sub(bounds.lo.0[d]) as u64;
