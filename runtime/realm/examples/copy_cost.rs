@@ -87,7 +87,7 @@ fn sparse_copy(name: &str, run: i64) {
 fn structs_to_arrays() {
     let bounds: AnyRect = Rect::from(0..LINE / 4).into();
     let fields = (0..4).map(|id| FieldSpec::of::<f64>(FieldId(id))).collect();
-    let structs = LayoutSpec::new(bounds, fields).arranged(Arrangement::ArrayOfStructs);
+    let structs = LayoutSpec::new(bounds.into(), fields).arranged(Arrangement::ArrayOfStructs);
     let from = instance(structs.build().expect("a sound layout"));
     let to = instance(plain(bounds));
     let transfer = Transfer::copy(bounds.into(), (&from, FIELD), (&to, FIELD)).expect("both store it");
@@ -103,7 +103,7 @@ fn structs_to_arrays() {
 fn transposition() {
     let bounds: AnyRect = Rect::<2>::from_shape([SIDE, SIDE]).into();
     let from = instance(plain(bounds));
-    let columns = LayoutSpec::new(bounds, vec![FieldSpec::of::<f64>(FIELD)]);
+    let columns = LayoutSpec::new(bounds.into(), vec![FieldSpec::of::<f64>(FIELD)]);
     let to = instance(columns.ordered(DimensionOrder::column_major(2)).build().expect("a sound layout"));
     let transfer = Transfer::copy(bounds.into(), (&from, FIELD), (&to, FIELD)).expect("both store it");
     let side = SIDE as usize;
@@ -162,7 +162,7 @@ fn gather() {
 }
 
 fn plain(bounds: AnyRect) -> Layout {
-    LayoutSpec::new(bounds, vec![FieldSpec::of::<f64>(FIELD)]).build().expect("a sound layout")
+    LayoutSpec::new(bounds.into(), vec![FieldSpec::of::<f64>(FIELD)]).build().expect("a sound layout")
 }
 
 /// An instance whose pages have all been touched.

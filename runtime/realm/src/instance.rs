@@ -1,4 +1,4 @@
-//! Instances: the values of some fields of a rectangle of points, in one memory, in one layout.
+//! Instances: the values of some fields of some points, in one memory, in one layout.
 //!
 //! An instance is metadata at once and bytes as soon as its memory has room for it: see [`crate::memory`] for how room
 //! is promised. Whoever holds the handle must order the accesses (by events, above this module), so reading and writing
@@ -42,7 +42,7 @@ use maniple_space::AnyPoint;
 use thiserror::Error;
 
 use crate::event::UserEvent;
-use crate::layout::{FieldAddress, FieldId, Layout};
+use crate::layout::{FieldId, Layout};
 use crate::machine::MemoryId;
 use crate::memory::{AnnouncedRelease, Block, Grant, MemoryPool, OutOfMemory, Reservation, SystemRefused};
 use crate::reduction::RawReduction;
@@ -145,7 +145,7 @@ pub struct PromiseBroken {
     pub refused: SystemRefused,
 }
 
-/// The values of some fields of a rectangle of points, in one memory.
+/// The values of some fields of some points, in one memory.
 ///
 /// Its bytes are given back when it is [released](Self::release), or when the last handle is dropped.
 pub struct Instance {
@@ -355,12 +355,12 @@ impl Instance {
 
     fn place<T>(&self, field: FieldId, point: AnyPoint) -> *mut T {
         let found = self.layout.field(field);
-        let address: &FieldAddress = found.unwrap_or_else(|| panic!("{} does not store {field}", self.id));
-        assert_eq!(size_of::<T>(), address.size, "{field} of {} is read and written by its own size", self.id);
-        let bounds = self.layout.bounds();
-        assert!(bounds.contains(point), "{} stores {bounds}, not {point}", self.id);
+        let field_layout = found.unwrap_or_else(|| panic!("{} does not store {field}", self.id));
+        assert_eq!(size_of::<T>(), field_layout.size(), "{field} of {} is read and written by its own size", self.id);
+        let points = self.layout.points();
+        assert!(points.contains(point), "{} stores {points}, not {point}", self.id);
         let base = self.base().unwrap_or_else(|| panic!("{} has no bytes: not yet, or not any more", self.id));
-        base.as_ptr().wrapping_add(address.offset_any(point)).cast()
+        base.as_ptr().wrapping_add(field_layout.offset_any(point)).cast()
     }
 
     /// Announces that the instance will be released; from now on its bytes are promised to instances that are made
@@ -456,10 +456,10 @@ fn check_contributions(layout: &Layout, kind: InstanceKind) -> Result<(), Instan
 ///
 /// The bytes of the layout lie from `base` on, and nobody else touches them.
 unsafe fn write_identities(layout: &Layout, operator: &RawReduction, base: *mut u8) {
-    let volume = layout.bounds().volume() as usize;
+    let volume = layout.volume();
     // Contributions without bytes need none, at however many points.
-    for (_, address) in layout.fields().filter(|(_, address)| address.size > 0) {
-        let mut linear = 0;
+    for (_, field) in layout.fields().filter(|(_, field)| field.size() > 0) {
+        let (address, mut linear) = (field.ranked(), 0);
         while linear < volume {
             let run = address.straight_run(linear, 1).min(volume - linear);
             let first = base.wrapping_add(address.offset_of_linear(linear));

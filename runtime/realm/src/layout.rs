@@ -1,8 +1,9 @@
 //! Where an instance keeps each field of each point.
 //!
-//! A [`LayoutSpec`] says what to store: the rectangle of points, the fields, which dimension runs fastest, and how fields
-//! are arranged. It is built into a [`Layout`]: a size and, for each field, a [`FieldAddress`] that turns a point into an
-//! offset by one formula without branches, whatever the arrangement.
+//! A [`LayoutSpec`] says what to store: the points, the fields, which dimension runs fastest, and how fields are arranged.
+//! It is built into a [`Layout`]: a size and, for each field, a [`FieldLayout`] that knows the offset of each point. Where
+//! the points are one rectangle, that is a [`FieldAddress`]: one formula without branches, whatever the arrangement. The
+//! rectangles of other spaces lie one after the other; [`with_gaps`] makes them fewer.
 //!
 //! ```
 //! use maniple_realm::layout::{Arrangement, FieldId, FieldSpec, LayoutSpec};
@@ -21,14 +22,20 @@
 
 mod address;
 mod constraint;
+mod field;
+mod gaps;
 
 use std::fmt;
 
-use maniple_space::AnyRect;
+use maniple_space::{AnyRect, AnySpace};
 use thiserror::Error;
+
+use field::Ranking;
 
 pub use address::{AffineAddress, FieldAddress};
 pub use constraint::LayoutConstraint;
+pub use field::FieldLayout;
+pub use gaps::with_gaps;
 
 /// The most dimensions that a point has.
 pub const MAX_DIMENSIONS: usize = 4;
@@ -170,7 +177,7 @@ impl fmt::Debug for DimensionOrder {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LayoutSpec {
     /// The points stored.
-    pub bounds: AnyRect,
+    pub points: AnySpace,
     /// Which dimension runs fastest.
     pub order: DimensionOrder,
     /// The fields stored.
@@ -182,9 +189,9 @@ pub struct LayoutSpec {
 impl LayoutSpec {
     /// Row-major arrays, one a field: change it by [`arranged`](Self::arranged) and [`ordered`](Self::ordered).
     #[must_use]
-    pub fn new(bounds: AnyRect, fields: Vec<FieldSpec>) -> Self {
-        let order = DimensionOrder::row_major(bounds.dim());
-        Self { bounds, order, fields, arrangement: Arrangement::StructOfArrays }
+    pub fn new(points: AnySpace, fields: Vec<FieldSpec>) -> Self {
+        let order = DimensionOrder::row_major(points.dim());
+        Self { points, order, fields, arrangement: Arrangement::StructOfArrays }
     }
 
     /// With another arrangement of fields.
@@ -216,47 +223,45 @@ impl LayoutSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     spec: LayoutSpec,
+    volume: usize,
     bytes: usize,
     align: usize,
-    /// In the order of the fields' ids.
-    addresses: Vec<(FieldId, FieldAddress)>,
+    /// In the order of their ids.
+    fields: Vec<(FieldId, FieldLayout)>,
 }
 
 impl Layout {
     fn new(spec: LayoutSpec) -> Result<Self, LayoutError> {
         check(&spec)?;
-        let (strides, volume) = strides(&spec)?;
-        let lo = spec.bounds.lo();
-        let origin =
-            lo.coords().iter().zip(strides).fold(0i64, |sum, (&lo, stride)| sum.wrapping_add(lo.wrapping_mul(stride)));
+        let Ranking { strides, origin, others, volume } = Ranking::of(&spec.points, spec.order)?;
+        let too_large = || LayoutError::TooLarge { bounds: spec.points.bounds() };
         let block = match spec.arrangement {
             Arrangement::StructOfArrays => None,
             Arrangement::ArrayOfStructs => Some(1),
             Arrangement::Blocked(points) => Some(points as usize),
         };
         let whole = BlockShape::of(&spec.fields, block.unwrap_or(volume), block.is_none());
-        let whole = whole.ok_or(LayoutError::TooLarge { bounds: spec.bounds })?;
+        let whole = whole.ok_or_else(too_large)?;
         let blocks = block.map_or(1, |block| volume.div_ceil(block));
         let bytes = whole.bytes.checked_mul(blocks).filter(|&bytes| bytes <= isize::MAX as usize - whole.align);
-        let bytes = bytes.ok_or(LayoutError::TooLarge { bounds: spec.bounds })?;
-        let mut addresses: Vec<_> = spec
+        let bytes = bytes.ok_or_else(too_large)?;
+        let mut fields: Vec<_> = spec
             .fields
             .iter()
             .zip(&whole.offsets)
             .map(|(field, &base)| {
                 // Where blocks follow each other without a gap in the field, they are one array.
                 let block = block.filter(|&block| block.checked_mul(field.size) != Some(whole.bytes));
-                (
-                    field.id,
-                    FieldAddress::new(base, field.size, strides, origin, block.map(|block| (block, whole.bytes))),
-                )
+                let block = block.map(|block| (block, whole.bytes));
+                let address = FieldAddress::new(base, field.size, strides, origin, block);
+                (field.id, FieldLayout::new(address, others.as_ref()))
             })
             .collect();
-        addresses.sort_unstable_by_key(|(id, _)| *id);
-        if let Some(pair) = addresses.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        fields.sort_unstable_by_key(|(id, _)| *id);
+        if let Some(pair) = fields.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(LayoutError::RepeatedField { field: pair[0].0 });
         }
-        Ok(Self { spec, bytes, align: whole.align, addresses })
+        Ok(Self { spec, volume, bytes, align: whole.align, fields })
     }
 
     /// What it was made from.
@@ -267,14 +272,26 @@ impl Layout {
 
     /// The points stored.
     #[must_use]
+    pub fn points(&self) -> &AnySpace {
+        &self.spec.points
+    }
+
+    /// The smallest rectangle around the points stored.
+    #[must_use]
     pub fn bounds(&self) -> AnyRect {
-        self.spec.bounds
+        self.spec.points.bounds()
+    }
+
+    /// The number of points stored.
+    #[must_use]
+    pub fn volume(&self) -> usize {
+        self.volume
     }
 
     /// The number of dimensions.
     #[must_use]
     pub fn dim(&self) -> usize {
-        self.spec.bounds.dim()
+        self.spec.points.dim()
     }
 
     /// The size of the whole, in bytes.
@@ -297,9 +314,9 @@ impl Layout {
 
     /// Where a field lies, if it is stored.
     #[must_use]
-    pub fn field(&self, field: FieldId) -> Option<&FieldAddress> {
-        let place = self.addresses.binary_search_by_key(&field, |(id, _)| *id).ok()?;
-        Some(&self.addresses[place].1)
+    pub fn field(&self, field: FieldId) -> Option<&FieldLayout> {
+        let place = self.fields.binary_search_by_key(&field, |(id, _)| *id).ok()?;
+        Some(&self.fields[place].1)
     }
 
     /// The size and alignment of a field, if it is stored.
@@ -309,8 +326,8 @@ impl Layout {
     }
 
     /// The fields stored, in the order of their ids, and where they lie.
-    pub fn fields(&self) -> impl ExactSizeIterator<Item = (FieldId, &FieldAddress)> {
-        self.addresses.iter().map(|(id, address)| (*id, address))
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = (FieldId, &FieldLayout)> {
+        self.fields.iter().map(|(id, layout)| (*id, layout))
     }
 
     /// The dimension along which neighbours lie next to each other (but for the other fields between them).
@@ -327,8 +344,8 @@ impl Layout {
 }
 
 fn check(spec: &LayoutSpec) -> Result<(), LayoutError> {
-    if spec.order.dim() != spec.bounds.dim() {
-        return Err(LayoutError::OrderOfOtherDimension { bounds: spec.bounds.dim(), order: spec.order.dim() });
+    if spec.order.dim() != spec.points.dim() {
+        return Err(LayoutError::OrderOfOtherDimension { bounds: spec.points.dim(), order: spec.order.dim() });
     }
     if let Arrangement::Blocked(points) = spec.arrangement
         && !points.is_power_of_two()
@@ -341,23 +358,6 @@ fn check(spec: &LayoutSpec) -> Result<(), LayoutError> {
         }
     }
     Ok(())
-}
-
-/// How many elements apart neighbours are in each dimension, and the number of points.
-fn strides(spec: &LayoutSpec) -> Result<([i64; MAX_DIMENSIONS], usize), LayoutError> {
-    let too_large = LayoutError::TooLarge { bounds: spec.bounds };
-    let mut strides = [0; MAX_DIMENSIONS];
-    if spec.bounds.is_empty() {
-        return Ok((strides, 0));
-    }
-    let (lo, hi) = (spec.bounds.lo(), spec.bounds.hi());
-    let mut volume = 1i64;
-    for dimension in spec.order.slowest_first().rev() {
-        strides[dimension] = volume;
-        let extent = hi.coords()[dimension].checked_sub(lo.coords()[dimension]).and_then(|last| last.checked_add(1));
-        volume = extent.and_then(|extent| volume.checked_mul(extent)).ok_or_else(|| too_large.clone())?;
-    }
-    Ok((strides, usize::try_from(volume).map_err(|_| too_large)?))
 }
 
 /// Arrays of so many values of each field, one after the other.

@@ -352,3 +352,31 @@ fn position<const D: usize>(rect: &Rect<D>, point: Point<D>) -> Ordering {
 pub(crate) fn locate<const D: usize>(rects: &[Rect<D>], point: Point<D>) -> Option<usize> {
     rects.binary_search_by(|rect| position(rect, point)).ok()
 }
+
+/// Calls `visit` with the number of each rectangle of a canonical list that shares a point with another rectangle, in
+/// order. Logarithmic in what it skips.
+pub(crate) fn for_each_touching<const D: usize>(rects: &[Rect<D>], rect: &Rect<D>, visit: &mut impl FnMut(usize)) {
+    if !rect.is_empty() {
+        touching_in_section(rects, 0, rect, 0, visit);
+    }
+}
+
+/// The same for a cross-section at `dim`, whose first rectangle is number `first` of the list.
+fn touching_in_section<const D: usize>(
+    section: &[Rect<D>],
+    first: usize,
+    rect: &Rect<D>,
+    dim: usize,
+    visit: &mut impl FnMut(usize),
+) {
+    let (lo, hi) = (rect.lo.0[dim], rect.hi.0[dim]);
+    let below = section.partition_point(|other| other.hi.0[dim] < lo);
+    let mut number = first + below;
+    for band in Bands::new(&section[below..], dim).take_while(|band| band.lo <= hi) {
+        match dim + 1 < D {
+            true => touching_in_section(band.section, number, rect, dim + 1, visit),
+            false => visit(number),
+        }
+        number += band.section.len();
+    }
+}

@@ -49,6 +49,7 @@ mod bitmap;
 mod covering;
 mod dynamic;
 mod dynamic_lists;
+mod finder;
 mod membership;
 mod overlap;
 pub mod partition;

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use crate::bitmap::{self, Linear};
+use crate::finder::Finder;
 use crate::rows::Rows;
-use crate::{Point, Rect, bands};
+use crate::{Point, Rect};
 
 /// Bitmaps of at most this many bits are built whatever the number of rectangles.
-const SMALL_BITMAP: u64 = 1 << 22;
+const SMALL_BITMAP: u64 = 1 << 15;
 
 /// A prepared test for the points of an index space; see [`IndexSpace::membership`].
 ///
 /// For a dense space the test compares the bounds and nothing more. A sparse space is looked up in
-/// a bitmap over its bounds if that is of reasonable size (64 words, and 8 more a rectangle, or
-/// half a mebibyte), else by a binary search among its rectangles.
+/// a bitmap over its bounds if that is small (four kibibytes, or 64 bytes a rectangle), else among
+/// its rectangles by a table of their first coordinates, so that its memory follows their number.
 ///
 /// [`IndexSpace::membership`]: crate::IndexSpace::membership
 #[derive(Clone, Debug)]
@@ -29,8 +30,8 @@ enum Table<const D: usize> {
     Dense,
     /// A bit for each point of the bounds, in row-major order.
     Bitmap { words: Arc<[u64]>, linear: Linear<D> },
-    /// The rectangles, in canonical order.
-    Sorted(Arc<[Rect<D>]>),
+    /// The rectangles, in canonical order, and how to find one.
+    Sorted(Arc<[Rect<D>]>, Arc<Finder>),
 }
 
 impl<const D: usize> Membership<D> {
@@ -41,9 +42,9 @@ impl<const D: usize> Membership<D> {
     }
 
     /// The test for the points of rectangles in canonical form.
-    pub(crate) fn sparse(bounds: Rect<D>, rects: &Arc<[Rect<D>]>) -> Self {
+    pub(crate) fn sparse(bounds: Rect<D>, rects: &Arc<[Rect<D>]>, finder: impl FnOnce() -> Arc<Finder>) -> Self {
         let bits = bounds.volume();
-        let affordable = (rects.len() as u64).saturating_mul(8).saturating_add(64) * 64;
+        let affordable = (rects.len() as u64).saturating_mul(64 * 8);
         let table = if rects.len() == 1 {
             Table::Dense
         } else if bits <= affordable.max(SMALL_BITMAP) {
@@ -54,7 +55,7 @@ impl<const D: usize> Membership<D> {
             }
             Table::Bitmap { words: words.into(), linear }
         } else {
-            Table::Sorted(Arc::clone(rects))
+            Table::Sorted(Arc::clone(rects), finder())
         };
         Self { bounds, table }
     }
@@ -66,7 +67,7 @@ impl<const D: usize> Membership<D> {
             && match &self.table {
                 Table::Dense => true,
                 Table::Bitmap { words, linear } => bitmap::get(words, linear.rank(point)),
-                Table::Sorted(rects) => search(rects, point),
+                Table::Sorted(rects, finder) => search(rects, finder, point),
             }
     }
 
@@ -85,6 +86,6 @@ impl<const D: usize> Membership<D> {
 
 #[cold]
 #[inline(never)]
-fn search<const D: usize>(rects: &[Rect<D>], point: Point<D>) -> bool {
-    bands::locate(rects, point).is_some()
+fn search<const D: usize>(rects: &[Rect<D>], finder: &Finder, point: Point<D>) -> bool {
+    finder.locate(rects, point).is_some()
 }

@@ -9,6 +9,7 @@ use rustc_hash::FxBuildHasher;
 use crate::bands::{self, Keep};
 use crate::bitmap;
 use crate::covering::covering;
+use crate::finder::Finder;
 use crate::rows::{Points, Rows};
 use crate::{Membership, Point, Rect};
 
@@ -47,6 +48,13 @@ struct Sparse<const D: usize> {
     volume: Option<u64>,
     hash: OnceLock<u64>,
     membership: OnceLock<Membership<D>>,
+    finder: OnceLock<Arc<Finder>>,
+}
+
+impl<const D: usize> Sparse<D> {
+    fn finder(&self) -> &Arc<Finder> {
+        self.finder.get_or_init(|| Arc::new(Finder::new(&self.rects)))
+    }
 }
 
 impl<const D: usize> IndexSpace<D> {
@@ -93,7 +101,8 @@ impl<const D: usize> IndexSpace<D> {
             bounds = bounds.hull(rect);
             volume = volume.zip(rect.checked_volume()).and_then(|(volume, more)| volume.checked_add(more));
         }
-        let sparse = Sparse { rects: rects.into(), volume, hash: OnceLock::new(), membership: OnceLock::new() };
+        let (hash, membership, finder) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let sparse = Sparse { rects: rects.into(), volume, hash, membership, finder };
         Self { bounds: Membership::dense(bounds), sparse: Some(Arc::new(sparse)) }
     }
 
@@ -152,13 +161,33 @@ impl<const D: usize> IndexSpace<D> {
                 && (self.is_dense() || !bands::any(std::slice::from_ref(rect), self.rects(), Keep::DIFFERENCE))
     }
 
+    /// Which of the [rectangles](Self::rects) a point is in. Fast enough for hot loops: at the first call a table is built,
+    /// at most once for all clones of a space.
+    #[inline]
+    pub fn locate(&self, point: Point<D>) -> Option<usize> {
+        match &self.sparse {
+            None => self.bounds.contains(point).then_some(0),
+            Some(sparse) if self.bounds.contains(point) => sparse.finder().locate(&sparse.rects, point),
+            Some(_) => None,
+        }
+    }
+
+    /// Calls `visit` with the number of each of the [rectangles](Self::rects) that shares a point with another, in order.
+    /// Logarithmic in those that it skips.
+    #[inline]
+    pub fn for_each_touching(&self, rect: &Rect<D>, mut visit: impl FnMut(usize)) {
+        bands::for_each_touching(self.rects(), rect, &mut visit);
+    }
+
     /// The prepared test of membership for hot loops. Built at the first call, at most once for
     /// all clones of a space; nothing to build for a dense one.
     #[inline]
     pub fn membership(&self) -> &Membership<D> {
         match &self.sparse {
             None => &self.bounds,
-            Some(sparse) => sparse.membership.get_or_init(|| Membership::sparse(self.bounds(), &sparse.rects)),
+            Some(sparse) => sparse
+                .membership
+                .get_or_init(|| Membership::sparse(self.bounds(), &sparse.rects, || Arc::clone(sparse.finder()))),
         }
     }
 

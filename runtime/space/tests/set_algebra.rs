@@ -8,6 +8,7 @@ use std::hash::BuildHasher;
 
 use maniple_space::{IndexSpace, Point, Rect};
 use model::{anchor, canonical, points_of, points_of_rects, rects, some_rects, window};
+use proptest::collection::vec;
 use proptest::prelude::*;
 
 in_each_dimension! {
@@ -56,6 +57,21 @@ in_each_dimension! {
         prop_assert_eq!(a == b, x == y);
     }
 
+    fn the_rectangles_that_touch_another_are_found_in_order<const D: usize>(
+        (a, b) in anchor::<D>().prop_flat_map(|at| (rects(at), rects(at))),
+    ) {
+        let space = IndexSpace::from_rects(a);
+        for rect in b {
+            let mut found = Vec::new();
+            space.for_each_touching(&rect, |number| found.push(number));
+            let touches = |number: &usize| space.rects()[*number].overlaps(&rect);
+            prop_assert_eq!(found, (0..space.rects().len()).filter(touches).collect::<Vec<_>>());
+            for point in rect.points() {
+                prop_assert_eq!(space.locate(point), space.rects().iter().position(|rect| rect.contains(point)));
+            }
+        }
+    }
+
     fn a_union_of_many_is_the_union_of_all<const D: usize>(spaces in model::spaces::<D>()) {
         let expected: model::Points<D> = spaces.iter().flat_map(points_of).collect();
         let union = IndexSpace::union_all(&spaces);
@@ -83,6 +99,25 @@ in_each_dimension! {
         for point in around.points().step_by(if D > 2 { 7 } else { 1 }).chain(model.iter().copied()) {
             prop_assert_eq!(space.contains(point), model.contains(&point));
             prop_assert_eq!(membership.contains(point), model.contains(&point));
+        }
+    }
+
+    fn membership_knows_points_that_are_far_apart<const D: usize>(
+        list in vec((0..D, 0..20i64, 0..3i64), 1..40), far in prop::sample::select(vec![1i64 << 20, 1 << 39, 1 << 57])
+    ) {
+        let lo = |&(dim, times, length): &(usize, i64, i64)| {
+            let mut lo = [length; D];
+            lo[dim] = times * far;
+            (lo, length)
+        };
+        let rects = list.iter().map(lo).map(|(lo, length)| Rect::new(lo, lo.map(|at| at + length)));
+        let space = IndexSpace::from_rects(rects);
+        let membership = space.membership();
+        for rect in space.rects() {
+            for point in rect.grow(Point::splat(1)).points() {
+                prop_assert_eq!(membership.contains(point), space.contains(point));
+                prop_assert_eq!(space.locate(point), space.rects().iter().position(|rect| rect.contains(point)));
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use maniple_realm::instance::Instance;
-use maniple_realm::layout::{FieldAddress, FieldId};
+use maniple_realm::layout::{FieldAddress, FieldId, FieldLayout};
 use maniple_region::FieldType;
 use maniple_space::{IndexSpace, MAX_DIMENSIONS, Membership, Point, Rect};
 
@@ -13,12 +13,12 @@ use maniple_space::{IndexSpace, MAX_DIMENSIONS, Membership, Point, Rect};
 ///
 /// The constructor's caller vouches for type, bounds and ordering; every method then stays within the region's points.
 pub(crate) struct Column<'a, T, const D: usize> {
-    /// Where the origin of coordinates would lie; or the instance's first byte, if it is in blocks.
+    /// Where the origin of coordinates would lie; or the instance's first byte, if values have no strides.
     base: *mut u8,
     /// How many bytes apart neighbours are.
     strides: [isize; D],
-    /// Where values lie in an instance in blocks.
-    blocks: Option<&'a FieldAddress>,
+    /// Where values lie in an instance in blocks or of several rectangles, in which they have no strides.
+    scattered: Option<&'a FieldLayout>,
     members: &'a Membership<D>,
     space: &'a IndexSpace<D>,
     marker: PhantomData<&'a T>,
@@ -35,7 +35,7 @@ pub(crate) struct ColumnPlace {
     /// As in the columns.
     base: *mut u8,
     strides: [isize; MAX_DIMENSIONS],
-    blocks: Option<FieldAddress>,
+    scattered: Option<FieldLayout>,
 }
 
 // SAFETY: it is an address; who makes a column of it vouches for what is there.
@@ -46,30 +46,36 @@ unsafe impl Sync for ColumnPlace {}
 impl ColumnPlace {
     /// None if the instance does not store the field.
     pub(crate) fn new(instance: &Instance, (field, ty): (FieldId, FieldType), is_buffer: bool) -> Option<Self> {
-        let (base, strides, blocks) = values_of(instance, field)?;
-        Some(Self { field, ty: ty.type_id, is_buffer, base, strides, blocks: blocks.copied() })
+        let (base, strides, scattered) = values_of(instance, field)?;
+        Some(Self { field, ty: ty.type_id, is_buffer, base, strides, scattered: scattered.cloned() })
     }
 }
 
-/// Of a field's values: the base, the strides and the blocks of its [column](Column).
-fn values_of(instance: &Instance, field: FieldId) -> Option<(*mut u8, [isize; MAX_DIMENSIONS], Option<&FieldAddress>)> {
-    let (address, base) = (instance.layout().field(field)?, instance.base()?.as_ptr());
-    Some(match address.affine() {
+/// Of a field's values: the base, the strides and, if they have none, the layout for its [column](Column).
+fn values_of(instance: &Instance, field: FieldId) -> Option<(*mut u8, [isize; MAX_DIMENSIONS], Option<&FieldLayout>)> {
+    let (layout, base) = (instance.layout().field(field)?, instance.base()?.as_ptr());
+    Some(match layout.single().and_then(FieldAddress::affine) {
         Some(affine) => (base.wrapping_offset(affine.bias), affine.strides, None),
-        None => (base, [0; MAX_DIMENSIONS], Some(address)),
+        None => (base, [0; MAX_DIMENSIONS], Some(layout)),
     })
+}
+
+/// Where a point's value lies in an instance of several rectangles.
+#[inline(never)]
+fn find<const D: usize>(layout: &FieldLayout, point: Point<D>) -> usize {
+    layout.offset(point)
 }
 
 impl<'a, T, const D: usize> Column<'a, T, D> {
     /// The column of a field for the points of `space`. None if the instance does not store the field.
     ///
     /// # Safety
-    /// The instance holds valid `T`s in the field at all points of `space`, which lie in its bounds; for `'a`, the bytes stay there, and
+    /// The instance holds valid `T`s in the field at all points of `space`; for `'a`, the bytes stay there, and
     /// nobody changes them, or, if the column is used to write, touches them.
     pub(crate) unsafe fn new(instance: &'a Instance, field: FieldId, space: &'a IndexSpace<D>) -> Option<Self> {
-        let (base, strides, blocks) = values_of(instance, field)?;
+        let (base, strides, scattered) = values_of(instance, field)?;
         let strides = std::array::from_fn(|d| strides[d]);
-        Some(Self { base, strides, blocks, members: space.membership(), space, marker: PhantomData })
+        Some(Self { base, strides, scattered, members: space.membership(), space, marker: PhantomData })
     }
 
     /// The same from what was found out before.
@@ -79,8 +85,8 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     #[inline(always)]
     pub(crate) unsafe fn at(place: &'a ColumnPlace, space: &'a IndexSpace<D>) -> Self {
         let strides = std::array::from_fn(|d| place.strides[d]);
-        let (base, blocks) = (place.base, place.blocks.as_ref());
-        Self { base, strides, blocks, members: space.membership(), space, marker: PhantomData }
+        let (base, scattered) = (place.base, place.scattered.as_ref());
+        Self { base, strides, scattered, members: space.membership(), space, marker: PhantomData }
     }
 
     pub(crate) fn space(&self) -> &'a IndexSpace<D> {
@@ -116,10 +122,13 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     /// The region has the point.
     #[inline(always)]
     unsafe fn place_unchecked(&self, point: Point<D>) -> NonNull<T> {
-        let place = match self.blocks {
+        let place = match self.scattered {
             None => (0..D)
                 .fold(self.base, |place, d| place.wrapping_offset((point.0[d] as isize).wrapping_mul(self.strides[d]))),
-            Some(address) => self.base.wrapping_add(address.offset(point)),
+            Some(layout) => self.base.wrapping_add(match layout.single() {
+                Some(address) => address.offset(point),
+                None => find(layout, point),
+            }),
         };
         // SAFETY: the point is stored, so this is within the instance's bytes.
         unsafe { NonNull::new_unchecked(place).cast() }
@@ -148,8 +157,10 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
             "the row {row} is not all in the region, whose points lie within {}",
             self.space.bounds()
         );
-        // Blocks keep no row together.
-        let together = self.blocks.is_none() && self.strides[D - 1] == size_of::<T>() as isize;
+        let together = match self.scattered {
+            None => self.strides[D - 1] == size_of::<T>() as isize,
+            Some(layout) => layout.is_slice(row),
+        };
         // SAFETY: the region has the row's points, checked above.
         (unsafe { self.place_unchecked(row.lo) }, together)
     }

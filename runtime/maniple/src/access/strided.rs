@@ -4,12 +4,12 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use maniple_realm::instance::Instance;
-use maniple_realm::layout::FieldId;
-use maniple_space::{AnyRect, AnySpace, MAX_DIMENSIONS};
+use maniple_realm::layout::{FieldAddress, FieldId};
+use maniple_space::{AnyRect, AnySpace, MAX_DIMENSIONS, Rect, for_dimension};
 use smallvec::SmallVec;
 
 /// The values of a field at all points of a rectangle, for kernels that are compiled when the program runs or come from libraries: see
-/// [`LeafCall::strided`](crate::task::LeafCall::strided).
+/// [`LeafCall::strided`](crate::task::LeafCall::strided) and [`LeafCall::strided_parts`](crate::task::LeafCall::strided_parts).
 #[derive(Clone, Debug)]
 pub struct Strided<'a> {
     address: NonNull<u8>,
@@ -20,23 +20,36 @@ pub struct Strided<'a> {
 }
 
 impl<'a> Strided<'a> {
-    /// None if the instance does not have the field at such places, or the points are no rectangle.
-    pub(crate) fn new(instance: &'a Instance, field: FieldId, space: &AnySpace, is_writable: bool) -> Option<Self> {
-        let bounds = space.bounds();
+    /// The values at all points of a space, a rectangle after the other: of each of its rectangles the parts that lie together in the instance. One
+    /// without points if there are none. None if the instance does not have the field at such places.
+    pub(crate) fn of(
+        instance: &'a Instance,
+        field: FieldId,
+        space: &AnySpace,
+        is_writable: bool,
+    ) -> Option<SmallVec<[Self; 1]>> {
+        let (layout, bounds) = (instance.layout().field(field)?, space.bounds());
         if bounds.is_empty() {
             let strides = SmallVec::from_elem(0, bounds.dim());
-            return Some(Self { address: NonNull::dangling(), bounds, strides, is_writable, marker: PhantomData });
+            let none = Self { address: NonNull::dangling(), bounds, strides, is_writable, marker: PhantomData };
+            return Some(SmallVec::from_iter([none]));
         }
-        let affine = instance.layout().field(field)?.affine()?;
-        if !space.is_dense() {
-            return None;
-        }
-        let strides: SmallVec<[isize; MAX_DIMENSIONS]> = affine.strides[..bounds.dim()].into();
-        let lowest = bounds.lo();
-        let offset = lowest.coords().iter().zip(&strides).map(|(&index, &stride)| index as isize * stride);
-        let base = instance.base()?.as_ptr().wrapping_offset(affine.bias);
-        let address = NonNull::new(offset.fold(base, |address, offset| address.wrapping_offset(offset)))?;
-        Some(Self { address, bounds, strides, is_writable, marker: PhantomData })
+        let base = instance.base()?.as_ptr();
+        for_dimension!(space, |space| {
+            let mut parts = SmallVec::<[_; 1]>::new();
+            for rect in space.rects() {
+                layout.for_each_part(*rect, |part, address| parts.push(Self::at(part, (base, address), is_writable)));
+            }
+            parts.into_iter().collect()
+        })
+    }
+
+    /// The values at all points of a rectangle, which have this address from the instance's first byte on.
+    fn at<const D: usize>(rect: Rect<D>, (base, address): (*mut u8, &FieldAddress), is_writable: bool) -> Option<Self> {
+        let affine = address.affine()?;
+        let lowest = base.wrapping_offset(affine.offset(rect.lo));
+        let (address, strides) = (NonNull::new(lowest)?, affine.strides[..D].into());
+        Some(Self { address, bounds: rect.into(), strides, is_writable, marker: PhantomData })
     }
 
     /// Where the value at the lowest point is. Not to be used if there are no points.

@@ -151,8 +151,7 @@ impl PhysicalInstance {
 
     /// Whether it can hold values of all these points.
     pub(crate) fn can_hold(&self, points: &Shape) -> bool {
-        let bounds = self.storage.layout().bounds();
-        self.reduction.is_none() && bounds.contains_rect(&points.space().bounds()).unwrap_or(false)
+        self.reduction.is_none() && points.space().is_subset_of(self.storage.layout().points()).unwrap_or(false)
     }
 
     /// The memory may be touched after this.

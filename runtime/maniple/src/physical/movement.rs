@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use maniple_mapper::InstanceId;
 use maniple_realm::Event;
+use maniple_realm::layout::FieldLayout;
 use maniple_realm::transfer::{Transfer, TransferError};
 use maniple_region::{FieldMask, Shape};
 use smallvec::SmallVec;
@@ -64,7 +65,7 @@ impl Movement {
         self.fields.iter().map(move |field| match &self.source {
             Source::Instance(from) => Transfer::copy(space.clone(), (from.storage(), field), (to, field)),
             Source::Fill(value) => {
-                let size = to.layout().field(field).map_or(0, |address| address.size);
+                let size = to.layout().field(field).map_or(0, FieldLayout::size);
                 Transfer::fill(space.clone(), (to, field), value.bytes(size))
             }
         })
@@ -74,7 +75,7 @@ impl Movement {
     pub(crate) fn bytes(&self) -> u64 {
         let Source::Instance(from) = &self.source else { return 0 };
         let sizes = self.fields.iter().filter_map(|field| from.storage().layout().field(field));
-        self.shape.space().volume() * sizes.map(|address| address.size as u64).sum::<u64>()
+        self.shape.space().volume() * sizes.map(|layout| layout.size() as u64).sum::<u64>()
     }
 }
 

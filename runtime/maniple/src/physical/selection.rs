@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace};
 use maniple_realm::After;
 use maniple_realm::instance::{Instance, InstanceError, InstanceKind};
-use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec};
+use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec, with_gaps};
 use maniple_realm::machine::MemoryId;
 use maniple_realm::memory::OutOfMemory;
 use maniple_record::Place;
@@ -449,11 +449,12 @@ pub(crate) fn layout(
         };
         specs.push(FieldSpec { id, size, align });
     }
-    let mut spec = LayoutSpec::new(region.space().space().bounds(), specs);
+    let bytes_of_point = specs.iter().map(|field| field.size).sum();
+    let mut spec = LayoutSpec::new(with_gaps(region.space().space(), bytes_of_point), specs);
     if let Some(arrangement) = choice.layout.arrangement {
         spec = spec.arranged(arrangement);
     }
-    if let Some(order) = choice.layout.order.filter(|order| order.dim() == spec.bounds.dim()) {
+    if let Some(order) = choice.layout.order.filter(|order| order.dim() == spec.points.dim()) {
         spec = spec.ordered(order);
     }
     Ok(spec)

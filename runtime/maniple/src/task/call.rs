@@ -335,9 +335,29 @@ impl<'a> LeafCall<'a> {
     /// that may only be read.
     ///
     /// # Errors
-    /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, its points are no rectangle, the instance is stored in blocks, or the field is to be
-    /// changed and taken already.
+    /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, its points are no rectangle or lie in the instance as several,
+    /// the instance is stored in blocks, or the field is to be changed and taken already.
     pub fn strided<T: FieldValue>(&self, requirement: usize, field: FieldId) -> Result<Strided<'a>> {
+        let mut parts = self.find_strided::<T>(requirement, field)?;
+        match (parts.pop(), parts.len()) {
+            (Some(only), 0) => Ok(only),
+            (_, others) => {
+                let problem = format!("its values lie in {} rectangles, not one; take `strided_parts`", others + 1);
+                Err(self.denied(requirement, field, problem))
+            }
+        }
+    }
+
+    /// As [`strided`](Self::strided), for points that are no rectangle: those of the result together are the region's.
+    ///
+    /// # Errors
+    /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, the instance is stored in blocks, or the field is to be changed and
+    /// taken already.
+    pub fn strided_parts<T: FieldValue>(&self, requirement: usize, field: FieldId) -> Result<Vec<Strided<'a>>> {
+        Ok(self.find_strided::<T>(requirement, field)?.into_vec())
+    }
+
+    fn find_strided<T: FieldValue>(&self, requirement: usize, field: FieldId) -> Result<SmallVec<[Strided<'a>; 1]>> {
         let physical = self.requirement(requirement)?;
         let denied = |problem: &str| self.denied(requirement, field, problem.to_owned());
         if !physical.fields.contains(field) {
@@ -351,10 +371,8 @@ impl<'a> LeafCall<'a> {
         if is_writable {
             self.take(requirement, field)?;
         }
-        let strided = Strided::new(instance.storage(), field, physical.space(), is_writable);
-        strided.ok_or_else(|| {
-            denied("its values have no strides: the points are no rectangle, or the layout is in blocks")
-        })
+        let parts = Strided::of(instance.storage(), field, physical.space(), is_writable);
+        parts.ok_or_else(|| denied("its values have no strides: the layout is in blocks"))
     }
 
     /// The fields of a requirement.

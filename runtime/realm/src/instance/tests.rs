@@ -1,7 +1,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::channel;
 
-use maniple_space::Rect;
+use maniple_space::{IndexSpace, Rect};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -158,6 +158,28 @@ fn a_reduction_instance_holds_identities_in_every_arrangement() {
 }
 
 #[test]
+fn an_instance_of_several_rectangles_has_the_memory_of_its_points() {
+    let pool = MemoryPool::new(MemoryId(0), 80);
+    let far = 1i64 << 39;
+    let points = IndexSpace::<1>::from_rects([Rect::from(0..10), Rect::from(far..far + 10)]);
+    let layout = LayoutSpec::new(points.clone().into(), vec![FieldSpec::of::<i32>(FIELD)]).build().unwrap();
+    let kind = InstanceKind::Reduction(RawReduction::of::<Product>());
+    let (instance, ready) = Instance::create(&pool, layout, kind, |_, _| ()).unwrap();
+    assert_eq!((ready, pool.used()), (Readiness::Now, 80));
+    for (point, value) in points.points().zip(0..) {
+        // SAFETY: ours alone, of this type.
+        unsafe {
+            assert_eq!(instance.read::<i32>(FIELD, point), 1);
+            instance.write(FIELD, point, value);
+        }
+    }
+    for (point, value) in points.points().zip(0..) {
+        // SAFETY: as above.
+        assert_eq!(unsafe { instance.read::<i32>(FIELD, point) }, value);
+    }
+}
+
+#[test]
 fn a_reduction_instance_stores_contributions_and_nothing_else() {
     let pool = MemoryPool::new(MemoryId(0), 1000);
     let spec = LayoutSpec::new(Rect::from(0..10).into(), vec![FieldSpec::of::<u64>(FIELD)]);
@@ -209,7 +231,7 @@ fn an_attached_buffer_must_be_large_and_aligned_enough() {
 }
 
 #[test]
-#[should_panic(expected = "stores (0)..=(9), not (10)")]
+#[should_panic(expected = "stores {(0)..=(9)}, not (10)")]
 fn a_point_outside_is_not_read() {
     let pool = MemoryPool::new(MemoryId(0), 40);
     // SAFETY: panics before anything is touched.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use maniple_space::{AnyPoint, Rect};
+use maniple_space::{AnyPoint, IndexSpace, Rect};
 use proptest::prelude::*;
 
 use super::*;
@@ -9,13 +9,13 @@ fn fields() -> Vec<FieldSpec> {
     vec![FieldSpec::of::<u8>(FieldId(5)), FieldSpec::of::<f64>(FieldId(2)), FieldSpec::of::<u16>(FieldId(9))]
 }
 
-fn line(points: i64) -> AnyRect {
+fn line(points: i64) -> AnySpace {
     Rect::from(0..points).into()
 }
 
 fn offsets(layout: &Layout, field: u32) -> Vec<usize> {
     let address = layout.field(FieldId(field)).unwrap();
-    layout.bounds().points().map(|point| address.offset_any(point)).collect()
+    layout.points().points().map(|point| address.offset_any(point)).collect()
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn blocks_keep_so_many_values_of_a_field_together() {
 
 #[test]
 fn the_order_decides_which_dimension_runs_fastest() {
-    let bounds = AnyRect::from(Rect::<2>::new([10, 20], [11, 22]));
+    let bounds = AnySpace::from(Rect::<2>::new([10, 20], [11, 22]));
     let field = vec![FieldSpec::of::<u8>(FieldId(0))];
-    let rows = LayoutSpec::new(bounds, field.clone()).build().unwrap();
+    let rows = LayoutSpec::new(bounds.clone(), field.clone()).build().unwrap();
     let columns = LayoutSpec::new(bounds, field).ordered(DimensionOrder::column_major(2)).build().unwrap();
     assert_eq!(offsets(&rows, 0), [0, 1, 2, 3, 4, 5]);
     assert_eq!(offsets(&columns, 0), [0, 2, 4, 1, 3, 5]);
@@ -61,7 +61,7 @@ fn one_field_alone_is_an_array_in_every_arrangement() {
     for arrangement in [Arrangement::StructOfArrays, Arrangement::ArrayOfStructs, Arrangement::Blocked(4)] {
         let field = vec![FieldSpec::of::<u32>(FieldId(0))];
         let layout = LayoutSpec::new(line(6), field).arranged(arrangement).build().unwrap();
-        assert!(layout.field(FieldId(0)).unwrap().contiguous_along(0), "{arrangement}");
+        assert!(layout.field(FieldId(0)).unwrap().single().unwrap().contiguous_along(0), "{arrangement}");
         let wanted = LayoutConstraint { arrangement: Some(Arrangement::StructOfArrays), order: None };
         assert!(layout.satisfies(&wanted), "{arrangement}");
     }
@@ -69,9 +69,11 @@ fn one_field_alone_is_an_array_in_every_arrangement() {
 
 #[test]
 fn rows_are_slices_only_where_neighbours_touch() {
-    let bounds = AnyRect::from(Rect::<2>::from_shape([4, 4]));
-    let contiguous =
-        |spec: LayoutSpec, dimension| spec.build().unwrap().field(FieldId(2)).unwrap().contiguous_along(dimension);
+    let bounds = AnySpace::from(Rect::<2>::from_shape([4, 4]));
+    let contiguous = |spec: LayoutSpec, dimension| {
+        let layout = spec.build().unwrap();
+        layout.field(FieldId(2)).unwrap().single().unwrap().contiguous_along(dimension)
+    };
     let spec = LayoutSpec::new(bounds, fields());
     assert!(contiguous(spec.clone(), 1));
     assert!(!contiguous(spec.clone(), 0));
@@ -88,6 +90,30 @@ fn no_points_take_no_bytes() {
 }
 
 #[test]
+fn the_rectangles_of_a_space_lie_one_after_the_other_however_far_apart() {
+    let points = IndexSpace::<1>::from_rects([Rect::from(0..2), Rect::from(1 << 39..(1 << 39) + 3)]);
+    let layout = LayoutSpec::new(points.into(), fields()).build().unwrap();
+    assert_eq!(offsets(&layout, 5), [0, 1, 2, 3, 4]);
+    assert_eq!(offsets(&layout, 2), [8, 16, 24, 32, 40]);
+    assert_eq!(layout.bytes(), 58);
+    assert!(layout.field(FieldId(2)).unwrap().single().is_none());
+}
+
+#[test]
+fn gaps_are_stored_while_they_are_no_larger_than_what_is_around_them() {
+    let intervals = |intervals: &[(i64, i64)]| -> AnySpace {
+        IndexSpace::<1>::from_rects(intervals.iter().map(|&(lo, end)| Rect::from(lo..end))).into()
+    };
+    let large = 4096;
+    let scattered = intervals(&[(0, 10), (12, 15), (900, 901), (905, 906), (1000, 1001)]);
+    let stored = with_gaps(&scattered, large);
+    assert_eq!(stored, intervals(&[(0, 15), (900, 901), (905, 906), (1000, 1001)]));
+    assert_eq!(with_gaps(&scattered, 1), intervals(&[(0, 1001)]));
+    let most = intervals(&[(0, 600), (700, 1000)]);
+    assert_eq!(with_gaps(&most, large), intervals(&[(0, 1000)]));
+}
+
+#[test]
 fn bounds_at_the_ends_of_the_coordinates_are_fine() {
     for lo in [i64::MIN, i64::MAX - 2] {
         let bounds = Rect::<2>::new([lo, i64::MAX - 2], [lo + 2, i64::MAX]);
@@ -100,7 +126,7 @@ fn bounds_at_the_ends_of_the_coordinates_are_fine() {
 fn what_makes_no_sense_is_refused() {
     let spec = LayoutSpec::new(line(4), fields());
     let all = AnyRect::from(Rect::<1>::new([i64::MIN], [i64::MAX]));
-    let huge = LayoutSpec { bounds: all, ..spec.clone() };
+    let huge = LayoutSpec { points: all.into(), ..spec.clone() };
     assert_eq!(huge.build(), Err(LayoutError::TooLarge { bounds: all }));
     let large = LayoutSpec::new(line(i64::MAX / 4), vec![FieldSpec::of::<u64>(FieldId(0))]);
     assert!(matches!(large.build(), Err(LayoutError::TooLarge { .. })));
@@ -147,9 +173,10 @@ fn constraints_entail_what_they_contain_and_combine_unless_they_clash() {
     assert_eq!(arrays.and(&structs), None);
 }
 
-/// A layout of random bounds, order, fields and arrangement.
+/// A layout of random rectangles, order, fields and arrangement.
 pub(crate) fn layouts(dim: usize) -> impl Strategy<Value = LayoutSpec> {
-    let sides = prop::collection::vec((-5..5i64, 0..6i64), dim);
+    let sides = prop::collection::vec((-5..5i64, 0..6i64, 0..3i64), dim);
+    let rects = prop::collection::vec(sides, 1..4);
     let order = Just((0..dim).collect::<Vec<_>>()).prop_shuffle();
     let sizes = prop::collection::vec((0..5u32, 1..4usize), 1..4);
     let arrangement = prop_oneof![
@@ -157,15 +184,22 @@ pub(crate) fn layouts(dim: usize) -> impl Strategy<Value = LayoutSpec> {
         Just(Arrangement::ArrayOfStructs),
         (0..5u32).prop_map(|log| Arrangement::Blocked(1 << log)),
     ];
-    (sides, order, sizes, arrangement).prop_map(|(sides, order, sizes, arrangement)| {
-        let corner = |pick: fn(&(i64, i64)) -> i64| AnyPoint::new(&sides.iter().map(pick).collect::<Vec<_>>()).unwrap();
-        let bounds = AnyRect::new(corner(|side| side.0), corner(|side| side.0 + side.1 - 1)).unwrap();
+    (rects, any::<bool>(), order, sizes, arrangement).prop_map(|(rects, is_far, order, sizes, arrangement)| {
+        let far = if is_far { 1i64 << 39 } else { 0 };
+        let lo = |side: &(i64, i64, i64)| side.0 + side.2 * far;
+        let corner = |sides: &[_], pick: &dyn Fn(&(i64, i64, i64)) -> i64| {
+            AnyPoint::new(&sides.iter().map(pick).collect::<Vec<_>>()).unwrap()
+        };
+        let rect =
+            |sides: Vec<_>| AnyRect::new(corner(&sides, &lo), corner(&sides, &|side| lo(side) + side.1 - 1)).unwrap();
+        let empty = AnySpace::empty(rects[0].len()).unwrap();
+        let points = rects.into_iter().fold(empty, |all, sides| all.union(&rect(sides).into()).unwrap());
         let fields = sizes.iter().zip(0..).map(|(&(log, count), id)| FieldSpec {
             id: FieldId(id),
             size: count << log,
             align: 1 << log,
         });
-        LayoutSpec::new(bounds, fields.collect()).ordered(DimensionOrder::new(&order).unwrap()).arranged(arrangement)
+        LayoutSpec::new(points, fields.collect()).ordered(DimensionOrder::new(&order).unwrap()).arranged(arrangement)
     })
 }
 
@@ -176,8 +210,8 @@ proptest! {
         let mut taken = BTreeMap::new();
         for field in &layout.spec().fields {
             let address = layout.field(field.id).unwrap();
-            prop_assert_eq!(address.size, field.size);
-            for point in layout.bounds().points() {
+            prop_assert_eq!(address.size(), field.size);
+            for point in layout.points().points() {
                 let offset = address.offset_any(point);
                 prop_assert_eq!(offset % field.align, 0);
                 prop_assert!(offset + field.size <= layout.bytes());
@@ -193,22 +227,51 @@ proptest! {
     #[test]
     fn typed_affine_and_erased_addresses_agree(spec in layouts(3)) {
         let layout = spec.build().unwrap();
-        for (_, address) in layout.fields() {
-            for point in layout.bounds().points() {
+        for (_, field) in layout.fields() {
+            for point in layout.points().points() {
                 let typed = point.typed::<3>().unwrap();
-                prop_assert_eq!(address.offset(typed), address.offset_any(point));
-                if let Some(affine) = address.affine() {
-                    prop_assert_eq!(affine.offset(typed) as usize, address.offset(typed));
+                prop_assert_eq!(field.offset(typed), field.offset_any(point));
+                if let Some(affine) = field.single().and_then(FieldAddress::affine) {
+                    prop_assert_eq!(affine.offset(typed) as usize, field.offset(typed));
                 }
             }
         }
     }
 
     #[test]
+    fn the_parts_of_a_rectangle_have_the_offsets_of_its_points(
+        spec in layouts(2), lo in prop::array::uniform2(-7..7i64), extent in prop::array::uniform2(0..9i64)
+    ) {
+        let layout = spec.build().unwrap();
+        let stored: &IndexSpace<2> = layout.points().typed().unwrap();
+        let rect = Rect::new(lo, [lo[0] + extent[0] - 1, lo[1] + extent[1] - 1]);
+        for (_, field) in layout.fields().filter(|(_, field)| field.single().is_none()) {
+            let mut found = Vec::new();
+            field.for_each_part(rect, |part, address| {
+                found.extend(part.points().map(|point| (point, address.offset(point))));
+            });
+            let all = rect.points().filter(|&point| stored.contains(point));
+            found.sort_unstable();
+            prop_assert_eq!(found, all.map(|point| (point, field.offset(point))).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn few_points_are_stored_besides_those_wanted(spec in (1..=3usize).prop_flat_map(layouts), size in 1..5000usize) {
+        let wanted = spec.points;
+        let stored = with_gaps(&wanted, size);
+        prop_assert!(wanted.is_subset_of(&stored).unwrap());
+        prop_assert!(stored.rect_count() <= wanted.rect_count().max(1));
+        let most = (2 * wanted.volume()).max((4096 / size) as u64);
+        prop_assert!(stored.volume() <= most, "{stored} for {wanted}");
+    }
+
+    #[test]
     fn straight_runs_are_straight_and_end_where_they_must(spec in layouts(1), step in 1..4i64) {
         let layout = spec.build().unwrap();
-        let volume = layout.bounds().volume() as usize;
-        for (_, address) in layout.fields() {
+        let volume = layout.volume();
+        for (_, field) in layout.fields() {
+            let address = field.ranked();
             for linear in 0..volume {
                 let run = address.straight_run(linear, step).min((volume - linear).div_ceil(step as usize));
                 let pitch = step as usize * address.pitch();

@@ -33,11 +33,11 @@ pub enum TransferError {
         found: usize,
     },
     /// Points that the instance does not store.
-    #[error("{instance} stores {bounds}, which does not contain the points of the transfer, within {points}")]
+    #[error("{instance} stores points within {bounds}, but not all of the transfer, which are within {points}")]
     OutsideBounds {
         /// The instance.
         instance: InstanceId,
-        /// The points that it stores.
+        /// The bounds of the points that it stores.
         bounds: Box<AnyRect>,
         /// The bounds of the points to transfer.
         points: Box<AnyRect>,

@@ -28,7 +28,7 @@ impl FewValues {
     /// If the instance does not store the field or the points.
     pub fn at(space: &AnySpace, place: impl Into<InstanceField>, most: usize) -> Result<Option<Self>, TransferError> {
         let side = Side::of(place.into(), space)?;
-        let size = side.address.size;
+        let size = side.layout.size();
         let bytes = length(space, size)?;
         if bytes > most {
             return Ok(None);

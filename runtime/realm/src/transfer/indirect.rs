@@ -8,7 +8,7 @@ use maniple_space::{AnyPoint, AnySpace, IndexSpace, Membership, Point, for_dimen
 use super::kernels::{Opaque, with_usual_size};
 use super::runs::{Run, for_each_run};
 use super::{InstanceField, Side, TransferError};
-use crate::layout::FieldAddress;
+use crate::layout::{FieldAddress, FieldLayout};
 use crate::machine::MemoryId;
 
 /// What to do with a pointer to a point that is not among the targets.
@@ -49,7 +49,7 @@ impl Indirection {
         dangling: Dangling,
     ) -> Result<Self, TransferError> {
         let far = Side::of(from, &targets)?;
-        to.expect_size(far.address.size)?;
+        to.expect_size(far.layout.size())?;
         Self::new(Direction::Gather, space, pointers, to, far, targets, dangling)
     }
 
@@ -62,7 +62,7 @@ impl Indirection {
         dangling: Dangling,
     ) -> Result<Self, TransferError> {
         let far = Side::of(to, &targets)?;
-        far.expect_size(from.address.size)?;
+        far.expect_size(from.layout.size())?;
         Self::new(Direction::Scatter, space, pointers, from, far, targets, dangling)
     }
 
@@ -97,7 +97,7 @@ impl Indirection {
     }
 
     pub(super) fn value_size(&self) -> usize {
-        self.near.address.size
+        self.near.layout.size()
     }
 
     /// Whether the outcome depends on the order of the points: then they are visited row by row.
@@ -131,7 +131,7 @@ impl Indirection {
         let (pointers, near, far) = (self.pointers.base()?, self.near.base()?, self.far.base()?);
         let (size, dangling) = (self.value_size(), self.dangling);
         let follow_run = follow_run_of::<E>(size, self.direction);
-        let through = Through { targets: targets.membership(), far, address: &self.far.address, size, dangling };
+        let through = Through { targets: targets.membership(), far, layout: &self.far.layout, size, dangling };
         let mut dangles = false;
         let visit = |run: Run<2>| {
             if dangles && self.dangling == Dangling::Fail {
@@ -141,11 +141,11 @@ impl Indirection {
             // targets.
             dangles |= unsafe { follow_run(&through, pointers.add(run.offsets[0]), near.add(run.offsets[1]), run) };
         };
-        let addresses = [&self.pointers.address, &self.near.address];
+        let layouts = [&self.pointers.layout, &self.near.layout];
         if self.is_ordered() {
-            for_each_run(space.rows(), addresses, visit);
+            for_each_run(space.rows(), layouts, visit);
         } else {
-            for_each_run(space.rects().iter().copied(), addresses, visit);
+            for_each_run(space.rects().iter().copied(), layouts, visit);
         }
         Ok(dangles)
     }
@@ -162,7 +162,7 @@ impl Indirection {
             let base = self.pointers.instance.base().expect("the pointers were read just now").as_ptr();
             // SAFETY: the point is one of the space; a pointer has as many coordinates as the targets.
             unsafe {
-                let pointer = base.add(self.pointers.address.offset(point));
+                let pointer = base.add(self.pointers.layout.offset(point));
                 std::ptr::copy_nonoverlapping(pointer, coordinates.as_mut_ptr().cast(), dim * size_of::<i64>());
             }
             AnyPoint::new(&coordinates[..dim]).expect("targets have 1 to 4 dimensions")
@@ -185,7 +185,7 @@ impl Indirection {
 struct Through<'a, const E: usize> {
     targets: &'a Membership<E>,
     far: *mut u8,
-    address: &'a FieldAddress,
+    layout: &'a FieldLayout,
     size: usize,
     dangling: Dangling,
 }
@@ -217,7 +217,7 @@ unsafe fn follow_run<const E: usize, const SIZE: usize, const GATHER: bool>(
     run: Run<2>,
 ) -> bool {
     // What the loop needs is copied to locals, since for all that the compiler knows each value written may change it.
-    match through.address.affine().filter(|_| through.targets.is_dense()) {
+    match through.layout.single().and_then(FieldAddress::affine).filter(|_| through.targets.is_dense()) {
         Some(affine) => {
             let bounds = *through.targets.bounds();
             let locate = |point| bounds.contains(point).then(|| affine.offset(point));
@@ -225,8 +225,8 @@ unsafe fn follow_run<const E: usize, const SIZE: usize, const GATHER: bool>(
             unsafe { follow_each::<E, SIZE, GATHER>(through, pointers, near, run, locate) }
         }
         None => {
-            let (targets, address) = (through.targets, *through.address);
-            let locate = |point| targets.contains(point).then(|| address.offset(point) as isize);
+            let (targets, layout) = (through.targets, through.layout.clone());
+            let locate = |point| targets.contains(point).then(|| layout.offset(point) as isize);
             // SAFETY: as above.
             unsafe { follow_each::<E, SIZE, GATHER>(through, pointers, near, run, locate) }
         }

@@ -1,7 +1,7 @@
 //! Transfers: moving values between instances.
 //!
 //! A [`Transfer`] copies, fills, reduces, gathers or scatters one field over a space of points, which may be sparse,
-//! between instances whose bounds, arrangements and orders of dimensions may differ. It is checked when made, so that
+//! between instances whose points, arrangements and orders of dimensions may differ. It is checked when made, so that
 //! executing it can only fail on what is in the data: a dangling pointer. Execution is a plain function;
 //! [`Realm::transfer`](crate::Realm::transfer) makes a list of transfers one operation.
 //!
@@ -46,12 +46,12 @@ mod runs;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use maniple_space::{AnyRect, AnySpace, IndexSpace, for_dimension};
+use maniple_space::{AnySpace, IndexSpace, for_dimension};
 use smallvec::SmallVec;
 
 use crate::fault;
 use crate::instance::Instance;
-use crate::layout::{FieldAddress, FieldId};
+use crate::layout::{FieldId, FieldLayout};
 use crate::memory::{Block, SystemRefused};
 use crate::reduction::RawReduction;
 
@@ -166,7 +166,7 @@ impl Transfer {
         to: impl Into<InstanceField>,
     ) -> Result<Self, TransferError> {
         let (from, to) = (Side::of(from.into(), &space)?, Side::of(to.into(), &space)?);
-        to.expect_size(from.address.size)?;
+        to.expect_size(from.layout.size())?;
         Ok(Self { space, action: Action::Copy { from, to } })
     }
 
@@ -260,7 +260,7 @@ impl Transfer {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let size = match &self.action {
-            Action::Copy { to, .. } | Action::Fill { to, .. } | Action::Reduce { to, .. } => to.address.size,
+            Action::Copy { to, .. } | Action::Fill { to, .. } | Action::Reduce { to, .. } => to.layout.size(),
             Action::Indirect(indirection) => indirection.value_size(),
         };
         self.space.volume().saturating_mul(size as u64)
@@ -316,8 +316,8 @@ unsafe fn copy<const D: usize>(space: &IndexSpace<D>, from: &Side, to: &Side) ->
     if from.is(to) || to.is_without_bytes() {
         return Ok(());
     }
-    let size = to.address.size;
-    runs::for_each_run(space.rects().iter().copied(), [&from.address, &to.address], |run| {
+    let size = to.layout.size();
+    runs::for_each_run(space.rects().iter().copied(), [&from.layout, &to.layout], |run| {
         let [from_stride, to_stride] = run.strides;
         // SAFETY: a run lies inside the instances that the space was checked against; different fields or instances share
         // no bytes.
@@ -337,7 +337,7 @@ unsafe fn fill<const D: usize>(space: &IndexSpace<D>, to: &Side, value: &FillVal
     if to.is_without_bytes() {
         return Ok(());
     }
-    runs::for_each_run(space.rects().iter().copied(), [&to.address], |run| {
+    runs::for_each_run(space.rects().iter().copied(), [&to.layout], |run| {
         // SAFETY: a run lies inside the instance that the space was checked against.
         unsafe { kernels::fill_run(destination.add(run.offsets[0]), run.strides[0], run.count, &value.0) };
     });
@@ -359,7 +359,7 @@ unsafe fn reduce<const D: usize>(
         return Ok(());
     }
     let reduce = || {
-        runs::for_each_run(space.rects().iter().copied(), [&from.address, &to.address], |run| {
+        runs::for_each_run(space.rects().iter().copied(), [&from.layout, &to.layout], |run| {
             let [from_stride, to_stride] = run.strides;
             // SAFETY: a run lies inside the instances that the space was checked against, its values are aligned as the sides'
             // fields are, and different fields or instances share no bytes.
@@ -381,33 +381,31 @@ unsafe fn reduce<const D: usize>(
 struct Side {
     instance: Arc<Instance>,
     field: FieldId,
-    address: FieldAddress,
+    layout: FieldLayout,
 }
 
 impl Side {
     /// Checks that the instance stores the field at all points of the space.
     fn of(place: InstanceField, space: &AnySpace) -> Result<Self, TransferError> {
         let InstanceField { instance, field } = place;
-        let layout = instance.layout();
-        let id = instance.id();
-        let Some(&address) = layout.field(field) else {
+        let (layout, id) = (instance.layout(), instance.id());
+        let Some(field_layout) = layout.field(field) else {
             let stored = layout.fields().map(|(field, _)| field).collect();
             return Err(TransferError::NoSuchField { instance: id, field, stored });
         };
         if layout.dim() != space.dim() {
             return Err(TransferError::OtherDimension { instance: id, expected: space.dim(), found: layout.dim() });
         }
-        let (bounds, points): (AnyRect, AnyRect) = (layout.bounds(), space.bounds());
-        let inside = bounds.contains(points.lo()) && bounds.contains(points.hi());
-        if !inside && !space.is_empty() {
-            let (bounds, points) = (Box::new(bounds), Box::new(points));
+        if !space.is_subset_of(layout.points()).unwrap_or(false) {
+            let (bounds, points) = (Box::new(layout.bounds()), Box::new(space.bounds()));
             return Err(TransferError::OutsideBounds { instance: id, bounds, points });
         }
-        Ok(Self { instance, field, address })
+        let layout = field_layout.clone();
+        Ok(Self { instance, field, layout })
     }
 
     fn expect_size(&self, expected: usize) -> Result<(), TransferError> {
-        let found = self.address.size;
+        let found = self.layout.size();
         if found == expected {
             return Ok(());
         }
@@ -426,7 +424,7 @@ impl Side {
 
     /// Whether there is nothing to be moved, at however many points: a field without bytes may be laid out over all that exist.
     fn is_without_bytes(&self) -> bool {
-        self.address.size == 0
+        self.layout.size() == 0
     }
 
     fn is(&self, other: &Self) -> bool {

@@ -24,7 +24,7 @@ pub unsafe fn pack(space: &AnySpace, from: impl Into<InstanceField>, bytes: &mut
     if space.is_empty() {
         return Ok(());
     }
-    let (base, length) = (from.base()?, length(space, from.address.size)?);
+    let (base, length) = (from.base()?, length(space, from.layout.size())?);
     bytes.reserve(length);
     let end = bytes.len();
     // SAFETY: there is room for all values behind the end, and all of it is filled.
@@ -50,7 +50,7 @@ pub unsafe fn pack_into(
     bytes: &mut &mut [u8],
 ) -> Result<(), TransferError> {
     let from = Side::of(from.into(), space)?;
-    let (expected, found) = (length(space, from.address.size)?, bytes.len());
+    let (expected, found) = (length(space, from.layout.size())?, bytes.len());
     let place = bytes.split_off_mut(..expected).ok_or(TransferError::TooFewBytes { expected, found })?;
     if !space.is_empty() {
         // SAFETY: there is room for all values.
@@ -65,7 +65,7 @@ pub unsafe fn pack_into(
 ///
 /// The space was checked against the instance, and `to` has room for as many values. Nobody writes them meanwhile.
 unsafe fn copy_out(space: &AnySpace, (from, base): (&Side, *const u8), mut to: *mut u8) {
-    let size = from.address.size;
+    let size = from.layout.size();
     for_dimension!(space, |space| each_run(space, from, |offset, stride, count| {
         // SAFETY: the run lies inside the instance, and there is room for it and all that follow.
         unsafe {
@@ -86,7 +86,7 @@ unsafe fn copy_out(space: &AnySpace, (from, base): (&Side, *const u8), mut to: *
 /// Until it returns, nobody else touches the field at the points. The bytes are those of valid values of the field's type.
 pub unsafe fn unpack(space: &AnySpace, bytes: &mut &[u8], to: impl Into<InstanceField>) -> Result<(), TransferError> {
     let to = Side::of(to.into(), space)?;
-    let size = to.address.size;
+    let size = to.layout.size();
     let mut rest = take(space, bytes, size)?;
     if rest.is_empty() {
         return Ok(());
@@ -205,7 +205,7 @@ pub(super) fn each_run<const D: usize>(space: &IndexSpace<D>, side: &Side, mut v
     if side.is_without_bytes() {
         return;
     }
-    runs::for_each_run(space.rows(), [&side.address], |run| visit(run.offsets[0], run.strides[0], run.count));
+    runs::for_each_run(space.rows(), [&side.layout], |run| visit(run.offsets[0], run.strides[0], run.count));
 }
 
 /// A place for a few values at an address that is good for them.

@@ -1,13 +1,13 @@
 //! Visiting the same points in several instances at once, in runs as long as can be.
 //!
-//! Each instance ranks its points ([`FieldAddress::linear`]), and within a rectangle ranks are linear in the coordinates.
-//! So a rectangle is a nest of at most four loops, each with a step of rank in every instance. Loops that continue each
+//! Each instance ranks its points ([`FieldAddress::linear`]), and within each rectangle that it stores ranks are linear in
+//! the coordinates. A rectangle that lies in several of them is cut into parts first. So a part is a nest of at most four loops, each with a step of rank in every instance. Loops that continue each
 //! other in all instances are merged, which turns whole rectangles, or whole instances, into one run. What remains of the
 //! innermost loop is handed out as runs of equal steps in bytes, cut where an instance in blocks goes to its next block.
 
 use maniple_space::Rect;
 
-use crate::layout::FieldAddress;
+use crate::layout::{FieldAddress, FieldLayout};
 
 /// How much of a row is visited before the next row when one side runs along rows and another across them: so many cache
 /// lines of the latter stay in the cache until the neighbouring rows have used the rest of each.
@@ -28,6 +28,39 @@ pub(super) struct Run<const N: usize> {
 ///
 /// A rectangle of one row along the last dimension is visited in the order of its points.
 pub(super) fn for_each_run<const D: usize, const N: usize>(
+    rects: impl IntoIterator<Item = Rect<D>>,
+    layouts: [&FieldLayout; N],
+    mut visit: impl FnMut(Run<N>),
+) {
+    if layouts.iter().all(|layout| layout.single().is_some()) {
+        return for_each_run_at(rects, layouts.map(FieldLayout::ranked), visit);
+    }
+    for rect in rects {
+        let mut addresses = layouts.map(|layout| *layout.ranked());
+        for_each_part(rect, &layouts, 0, &mut addresses, &mut visit);
+    }
+}
+
+/// Visits the points of a rectangle part by part: each lies in one stored rectangle of every instance. The addresses of the
+/// instances before `side` are known.
+fn for_each_part<const D: usize, const N: usize>(
+    rect: Rect<D>,
+    layouts: &[&FieldLayout; N],
+    side: usize,
+    addresses: &mut [FieldAddress; N],
+    visit: &mut impl FnMut(Run<N>),
+) {
+    let Some(layout) = layouts.get(side) else {
+        return for_each_run_at([rect], addresses.each_ref(), visit);
+    };
+    layout.for_each_part(rect, |part, address| {
+        addresses[side] = *address;
+        for_each_part(part, layouts, side + 1, addresses, visit);
+    });
+}
+
+/// Visits every point of rectangles that lie in one stored rectangle of every instance.
+fn for_each_run_at<const D: usize, const N: usize>(
     rects: impl IntoIterator<Item = Rect<D>>,
     addresses: [&FieldAddress; N],
     mut visit: impl FnMut(Run<N>),

@@ -35,12 +35,14 @@ impl Reduction for Sum {
     }
 }
 
-/// Arrangement and order of an instance; the bounds grow those of what it must store by the margin.
+/// Arrangement and order of an instance, and which points it stores besides those that it must: as many around them as the
+/// margin says, and if it is one rectangle, all between them.
 #[derive(Clone, Debug)]
 struct Shape {
     arrangement: Arrangement,
     order: Vec<usize>,
     margin: i64,
+    is_one_rectangle: bool,
 }
 
 fn shapes(dim: usize) -> impl Strategy<Value = Shape> {
@@ -50,7 +52,12 @@ fn shapes(dim: usize) -> impl Strategy<Value = Shape> {
         (1..5u32).prop_map(|log| Arrangement::Blocked(1 << log)),
     ];
     let order = Just((0..dim).collect::<Vec<_>>()).prop_shuffle();
-    (arrangement, order, 0..3i64).prop_map(|(arrangement, order, margin)| Shape { arrangement, order, margin })
+    (arrangement, order, 0..3i64, any::<bool>()).prop_map(|(arrangement, order, margin, is_one_rectangle)| Shape {
+        arrangement,
+        order,
+        margin,
+        is_one_rectangle,
+    })
 }
 
 /// An instance that stores the space, with bystanders of one byte each, all bytes set to the mark.
@@ -60,8 +67,12 @@ fn instance<const D: usize>(space: &IndexSpace<D>, shape: &Shape, size: usize, a
         FieldSpec { id: FIELD, size, align },
         FieldSpec::of::<u8>(BYSTANDERS[1]),
     ];
-    let bounds = space.bounds().grow(Point([shape.margin; D]));
-    let spec = LayoutSpec::new(bounds.into(), fields).arranged(shape.arrangement);
+    let grown = |rect: &Rect<D>| rect.grow(Point([shape.margin; D]));
+    let points = match shape.is_one_rectangle && space.bounds().volume() < 1 << 16 {
+        true => grown(&space.bounds()).into(),
+        false => IndexSpace::from_rects(space.rects().iter().map(grown)),
+    };
+    let spec = LayoutSpec::new(points.into(), fields).arranged(shape.arrangement);
     let layout = spec.ordered(DimensionOrder::new(&shape.order).unwrap()).build().unwrap();
     let pool = MemoryPool::new(MemoryId(0), 1 << 30);
     let bytes = layout.bytes();
@@ -89,15 +100,15 @@ fn values(instance: &Instance, field: FieldId) -> BTreeMap<AnyPoint, Vec<u8>> {
         // SAFETY: ours alone; the point is stored.
         unsafe {
             let first = instance.base().unwrap().as_ptr().add(address.offset_any(point));
-            std::slice::from_raw_parts(first, address.size).to_vec()
+            std::slice::from_raw_parts(first, address.size()).to_vec()
         }
     };
-    instance.layout().bounds().points().map(|point| (point, value(point))).collect()
+    instance.layout().points().points().map(|point| (point, value(point))).collect()
 }
 
 fn set_all(instance: &Instance, salt: i64) {
-    let size = instance.layout().field(FIELD).unwrap().size;
-    instance.layout().bounds().points().for_each(|point| set(instance, point, &value_of(point, salt, size)));
+    let size = instance.layout().field(FIELD).unwrap().size();
+    instance.layout().points().points().for_each(|point| set(instance, point, &value_of(point, salt, size)));
 }
 
 fn execute(transfer: &Transfer) -> Result<(), TransferError> {
@@ -114,15 +125,19 @@ fn check(instance: &Instance, model: &BTreeMap<AnyPoint, Vec<u8>>) -> Result<(),
     Ok(())
 }
 
-/// Sparse spaces near the origin.
+/// How far apart rectangles may be.
+const FAR: i64 = 1 << 39;
+
+/// Sparse spaces, some with all rectangles near the origin, some with rectangles far from each other.
 fn spaces<const D: usize>() -> impl Strategy<Value = IndexSpace<D>> {
     let side: i64 = if D == 1 { 60 } else { 9 };
     let corner = prop::array::uniform::<_, D>(-side..side);
-    let rect = (corner, prop::array::uniform::<_, D>(0..side / 2 + 2));
-    prop::collection::vec(rect, 0..6).prop_map(|rects| {
-        IndexSpace::from_rects(
-            rects.into_iter().map(|(lo, extent)| Rect::new(lo, std::array::from_fn(|d| lo[d] + extent[d] - 1))),
-        )
+    let rect = (corner, prop::array::uniform::<_, D>(0..side / 2 + 2), 0..3i64, 0..D);
+    (prop::collection::vec(rect, 0..6), any::<bool>()).prop_map(|(rects, is_far)| {
+        IndexSpace::from_rects(rects.into_iter().map(|(mut lo, extent, distance, along)| {
+            lo[along] += if is_far { distance * FAR } else { 0 };
+            Rect::new(lo, std::array::from_fn(|d| lo[d] + extent[d] - 1))
+        }))
     })
 }
 
@@ -194,13 +209,13 @@ fn fills_like_a_map<const D: usize>(
 }
 
 fn reduces_like_a_map<const D: usize>(space: &IndexSpace<D>, shapes: [&Shape; 3]) -> Result<(), TestCaseError> {
-    let number = |point: &AnyPoint| point.coords().iter().fold(7, |sum, &at| sum * 10 + at) as i32;
+    let number = |point: &AnyPoint| point.coords().iter().fold(7, |sum, &at| (sum * 10 + at) % 100_003) as i32;
     let buffers = [0, 1].map(|index| instance(space, shapes[index], 4, 4));
     let values_at = instance(space, shapes[2], 8, 8);
     for buffer in &buffers {
-        buffer.layout().bounds().points().for_each(|point| set(buffer, point, &number(&point).to_ne_bytes()));
+        buffer.layout().points().points().for_each(|point| set(buffer, point, &number(&point).to_ne_bytes()));
     }
-    values_at.layout().bounds().points().for_each(|point| set(&values_at, point, &1000i64.to_ne_bytes()));
+    values_at.layout().points().points().for_each(|point| set(&values_at, point, &1000i64.to_ne_bytes()));
     let (mut folded, mut applied) = (values(&buffers[1], FIELD), values(&values_at, FIELD));
     for point in space.points().map(AnyPoint::from) {
         folded.insert(point, (2 * number(&point)).to_ne_bytes().to_vec());
@@ -246,8 +261,9 @@ impl Pointers {
         choices: &[Index],
     ) -> Self {
         let instance = instance(space, shape, 8 * E, 8);
-        let near = if targets.is_empty() { Rect::from_point(Point::ZERO) } else { targets.bounds() };
-        let near: Vec<_> = near.grow(Point([1; E])).points().collect();
+        let around = |rect: &Rect<E>| rect.grow(Point([1; E]));
+        let near = IndexSpace::from_rects(targets.rects().iter().map(around).chain([Rect::from_point(Point::ZERO)]));
+        let near: Vec<_> = near.points().collect();
         let followed = space.points().zip(choices.iter().cycle()).map(|(point, choice)| {
             let pointer = near[choice.index(near.len())];
             set(&instance, point.into(), bytemuck::cast_slice(&pointer.0));
@@ -393,7 +409,8 @@ in_each_dimension! {
     three_dimensions: 3;
 }
 
-const PLAIN: Shape = Shape { arrangement: Arrangement::StructOfArrays, order: Vec::new(), margin: 0 };
+const PLAIN: Shape =
+    Shape { arrangement: Arrangement::StructOfArrays, order: Vec::new(), margin: 0, is_one_rectangle: true };
 
 fn plain(dim: usize) -> Shape {
     Shape { order: (0..dim).collect(), ..PLAIN }
