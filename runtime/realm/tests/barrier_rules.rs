@@ -199,3 +199,49 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    /// Barriers of several realms are arrived at, asked for and destroyed, by their own realm and by the other: only their own
+    /// has anything to do with them, and nobody is left waiting.
+    #[test]
+    fn barriers_of_several_realms_have_nothing_to_do_with_each_other(
+        steps in proptest::collection::vec((0..2_usize, 0..2_usize, 0..2_usize, 0..8_u32), 0..60),
+    ) {
+        let realms = [(); 2].map(|()| Realm::builder().workers(1).build().unwrap());
+        let made = realms.each_ref().map(|realm| [(); 2].map(|()| realm.barrier(2)));
+        // What is missing at each barrier's current phase, until it is destroyed.
+        let mut barriers = made.map(|pair| pair.map(|barrier| (barrier, 2_u32, true)));
+        let mut asked = Vec::new();
+        for (by, of, which, step) in steps {
+            let (realm, (barrier, missing, exists)) = (&realms[by], &mut barriers[of][which]);
+            let is_known = by == of && *exists;
+            match step {
+                0 => {
+                    realm.destroy_barrier(*barrier);
+                    *exists &= by != of;
+                }
+                1..5 => {
+                    let counted = realm.arrive(*barrier, 1, After::NOTHING);
+                    prop_assert_eq!(matches!(realm.status(counted), EventStatus::Triggered), is_known);
+                    if is_known {
+                        *missing -= 1;
+                    }
+                    if *missing == 0 {
+                        (*barrier, *missing) = (barrier.advance(), 2);
+                    }
+                }
+                _ => {
+                    let event = realm.phase_event(*barrier);
+                    prop_assert_eq!(matches!(realm.status(event), EventStatus::Pending), is_known);
+                    if is_known {
+                        asked.push((by, event));
+                    }
+                }
+            }
+        }
+        for (realm, barriers) in std::iter::zip(&realms, barriers) {
+            barriers.iter().for_each(|&(barrier, ..)| realm.destroy_barrier(barrier));
+        }
+        prop_assert!(asked.iter().all(|&(of, event)| realms[of].has_triggered(event)), "nobody triggers a phase that was asked for");
+    }
+}
