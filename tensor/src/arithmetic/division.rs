@@ -1,9 +1,9 @@
 //! Quotients of complex numbers that overflow and underflow only where the quotient itself does.
 
-use num_complex::{Complex, ComplexFloat};
+use num_complex::Complex;
 
 /// Floats whose quotients of complex numbers are known.
-pub(crate) trait Divided: ComplexFloat<Real = Self> {
+pub(crate) trait Divided: Sized {
     /// `left / right`.
     fn divided(left: Complex<Self>, right: Complex<Self>) -> Complex<Self>;
 }

@@ -52,7 +52,8 @@ impl Cache {
             }
         }
         let temporary = tempfile::Builder::new().prefix("maniple-kernels-").tempdir()?;
-        Self::of(&temporary.path().to_owned(), Some(temporary))
+        let folder = temporary.path().to_owned();
+        Self::of(&folder, Some(temporary))
     }
 
     /// The folder `folder`, which is there.
