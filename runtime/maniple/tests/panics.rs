@@ -479,7 +479,7 @@ fn call_stacks_are_no_part_of_messages() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         return;
     }
-    type Program = fn(&Context) -> Result<Future<i64>>;
+    type Program = fn(&Context) -> Result<maniple::Future<i64>>;
     let programs: [(&str, bool, Program); 6] = [
         ("a color projection", true, |cx| {
             let halves = zeros(cx)?.partition(2).equal()?;
