@@ -14,13 +14,14 @@ pub struct TaskMapping {
     /// The processor.
     pub processor: ProcessorId,
     /// Whether the task must run on exactly that processor. Otherwise an idle one of the same kind and with the same memories may
-    /// take it.
+    /// take it. Of a task that [goes to another node](crate::Mapper::select_node), whichever worker there is free takes it.
     pub pinned: bool,
     /// The implementation, an index into [`crate::TaskInfo::variants`].
     pub variant: usize,
     /// For each requirement, where its data shall be.
     pub requirements: Vec<RequirementMapping>,
-    /// Tasks of higher priority run first. Priority 0 is the cheapest.
+    /// Tasks of higher priority run first, among those that could begin on this node. Copies that bring their data come before all tasks. Priority 0 is the cheapest.
+    /// It goes to another node with the task.
     pub priority: i32,
     /// Whether the mapper wants to hear when and where the task ran ([`crate::Mapper::task_profiled`]).
     pub profile: bool,
@@ -63,13 +64,14 @@ impl From<InstanceChoice> for RequirementMapping {
 pub struct InstanceChoice {
     /// The memory. It must be visible from the processor.
     pub memory: MemoryId,
-    /// Which instances are taken if they exist already.
+    /// Which instances are taken if they exist already. A buffer for contributions is empty when it is taken: any that is free will do, whatever this says.
     pub reuse: Reuse,
     /// What a new instance is made for.
     pub extent: Extent,
     /// Which fields a new instance holds.
     pub columns: Columns,
-    /// The layout. Old instances must have it; new ones get it.
+    /// The layout. Old instances must have it; new ones get it. What the variant asks of it need not be repeated: the runtime adds it, and a choice that
+    /// contradicts it is an error.
     pub layout: LayoutConstraint,
     /// For requirements that reduce: where contributions go.
     pub reduction: ReductionPlace,
@@ -153,8 +155,8 @@ impl InstanceChoice {
             Columns::Separate => f.write_str(", each field apart")?,
             Columns::All => f.write_str(", all fields")?,
         }
-        if let Some(arrangement) = self.layout.arrangement {
-            write!(f, ", {arrangement}")?;
+        if self.layout != LayoutConstraint::default() {
+            write!(f, ", {}", self.layout)?;
         }
         if self.reduction == ReductionPlace::InPlace {
             f.write_str(", in place")?;
@@ -199,7 +201,7 @@ pub enum Reuse {
     Any,
     /// Only those made for exactly the region asked for.
     Exact,
-    /// Only this one.
+    /// This one alone, as far as it is there and can hold what is wanted; a new one is made for the rest.
     Only(InstanceId),
     /// None.
     Never,

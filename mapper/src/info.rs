@@ -86,16 +86,12 @@ pub struct VariantInfo {
     pub name: &'static str,
     /// The kind of processor that it runs on.
     pub processor: ProcessorKind,
-    /// What it asks of the layout of its data.
+    /// What it asks of the layout of its data, and gets: the runtime adds it to what the mapper chooses.
     pub layout: LayoutConstraint,
     /// It runs to its end without launching anything.
     pub is_leaf: bool,
     /// It never looks at data, but only launches.
     pub is_inner: bool,
-    /// Its only effects are on its regions: it may be run again.
-    pub is_idempotent: bool,
-    /// It may run as one copy a node.
-    pub is_replicable: bool,
 }
 
 /// The number of a physical instance, unique within a runtime.

@@ -129,7 +129,8 @@ pub trait Mapper: Send {
 
     /// Picks the node that runs a leaf task, to which its data goes and from which what it has made comes back. Asked once the task is mapped, in jobs of several nodes,
     /// about tasks that can go: those whose arguments and result can be sent, and that are launched by a task that runs on one node, as all do but the
-    /// top-level one. This node is `here`, and the job has so many nodes. The answer holds as long as that of [`map_task`](Self::map_task).
+    /// top-level one. This node is `here`, and the job has so many nodes. The answer holds as long as that of [`map_task`](Self::map_task). There the task is run by whichever
+    /// worker is free, in instances with the layout that its variant asks for, in the best memory that has room; no mapper of that node is asked.
     ///
     /// By default none: the task runs here, unless a node that has nothing to do [may have it](Self::permit_steal_with_data). `Some(here)` keeps it.
     fn select_node(&mut self, task: &TaskInfo<'_>, here: NodeId, nodes: usize) -> Option<NodeId> {
@@ -174,7 +175,8 @@ pub trait Mapper: Send {
     /// Says where the data of one requirement of a task shall be.
     ///
     /// By default in the memories that the processor sees, best first: an instance that exists, else a new one for the whole region
-    /// if it fits, else one for the region asked for. Reductions go in place where nobody else can meet them.
+    /// if it fits, else one for the region asked for. Reductions go in place where nobody else can meet them. The layout is left open: the runtime adds what the
+    /// variant asks for.
     fn map_requirement(
         &mut self,
         task: &TaskInfo<'_>,
@@ -186,11 +188,7 @@ pub trait Mapper: Send {
             return inner.map_requirement(task, requirement, (processor, variant), context);
         }
 
-        let mut choices = choices_by_affinity(&task.requirements[requirement], processor, context.machine());
-        if let Some(variant) = task.variants.get(variant) {
-            choices.iter_mut().for_each(|choice| choice.layout = variant.layout);
-        }
-        RequirementMapping::Instance(choices)
+        RequirementMapping::Instance(choices_by_affinity(&task.requirements[requirement], processor, context.machine()))
     }
 
     /// Says where the data shall be that a task maps for itself.
@@ -210,7 +208,9 @@ pub trait Mapper: Send {
     }
 
     /// Ranks the instances from which current values could be copied into `destination`: indices into `sources`, best first. Sources
-    /// left out come last.
+    /// left out come last, as do all if this panics; numbers that are no indices, and those given before, do not count. The runtime logs the first such answer.
+    ///
+    /// [`valid`](InstanceInfo::valid) of a source are those of the wanted fields of which it holds all the wanted values; others hold a part. Of the destination it is empty.
     ///
     /// By default by the bandwidth of the path.
     fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, machine: &Machine) -> Vec<usize> {
@@ -249,7 +249,8 @@ pub trait Mapper: Send {
     }
 
     /// Picks which of the operations that could be mapped now, oldest first, are mapped now: indices into `ready`. The others are asked
-    /// about again when something else has finished. If nothing is left to wait for, the runtime maps the oldest anyway.
+    /// about again when something else has finished. If nothing is left to wait for, the runtime maps the oldest anyway. All are mapped if this panics; numbers that are
+    /// no indices, and those given before, do not count. The runtime logs the first such answer.
     ///
     /// By default all.
     fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {
@@ -274,7 +275,7 @@ pub trait Mapper: Send {
 
     /// Whether a node that has nothing to do may take a task without regions that waits here to be run, with all that it will launch.
     ///
-    /// By default it may.
+    /// By default it may. If this panics the task stays, and the first time the runtime logs that.
     fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {
         if let Some(inner) = self.inner() {
             return inner.permit_steal(task, thief);
@@ -286,7 +287,7 @@ pub trait Mapper: Send {
     /// Whether a node that has nothing to do may run a leaf task that would begin here now, with its data: so many bytes go there and come back.
     ///
     /// By default it may if these are at most a megabyte, and [`permit_steal`](Self::permit_steal) says so too. How much work the task is nobody knows: a mapper that
-    /// does should say.
+    /// does should say. If this panics the task stays, and the first time the runtime logs that.
     fn permit_steal_with_data(&mut self, task: &str, thief: NodeId, bytes: u64) -> bool {
         if let Some(inner) = self.inner() {
             return inner.permit_steal_with_data(task, thief, bytes);
@@ -296,14 +297,15 @@ pub trait Mapper: Send {
         bytes <= MOST && self.permit_steal(task, thief)
     }
 
-    /// Hears that a mapping did not work. The task will be mapped again, so this is the time to change one's mind.
+    /// Hears that a mapping did not work. The task will be mapped again, so this is the time to change one's mind. An inline mapping is told of as a task called
+    /// `inline mapping`, with one requirement and no variants, launched by the task that maps. If this panics, the mapping goes on, and the first time the runtime logs that.
     fn mapping_failed(&mut self, task: &TaskInfo<'_>, failure: &MappingFailure) {
         if let Some(inner) = self.inner() {
             inner.mapping_failed(task, failure);
         }
     }
 
-    /// Hears when and where a task ran, if its [`TaskMapping::profile`] asked for it.
+    /// Hears when and where a task ran, if its [`TaskMapping::profile`] asked for it. If this panics, nothing else happens, and the first time the runtime logs that.
     fn task_profiled(&mut self, task: &str, profile: &TaskProfile) {
         if let Some(inner) = self.inner() {
             inner.task_profiled(task, profile);

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fastrand::Rng;
-use maniple_realm::layout::{Arrangement, LayoutConstraint};
+use maniple_realm::layout::{Arrangement, DimensionOrder, LayoutConstraint};
 use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 use maniple_space::AnyRect;
 
@@ -50,10 +50,19 @@ impl RandomMapper {
         }
     }
 
-    fn reuse(&mut self) -> Reuse {
+    /// Which instances do. Seldom one of those that there are, as looking them up takes time.
+    fn reuse(&mut self, requirement: usize, context: &dyn MappingContext) -> Reuse {
         match self.steady {
-            Some(_) if self.random.usize(..50) > 0 => self.one_of(&[Reuse::Any, Reuse::Any, Reuse::Exact]),
-            _ => self.one_of(&[Reuse::Any, Reuse::Any, Reuse::Exact, Reuse::Never]),
+            Some(_) if self.random.usize(..50) > 0 => return self.one_of(&[Reuse::Any, Reuse::Any, Reuse::Exact]),
+            None if self.random.usize(..8) > 0 => {
+                return self.one_of(&[Reuse::Any, Reuse::Any, Reuse::Exact, Reuse::Never]);
+            }
+            _ => {}
+        }
+        let known = context.instances(requirement);
+        match self.random.usize(..=known.len()) {
+            0 => Reuse::Never,
+            one => Reuse::Only(known[one - 1].id),
         }
     }
 
@@ -62,37 +71,49 @@ impl RandomMapper {
     }
 
     /// Memories that a processor sees, in random order; each once with every extent so that something fits if anything does.
-    fn choices(&mut self, processor: ProcessorId, variant: &LayoutConstraint, machine: &Machine) -> RequirementMapping {
-        let visible = machine.memories_visible_from(processor);
+    fn choices(
+        &mut self,
+        (number, requirement): (usize, &RequirementInfo),
+        (processor, variant): (ProcessorId, &LayoutConstraint),
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        let visible = context.machine().memories_visible_from(processor);
         let mut memories: Vec<MemoryId> = visible.iter().map(|reachable| reachable.memory).collect();
         self.random.shuffle(&mut memories);
         let mut choices = Vec::new();
         for memory in memories {
             let wild = InstanceChoice {
                 memory,
-                reuse: self.reuse(),
-                extent: self.one_of(&[Extent::Region, Extent::Ancestor(1), Extent::Root]),
+                reuse: self.reuse(number, context),
+                extent: match self.random.usize(..3) {
+                    0 => Extent::Region,
+                    1 => Extent::Ancestor(self.random.usize(1..=3)),
+                    _ => Extent::Root,
+                },
                 columns: self.one_of(&[Columns::Requirement, Columns::Separate, Columns::All]),
-                layout: self.layout(variant),
+                layout: self.layout(variant, requirement.region.space().space().dim()),
                 reduction: self.one_of(&[ReductionPlace::Buffer, ReductionPlace::InPlace]),
             };
-            let modest = InstanceChoice { layout: *variant, ..InstanceChoice::in_memory(memory) };
-            choices.extend([wild, modest]);
+            choices.extend([wild, InstanceChoice::in_memory(memory)]);
         }
         RequirementMapping::Instance(choices)
     }
 
-    /// Any layout that the variant accepts.
-    fn layout(&mut self, variant: &LayoutConstraint) -> LayoutConstraint {
+    /// Any layout that the variant accepts; or none, and the runtime sees to what the variant wants.
+    fn layout(&mut self, variant: &LayoutConstraint, dimensions: usize) -> LayoutConstraint {
         let arrangements = [
             Arrangement::StructOfArrays,
             Arrangement::ArrayOfStructs,
-            Arrangement::Blocked(4),
-            Arrangement::Blocked(32),
+            Arrangement::Blocked(1 << self.random.usize(..6)),
         ];
-        let mut layout = *variant;
-        if layout.arrangement.is_none() && self.random.bool() {
-            layout.arrangement = Some(self.one_of(&arrangements));
+        let mut layout = LayoutConstraint::default();
+        if self.random.bool() {
+            layout.arrangement = variant.arrangement.or_else(|| Some(self.one_of(&arrangements)));
+        }
+        if self.random.usize(..3) == 0 {
+            let mut order: Vec<usize> = (0..dimensions).collect();
+            self.random.shuffle(&mut order);
+            layout.order = variant.order.or_else(|| DimensionOrder::new(&order).ok());
         }
         layout
     }
@@ -155,10 +176,10 @@ impl Mapper for RandomMapper {
             None => (LayoutConstraint::default(), true),
         };
         let is_virtual = !leaf && self.random.bool();
-        let requirements = (0..task.requirements.len())
-            .map(|_| match is_virtual {
+        let requirements = (task.requirements.iter().enumerate())
+            .map(|requirement| match is_virtual {
                 true => RequirementMapping::Virtual,
-                false => self.choices(processor, &layout, machine),
+                false => self.choices(requirement, (processor, &layout), context),
             })
             .collect();
         TaskMapping {
@@ -167,7 +188,7 @@ impl Mapper for RandomMapper {
             variant,
             requirements,
             priority: self.random.i32(-2..=2),
-            profile: false,
+            profile: self.random.usize(..8) == 0,
             validity: self.validity(task),
         }
     }
@@ -185,7 +206,7 @@ impl Mapper for RandomMapper {
         context: &dyn MappingContext,
     ) -> RequirementMapping {
         self.consider(("inline", &requirement.fields, processor));
-        self.choices(processor, &LayoutConstraint::default(), context.machine())
+        self.choices((0, requirement), (processor, &LayoutConstraint::default()), context)
     }
 
     fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, _machine: &Machine) -> Vec<usize> {
@@ -195,6 +216,16 @@ impl Mapper for RandomMapper {
         self.random.shuffle(&mut order);
         order.truncate(self.random.usize(..=sources.len()));
         order
+    }
+
+    fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {
+        self.consider(("steal", task, thief));
+        self.random.usize(..4) > 0
+    }
+
+    fn permit_steal_with_data(&mut self, task: &str, thief: NodeId, bytes: u64) -> bool {
+        self.consider(("steal with data", task, thief, bytes));
+        self.random.usize(..4) > 0
     }
 
     fn select_operations_to_map(&mut self, ready: &[ReadyOperation<'_>]) -> Vec<usize> {

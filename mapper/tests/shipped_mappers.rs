@@ -67,8 +67,6 @@ fn variants() -> Vec<VariantInfo> {
         layout: LayoutConstraint::default(),
         is_leaf: true,
         is_inner: false,
-        is_idempotent: false,
-        is_replicable: false,
     };
     vec![leaf("on a gpu", ProcessorKind::Gpu), leaf("on a cpu", ProcessorKind::Cpu)]
 }

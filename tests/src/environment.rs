@@ -11,7 +11,9 @@ use maniple::mapper::{
     ReadyOperation, RequirementInfo, RequirementMapping, Reuse, Sharding, ShardingMapper, Slice, TaskInfo, TaskMapping,
 };
 use maniple::net::Transport;
-use maniple::{Error, Machine, MemoryId, ProcessorId, ProcessorKind, Runtime};
+use maniple::{
+    Arrangement, DimensionOrder, Error, LayoutConstraint, Machine, MemoryId, ProcessorId, ProcessorKind, Runtime,
+};
 
 use crate::value::mix;
 
@@ -229,7 +231,16 @@ impl UnsoundMapper {
                     RequirementMapping::Instance(choices) => choices,
                     RequirementMapping::Virtual => vec![bogus],
                 };
-                choices.iter_mut().for_each(|choice| choice.reuse = Reuse::Only(InstanceId(u64::MAX)));
+                let layouts = [
+                    LayoutConstraint::default(),
+                    LayoutConstraint { arrangement: Some(Arrangement::Blocked(3)), order: None },
+                    LayoutConstraint { arrangement: Some(Arrangement::Blocked(2)), order: None },
+                    LayoutConstraint { arrangement: None, order: Some(DimensionOrder::column_major(4)) },
+                ];
+                let layout = layouts[self.random.usize(..layouts.len())];
+                for choice in &mut choices {
+                    (choice.reuse, choice.layout) = (Reuse::Only(InstanceId(u64::MAX)), layout);
+                }
                 RequirementMapping::Instance(choices)
             }
         };

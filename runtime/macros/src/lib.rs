@@ -75,7 +75,7 @@ pub fn derive_fields(input: TokenStream) -> TokenStream {
 ///     dt: f32,
 /// ) { .. }
 ///
-/// #[task(replicable)]
+/// #[task]
 /// async fn simulate(cx: &Context, #[writes(voltage)] nodes: Region<Node>, steps: u32) -> Result<f64> { .. }
 /// ```
 ///
@@ -85,11 +85,9 @@ pub fn derive_fields(input: TokenStream) -> TokenStream {
 /// | --- | --- |
 /// | `leaf` | the task launches nothing and never waits. Every task without a context is a leaf; the word says so |
 /// | `inner` | the task launches and never touches data itself. It needs a context |
-/// | `idempotent` | running the body twice is as good as once |
-/// | `replicable` | every shard may run the body and launch its part |
 /// | `name = ".."` | the name of the task, or with `variant_of` of the variant, in mappers and messages; the function's name if left out |
 /// | `variant_of(path)` | the function is another way to run the task at `path`: same parameters, same privileges |
-/// | `layout = soa`, `layout = aos` | the body wants its data as a struct of arrays, or an array of structs |
+/// | `layout = soa`, `layout = aos` | the body gets its data as a struct of arrays, or an array of structs, whatever the mapper says |
 /// | `crate = path` | where the runtime's names are, if not at `::maniple` |
 ///
 /// # Parameters

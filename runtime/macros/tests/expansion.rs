@@ -32,7 +32,7 @@ type Places = Vec<(usize, u32)>;
 const TWO: usize = 2;
 
 /// Shows every privilege.
-#[task(leaf, idempotent, layout = soa, crate = crate::model)]
+#[task(leaf, layout = soa, crate = crate::model)]
 fn distribute(
     #[reads(from, current)]
     #[writes(to)]
@@ -105,17 +105,10 @@ fn a_task_is_registered_under_its_name_with_its_options() {
     let handle = distribute_launch().handle;
     assert_eq!((handle.name, handle.path), ("distribute", "expansion::distribute"));
     let variant = registration(handle, "distribute");
-    assert_eq!(
-        variant.options,
-        model::generated::Options {
-            leaf: true,
-            inner: false,
-            idempotent: true,
-            replicable: false,
-            layout: Some(Arrangement::StructOfArrays),
-        }
-    );
+    assert_eq!(variant.options, model::generated::Options { inner: false, layout: Some(Arrangement::StructOfArrays) });
     assert_eq!(variant.processor, model::ProcessorKind::Cpu);
+    assert!(matches!(variant.body, model::generated::Body::Leaf(_)) && variant.declares);
+    assert_eq!(variant.place.0, module_path!());
 }
 
 fn registration(task: &model::generated::TaskHandle, variant: &str) -> &'static model::generated::VariantRegistration {
@@ -149,7 +142,8 @@ fn a_variant_registers_under_the_task_that_it_is_another_way_to_run() {
     assert_eq!((launch().handle.name, launch().handle.path), ("total", "expansion::physics::total"));
     assert_eq!(launch().run_variant("total"), Ok(1.5));
     assert_eq!(launch().run_variant("doubled"), Ok(3.0));
-    assert_eq!(registration(launch().handle, "doubled").options.layout, Some(Arrangement::ArrayOfStructs));
+    let doubled = registration(launch().handle, "doubled");
+    assert_eq!((doubled.options.layout, doubled.declares), (Some(Arrangement::ArrayOfStructs), false));
 }
 
 #[task(crate = model)]
@@ -228,7 +222,7 @@ async fn pair(cx: &Context, left: String, #[point] at: Point<1>, right: f64) -> 
     Ok(format!("{left} {right} {} {at:?}", cx.depth))
 }
 
-#[task(replicable, inner, crate = model)]
+#[task(inner, crate = model)]
 async fn simulate(
     cx: &Context,
     #[reads(from)] wires: Region<Wire>,
@@ -249,8 +243,8 @@ fn countdown(_cx: &Context, from: u32, #[point] _at: Point<1>) -> u32 {
 fn a_task_with_a_context_gets_it_first_and_its_regions_by_name() {
     let (wires, nodes) = (Region::named("w"), Region::named("n"));
     let launch = simulate(&wires, &nodes, 9);
-    let options = &registration(launch.handle, "simulate").options;
-    assert!(!options.leaf && options.inner && options.replicable && !options.idempotent);
+    let variant = registration(launch.handle, "simulate");
+    assert!(matches!(variant.body, model::generated::Body::Context(_)) && variant.options.inner);
     assert_eq!(launch.run_variant("simulate").as_deref(), Ok("3 first second 9"));
 }
 

@@ -352,7 +352,7 @@ fn built_in(
     targets: usize,
     body: impl Fn(&LeafCall<'_>) -> Result<Transfer> + Send + Sync + 'static,
 ) -> Arc<TaskDefinition> {
-    let options = TaskOptions { idempotent: true, ..TaskOptions::default() };
+    let options = TaskOptions::default();
     let run = move |call: &LeafCall<'_>| -> Result<Value> {
         let transfer = body(call)?;
         // SAFETY: the task holds what the transfer reads and writes, with these privileges, while this body runs; requirements of one

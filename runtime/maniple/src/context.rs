@@ -231,11 +231,18 @@ impl Context {
 
     /// A number that is left to the mapper, such as `"pieces"`; `default` if the mapper does not know the name.
     ///
+    /// On several nodes each asks its own mapper. Where answers may differ, nodes agree by [`per_node`](Self::per_node); should the program differ
+    /// instead, the error names the tunables whose answers did.
+    ///
     /// # Errors
     /// [`Error::Mapper`] if the mapper panics.
     pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
         let core = &self.state.core;
-        Ok(core.seat(self.state.processor).tunable(core, name)?.unwrap_or(default))
+        let answer = core.seat(self.state.processor).tunable(core, name)?.unwrap_or(default);
+        if let Some(replica) = &self.state.replica {
+            replica.note_tunable(name, answer);
+        }
+        Ok(answer)
     }
 
     /// Runs a function as the top-level task of a runtime, on this thread.
@@ -1060,9 +1067,7 @@ impl ContextState {
 
     /// Tells the mapper when and where a task ran.
     pub(crate) fn report(&self, task: &str, profile: &TaskProfile) {
-        let seat = self.core.seat(self.processor);
-        // The task has run; what the mapper makes of the news can't change that.
-        let _ = seat.call(&self.core, "task_profiled", |mapper| mapper.task_profiled(task, profile));
+        self.core.seat(self.processor).tell_profile(&self.core, task, profile);
     }
 
     /// An operation may be mapped: tells the mapper of this task's processor.

@@ -220,7 +220,7 @@ impl Context {
             *finds.lock() = pieces.into_iter().map(Into::into).collect();
             Ok(Value::new(()))
         };
-        let options = TaskOptions { idempotent: true, ..TaskOptions::default() };
+        let options = TaskOptions::default();
         let task = TaskDefinition::new("partition").leaf(options, body).dealt_in_blocks();
         let reads = Requirement::new(parts.clone(), FieldMask::of(column), Privilege::Read);
         let launcher = TaskLauncher::new(&Arc::new(task)).requirement(reads);

@@ -7,20 +7,22 @@ use std::slice;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use maniple_mapper::{RequirementInfo, RequirementMapping};
+use maniple_mapper::{MappingFailure, RequirementInfo, RequirementMapping, TaskInfo};
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, Fault, UserEvent};
 use maniple_record::Kind;
 use maniple_region::{
     Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement, Shape, Target,
 };
+use maniple_space::{AnyRect, Rect};
 
 use crate::context::{Bound, Context, ContextState};
 use crate::error::{Error, Result};
 use crate::mapped::{Mapped, ReadMapping, WriteMapping};
+use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::check_requirement;
 use crate::mapping::lookup::Lookup;
-use crate::mapping::point::{LockedStates, PointError, PointMapping};
+use crate::mapping::point::{Chosen, LockedStates, PointError, PointMapping};
 use crate::mapping::preparation::Preparation;
 use crate::mapping::regions::Regions;
 use crate::operation::{Mappable, Operation};
@@ -148,7 +150,6 @@ impl InlineOperation {
         let core = &self.context.core;
         let bounds = std::slice::from_ref(&self.bound);
         let mut states = LockedStates::lock(bounds);
-        let mapping = self.ask(&mut states).map_err(PointError::Fatal)?;
         let placed = PointMapping {
             core,
             bounds,
@@ -160,8 +161,7 @@ impl InlineOperation {
             reduces_twice: &[false],
             issuing: Issuing::Live,
         };
-        let mut before = Preparation::together();
-        let chosen = placed.choose(&mut states, &[mapping], &mut before)?;
+        let (chosen, mut before) = self.choose(&placed, &mut states)?;
         let mut places = Places::new();
         placed.prepare(&mut states, (&chosen, &mut places), &mut before);
         let after = before.after_mut();
@@ -183,6 +183,47 @@ impl InlineOperation {
         Ok(())
     }
 
+    /// Asks the mapper, again if what it says finds no room.
+    fn choose(
+        &self,
+        placed: &PointMapping<'_>,
+        states: &mut LockedStates<'_>,
+    ) -> std::result::Result<(Chosen, Preparation), PointError> {
+        let mut attempt = 0;
+        loop {
+            let mapping = self.ask(states).map_err(PointError::Fatal)?;
+            let mut before = Preparation::together();
+            match placed.choose(states, &[mapping], &mut before) {
+                Ok(chosen) => return Ok((chosen, before)),
+                Err(PointError::Full(failure)) => {
+                    self.tell_failure(&failure);
+                    attempt += 1;
+                    if attempt == MAPPING_ATTEMPTS {
+                        return Err(PointError::Full(failure));
+                    }
+                }
+                Err(fatal) => return Err(fatal),
+            }
+        }
+    }
+
+    fn tell_failure(&self, failure: &MappingFailure) {
+        let domain = AnyRect::from(Rect::<1>::from(0..1));
+        let info = TaskInfo {
+            name: NAME,
+            point: domain.lo(),
+            domain,
+            is_index_launch: false,
+            requirements: slice::from_ref(&self.info),
+            variants: &[],
+            origin: self.context.processor,
+            depth: self.context.depth + 1,
+            tag: 0,
+        };
+        let core = &self.context.core;
+        core.seat(self.context.processor).tell_failure(core, &info, failure);
+    }
+
     fn ask(&self, states: &mut LockedStates<'_>) -> Result<RequirementMapping> {
         let core = &self.context.core;
         let processor = self.context.processor;
@@ -192,7 +233,7 @@ impl InlineOperation {
         let lookup = Lookup { core, bounds, regions, states: &states };
         let seat = core.seat(processor);
         let mapping = seat.call(core, "map_inline", |mapper| mapper.map_inline(&self.info, processor, &lookup))?;
-        check_requirement(&mapping, true, processor, core.machine())
+        check_requirement(&mapping, &self.info, true, (processor, core.machine()))
             .map_err(|problem| Error::mapper("map_inline", problem))?;
         Ok(mapping)
     }

@@ -503,13 +503,10 @@ impl RuntimeCore {
         }
     }
 
-    /// Whether the mapper lets a node that has nothing to do have a task that waits here.
-    pub(crate) fn permits_steal(&self, task: &str, thief: NodeId) -> bool {
-        let seat = self.seats.first();
-        // A mapper that panics has told so; the task stays.
-        seat.is_some_and(|seat| {
-            seat.call(self, "permit_steal", |mapper| mapper.permit_steal(task, thief)).unwrap_or(false)
-        })
+    /// Whether the mapper lets a node that has nothing to do have a task that waits here, launched by a task on this processor.
+    pub(crate) fn permits_steal(&self, (task, origin): (&str, ProcessorId), thief: NodeId) -> bool {
+        let ask = |mapper: &mut dyn Mapper| mapper.permit_steal(task, thief);
+        self.seat(origin).try_call(self, "permit_steal", ask).unwrap_or(false)
     }
 
     /// The same for a leaf task with its data, launched by a task on this processor.
@@ -520,7 +517,7 @@ impl RuntimeCore {
         bytes: u64,
     ) -> bool {
         let ask = |mapper: &mut dyn Mapper| mapper.permit_steal_with_data(task, thief, bytes);
-        self.seat(origin).call(self, "permit_steal_with_data", ask).unwrap_or(false)
+        self.seat(origin).try_call(self, "permit_steal_with_data", ask).unwrap_or(false)
     }
 
     /// The mapper of a processor.

@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::future::{Input, Results, Sources};
 use crate::launch::{LaunchSite, check_point};
 use crate::luggage::{Company, batch};
-use crate::mapping::answer::{check_mapping, check_slices};
+use crate::mapping::MAPPING_ATTEMPTS;
+use crate::mapping::answer::{check_slices, checked};
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
@@ -33,9 +34,6 @@ use crate::task::arguments::Arguments;
 use crate::task::call::PhysicalRegion;
 use crate::task::{Body, Value};
 use crate::trace::{Issuing, PointRecorder, Problem, Recording, StrictLaunch};
-
-/// How often a mapper is asked again about a point that found no room, before the point waits for other tasks to end.
-const MAPPING_ATTEMPTS: usize = 3;
 
 /// What was launched.
 pub(crate) struct TaskLaunch {
@@ -377,7 +375,7 @@ impl TaskState {
                         // It holds on to memory.
                         recording.fail(Problem::MemoryFull);
                     }
-                    self.tell_failure(&info, &failure);
+                    self.context.core.seat(self.context.processor).tell_failure(&self.context.core, &info, &failure);
                     attempt += 1;
                     if attempt == MAPPING_ATTEMPTS {
                         return Err(PointError::Full(failure));
@@ -467,16 +465,7 @@ impl TaskState {
         let lookup = Lookup { core, bounds: &self.site.bounds, regions, states: &states };
         let seat = core.seat(self.context.processor);
         let mapping = seat.call(core, "map_task", |mapper| mapper.map_task(info, &lookup))?;
-        check_mapping(&mapping, info, core.machine())?;
-        Ok(mapping)
-    }
-
-    fn tell_failure(&self, info: &TaskInfo<'_>, failure: &MappingFailure) {
-        let core = &self.context.core;
-        // A mapper that panics over the news will be asked again all the same.
-        let _ = core
-            .seat(self.context.processor)
-            .call(core, "mapping_failed", |mapper| mapper.mapping_failed(info, failure));
+        checked(mapping, info, core.machine())
     }
 
     /// Where what comes before a point is gathered.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maniple::access::{Read, Reduce, Write};
 use maniple::task::{Argument, LeafCall, Value};
 use maniple::threads::{Parker, nap, yield_now};
-use maniple::{AnyPoint, Error, FieldId, Point, ReductionOperator, Result};
+use maniple::{AnyPoint, Arrangement, Error, FieldId, Point, ReductionOperator, Result};
 
 use super::{Mistake, Run, Stop, with_dimension};
 use crate::oracle::{contributions, discarded, first_digest, rewritten};
@@ -99,7 +99,38 @@ pub(super) fn leaf(call: &LeafCall<'_>) -> Result<Value> {
     Ok(Value::new(mix(digest, if spoil { 5 } else { 4 })))
 }
 
+/// Fails unless the data that a task only reads is laid out as its variant wants it. Of what it changes it would take the accessor away.
+pub(super) fn check_layout(call: &LeafCall<'_>, wanted: Option<Arrangement>) -> Result<()> {
+    let Some(wanted @ (Arrangement::StructOfArrays | Arrangement::ArrayOfStructs)) = wanted else { return Ok(()) };
+    let given: &CallArguments = call.arguments()?;
+    for (requirement, used) in
+        given.launch.requirements.iter().enumerate().filter(|(_, used)| used.right == Right::Read)
+    {
+        for &field in &used.fields {
+            Use::new(&given.run, call, requirement, (used.region, field))?.check_layout(wanted)?;
+        }
+    }
+    Ok(())
+}
+
 impl<'a, 'b> Use<'a, 'b> {
+    fn check_layout(&self, wanted: Arrangement) -> Result<()> {
+        let region = self.call.region(self.requirement)?;
+        let space = region.space().space();
+        if space.bounds().is_empty() || !space.is_dense() {
+            return Ok(());
+        }
+        with_kind!(self.kind, T => {
+            let strides = self.call.strided::<T>(self.requirement, self.field)?.strides().to_vec();
+            let is_array = strides.contains(&(size_of::<T>() as isize));
+            if wanted == Arrangement::StructOfArrays && !is_array {
+                let problem = format!("wants {wanted}, and has values {strides:?} bytes apart");
+                return Err(Error::application(problem));
+            }
+        });
+        Ok(())
+    }
+
     fn new(
         run: &'a Run,
         call: &'a LeafCall<'b>,

@@ -9,7 +9,7 @@ use maniple::{
     TaskLauncher, UpperBound,
 };
 
-use super::body::{CallArguments, delay, leaf, seed_of};
+use super::body::{CallArguments, check_layout, delay, leaf, seed_of};
 use super::{Handle, Run, Stop};
 use crate::program::{Body, Launch, Node, Passed, Pick, Place, Right, Site, Target, Use};
 use crate::value::{Word, mix};
@@ -129,23 +129,31 @@ impl Run {
     }
 }
 
-/// The task of all launches of a site: one or two variants that do the same.
+/// The task of all launches of a site: one or two variants that do the same, some of which want data in a certain layout, and fail in another.
 fn definition(launch: &Launch, site: Site) -> TaskDefinition {
     let name = format!("task{}", site.0);
     let seed = mix(site.0.into(), 11);
-    let mut options = TaskOptions::default();
-    if seed.is_multiple_of(4) {
+    let wanted = |seed: u64| {
         let arrangements = [Arrangement::StructOfArrays, Arrangement::ArrayOfStructs, Arrangement::Blocked(4)];
-        let arrangement = arrangements[(seed / 4 % 3) as usize];
-        options.layout = LayoutConstraint { arrangement: Some(arrangement), ..LayoutConstraint::default() };
-    }
+        seed.is_multiple_of(3).then(|| arrangements[(seed / 3 % 3) as usize])
+    };
+    let options = |arrangement| TaskOptions {
+        layout: LayoutConstraint { arrangement, ..LayoutConstraint::default() },
+        ..TaskOptions::default()
+    };
     match &launch.body {
         Body::Leaf => {
-            let definition = TaskDefinition::new(&name).leaf(options, leaf).codec(Codec::of::<Word>());
-            if seed.is_multiple_of(3) { definition.leaf(TaskOptions::default(), leaf) } else { definition }
+            let variant = |definition: TaskDefinition, arrangement: Option<Arrangement>| {
+                definition.leaf(options(arrangement), move |call| {
+                    check_layout(call, arrangement)?;
+                    leaf(call)
+                })
+            };
+            let definition = variant(TaskDefinition::new(&name), wanted(seed)).codec(Codec::of::<Word>());
+            if seed.is_multiple_of(2) { variant(definition, wanted(mix(seed, 12))) } else { definition }
         }
         Body::Blocks { inner, .. } => {
-            options.inner = *inner;
+            let options = TaskOptions { inner: *inner, ..options(wanted(seed)) };
             TaskDefinition::new(&name).with_context(options, with_blocks).codec(Codec::of::<Word>())
         }
     }

@@ -35,8 +35,7 @@ pub(super) fn items(task: &Task) -> TokenStream {
 fn registration(task: &Task) -> TokenStream {
     let (runtime, options) = (task.runtime(), &task.options);
     let (handle, variant) = (launch::handle_of(task), task.name());
-    let (leaf, inner) = (!task.has_context(), options.inner.is_some());
-    let (idempotent, replicable) = (options.idempotent, options.replicable);
+    let (leaf, inner, declares) = (!task.has_context(), options.inner.is_some(), options.variant_of.is_none());
     let layout = match options.layout {
         None => quote!(::core::option::Option::None),
         Some(Layout::StructOfArrays) => quote!(::core::option::Option::Some(#runtime::Arrangement::StructOfArrays)),
@@ -67,12 +66,11 @@ fn registration(task: &Task) -> TokenStream {
         static __VARIANT: #runtime::generated::VariantRegistration = #runtime::generated::VariantRegistration {
             task: #handle,
             variant: #variant,
+            declares: #declares,
+            place: (::core::module_path!(), ::core::line!(), ::core::column!()),
             processor: #runtime::ProcessorKind::Cpu,
             options: #runtime::generated::Options {
-                leaf: #leaf,
                 inner: #inner,
-                idempotent: #idempotent,
-                replicable: #replicable,
                 layout: #layout,
             },
             codec: || {

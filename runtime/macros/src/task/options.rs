@@ -10,8 +10,6 @@ use syn::{Error, Ident, LitStr, Path, Result, parenthesized, parse_quote};
 pub(super) struct Options {
     pub(super) leaf: Option<Span>,
     pub(super) inner: Option<Span>,
-    pub(super) idempotent: bool,
-    pub(super) replicable: bool,
     pub(super) name: Option<LitStr>,
     pub(super) variant_of: Option<Path>,
     pub(super) layout: Option<Layout>,
@@ -30,8 +28,6 @@ pub(super) fn parse(tokens: TokenStream) -> Result<Options> {
     let mut options = Options {
         leaf: None,
         inner: None,
-        idempotent: false,
-        replicable: false,
         name: None,
         variant_of: None,
         layout: None,
@@ -56,8 +52,6 @@ impl Options {
         match name {
             "leaf" => self.leaf = Some(option.path.span()),
             "inner" => self.inner = Some(option.path.span()),
-            "idempotent" => self.idempotent = true,
-            "replicable" => self.replicable = true,
             "name" => self.name = Some(name_in(option)?),
             "variant_of" => {
                 let task;
@@ -73,8 +67,8 @@ impl Options {
             "crate" => self.runtime = option.value()?.call(Path::parse_mod_style)?,
             _ => {
                 return Err(option.error(
-                    "unknown option of `task`: expected `leaf`, `inner`, `idempotent`, `replicable`, `name = \"..\"`, \
-                     `variant_of(..)`, `layout = soa` or `layout = aos`, or `crate = ..`",
+                    "unknown option of `task`: expected `leaf`, `inner`, `name = \"..\"`, `variant_of(..)`, \
+                     `layout = soa` or `layout = aos`, or `crate = ..`",
                 ));
             }
         }
@@ -121,25 +115,16 @@ mod tests {
     #[test]
     fn no_option_is_needed() {
         let options = parse(quote!()).unwrap();
-        assert!(options.leaf.is_none() && options.inner.is_none() && !options.idempotent && !options.replicable);
+        assert!(options.leaf.is_none() && options.inner.is_none());
         assert!(options.name.is_none() && options.variant_of.is_none() && options.layout.is_none());
         assert_eq!(options.runtime.to_token_stream().to_string(), quote!(::maniple).to_string());
     }
 
     #[test]
     fn every_option_is_read() {
-        let options = parse(quote!(
-            leaf,
-            inner,
-            idempotent,
-            replicable,
-            name = "update",
-            variant_of(a::b),
-            layout = aos,
-            crate = crate
-        ))
-        .unwrap();
-        assert!(options.leaf.is_some() && options.inner.is_some() && options.idempotent && options.replicable);
+        let options =
+            parse(quote!(leaf, inner, name = "update", variant_of(a::b), layout = aos, crate = crate)).unwrap();
+        assert!(options.leaf.is_some() && options.inner.is_some());
         assert_eq!(options.name.unwrap().value(), "update");
         assert_eq!(options.variant_of.unwrap().to_token_stream().to_string(), quote!(a::b).to_string());
         assert_eq!(options.layout, Some(Layout::ArrayOfStructs));
@@ -149,7 +134,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        assert!(message(quote!(leave)).starts_with("unknown option of `task`: expected `leaf`, `inner`"));
+        assert!(message(quote!(leave)).starts_with("unknown option of `task`: expected `leaf`, `inner`, `name"));
         assert!(message(quote!(std::leaf)).starts_with("unknown option of `task`"));
         assert_eq!(message(quote!(leaf, leaf)), "`leaf` is given twice: keep one");
         assert_eq!(

@@ -167,7 +167,26 @@ impl Requirement {
             return Err(no_field(attribute));
         }
         let requirement = attribute.parse_args_with(parser)?;
+        requirement.check_order(attribute)?;
         if requirement.fields.is_empty() { Err(no_field(attribute)) } else { Ok(requirement) }
+    }
+}
+
+impl Requirement {
+    /// Refuses an operator and fields the wrong way round, as their names tell: then each use of them would be an error of its own.
+    fn check_order(&self, attribute: &Attribute) -> Result<()> {
+        let Privilege::Reduces(operator) = &self.privilege else { return Ok(()) };
+        let begins_as_type = |name: &Ident| name.unraw().to_string().starts_with(char::is_uppercase);
+        let field = match &**operator {
+            Type::Path(path) => path.path.get_ident().filter(|name| !begins_as_type(name)),
+            _ => None,
+        };
+        let (Some(field), Some(operator)) = (field, self.fields.iter().find(|name| begins_as_type(name))) else {
+            return Ok(());
+        };
+        let others = self.fields.iter().filter(|name| *name != operator).map(|name| format!(", {name}"));
+        let message = format!("the operator comes first: `reduces({operator}, {field}{})`", others.collect::<String>());
+        Err(Error::new_spanned(&attribute.meta, message))
     }
 }
 

@@ -302,6 +302,24 @@ fn a_privilege_names_fields() {
 }
 
 #[test]
+fn an_operator_behind_its_fields_is_one_error_that_says_so() {
+    for (given, right) in [
+        (quote!(reduces(a, Sum)), "reduces(Sum, a)"),
+        (quote!(reduces(a, b, Sum)), "reduces(Sum, a, b)"),
+        (quote!(reduces(r#type, Max)), "reduces(Max, r#type)"),
+    ] {
+        let said = message(quote!(fn go(#[#given] rows: Piece<Row>) {}));
+        assert_eq!(said, format!("the operator comes first: `{right}`"));
+    }
+    expansion(
+        quote!(),
+        quote!(
+            fn go(#[reduces(mine::sum, a)] rows: Piece<Row>, #[reduces(lower, b)] more: Piece<Row>) {}
+        ),
+    );
+}
+
+#[test]
 fn a_field_is_named_once_in_a_parameter() {
     let expected = "field `a` already stands in `reads` of this parameter: name it once, with the strongest privilege (`writes` also reads)";
     assert_eq!(

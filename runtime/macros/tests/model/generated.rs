@@ -27,6 +27,8 @@ impl TaskHandle {
 pub struct VariantRegistration {
     pub task: fn() -> &'static TaskHandle,
     pub variant: &'static str,
+    pub declares: bool,
+    pub place: (&'static str, u32, u32),
     pub processor: ProcessorKind,
     pub options: Options,
     pub codec: fn() -> Option<Codec>,
@@ -126,10 +128,7 @@ impl<A> NoLuggage for LuggageOf<A> {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    pub leaf: bool,
     pub inner: bool,
-    pub idempotent: bool,
-    pub replicable: bool,
     pub layout: Option<Arrangement>,
 }
 

@@ -8,6 +8,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use maniple_realm::After;
+use maniple_realm::machine::ProcessorId;
 use maniple_space::{AnyRect, Rect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -52,6 +53,8 @@ pub(crate) struct Traveller {
     /// Its path, which all nodes know it by.
     path: &'static str,
     arguments: Vec<u8>,
+    /// The processor of the task that launched it.
+    origin: ProcessorId,
 }
 
 impl Traveller {
@@ -65,7 +68,7 @@ impl Traveller {
         // SAFETY: the job's reference is this one's now, and with it the right to run the task.
         let fork = unsafe { Fork::from_raw(head.cast()) };
         match pack(&fork) {
-            Some((path, arguments)) => Some(Self { fork, path, arguments }),
+            Some((path, arguments, origin)) => Some(Self { fork, path, arguments, origin }),
             None => {
                 queue(fork);
                 None
@@ -75,6 +78,11 @@ impl Traveller {
 
     pub(crate) fn name(&self) -> &str {
         self.fork.head().name()
+    }
+
+    /// The processor of the task that launched it, whose mapper is asked about it.
+    pub(crate) fn origin(&self) -> ProcessorId {
+        self.origin
     }
 
     /// What the other node is told: path and arguments.
@@ -103,8 +111,8 @@ impl Traveller {
     }
 }
 
-/// The path and arguments of a task that can travel. The caller has the right to run it.
-fn pack(fork: &Fork) -> Option<(&'static str, Vec<u8>)> {
+/// The path and arguments of a task that can travel, and the processor of the task that launched it. The caller has the right to run it.
+fn pack(fork: &Fork) -> Option<(&'static str, Vec<u8>, ProcessorId)> {
     // SAFETY: as the caller says.
     let (head, course, body) = unsafe { fork.inside() };
     let definition = head.definition();
@@ -114,7 +122,8 @@ fn pack(fork: &Fork) -> Option<(&'static str, Vec<u8>)> {
     if !is_ready {
         return None;
     }
-    Some((path, travel.arguments.encode(body.arguments()?)?))
+    let (parent, _) = course.parent.as_ref()?;
+    Some((path, travel.arguments.encode(body.arguments()?)?, parent.processor))
 }
 
 /// A task of another node is run here: gives an error that has kept it from that, or calls when it has ended, with its value's bytes.

@@ -119,6 +119,7 @@ pub(super) struct SliceOfBatch {
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct TaskOfBatch {
     variant: usize,
+    priority: i32,
     pub(super) point: Vec<i64>,
     regions: Vec<Points>,
     /// So many bytes of the values are its.
@@ -128,11 +129,12 @@ pub(super) struct TaskOfBatch {
 fn pack(members: Vec<Member>, slice: &SliceOfBatch) -> (BatchDescription, Vec<u8>, Vec<Departed>) {
     let (mut said, mut all, mut away) = (None, Vec::new(), Vec::with_capacity(members.len()));
     for Member { departed, description, mut values } in members {
-        let Description { path, variant, point, domain, arguments, regions, .. } = description;
+        let Description { path, variant, point, domain, is_index_launch: _, priority, arguments, regions } =
+            description;
         let slice = || slice.clone();
         let batch =
             said.get_or_insert_with(|| BatchDescription { path, domain, arguments, slice: slice(), tasks: Vec::new() });
-        batch.tasks.push(TaskOfBatch { variant, point, regions, bytes: values.len() });
+        batch.tasks.push(TaskOfBatch { variant, priority, point, regions, bytes: values.len() });
         all.append(&mut values);
         away.push(departed);
     }
@@ -143,9 +145,10 @@ impl BatchDescription {
     /// The tasks, each with its values. None if that makes no sense.
     pub(crate) fn unpack(self, mut values: Bytes) -> Option<Vec<(Description, Bytes)>> {
         let Self { path, domain, arguments, tasks, .. } = self;
-        let one = |TaskOfBatch { variant, point, regions, bytes }: TaskOfBatch| {
+        let one = |TaskOfBatch { variant, priority, point, regions, bytes }: TaskOfBatch| {
             let (path, domain, arguments) = (path.clone(), domain.clone(), arguments.clone());
-            let description = Description { path, variant, point, domain, is_index_launch: true, arguments, regions };
+            let description =
+                Description { path, variant, point, domain, is_index_launch: true, priority, arguments, regions };
             (bytes <= values.len()).then(|| (description, values.split_to(bytes)))
         };
         tasks.into_iter().map(one).collect()

@@ -127,7 +127,7 @@ fn can_spare(node: &Node, worker: &WorkerContext<'_>) -> bool {
 /// What another node is told of a task. None if it can't be told everything, or would understand something else.
 fn describe(task: &PointTask) -> Option<Description> {
     let PointTask { state, mapped, .. } = task;
-    let MappedPoint { point, mapping: TaskMapping { variant, .. }, physical, .. } = &**mapped;
+    let MappedPoint { point, mapping: TaskMapping { variant, priority, .. }, physical, .. } = &**mapped;
     let definition = &state.site.definition;
     definition.result_codec()?;
     let (path, luggage) = definition.luggage()?;
@@ -141,6 +141,7 @@ fn describe(task: &PointTask) -> Option<Description> {
         point: point.coords().to_vec(),
         domain: Points::of_rect(state.site.domain),
         is_index_launch: state.site.index_launch,
+        priority: *priority,
         arguments: luggage.encode(&state.arguments)?,
         regions: physical.iter().map(|region| Points::of(region.space())).collect(),
     })

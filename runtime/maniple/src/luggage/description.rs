@@ -13,6 +13,7 @@ pub(crate) struct Description {
     pub(super) point: Vec<i64>,
     pub(super) domain: Points,
     pub(super) is_index_launch: bool,
+    pub(super) priority: i32,
     pub(super) arguments: Vec<u8>,
     /// The points of each requirement.
     pub(super) regions: Vec<Points>,

@@ -45,7 +45,7 @@ pub(crate) fn host(
     let labels = core.launch_labels(guest.definition.name(), shown);
     let tag = labels.map_or(Tag::NONE, |labels| labels.task(guest.domain.linear(guest.point) as usize));
     let work = Hosting { core: Arc::clone(core), guest, done };
-    core.realm().spawn(Spawn { tag, ..Spawn::ANYWHERE }, work);
+    core.realm().spawn(Spawn { tag, priority: description.priority, ..Spawn::ANYWHERE }, work);
 }
 
 /// A task of another node.
@@ -77,7 +77,8 @@ impl<E: Into<Error>> From<E> for Stop {
 impl Guest {
     /// None if the description means nothing here.
     fn of(description: &Description, values: Bytes) -> Option<Self> {
-        let Description { path, variant, point, domain, is_index_launch, arguments, regions } = description;
+        let Description { path, variant, point, domain, is_index_launch, arguments, regions, priority: _ } =
+            description;
         let definition = find(path)?;
         let (_, luggage) = definition.luggage()?;
         let body = match definition.body_if_any(*variant)? {

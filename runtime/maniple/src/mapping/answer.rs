@@ -1,6 +1,7 @@
 //! Checking what a mapper says: whatever it answers, nothing breaks.
 
-use maniple_mapper::{RequirementMapping, Slice, TaskInfo, TaskMapping};
+use maniple_mapper::{InstanceChoice, RequirementInfo, RequirementMapping, Slice, TaskInfo, TaskMapping, VariantInfo};
+use maniple_realm::layout::{Arrangement, LayoutConstraint};
 use maniple_realm::machine::{Machine, ProcessorId};
 use maniple_space::{AnyRect, AnySpace};
 
@@ -27,9 +28,11 @@ pub(crate) fn check_slices(slices: &[Slice], domain: &AnyRect, machine: &Machine
     Ok(())
 }
 
-/// Checks everything of a mapping but its instances.
-pub(crate) fn check_mapping(mapping: &TaskMapping, task: &TaskInfo<'_>, machine: &Machine) -> Result<()> {
-    let fail = |problem: String| Err(Error::mapper("map_task", format!("for `{}` {problem}", task.name)));
+/// Checks everything of a mapping but its instances, and adds what the variant asks of the layout of its data to what the mapper has chosen: so every
+/// instance that is found or made for the task has that layout.
+pub(crate) fn checked(mut mapping: TaskMapping, task: &TaskInfo<'_>, machine: &Machine) -> Result<TaskMapping> {
+    let wrong = |problem: String| Error::mapper("map_task", format!("for `{}` {problem}", task.name));
+    let fail = |problem: String| Err(wrong(problem));
     let Some(processor) = machine.processors().get(mapping.processor.0 as usize) else {
         return fail(format!("chose {}, which the machine does not have", mapping.processor));
     };
@@ -44,19 +47,58 @@ pub(crate) fn check_mapping(mapping: &TaskMapping, task: &TaskInfo<'_>, machine:
         let (found, wanted) = (mapping.requirements.len(), task.requirements.len());
         return fail(format!("mapped {found} requirements, of {wanted}"));
     }
-    for (number, requirement) in mapping.requirements.iter().enumerate() {
-        check_requirement(requirement, variant.is_leaf, processor.id, machine)
-            .or_else(|problem| fail(format!("requirement {number}: {problem}")))?;
+    for (number, (requirement, info)) in mapping.requirements.iter_mut().zip(task.requirements).enumerate() {
+        check_requirement(requirement, info, variant.is_leaf, (processor.id, machine))
+            .and_then(|()| keep_layout(requirement, info, variant))
+            .map_err(|problem| wrong(format!("requirement {number}: {problem}")))?;
     }
-    Ok(())
+    Ok(mapping)
+}
+
+/// Combines what a variant asks of the layout of its data with the choices for a requirement; the error says what is wrong.
+fn keep_layout(mapping: &mut RequirementMapping, info: &RequirementInfo, variant: &VariantInfo) -> Result<(), String> {
+    let RequirementMapping::Instance(choices) = mapping else { return Ok(()) };
+    let wanted = &variant.layout;
+    if *wanted == LayoutConstraint::default() {
+        return Ok(());
+    }
+    check_layout(wanted, info).map_err(|problem| format!("variant `{}` {problem}", variant.name))?;
+    let keep = |choice: &mut InstanceChoice| {
+        choice.layout = choice.layout.and(wanted).ok_or_else(|| {
+            let (name, chosen) = (variant.name, &choice.layout);
+            format!(
+                "variant `{name}` wants its data as {wanted}, and the choice is {chosen}; leave the layout open or choose another variant"
+            )
+        })?;
+        Ok(())
+    };
+    choices.iter_mut().try_for_each(keep)
+}
+
+/// Checks that there are such layouts of a requirement's data; the error says what is wrong.
+fn check_layout(layout: &LayoutConstraint, info: &RequirementInfo) -> Result<(), String> {
+    if let Some(Arrangement::Blocked(points)) = layout.arrangement
+        && !points.is_power_of_two()
+    {
+        return Err(format!("wants blocks of {points} points; choose a power of two"));
+    }
+    let has = info.region.space().space().dim();
+    match layout.order.filter(|order| order.dim() != has) {
+        Some(order) => Err(format!(
+            "wants an order of {} dimensions, {order:?}, but {} has {has}; leave the order open or give one of all of its dimensions",
+            order.dim(),
+            info.region
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Checks where a requirement is to be mapped; the error says what is wrong.
 pub(crate) fn check_requirement(
     mapping: &RequirementMapping,
+    info: &RequirementInfo,
     is_leaf: bool,
-    processor: ProcessorId,
-    machine: &Machine,
+    (processor, machine): (ProcessorId, &Machine),
 ) -> Result<(), String> {
     match mapping {
         RequirementMapping::Virtual if is_leaf => Err("is virtual, but what uses it is a leaf".to_owned()),
@@ -66,7 +108,7 @@ pub(crate) fn check_requirement(
             let unseen = choices.iter().find(|choice| machine.affinity(processor, choice.memory).is_none());
             match unseen {
                 Some(choice) => Err(format!("is put in {}, which {processor} does not see", choice.memory)),
-                None => Ok(()),
+                None => choices.iter().try_for_each(|choice| check_layout(&choice.layout, info)),
             }
         }
     }

@@ -19,3 +19,6 @@ pub(crate) mod seat;
 
 pub(crate) use decisions::Decisions;
 pub(crate) use seat::MapperSeat;
+
+/// How often a mapper is asked about an operation that finds no room, before that waits for others to end.
+pub(crate) const MAPPING_ATTEMPTS: usize = 3;

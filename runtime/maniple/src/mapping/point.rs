@@ -10,6 +10,7 @@ use maniple_realm::Event;
 use maniple_realm::locks::MutexGuard;
 use maniple_realm::machine::ProcessorId;
 use maniple_record::Place as RecordPlace;
+use maniple_region::FieldMask;
 use smallvec::SmallVec;
 
 use super::decisions::MappedPoint;
@@ -260,7 +261,7 @@ impl PointMapping<'_> {
     ) {
         let Chosen::Instances(chosen) = chosen else { return };
         let seat = self.core.seat(self.origin);
-        let mut rank = |sources: &[Arc<PhysicalInstance>], destination: &PhysicalInstance| {
+        let mut rank = |sources: &[(Arc<PhysicalInstance>, FieldMask)], destination: &PhysicalInstance| {
             seat.rank(self.core, sources, destination)
         };
         let mut first = 0;

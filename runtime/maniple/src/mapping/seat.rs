@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use maniple_mapper::{Mapper, ReadyOperation, TaskInfo, Validity};
+use maniple_mapper::{Mapper, MappingFailure, ReadyOperation, TaskInfo, TaskProfile, Validity};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::profile::{Kind, Tag};
@@ -11,7 +11,7 @@ use maniple_realm::{Class, Spawn, fault};
 use maniple_region::FieldMask;
 use maniple_space::{AnyRect, Rect};
 
-use super::answer::check_mapping;
+use super::answer::checked;
 use super::lookup::Lookup;
 use super::point::LockedStates;
 use super::regions::Regions;
@@ -29,6 +29,8 @@ pub(crate) struct MapperSeat {
     mapper: Mutex<Box<dyn Mapper>>,
     queue: Mutex<Queue>,
     forks: ForkDecisions,
+    /// The calls of which an answer was disregarded, and logged.
+    disregarded: Mutex<Vec<&'static str>>,
 }
 
 #[derive(Default)]
@@ -40,7 +42,12 @@ struct Queue {
 
 impl MapperSeat {
     pub(crate) fn new(mapper: Box<dyn Mapper>) -> Self {
-        Self { mapper: Mutex::new(mapper), queue: Mutex::default(), forks: ForkDecisions::default() }
+        Self {
+            mapper: Mutex::new(mapper),
+            queue: Mutex::default(),
+            forks: ForkDecisions::default(),
+            disregarded: Mutex::default(),
+        }
     }
 
     /// Calls the mapper. A panic becomes an error; the mapper stays in use.
@@ -64,6 +71,58 @@ impl MapperSeat {
                 fault::catch(|| mapper.name().to_owned()).unwrap_or_else(|_| "whose name panics too".to_owned());
             Error::mapper(name, format!("of mapper `{mapper}` panicked: {said}"))
         })
+    }
+
+    /// Calls the mapper where the program goes on whatever it does. A panic is logged the first time.
+    pub(crate) fn try_call<R>(
+        &self,
+        core: &RuntimeCore,
+        name: &'static str,
+        call: impl FnOnce(&mut dyn Mapper) -> R,
+    ) -> Option<R> {
+        let outcome = self.call(core, name, call);
+        outcome.map_err(|error| self.disregard(name, || error.to_string())).ok()
+    }
+
+    /// Logs that an answer is disregarded, if it is the first one to this call.
+    fn disregard(&self, call: &'static str, problem: impl FnOnce() -> String) {
+        let mut disregarded = self.disregarded.lock();
+        if disregarded.contains(&call) {
+            return;
+        }
+        disregarded.push(call);
+        drop(disregarded);
+        let problem = problem();
+        tracing::warn!(
+            call,
+            problem,
+            "a mapper's answer is disregarded, as will be others of its kind without a word; mend the mapper"
+        );
+    }
+
+    /// Logs that numbers which a mapper has given are no indices of a list with so many entries, or stand there twice, unless all are right.
+    fn check_indices(&self, call: &'static str, given: &[usize], entries: usize) {
+        let is_wrong = |&(at, index): &(usize, &usize)| *index >= entries || given[..at].contains(index);
+        if let Some((_, wrong)) = given.iter().enumerate().find(is_wrong) {
+            let problem = || {
+                format!(
+                    "mapper call `{call}` gave index {wrong}; expected some of 0 to {entries} (exclusive), each once at most"
+                )
+            };
+            self.disregard(call, problem);
+        }
+    }
+
+    /// Tells the mapper that what it has chosen did not work.
+    pub(crate) fn tell_failure(&self, core: &RuntimeCore, info: &TaskInfo<'_>, failure: &MappingFailure) {
+        // A mapper that panics over the news will be asked again all the same.
+        self.try_call(core, "mapping_failed", |mapper| mapper.mapping_failed(info, failure));
+    }
+
+    /// Tells the mapper when and where a task ran.
+    pub(crate) fn tell_profile(&self, core: &RuntimeCore, task: &str, profile: &TaskProfile) {
+        // The task has run; what the mapper makes of the news can't change that.
+        self.try_call(core, "task_profiled", |mapper| mapper.task_profiled(task, profile));
     }
 
     pub(crate) fn tunable(&self, core: &RuntimeCore, name: &str) -> Result<Option<i64>> {
@@ -106,9 +165,8 @@ impl MapperSeat {
         let lookup = Lookup { core, bounds: &[], regions: Regions::Asked(&[]), states: &states };
         let mapping = self.call(core, "map_task", |mapper| mapper.map_task(&info, &lookup));
         // An answer that is none is for the launch to tell of.
-        mapping.is_ok_and(|mapping| {
-            check_mapping(&mapping, &info, core.machine()).is_ok()
-                && mapping.validity == Validity::WhileUnchanged
+        mapping.and_then(|mapping| checked(mapping, &info, core.machine())).is_ok_and(|mapping| {
+            mapping.validity == Validity::WhileUnchanged
                 && mapping.processor == origin
                 && (mapping.variant, mapping.priority) == (0, 0)
                 && !mapping.pinned
@@ -120,13 +178,16 @@ impl MapperSeat {
     pub(crate) fn rank(
         &self,
         core: &RuntimeCore,
-        sources: &[Arc<PhysicalInstance>],
+        sources: &[(Arc<PhysicalInstance>, FieldMask)],
         destination: &PhysicalInstance,
     ) -> Vec<usize> {
-        let infos: Vec<_> = sources.iter().map(|source| source.info(source.fields().clone())).collect();
+        const NAME: &str = "rank_sources";
+        let infos: Vec<_> = sources.iter().map(|(source, valid)| source.info(valid.clone())).collect();
         let destination = destination.info(FieldMask::new());
-        self.call(core, "rank_sources", |mapper| mapper.rank_sources(&infos, &destination, core.machine()))
-            .unwrap_or_default()
+        let order = self.try_call(core, NAME, |mapper| mapper.rank_sources(&infos, &destination, core.machine()));
+        let order = order.unwrap_or_default();
+        self.check_indices(NAME, &order, infos.len());
+        order
     }
 
     /// An operation may be mapped: it joins the queue, and the mapper is asked soon.
@@ -190,11 +251,15 @@ impl MapperSeat {
                 points: body.points(),
             })
             .collect();
-        let answer = self.call(core, "select_operations_to_map", |mapper| mapper.select_operations_to_map(&infos));
+        const NAME: &str = "select_operations_to_map";
+        let answer = self.try_call(core, NAME, |mapper| mapper.select_operations_to_map(&infos));
         // A mapper that panics here can't be asked what it wants: everything is mapped.
-        let order = answer.unwrap_or_else(|_| (0..ready.len()).collect());
+        let order = answer.unwrap_or_else(|| (0..ready.len()).collect());
         let mut slots: Vec<Option<Arc<Operation>>> = ready.into_iter().map(|(_, operation)| Some(operation)).collect();
-        let chosen = order.iter().filter_map(|&index| slots.get_mut(index).and_then(Option::take)).collect();
+        let chosen: Vec<_> = order.iter().filter_map(|&index| slots.get_mut(index).and_then(Option::take)).collect();
+        if chosen.len() < order.len() {
+            self.check_indices(NAME, &order, slots.len());
+        }
         (chosen, slots.into_iter().flatten().collect())
     }
 }

@@ -217,7 +217,11 @@ impl RegionData {
     ) -> Result<(), CreateError> {
         let column = FieldMask::of(field);
         let known = self.table.buffers(request.region, choice.memory, operator);
-        let fits = |buffer: &Arc<PhysicalInstance>| *buffer.fields() == column && !request.taken.contains(&buffer.id());
+        let fits = |buffer: &Arc<PhysicalInstance>| {
+            *buffer.fields() == column
+                && !request.taken.contains(&buffer.id())
+                && buffer.storage().layout().satisfies(&choice.layout)
+        };
         let known: SmallVec<[_; 4]> = known.filter(|buffer| fits(buffer)).cloned().collect();
         let (free, used): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
             known.into_iter().partition(|buffer| buffer.holders() == 0);
@@ -454,7 +458,7 @@ pub(crate) fn layout(
     if let Some(arrangement) = choice.layout.arrangement {
         spec = spec.arranged(arrangement);
     }
-    if let Some(order) = choice.layout.order.filter(|order| order.dim() == spec.points.dim()) {
+    if let Some(order) = choice.layout.order {
         spec = spec.ordered(order);
     }
     Ok(spec)

@@ -4,6 +4,7 @@
 //! down again; nobody waits for that. Where they differ, they show each other what they have launched since they last agreed. The points are: when
 //! the program is about to wait for other nodes, where differing programs would wait for ever; after so many operations; and the end.
 
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -138,7 +139,12 @@ struct Log {
     /// Whether the program has ended: who looks at its results later does so on some nodes only, perhaps.
     is_over: bool,
     since: Vec<Noted>,
+    /// What mappers have answered. Nodes need not get the same answers: they may agree on one by themselves.
+    tunables: Arc<Mutex<BTreeMap<String, i64>>>,
 }
+
+/// So many names of tunables are remembered.
+const MOST_TUNABLES: usize = 64;
 
 impl Log {
     fn add(&mut self, noted: Noted) {
@@ -162,6 +168,8 @@ struct Claim {
 struct Shown {
     node: Rank,
     operations: Vec<(u64, String)>,
+    /// What its mapper has answered for each tunable.
+    tunables: BTreeMap<String, i64>,
 }
 
 impl Agreement {
@@ -172,6 +180,17 @@ impl Agreement {
         let is_early = log.count < INTERVAL && log.count.is_power_of_two();
         if is_early || log.since.len() == INTERVAL {
             compare(node, &mut log);
+        }
+    }
+
+    /// Remembers what a mapper has answered, to name it should the nodes differ.
+    pub(crate) fn note_tunable(&self, name: &str, answer: i64) {
+        let tunables = Arc::clone(&self.0.lock().tunables);
+        let mut tunables = tunables.lock();
+        if let Some(known) = tunables.get_mut(name) {
+            *known = answer;
+        } else if tunables.len() < MOST_TUNABLES {
+            tunables.insert(name.to_owned(), answer);
         }
     }
 
@@ -225,10 +244,10 @@ fn compare(node: &Arc<Node>, log: &mut Log) {
         // Nothing: they differ.
         if differ { Bytes::new() } else { parts.into_iter().next().unwrap_or_default() }
     };
-    let node_again = Arc::clone(node);
+    let (node_again, tunables) = (Arc::clone(node), Arc::clone(&log.tunables));
     let done = move |outcome: Bytes| match decode::<Claim>(&outcome) {
         Some(agreed) => node_again.hear_of_all(agreed.operations),
-        None => show(&node_again, operation, &since),
+        None => show(&node_again, operation, &since, tunables.lock().clone()),
     };
     let name = TogetherName { operation, part: COMPARISON };
     node.together(name, encode(&claim).into(), Box::new(all_alike), Box::new(done));
@@ -238,13 +257,13 @@ fn compare(node: &Arc<Node>, log: &mut Log) {
 const SHOW: u32 = COMPARISON - 1;
 
 /// Nodes differ: each shows what it has done since they agreed.
-fn show(node: &Arc<Node>, operation: u64, since: &[Noted]) {
+fn show(node: &Arc<Node>, operation: u64, since: &[Noted], tunables: BTreeMap<String, i64>) {
     let operations = since.iter().map(|noted| (noted.hash, noted.what.describe())).collect();
-    let mine = frame(&encode(&Shown { node: node.rank(), operations }));
+    let mine = frame(&encode(&Shown { node: node.rank(), operations, tunables }));
     let node_again = Arc::clone(node);
     let done = move |all: Bytes| {
         let shown: Vec<Shown> = frames(&all).filter_map(decode).collect();
-        node_again.differ(first_difference(&shown));
+        node_again.differ(first_difference(&shown) + &differing_tunables(&shown));
     };
     node.together(TogetherName { operation, part: SHOW }, mine, Box::new(together), Box::new(done));
 }
@@ -268,12 +287,41 @@ fn first_difference(shown: &[Shown]) -> String {
     "some wait where others go on, after the same operations".to_owned()
 }
 
+/// The tunables for which mappers have answered differently: the program may differ for that.
+fn differing_tunables(shown: &[Shown]) -> String {
+    let Some((first, others)) = shown.split_first() else { return String::new() };
+    let differing = first.tunables.iter().filter_map(|(name, &one)| {
+        let differs = |other: &&Shown| other.tunables.get(name).is_some_and(|&answer| answer != one);
+        let other = others.iter().find(differs)?;
+        let (rank, another) = (other.node, other.tunables.get(name)?);
+        Some(format!(
+            "; the mapper of node {} answers {one} for tunable `{name}`, that of node {rank} {another}",
+            first.node
+        ))
+    });
+    let differing: String = differing.collect();
+    if differing.is_empty() { differing } else { differing + ": take one answer for all nodes by `Context::per_node`" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn tunables_that_were_answered_differently_are_named() {
+        let node = |rank: Rank, answers: &[(&str, i64)]| {
+            let tunables = answers.iter().map(|(name, answer)| ((*name).to_owned(), *answer)).collect();
+            Shown { node: rank, operations: Vec::new(), tunables }
+        };
+        let nodes = [node(0, &[("pieces", 4), ("steps", 1)]), node(1, &[("steps", 1)]), node(2, &[("pieces", 2)])];
+        let said = "; the mapper of node 0 answers 4 for tunable `pieces`, that of node 2 2: take one answer for all nodes by `Context::per_node`";
+        assert_eq!(differing_tunables(&nodes), said);
+        assert_eq!(differing_tunables(&nodes[..2]), "");
+    }
+
     fn shown(node: Rank, operations: &[(u64, &str)]) -> Shown {
-        Shown { node, operations: operations.iter().map(|(hash, what)| (*hash, (*what).to_owned())).collect() }
+        let operations = operations.iter().map(|(hash, what)| (*hash, (*what).to_owned())).collect();
+        Shown { node, operations, tunables: BTreeMap::new() }
     }
 
     #[test]

@@ -224,7 +224,7 @@ impl Post {
         let Some(core) = self.guests.core.get().and_then(Weak::upgrade) else { return false };
         let fed = self.guests.hunger.feed_first(|to| {
             let traveller = Traveller::take(&core, at_least)?;
-            if core.permits_steal(traveller.name(), NodeId(to as u16)) {
+            if core.permits_steal((traveller.name(), traveller.origin()), NodeId(to as u16)) {
                 return Some(traveller);
             }
             traveller.stay();

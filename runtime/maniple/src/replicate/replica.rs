@@ -277,6 +277,11 @@ impl Replica {
         )
     }
 
+    /// A mapper has answered this for a tunable.
+    pub(crate) fn note_tunable(&self, name: &str, answer: i64) {
+        self.agreement.note_tunable(name, answer);
+    }
+
     /// What each node says, at the point of its number.
     pub(crate) fn per_node<T>(&self, realm: &Realm, value: T) -> FutureMap<T>
     where

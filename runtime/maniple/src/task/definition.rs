@@ -36,16 +36,12 @@ pub enum Body {
     Context(ContextBody),
 }
 
-/// Promises about a variant. They make things faster, or possible; none changes a result.
+/// What a variant promises and asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskOptions {
     /// It never looks at its data but only launches: it may start before the data is there.
     pub inner: bool,
-    /// Its only effects are on its regions: it may be run again.
-    pub idempotent: bool,
-    /// It may run as one copy a node.
-    pub replicable: bool,
-    /// What it asks of the layout of its data.
+    /// What it asks of the layout of its data, and gets, whatever the mapper says.
     pub layout: LayoutConstraint,
 }
 
@@ -135,8 +131,6 @@ impl TaskDefinition {
             layout: options.layout,
             is_leaf: matches!(body, Body::Leaf(_)),
             is_inner: options.inner,
-            is_idempotent: options.idempotent,
-            is_replicable: options.replicable,
         });
         self.variants.push(Variant { body });
         self

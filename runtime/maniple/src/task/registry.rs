@@ -22,6 +22,10 @@ pub struct VariantRegistration {
     pub task: fn() -> &'static TaskHandle,
     /// The function's name.
     pub variant: &'static str,
+    /// It declares the task: others are variants of it.
+    pub declares: bool,
+    /// The module, line and column in which it is written.
+    pub place: (&'static str, u32, u32),
     /// The kind of processor that it runs on.
     pub processor: ProcessorKind,
     /// What the attribute says.
@@ -38,14 +42,8 @@ pub struct VariantRegistration {
 
 /// The options of a `#[task]` attribute.
 pub struct Options {
-    /// It launches nothing.
-    pub leaf: bool,
     /// It only launches.
     pub inner: bool,
-    /// It may be run again.
-    pub idempotent: bool,
-    /// It may run on every node.
-    pub replicable: bool,
     /// The layout that it wants.
     pub layout: Option<Arrangement>,
 }
@@ -78,7 +76,7 @@ impl TaskHandle {
         self.path
     }
 
-    /// The task, with its variants: the one that declares the task comes first.
+    /// The task, with its variants: the one that declares the task comes first, the others by name and place, which are the same on all nodes.
     #[inline]
     #[must_use]
     pub fn definition(&'static self) -> &'static Arc<TaskDefinition> {
@@ -87,16 +85,17 @@ impl TaskHandle {
 
     fn define(&'static self) -> TaskDefinition {
         let mut mine: Vec<_> = TASKS.iter().filter(|variant| std::ptr::eq((variant.task)(), self)).collect();
-        mine.sort_by_key(|variant| (!self.path.ends_with(variant.variant), variant.variant));
+        mine.sort_by_key(|variant| (!variant.declares, variant.variant, variant.place));
+        let declaring = mine.first().filter(|variant| variant.declares);
         // Variants of one task return values of one type.
-        let codec = mine.first().and_then(|variant| (variant.codec)());
-        let travel = mine.first().and_then(|variant| Some((self.path, (variant.travel)()?)));
-        let luggage = mine.first().and_then(|variant| Some((self.path, (variant.luggage)()?)));
+        let codec = declaring.and_then(|variant| (variant.codec)());
+        let travel = declaring.and_then(|variant| Some((self.path, (variant.travel)()?)));
+        let luggage = declaring.and_then(|variant| Some((self.path, (variant.luggage)()?)));
         let task = TaskDefinition::new(self.name).codec(codec).travels(travel).takes_along(luggage);
         mine.into_iter().fold(task, |task, variant| {
-            let Options { inner, idempotent, replicable, layout, .. } = variant.options;
+            let Options { inner, layout } = variant.options;
             let layout = LayoutConstraint { arrangement: layout, order: None };
-            let options = TaskOptions { inner, idempotent, replicable, layout };
+            let options = TaskOptions { inner, layout };
             let body = match variant.body {
                 StaticBody::Leaf(body) => Body::Leaf(Arc::new(body)),
                 StaticBody::Context(body) => Body::Context(Arc::new(body)),

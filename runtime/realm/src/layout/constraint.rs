@@ -1,5 +1,7 @@
 //! What a task may ask of the layout of its instances.
 
+use std::fmt;
+
 use super::{Arrangement, DimensionOrder, Layout};
 
 /// Conditions on a layout; what is `None` does not matter.
@@ -36,6 +38,18 @@ impl LayoutConstraint {
         let spec = layout.spec();
         let arrangement = spec.fields.len() <= 1 || self.arrangement.is_none_or(|wanted| wanted == spec.arrangement);
         arrangement && self.order.is_none_or(|wanted| alike(wanted, layout))
+    }
+}
+
+impl fmt::Display for LayoutConstraint {
+    /// `struct of arrays, dimensions in the order [1, 0]`, the slowest first.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.arrangement, self.order) {
+            (None, None) => f.write_str("any layout"),
+            (Some(arrangement), None) => write!(f, "{arrangement}"),
+            (None, Some(order)) => write!(f, "dimensions in the order {order:?}"),
+            (Some(arrangement), Some(order)) => write!(f, "{arrangement}, dimensions in the order {order:?}"),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use maniple_realm::Event;
+use maniple_region::FieldMask;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -40,10 +41,13 @@ impl Analysis<'_> {
         let mut sources: SmallVec<[(Arc<PhysicalInstance>, Cover); 4]> =
             set.views.iter().filter(useful).map(|view| (Arc::clone(view.instance.arc()), view.valid.clone())).collect();
         if sources.len() > 1 {
-            let candidates: Vec<_> = sources.iter().map(|(source, _)| Arc::clone(source)).collect();
+            let valid_at_all =
+                |valid: &Cover| if valid.contains(&missing, shapes) { fields.clone() } else { FieldMask::new() };
+            let candidates: Vec<_> =
+                sources.iter().map(|(source, valid)| (Arc::clone(source), valid_at_all(valid))).collect();
             let order = (self.rank)(&candidates, instance);
             sources.sort_by_key(|(source, _)| {
-                let position = candidates.iter().position(|candidate| candidate.id() == source.id());
+                let position = candidates.iter().position(|(candidate, _)| candidate.id() == source.id());
                 position.and_then(|position| order.iter().position(|&ranked| ranked == position)).unwrap_or(usize::MAX)
             });
         }

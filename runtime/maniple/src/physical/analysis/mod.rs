@@ -71,8 +71,9 @@ impl Mode {
     }
 }
 
-/// Ranks the instances that data could come from: indices of the first argument, best first, for the second.
-pub(crate) type Rank<'a> = dyn FnMut(&[Arc<PhysicalInstance>], &PhysicalInstance) -> Vec<usize> + 'a;
+/// Ranks the instances that data could come from: indices of the first argument, best first, for the second. With each come those of the fields wanted of which it
+/// holds all values that are wanted.
+pub(crate) type Rank<'a> = dyn FnMut(&[(Arc<PhysicalInstance>, FieldMask)], &PhysicalInstance) -> Vec<usize> + 'a;
 
 /// The analysis of one region state, for as long as its lock is held.
 pub(crate) struct Analysis<'a> {
