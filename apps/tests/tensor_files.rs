@@ -333,7 +333,7 @@ fn headers_that_make_no_sense_are_refused_in_a_line() {
         let input = file(&format!("nonsense{number}.npy"), npy(header));
         refuses("A(i,j) = B(i,j)", &["--input", &format!("B={input}")], 1, &format!("{input}: {told}"));
     }
-    let cut = file("cut.npy", npy("{'descr': '<f8'")[..14].to_vec());
+    let cut = file("cut.npy", &npy("{'descr': '<f8'")[..14]);
     refuses(
         "a = b",
         &["--input", &format!("b={cut}")],

@@ -104,8 +104,7 @@ fn a_region_whose_last_handle_a_task_drops_is_forgotten() {
 }
 
 #[task(leaf)]
-fn fail(#[writes(value)] cells: Piece<Cell>) -> Result<()> {
-    drop(cells);
+fn fail(#[writes(value)] _cells: Piece<Cell>) -> Result<()> {
     Err(Error::application("on purpose"))
 }
 

@@ -365,6 +365,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..60)
 }
 
+/// A future of an event, its wakes, and whether it was polled last while the event was pending.
+type Waiting = (usize, Pin<Box<EventFuture>>, Arc<Wakes>, bool);
+
 proptest! {
     /// Futures of three events are polled and dropped in any order, before and after the events trigger: each that was
     /// polled last before its event triggered is woken by that, and is then ready.
@@ -373,8 +376,7 @@ proptest! {
         let realm = Realm::builder().workers(1).build().unwrap();
         let events = [(); 3].map(|()| realm.user_event());
         let mut triggered = [false; 3];
-        // With the event, the wakes, and whether the future was polled last while the event was pending.
-        let mut futures: Vec<(usize, Pin<Box<EventFuture>>, Arc<Wakes>, bool)> = Vec::new();
+        let mut futures: Vec<Waiting> = Vec::new();
         for step in steps {
             match step {
                 Step::Await(event) => {
