@@ -40,6 +40,18 @@ fn the_circuit_loses_no_charge() {
 }
 
 #[test]
+fn the_memory_of_the_circuit_follows_its_nodes_wires_and_ghosts() {
+    // Some two megabytes of values. Each piece has a few ghosts, which lie all over the circuit.
+    let size = circuit::Options { pieces: 200, nodes_per_piece: 100, wires_per_piece: 200, ..Default::default() };
+    for mapper in [MapperChoice::Default, MapperChoice::Piecewise] {
+        let runtime = RuntimeOptions { memory: Some(8 << 20), mapper, ..Default::default() };
+        if let Err(error) = circuit::run(&circuit::Options { steps: 2, runtime, ..size.clone() }) {
+            panic!("{error}, with {mapper:?}");
+        }
+    }
+}
+
+#[test]
 fn conjugate_gradients_take_the_same_steps() {
     let alone = cg::run(&cg::Options { poisson: 5, pieces: Some(4), ..Default::default() });
     let iterations = alone.map(|report| report.iterations).expect("the default mapper converges");

@@ -63,6 +63,12 @@ impl Census {
             Action::CreateSpace(_, rects) => {
                 let dim = rects.first().map_or(0, |rect| rect.dim());
                 self.one(format!("space of {dim} dimensions"));
+                let hull = rects.iter().copied().reduce(|hull, rect| hull.hull(&rect).unwrap_or(hull));
+                match hull.map_or(0, |hull| hull.volume()) {
+                    0 => self.one("space without points"),
+                    volume if volume > 1 << 32 => self.one("space of points far apart"),
+                    _ => {}
+                }
             }
             Action::DestroySpace(_) => self.one("index space destroyed"),
             Action::CreateFields(_, kinds, _) => {

@@ -194,6 +194,8 @@ const EVERYTHING: &[(&str, u64)] = &[
     ("space of 1 dimensions", 1000),
     ("space of 2 dimensions", 500),
     ("space of 3 dimensions", 300),
+    ("space of points far apart", 50),
+    ("space without points", 20),
     ("field Long", 1000),
     ("field Short", 1000),
     ("field Pair", 500),

@@ -6,6 +6,12 @@ use super::{Generator, Scope, shared};
 use crate::program::{Action, Block, Column, FieldsName, Node, PartitionName, Place, RegionName, SpaceName, Split};
 use crate::value::Kind;
 
+/// How far apart the rectangles of a space may be.
+const FAR: i64 = 1 << 39;
+
+/// Boxes with more points are too large to be listed point by point.
+const LISTED: u64 = 1 << 12;
+
 impl Generator {
     pub(super) fn new_space(&mut self, _scope: &Scope) -> Action {
         let name = SpaceName(self.number());
@@ -17,7 +23,25 @@ impl Generator {
             1..=2 => self.box_of::<2>(7),
             _ => Rect::<1>::from(0..self.random.i64(1..=self.profile.extent)).into(),
         };
-        Action::CreateSpace(name, if self.once_in(4) { self.some_rects(&whole, 4) } else { vec![whole] })
+        let rects = match self.random.usize(..12) {
+            0..=1 => self.some_rects(&whole, 4),
+            2 => self.some_rects(&whole, 4).iter().map(|rect| self.far_away(rect)).collect(),
+            // No points.
+            3 if self.once_in(4) => vec![nothing(whole.lo())],
+            _ => vec![whole],
+        };
+        Action::CreateSpace(name, rects)
+    }
+
+    /// A rectangle moved so far along some dimension that no memory holds all points between it and where it was, or left where it is.
+    fn far_away(&mut self, rect: &AnyRect) -> AnyRect {
+        let (along, distance) = (self.random.usize(..rect.dim()), self.random.i64(0..=2) * FAR);
+        let moved = |corner: AnyPoint| -> AnyPoint {
+            let mut coordinates = corner.coords().to_vec();
+            coordinates[along] += distance;
+            AnyPoint::new(&coordinates).unwrap_or(corner)
+        };
+        AnyRect::new(moved(rect.lo()), moved(rect.hi())).unwrap_or(*rect)
     }
 
     /// A rectangle without points.
@@ -68,7 +92,7 @@ impl Generator {
             6 => Kind::Pair,
             7 => Kind::Trio,
             _ => {
-                let volume = self.one_of(&scope.spaces).map_or(8, |space| self.world.spaces[&space].len());
+                let volume = self.one_of(&scope.spaces).map_or(8, |space| self.world.spaces[&space].len().max(1));
                 Kind::Pointer(volume as i64)
             }
         }
@@ -155,7 +179,9 @@ impl Generator {
             3 => Split::Weighted((0..count).map(|_| self.random.u64(..5)).collect()),
             4..=5 => {
                 let least = if self.once_in(20) { 0 } else { 1 };
-                let shape = (0..dim).map(|_| self.random.i64(least..=9)).collect();
+                // Of points far apart, tiles of a few rows would be too many.
+                let times = if self.hull(node).is_some_and(|hull| hull.volume() > LISTED) { FAR } else { 1 };
+                let shape = (0..dim).map(|_| self.random.i64(least..=9) * times).collect();
                 let wide = self.random.bool();
                 let halo = (0..dim).map(|_| if wide { self.random.i64(0..=2) } else { 0 }).collect();
                 Split::Tiles(shape, halo)
@@ -208,18 +234,27 @@ impl Generator {
         })
     }
 
-    fn bounds(&self, node: Node, dim: usize) -> AnyRect {
-        let points = self.world.points(node);
-        let hull =
-            points.ok().into_iter().flat_map(|points| points.iter()).fold(None, |hull: Option<AnyRect>, &point| {
-                let one = AnyRect::new(point, point).ok()?;
-                Some(hull.and_then(|hull| hull.hull(&one).ok()).unwrap_or(one))
-            });
+    /// The box around the points of a node, or, where they are far apart, around those near one of them.
+    fn bounds(&mut self, node: Node, dim: usize) -> AnyRect {
+        let hull = self.hull(node).map(|hull| {
+            if hull.volume() <= LISTED {
+                return hull;
+            }
+            let points: Vec<AnyPoint> =
+                self.world.points(node).map_or_else(|_| Vec::new(), |points| points.iter().copied().collect());
+            let one = points[self.random.usize(..points.len())];
+            let is_near = |point: &&AnyPoint| point.coords().iter().zip(one.coords()).all(|(a, b)| (a - b).abs() <= 7);
+            hull_of(points.iter().filter(is_near)).unwrap_or(hull)
+        });
         hull.unwrap_or_else(|| match dim {
             1 => Rect::from_shape([1]).into(),
             2 => Rect::from_shape([1, 1]).into(),
             _ => Rect::from_shape([1, 1, 1]).into(),
         })
+    }
+
+    fn hull(&self, node: Node) -> Option<AnyRect> {
+        hull_of(self.world.points(node).ok()?.iter())
     }
 
     fn colors(&mut self) -> AnyRect {
@@ -257,4 +292,17 @@ impl Generator {
             kinds.iter().enumerate().filter(|(_, kind)| kind.is_some_and(&suits)).map(|(field, _)| field).collect();
         self.one_of(&fields)
     }
+}
+
+fn hull_of<'a>(points: impl Iterator<Item = &'a AnyPoint>) -> Option<AnyRect> {
+    points.fold(None, |hull: Option<AnyRect>, &point| {
+        let one = AnyRect::new(point, point).ok()?;
+        Some(hull.and_then(|hull| hull.hull(&one).ok()).unwrap_or(one))
+    })
+}
+
+/// No points, of the dimension of a point.
+fn nothing(point: AnyPoint) -> AnyRect {
+    let before: Vec<i64> = point.coords().iter().map(|at| at - 1).collect();
+    AnyPoint::new(&before).and_then(|before| AnyRect::new(point, before)).unwrap_or(AnyRect::from(Rect::<1>::EMPTY))
 }

@@ -28,6 +28,8 @@ pub(crate) struct FieldGroup {
     pub(crate) fields: FieldMask,
     sets: Slab<EquivalenceSet>,
     index: SetIndex,
+    /// The sets by the numbers of their shapes. Sets share no points, so no two have one shape.
+    by_shape: FxHashMap<u64, SetId>,
     /// Which sets each region touches, as long as no set has been split or merged.
     lookups: FxHashMap<NodeId, Touched>,
     /// How often sets have changed their points, or the group its fields.
@@ -36,8 +38,8 @@ pub(crate) struct FieldGroup {
 
 impl FieldGroup {
     pub(crate) fn new(fields: FieldMask, set: EquivalenceSet) -> Self {
-        let mut group =
-            Self { fields, sets: Slab::new(), index: SetIndex::default(), lookups: FxHashMap::default(), changes: 0 };
+        let (by_shape, lookups) = (FxHashMap::default(), FxHashMap::default());
+        let mut group = Self { fields, sets: Slab::new(), index: SetIndex::default(), by_shape, lookups, changes: 0 };
         group.insert(set);
         group
     }
@@ -56,25 +58,22 @@ impl FieldGroup {
 
     /// The set that has just these points, if there is one.
     pub(crate) fn find(&self, shape: &Shape) -> Option<SetId> {
-        let mut found = None;
-        self.index.query(&shape.space().bounds(), |id| {
-            if self.sets[id].shape == *shape {
-                found = Some(id);
-            }
-        });
-        found
+        self.by_shape.get(&shape.id()).copied()
     }
 
     fn insert(&mut self, set: EquivalenceSet) -> SetId {
-        let bounds = set.shape.space().bounds();
+        let (bounds, shape) = (set.shape.space().bounds(), set.shape.id());
         let id = self.sets.insert(set);
         self.index.insert(id, bounds);
+        self.by_shape.insert(shape, id);
         id
     }
 
     fn remove(&mut self, id: SetId) -> EquivalenceSet {
         self.index.remove(id);
-        self.sets.remove(id)
+        let set = self.sets.remove(id);
+        self.by_shape.remove(&set.shape.id());
+        set
     }
 
     /// The sets that a region touches. Remembered until a set changes its points.
@@ -151,14 +150,12 @@ impl FieldGroup {
     /// If one set has just the points that a disjoint partition splits, splits the set alike: the pieces are about to be used one by one.
     /// Whether there was one.
     pub(crate) fn refine(&mut self, partition: &Partitioning, shapes: &ShapeTable) -> bool {
-        if partition.len() < 2 {
-            return false;
-        }
         let parent = partition.parent();
-        let [(id, Cover::Everything)] = self.touched(parent, shapes)[..] else { return false };
-        if self.sets[id].shape != *parent.shape() {
+        if partition.len() < 2 || parent.shape().is_empty() {
             return false;
         }
+        // Not by looking at all sets that the parent touches: there may be as many as pieces, and each slice of a launch asks.
+        let Some(id) = self.find(parent.shape()) else { return false };
         let whole = self.remove(id);
         self.forget_lookups();
         // Looked at once: more may come to be known meanwhile. The others are used elsewhere.
