@@ -381,7 +381,7 @@ impl World<'_> {
 
 /// Whether something is so, soon.
 fn soon(is_so: impl Fn() -> bool) -> bool {
-    for _ in 0..2000 {
+    for _ in 0..40_000 {
         if is_so() {
             return true;
         }

@@ -179,8 +179,9 @@ impl FieldGroup {
     /// The same history for only some of the fields. What was looked up is not copied, as it may be much: each group looks up what its own fields are
     /// used for.
     pub(crate) fn narrowed(&self, fields: FieldMask) -> Self {
-        let Self { sets, index, changes, .. } = self;
-        Self { fields, sets: sets.clone(), index: index.clone(), lookups: FxHashMap::default(), changes: *changes }
+        let Self { sets, index, by_shape, changes, .. } = self;
+        let (sets, index, by_shape) = (sets.clone(), index.clone(), by_shape.clone());
+        Self { fields, sets, index, by_shape, lookups: FxHashMap::default(), changes: *changes }
     }
 
     /// Leaves only some of the fields to the group.
