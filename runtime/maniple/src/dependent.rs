@@ -190,7 +190,11 @@ impl Context {
     fn parts<F, T, const D: usize>(&self, region: &Region<F, D>, field: Field<F, T>) -> Result<Target> {
         match &self.state.replica {
             None => Ok(region.logical().clone().into()),
-            Some(replica) => Ok(replica.where_it_is(region.logical(), field.id())?.into()),
+            Some(replica) => {
+                // What is looked at instead may not be a part of it, and there still.
+                region.logical().check_alive(&*self.state)?;
+                Ok(replica.where_it_is(region.logical(), field.id())?.into())
+            }
         }
     }
 
