@@ -156,10 +156,11 @@ fn mistakes_are_noticed_and_come_again() {
         [(Mistake::LostFill, ", not "), (Mistake::Leak, "bytes still in use"), (Mistake::Hang, "nothing can go on")]
     {
         let wrong = |seed| Trial { mistake, check: false, ..trial(Family::Flat, seed) };
-        let found = (0..100).map(wrong).find(|trial| !trial.run().is_right());
+        // A fill that is lost may also be one that had to be refused.
+        let is_noticed = |trial: &Trial| trial.run().deviations.iter().any(|deviation| deviation.contains(noticed));
+        let found = (0..100).map(wrong).find(is_noticed);
         let trial = found.unwrap_or_else(|| panic!("{mistake:?} goes unnoticed"));
         let [first, second] = [(); 2].map(|()| trial.run().deviations);
-        assert!(first.iter().any(|deviation| deviation.contains(noticed)), "{mistake:?}: {first:?}");
         assert_eq!(first, second);
     }
 }
