@@ -1,6 +1,6 @@
 //! How what nodes print is shown: whole lines, each with the number of its node before it.
 //!
-//! A line is kept until it is whole, and then shown in one piece with others that have come with it. One that is longer than [`LONGEST`] is shown as it
+//! A line is kept until it is whole, and then shown in one piece with others that have come with it. One that is longer than `LONGEST` is shown as it
 //! comes, and has the [`Screen`] to itself until it ends: lines of other nodes wait. They do not wait for ever, since the node may in turn wait for them: when
 //! as much waits as a line may be long, the long line is cut. So the memory is bounded, no node is held up by another one, and a line stays whole unless it is
 //! longer than that *and* others print more than that meanwhile.
