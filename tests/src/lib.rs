@@ -17,12 +17,12 @@
 //!
 //! [`mixed`], [`nodes`] and [`slicing`] are for programs on several nodes.
 //!
-//! Two programs use it: `tests/random_programs.rs` runs a fixed set of seeds, `src/bin/torture.rs` as many as one likes, and replays
+//! Two programs use it: `tests/integration/random_programs.rs` runs a fixed set of seeds, `src/bin/torture.rs` as many as one likes, and replays
 //! failures.
 //!
-//! The other tests of this crate do without: `tests/rules.rs` (the programming model, a rule a test), `tests/misuse.rs` (errors that name task,
-//! region and field), `tests/golden_circuit.rs` and `tests/golden_sources.rs` (which tasks wait for which, and what is copied),
-//! `tests/compile_fail.rs` (what must not compile), `tests/checker.rs` (whether the checker of records notices what is wrong).
+//! The other tests of `tests/integration` do without: `rules.rs` (the programming model, a rule a test), `misuse.rs` (errors that name task, region and
+//! field), `golden_circuit.rs` and `golden_sources.rs` (which tasks wait for which, and what is copied), `compile_fail.rs` (what must not compile),
+//! `checker.rs` (whether the checker of records notices what is wrong). `tests/alone` has those that count what the whole process does.
 //!
 //! ```
 //! use maniple_tests::trial::{Family, Trial};

@@ -1,0 +1,23 @@
+//! The program as its users run it.
+
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
+mod browser;
+mod command_line;
+mod decomposition;
+#[cfg(target_os = "linux")]
+mod failure;
+#[cfg(unix)]
+mod launch;
+mod mappers;
+#[cfg(feature = "mpi")]
+mod mpi;
+#[cfg(unix)]
+mod nodes;
+mod profile;
+#[cfg(target_os = "linux")]
+mod slurm;
+mod tensor_chapter;
+mod tensor_command;
+mod tensor_files;
+mod tracing;

@@ -1,0 +1,6 @@
+//! The benchmarks run, at small sizes.
+
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
+mod rivals;
+mod tensors;

@@ -1,0 +1,28 @@
+//! The rules of the programming model, on one node.
+
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
+mod deletions;
+mod end_of_tasks;
+mod failures;
+mod fences;
+mod forks;
+mod forks_cut_short;
+mod futures;
+mod inline_mappings;
+mod launches;
+mod layouts;
+mod lifetimes;
+mod long_programs;
+mod mapping;
+mod names_and_types;
+mod nothing;
+mod panics;
+mod records;
+mod records_of_traces;
+mod reductions;
+mod sharing;
+mod sparse_regions;
+mod stranded;
+mod strict_traces;
+mod traces;

@@ -1,0 +1,149 @@
+//! The memory of a region follows its points, wherever they are, and tasks see them as any others.
+
+use std::sync::Arc;
+
+use maniple::mapper::{InstanceChoice, Mapper, MappingContext, ReductionPlace, RequirementMapping, Reuse, TaskInfo};
+use maniple::prelude::*;
+use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
+use maniple::{
+    Arrangement, FieldId, FieldMask, IndexSpace, LayoutConstraint, Machine, Privilege, ProcessorId, Requirement,
+    TaskLauncher,
+};
+
+const FAR: i64 = 1 << 39;
+
+#[derive(Fields)]
+struct Cell {
+    value: i64,
+    half: i32,
+}
+
+#[task(leaf)]
+fn number(#[writes(value)] cells: Piece<Cell>, first: i64) {
+    for (point, number) in cells.points().zip(first..) {
+        cells.value[point] = number;
+    }
+}
+
+#[task(leaf)]
+fn number_plane(#[writes(value)] cells: Piece<Cell, 2>) {
+    for (point, number) in cells.points().zip(1..) {
+        cells.value[point] = number;
+    }
+}
+
+#[task(leaf)]
+fn halve(
+    #[reads(value)]
+    #[discards(half)]
+    cells: Piece<Cell>,
+) {
+    for row in cells.rows() {
+        let values = cells.value.span(row);
+        for (half, value) in cells.half.span_mut(row).iter_mut().zip(&*values) {
+            *half = (value / 2) as i32;
+        }
+    }
+}
+
+#[task(leaf)]
+fn add(#[reduces(Sum, value)] cells: Piece<Cell>, amount: i64) {
+    for point in cells.points() {
+        cells.value.fold(point, amount);
+    }
+}
+
+#[task(leaf)]
+fn values(#[reads(value, half)] cells: Piece<Cell>) -> Vec<i64> {
+    cells.points().map(|point| 1000 * cells.value[point] + i64::from(cells.half[point])).collect()
+}
+
+fn two_ends() -> IndexSpace<1> {
+    IndexSpace::from_rects([Rect::from(0..10), Rect::from(FAR..FAR + 10)])
+}
+
+/// A new instance for each task, with buffers for reductions, in a layout that changes from task to task.
+#[derive(Clone)]
+struct Copies(Arrangement);
+
+impl Mapper for Copies {
+    fn map_requirement(
+        &mut self,
+        _: &TaskInfo<'_>,
+        _: usize,
+        (processor, _): (ProcessorId, usize),
+        context: &dyn MappingContext,
+    ) -> RequirementMapping {
+        let memory = context.machine().memories_visible_from(processor)[0].memory;
+        let mut choice = InstanceChoice::in_memory(memory);
+        choice.reuse = Reuse::Never;
+        choice.reduction = ReductionPlace::Buffer;
+        choice.layout = LayoutConstraint { arrangement: Some(self.0), order: None };
+        choice.into()
+    }
+}
+
+#[test]
+fn a_region_of_points_far_apart_fits_in_a_small_memory() {
+    for arrangement in [Arrangement::StructOfArrays, Arrangement::ArrayOfStructs, Arrangement::Blocked(4)] {
+        let machine = Machine::uniform(2, 1 << 14);
+        let runtime = Runtime::builder().machine(machine).mapper(Copies(arrangement)).build().unwrap();
+        let outcome = runtime.run(async |cx| {
+            let cells = cx.region_over::<Cell, 1>(two_ends())?;
+            let pieces = cells.partition(3).equal()?;
+            cx.launch(number(&cells, 0));
+            cx.launch(add(&cells, 100));
+            cx.index_launch(3, add(&pieces, 1000));
+            cx.index_launch(3, halve(&pieces));
+            let all = cx.launch(values(&cells)).await?;
+            let mapped = cx.map_read(&cells, Cell::value).await?.to_vec();
+            Ok((all, mapped, cx.index_launch(3, values(&pieces)).all().await?.concat()))
+        });
+        let expected: Vec<i64> = (1100..1120).map(|value| 1000 * value + value / 2).collect();
+        let (all, mapped, parts) = outcome.unwrap();
+        assert_eq!(all, expected, "{arrangement}");
+        assert_eq!(mapped, (1100..1120).collect::<Vec<_>>(), "{arrangement}");
+        assert_eq!(parts, expected, "{arrangement}");
+    }
+}
+
+#[test]
+fn an_instance_of_a_sparse_region_holds_no_more_bytes_than_its_points_need() {
+    let runtime = Runtime::builder().machine(Machine::uniform(1, 20 * 8)).build().unwrap();
+    let used = runtime.run(async |cx| {
+        let cells = cx.region_over::<Cell, 1>(two_ends())?;
+        cx.launch(number(&cells, 7)).await?;
+        Ok(runtime.machine().memories().iter().map(|memory| runtime.bytes_used(memory.id)).sum::<u64>())
+    });
+    assert_eq!(used.unwrap(), 20 * 8);
+}
+
+#[test]
+fn a_task_gets_the_values_of_points_that_are_no_rectangle_as_several_views() {
+    let runtime = Runtime::builder().machine(Machine::uniform(1, 1 << 12)).build().unwrap();
+    let body = |call: &LeafCall<'_>| -> Result<Value> {
+        let refused = call.strided::<i64>(0, FieldId(0)).unwrap_err().to_string();
+        assert!(refused.contains("2 rectangles, not one; take `strided_parts`"), "{refused}");
+        let mut sums = Vec::new();
+        for part in call.strided_parts::<i64>(0, FieldId(0))? {
+            let first = part.bounds().lo();
+            let sum = part.bounds().points().map(|point| {
+                let steps = point.coords().iter().zip(first.coords()).zip(part.strides());
+                let offset: isize = steps.map(|((at, first), stride)| (at - first) as isize * stride).sum();
+                // SAFETY: the point is one of the view's, and the field holds `i64`.
+                unsafe { part.address().offset(offset).cast::<i64>().read() }
+            });
+            sums.push((part.bounds().volume(), sum.sum::<i64>()));
+        }
+        Ok(Value::new(sums))
+    };
+    let task = Arc::new(TaskDefinition::new("sums").leaf(TaskOptions::default(), body));
+    let outcome = runtime.run(async |cx| {
+        let corners = IndexSpace::from_rects([Rect::<2>::new([0, 0], [1, 1]), Rect::new([FAR, -FAR], [FAR + 2, -FAR])]);
+        let cells = cx.region_over::<Cell, 2>(corners)?;
+        cx.launch(number_plane(&cells));
+        let reads = Requirement::new(cells.logical().clone(), FieldMask::of(FieldId(0)), Privilege::Read);
+        cx.launch(TaskLauncher::new(&task).requirement(reads).typed::<Vec<(u64, i64)>>()).await
+    });
+    assert_eq!(outcome.unwrap(), [(4, 1 + 2 + 3 + 4), (3, 5 + 6 + 7)]);
+}

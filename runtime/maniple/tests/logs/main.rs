@@ -1,0 +1,8 @@
+//! What the runtime logs.
+
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
+mod destructors;
+mod log;
+mod mapper_logs;
+mod trace_logs;

@@ -1,0 +1,19 @@
+//! What holds of the network, whatever the transport; then what holds of each transport.
+//!
+//! A rule of the suite is a function of a [`Cluster`]; [`rules!`] makes a test of it for each transport. On loopback it runs with many seeds, and
+//! whoever waits steps the network: if nothing is left to be received and the wait is not over, the rule is broken, and the test says so.
+
+mod agreements;
+mod cluster;
+mod failures;
+mod loopback;
+mod messages;
+#[cfg(all(feature = "mpi", unix))]
+mod mpi_cluster;
+#[cfg(all(feature = "mpi", unix))]
+mod mpi_processes;
+#[cfg(all(feature = "tcp", unix))]
+mod processes;
+#[cfg(feature = "tcp")]
+mod tcp_cluster;
+mod transfers;

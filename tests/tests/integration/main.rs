@@ -1,0 +1,37 @@
+//! Rules, random programs and simulations across crates.
+
+#![allow(clippy::unwrap_used)] // in a test, a panic is the report
+
+mod checker;
+mod checker_of_traces;
+mod collection;
+mod compile_fail;
+mod deletions;
+mod differing_ends;
+mod found_pieces;
+mod found_pieces_in_programs;
+mod golden_circuit;
+mod golden_sources;
+mod guests;
+mod luggage;
+#[cfg(unix)]
+mod luggage_over_tcp;
+mod misuse;
+mod nodes;
+mod once_failed;
+mod partitions_on_nodes;
+#[cfg(unix)]
+mod processes;
+mod random_programs;
+mod random_tensors;
+mod readers;
+mod replays;
+mod rules;
+mod simulation;
+mod slices;
+mod slices_with_data;
+mod tensor_elements;
+mod tensor_threads;
+mod tensor_traffic;
+mod tensors;
+mod weak_scaling;
