@@ -13,6 +13,7 @@ mod found_pieces_in_programs;
 mod golden_circuit;
 mod golden_sources;
 mod guests;
+mod layers;
 mod luggage;
 #[cfg(unix)]
 mod luggage_over_tcp;
