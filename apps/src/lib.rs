@@ -36,6 +36,7 @@ pub mod circuit;
 pub mod cli;
 pub mod decomposition;
 pub mod error;
+mod headings;
 pub mod info;
 #[cfg(unix)]
 pub mod launch;

@@ -14,6 +14,7 @@ use maniple::profile::Profiler;
 use maniple::{Machine, ProcessorKind, Runtime, Topology, topology};
 
 use crate::error::{Error, Result};
+use crate::headings::RUNTIME_HEADING;
 use crate::recording::RecordOptions;
 use crate::report::bytes_apart;
 use crate::stated::Stated;
@@ -26,12 +27,6 @@ pub(crate) const WORKERS_HELP: &str =
 pub(crate) const MEMORY_HELP: &str = "\
 Bytes of system memory that data may take, such as 512MiB or 2GiB; K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, KB, MB, GB, \
 TB powers of 1000 [default: three quarters of what is there]";
-
-/// Under which options of the runtime are listed.
-pub(crate) const RUNTIME_HEADING: &str = "Runtime";
-
-/// Under which options about its record are listed.
-pub(crate) const RECORD_HEADING: &str = "Record";
 
 /// The runtime that a simulation runs on. None of this can change a result.
 #[derive(Args, Clone, Debug)]

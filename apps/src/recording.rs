@@ -10,7 +10,7 @@ use maniple::Runtime;
 use maniple::record::{Graph, Proof, Record, check};
 
 use crate::error::{Error, Result};
-use crate::options::RECORD_HEADING;
+use crate::headings::RECORD_HEADING;
 
 /// What to do with a record of the run. None of this can change a result.
 #[derive(Args, Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use maniple::Runtime;
 
 use crate::error::{Error, Result};
-use crate::options::{RECORD_HEADING, RUNTIME_HEADING};
+use crate::headings::{RECORD_HEADING, RUNTIME_HEADING};
 
 /// What a command line says that must be the same on all nodes: the program, its options by name, and the seed. What else is said of the runtime may
 /// differ, for machines do.

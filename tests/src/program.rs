@@ -100,6 +100,14 @@ impl fmt::Debug for Column {
 pub struct Block(pub Vec<Statement>);
 
 impl Block {
+    /// The number of statements, nested ones too.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let mut count = 0;
+        self.each(&mut |_| count += 1);
+        count
+    }
+
     /// Visits all statements in reading order, nested ones too.
     pub fn each<'a>(&'a self, visit: &mut impl FnMut(&'a Statement)) {
         for statement in &self.0 {

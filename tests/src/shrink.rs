@@ -82,7 +82,7 @@ fn drop_sites(hunt: &Hunt<'_>, mut program: Program, width: usize) -> Program {
 
 /// Drops statements one by one, or so many at a time: those with these numbers in the order in which blocks end.
 fn drop_statements(hunt: &Hunt<'_>, mut program: Program, width: usize) -> Program {
-    let mut end = count(&program.body);
+    let mut end = program.body.count();
     while end > 0 {
         let start = end.saturating_sub(width);
         program = hunt.smaller(program, |body| {
@@ -92,7 +92,7 @@ fn drop_statements(hunt: &Hunt<'_>, mut program: Program, width: usize) -> Progr
                 if (start..end).contains(&(number - 1)) { vec![] } else { vec![statement] }
             })
         });
-        end = start.min(count(&program.body));
+        end = start.min(program.body.count());
     }
     program
 }
@@ -161,14 +161,6 @@ fn sites(block: &Block) -> Vec<Site> {
         }
     });
     sites
-}
-
-/// The number of statements, nested ones too.
-#[must_use]
-pub fn count(block: &Block) -> usize {
-    let mut count = 0;
-    block.each(&mut |_| count += 1);
-    count
 }
 
 /// A measure of how much there is to read.

@@ -3,7 +3,7 @@
 use maniple::access::{Read, Span};
 use maniple::prelude::*;
 
-use super::tasks::Row;
+use super::rows::Row;
 
 /// The entries of some consecutive rows of a matrix.
 pub(super) struct Block<'a> {

@@ -7,6 +7,7 @@
 mod kernels;
 pub mod matrix_market;
 mod partition;
+pub mod rows;
 pub mod scalars;
 pub mod sparse;
 mod system;

@@ -7,9 +7,10 @@ use maniple::Future;
 use maniple::prelude::*;
 
 use super::partition::balanced;
+use super::rows::{Entry, Row};
 use super::scalars::{Products, State, Step};
 use super::sparse::Sparse;
-use super::tasks::{Entry, Row, advance, load_entries, load_rows, multiply, start, turn};
+use super::tasks::{advance, load_entries, load_rows, multiply, start, turn};
 use crate::progress::Progress;
 use crate::report::scientific;
 

@@ -1,40 +1,13 @@
-//! The regions and tasks of the solver.
+//! The tasks of the solver.
 
 use std::sync::Arc;
 
 use maniple::prelude::*;
 
 use super::kernels::{Block, dot};
+use super::rows::{Entry, Row};
 use super::scalars::{Products, State, Step};
 use super::sparse::Sparse;
-
-/// One row of the system, with its element of each vector.
-#[derive(Fields)]
-pub struct Row {
-    /// The entries of the row.
-    pub entries: Rect<1>,
-    /// Jacobi's preconditioner: one over the diagonal entry.
-    pub inverse_diagonal: f64,
-    /// The right-hand side.
-    pub b: f64,
-    /// The solution.
-    pub x: f64,
-    /// The residual b - A x.
-    pub r: f64,
-    /// The direction of the next step.
-    pub p: f64,
-    /// A p.
-    pub q: f64,
-}
-
-/// One entry of the matrix.
-#[derive(Fields)]
-pub struct Entry {
-    /// The column: the row that the entry is multiplied with.
-    pub column: Ptr<Row>,
-    /// The value.
-    pub value: f64,
-}
 
 /// The bytes that a system takes in regions.
 #[must_use]

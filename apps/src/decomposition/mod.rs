@@ -24,7 +24,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use crate::error::{Error as AppError, Result as AppResult};
 use crate::options::{RuntimeOptions, at_most, positive, workers_of_job};
 use crate::report::{Table, scientific, seconds};
-use crate::tensor::values::Random;
+use crate::tensor::random::Random;
 
 /// What both decompositions can be told.
 #[derive(Args, Clone, Debug)]

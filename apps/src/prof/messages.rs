@@ -23,6 +23,11 @@ pub struct Message {
     pub received: End,
 }
 
+/// The node that recorded.
+pub(super) fn node_of(recording: &Recording) -> u16 {
+    recording.header.processors.first().map_or(0, |processor| processor.node)
+}
+
 /// From and to which node, and which of all messages of the two it was.
 type Name = (u16, u16, u64);
 

@@ -3,9 +3,8 @@
 use maniple::profile::Recording;
 
 use super::clocks::{Correction, Exchanged, corrections};
-use super::messages::{End, Message};
+use super::messages::{End, Message, node_of};
 use super::summary::time;
-use super::together::node;
 
 /// How the times of a recording are told by the clock that all of them have in common.
 #[derive(Clone, Copy)]
@@ -61,7 +60,7 @@ const WORTH_TELLING: f64 = 100_000.0;
 fn moved_clocks(recordings: &[Recording], corrections: &[Correction]) -> Vec<String> {
     let moved = recordings.iter().zip(corrections).filter(|(_, found)| found.offset.abs() >= WORTH_TELLING);
     let moved = moved.map(|(recording, found)| {
-        let (by, node) = (time(found.offset.abs() as u64), node(recording));
+        let (by, node) = (time(found.offset.abs() as u64), node_of(recording));
         let how = if found.offset > 0.0 { "forward" } else { "back" };
         format!("the clock of node {node} was put {how} by {by}, so that messages come after they were sent")
     });

@@ -7,7 +7,7 @@
 use maniple::profile::{Completeness, Header, OperationId, Record, Recording, Thread, ThreadRecording};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::messages::{Message, messages};
+use super::messages::{Message, messages, node_of};
 use super::summary::time;
 use super::timelines::{Timeline, timelines};
 
@@ -26,10 +26,10 @@ pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
     if recordings.len() < 2 {
         return recordings.pop().map(|recording| Together { recording, notes: Vec::new() });
     }
-    let nodes: FxHashSet<u16> = recordings.iter().map(node).collect();
+    let nodes: FxHashSet<u16> = recordings.iter().map(node_of).collect();
     let strangers = strangers(&recordings);
     let mut messages = if nodes.len() == recordings.len() {
-        recordings.sort_by_key(node);
+        recordings.sort_by_key(node_of);
         messages(&recordings)
     } else {
         (0..).zip(&mut recordings).for_each(|(node, recording)| set_node(recording, node));
@@ -57,7 +57,7 @@ pub fn together(mut recordings: Vec<Recording>) -> Option<Together> {
 /// What is to be said if these can hardly be the processes of one job: some are of the same node, or one began when another had ended.
 fn strangers(recordings: &[Recording]) -> Option<String> {
     let mut nodes = FxHashSet::default();
-    if let Some(twice) = recordings.iter().map(node).find(|&node| !nodes.insert(node)) {
+    if let Some(twice) = recordings.iter().map(node_of).find(|&node| !nodes.insert(node)) {
         return Some(format!(
             "several of these profiles are of a node {twice}, so they are of different runs: each is shown as a node of its own; give all profiles of one job to see what its processes sent each other"
         ));
@@ -65,7 +65,7 @@ fn strangers(recordings: &[Recording]) -> Option<String> {
     let last = recordings.iter().max_by_key(|recording| recording.header.began)?;
     let first = recordings.iter().min_by_key(|recording| ended(recording))?;
     let apart = last.header.began.checked_sub(ended(first)).filter(|&apart| apart > 0)?;
-    let (last, first, apart) = (node(last), node(first), time(apart));
+    let (last, first, apart) = (node_of(last), node_of(first), time(apart));
     Some(format!(
         "node {last} began {apart} after node {first} had ended: these are profiles of different runs, or the clock of one machine is wrong"
     ))
@@ -79,11 +79,6 @@ fn ended(recording: &Recording) -> u64 {
         _ => None,
     });
     recording.header.began.saturating_add(ends.max().unwrap_or_default())
-}
-
-/// The node that recorded.
-pub(super) fn node(recording: &Recording) -> u16 {
-    recording.header.processors.first().map_or(0, |processor| processor.node)
 }
 
 fn set_node(recording: &mut Recording, node: u16) {
@@ -124,7 +119,7 @@ fn empty(began: u64, all: &[Recording]) -> Recording {
 }
 
 fn add(whole: &mut Recording, mut recording: Recording, operations: &mut Operations, timeline: &Timeline) {
-    let node = node(&recording);
+    let node = node_of(&recording);
     let (labels, graphs) = (whole.labels.len() as u32, whole.graphs.len() as u32);
     let own_labels = recording.labels.len() as u32;
     let processors = after_all(whole.header.processors.iter().map(|processor| processor.id));

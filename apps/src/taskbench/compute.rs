@@ -115,9 +115,23 @@ for_each_instruction_set! {
     }
 }
 
+/// Copies the first half of some words to the second.
+pub fn copy_half(words: &mut [u64]) {
+    let half = words.len() / 2;
+    let (from, to) = words.split_at_mut(half);
+    to[..half].copy_from_slice(from);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_odd_word_is_left_alone() {
+        let mut words = [1, 2, 3, 4, 5];
+        copy_half(&mut words);
+        assert_eq!(words, [1, 2, 1, 2, 5]);
+    }
 
     #[test]
     fn lanes_are_squared_and_added_as_often_as_asked() {

@@ -6,9 +6,8 @@ use std::str::FromStr;
 
 use maniple::bytemuck::cast_slice_mut;
 
-use super::compute::{add_multiple, multiply_and_add, multiply_matrices, square_and_add};
+use super::compute::{add_multiple, copy_half, multiply_and_add, multiply_matrices, square_and_add};
 use super::hash::uniform;
-use super::scratch::copy_half;
 
 /// What kind of work a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,13 +21,6 @@ pub fn is_intact(scratch: &[u64]) -> bool {
     scratch.first().is_none_or(|&first| first == MAGIC)
 }
 
-/// Copies the first half of some words to the second.
-pub fn copy_half(words: &mut [u64]) {
-    let half = words.len() / 2;
-    let (from, to) = words.split_at_mut(half);
-    to[..half].copy_from_slice(from);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,12 +42,5 @@ mod tests {
         prepare(KernelKind::ComputeDgemm, &mut scratch);
         assert!(is_intact(&scratch));
         assert_eq!(scratch[1..].iter().map(|&bits| f64::from_bits(bits)).collect::<Vec<_>>(), [1.0; 2]);
-    }
-
-    #[test]
-    fn an_odd_word_is_left_alone() {
-        let mut words = [1, 2, 3, 4, 5];
-        copy_half(&mut words);
-        assert_eq!(words, [1, 2, 1, 2, 5]);
     }
 }

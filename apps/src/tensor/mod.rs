@@ -1,7 +1,7 @@
 //! Tensor algebra from the command line: a statement in index notation, on all processors of all nodes.
 //!
 //! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; [`mod@choose`]: the algorithm and the
-//! grid; [`values`]: the operands' elements; [`files`]: those in files; here: what runs; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
+//! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
 
 pub mod check;
 pub mod choose;
@@ -9,6 +9,7 @@ pub mod files;
 pub mod options;
 pub mod picture;
 pub mod problem;
+pub mod random;
 pub mod report;
 pub mod values;
 

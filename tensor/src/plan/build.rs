@@ -1,7 +1,7 @@
 //! Statements to plans.
 
 use super::privilege;
-use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use};
+use super::step::{Launch, Leaf, Plan, Privilege, Sequence, Step, Use, inside};
 use crate::concrete::{Loop, Node, Statement};
 use crate::lower::{self, khatri_rao, product};
 use crate::notation::{IndexVariable, TensorVariable};
@@ -112,15 +112,4 @@ impl Builder<'_> {
             khatri_rao,
         }
     }
-}
-
-/// What is inside of the loops over `fixed`, the outermost ones.
-pub(super) fn inside<'a>(statement: &'a Statement, fixed: &[IndexVariable]) -> &'a Node {
-    let mut node = statement.body();
-    while let Node::Forall(outer, body) = node
-        && fixed.contains(&outer.variable)
-    {
-        node = body;
-    }
-    node
 }

@@ -1,7 +1,7 @@
 //! What a plan consists of.
 
 use crate::bounds::{Bounds, Interval, RectangleOf};
-use crate::concrete::Statement;
+use crate::concrete::{Node, Statement};
 use crate::element::Scalar;
 use crate::loops::{Kernel, Reduction};
 use crate::lower::khatri_rao::KhatriRao;
@@ -112,7 +112,7 @@ impl Plan {
 
     /// [`rectangle`](Self::rectangle) as a function of the values: for more than a few of them this is quicker.
     pub fn rectangles(&self, tensor: &str, fixed: &[IndexVariable]) -> RectangleOf {
-        RectangleOf::new(&self.statement, super::build::inside(&self.statement, fixed), tensor, fixed)
+        RectangleOf::new(&self.statement, inside(&self.statement, fixed), tensor, fixed)
     }
 
     /// The values that `variable` can have where the variables `fixed`, those of some step, have these values.
@@ -148,4 +148,15 @@ impl Plan {
             };
         }
     }
+}
+
+/// What is inside of the loops over `fixed`, the outermost ones.
+pub(super) fn inside<'a>(statement: &'a Statement, fixed: &[IndexVariable]) -> &'a Node {
+    let mut node = statement.body();
+    while let Node::Forall(outer, body) = node
+        && fixed.contains(&outer.variable)
+    {
+        node = body;
+    }
+    node
 }

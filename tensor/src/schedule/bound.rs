@@ -1,27 +1,9 @@
 //! A promise about the extent of a loop.
 
-use super::command::Command;
-use super::error::{Reason, ScheduleError};
+use super::error::Reason;
 use super::select;
 use crate::concrete::{Loop, Node, Relation, Statement};
 use crate::notation::IndexVariable;
-
-impl Statement {
-    /// Promises that `variable` has `extent` values; `bounded` takes its place. A schedule that was made for certain extents says so by this,
-    /// and is refused for others.
-    ///
-    /// # Errors
-    ///
-    /// If the promise is wrong, there is no such loop, something was decided about it already, or the name is taken.
-    pub fn bound(
-        &self,
-        variable: impl Into<IndexVariable>,
-        bounded: impl Into<IndexVariable>,
-        extent: i64,
-    ) -> Result<Self, ScheduleError> {
-        Command::Bound { variable: variable.into(), bounded: bounded.into(), extent }.apply(self)
-    }
-}
 
 pub(super) fn apply(
     statement: &Statement,

@@ -3,21 +3,13 @@
 use std::fmt;
 
 use super::error::{Reason, ScheduleError};
+use super::parallelize::Races;
 use super::{
     bound, communicate, distribute, divide, fuse, parallelize, precompute, reorder, rotate, split, substitute, unroll,
     validate,
 };
 use crate::concrete::{Statement, Substitution, Unit};
 use crate::notation::{Expression, IndexVariable};
-
-/// Whether iterations that run at the same time may combine values into one element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Races {
-    /// They may not: each element belongs to one iteration.
-    Forbidden,
-    /// They may: values are combined by the operator of the reduction, in any order.
-    Reduced,
-}
 
 /// A change of a statement that keeps what it computes. See the method of [`Statement`] of the same name.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,30 +1,9 @@
 //! Where data moves.
 
-use super::command::Command;
-use super::error::{Reason, ScheduleError};
+use super::error::Reason;
 use super::select;
 use crate::concrete::Statement;
 use crate::notation::{IndexVariable, TensorVariable};
-
-impl Statement {
-    /// Makes each iteration of the loop over `variable` fetch, at its start, all that it needs of the tensors. Further outside means fewer
-    /// and larger messages, and more memory. A tensor that is communicated nowhere is fetched at the innermost distributed
-    /// loop.
-    ///
-    /// Loops that are distributed together are one launch, and it does not matter which of them is named.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such loop or tensor, the tensor is not used inside, or is communicated within the same launch already.
-    pub fn communicate<T: Into<String>>(
-        &self,
-        tensors: impl IntoIterator<Item = T>,
-        variable: impl Into<IndexVariable>,
-    ) -> Result<Self, ScheduleError> {
-        let tensors = tensors.into_iter().map(Into::into).collect();
-        Command::Communicate { tensors, variable: variable.into() }.apply(self)
-    }
-}
 
 pub(super) fn apply(statement: &Statement, tensors: &[String], variable: &IndexVariable) -> Result<Statement, Reason> {
     select::check_list("tensors", tensors)?;

@@ -1,27 +1,9 @@
 //! Two loops as one.
 
-use super::command::Command;
-use super::error::{Reason, ScheduleError};
+use super::error::Reason;
 use super::select;
 use crate::concrete::{Loop, Node, Relation, Statement};
 use crate::notation::IndexVariable;
-
-impl Statement {
-    /// Makes the loop over `outer` and the one over `inner`, directly inside of it, one loop over `fused`, which has all pairs of their values in
-    /// the same order.
-    ///
-    /// # Errors
-    ///
-    /// If there are no such loops, something was decided about one of them already, or the name is taken.
-    pub fn fuse(
-        &self,
-        outer: impl Into<IndexVariable>,
-        inner: impl Into<IndexVariable>,
-        fused: impl Into<IndexVariable>,
-    ) -> Result<Self, ScheduleError> {
-        Command::Fuse { outer: outer.into(), inner: inner.into(), fused: fused.into() }.apply(self)
-    }
-}
 
 pub(super) fn apply(
     statement: &Statement,

@@ -37,6 +37,7 @@
 //! | `parallelize`, `unroll`, `substitute` | how the loops of a leaf run |
 //! | `distribute`, `communicate`, `rotate` | what runs where, and when data moves |
 //! | `validate` | what has to hold of every statement |
+//! | `methods` | all commands, as methods of statements |
 
 mod bound;
 mod command;
@@ -45,6 +46,7 @@ mod distribute;
 mod divide;
 mod error;
 mod fuse;
+mod methods;
 mod parallelize;
 mod precompute;
 mod reorder;
@@ -55,5 +57,6 @@ mod substitute;
 mod unroll;
 mod validate;
 
-pub use command::{Command, Races, apply};
+pub use command::{Command, apply};
 pub use error::{Reason, ScheduleError};
+pub use parallelize::Races;

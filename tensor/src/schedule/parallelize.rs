@@ -1,26 +1,17 @@
 //! Loops of a leaf that run on several threads or lanes.
 
-use super::command::{Command, Races};
-use super::error::{Reason, ScheduleError};
+use super::error::Reason;
 use super::{select, validate};
 use crate::concrete::{Execution, Statement, Unit};
 use crate::notation::IndexVariable;
 
-impl Statement {
-    /// Runs the iterations of the loop over `variable` at the same time on `unit`s of one processor.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such loop, something was decided about it already, a loop around it is parallel already (lanes may be inside of threads), or
-    /// iterations would write the same elements and `races` forbids it.
-    pub fn parallelize(
-        &self,
-        variable: impl Into<IndexVariable>,
-        unit: Unit,
-        races: Races,
-    ) -> Result<Self, ScheduleError> {
-        Command::Parallelize { variable: variable.into(), unit, races }.apply(self)
-    }
+/// Whether iterations that run at the same time may combine values into one element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Races {
+    /// They may not: each element belongs to one iteration.
+    Forbidden,
+    /// They may: values are combined by the operator of the reduction, in any order.
+    Reduced,
 }
 
 pub(super) fn apply(

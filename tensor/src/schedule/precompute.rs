@@ -2,41 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::command::Command;
-use super::error::{Reason, ScheduleError};
+use super::error::Reason;
 use super::select;
 use crate::concrete::{Loop, Node, Statement};
 use crate::loops::{Names, Reduction};
 use crate::notation::{BinaryOperator, Expression, IndexVariable, TensorVariable, element_of, typed};
-
-impl Statement {
-    /// Computes `expression`, a part of the right side, into a workspace before it is used. The workspace is indexed by `variables` where
-    /// it is used, and by new loops over `workspace_variables` where it is computed.
-    ///
-    /// Loops around the use, from the innermost: those over `variables` get a copy around the computation; those that only the computation needs go
-    /// there, and sum in the workspace; those that only the use needs stay with it; the first that both need, and all around it,
-    /// stay around both.
-    ///
-    /// # Errors
-    ///
-    /// If the expression is in no or several assignments, one of the variables is no loop around it, or is outside of a loop that both
-    /// need, lists differ in length, or names are taken.
-    pub fn precompute<V: Into<IndexVariable>, W: Into<IndexVariable>>(
-        &self,
-        expression: impl Into<Expression>,
-        variables: impl IntoIterator<Item = V>,
-        workspace_variables: impl IntoIterator<Item = W>,
-        workspace: &str,
-    ) -> Result<Self, ScheduleError> {
-        Command::Precompute {
-            expression: Box::new(expression.into()),
-            variables: variables.into_iter().map(Into::into).collect(),
-            workspace_variables: workspace_variables.into_iter().map(Into::into).collect(),
-            workspace: workspace.to_owned(),
-        }
-        .apply(self)
-    }
-}
 
 pub(super) fn apply(
     statement: &Statement,

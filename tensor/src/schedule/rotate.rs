@@ -1,30 +1,9 @@
 //! The order in which each processor runs a loop, rotated by its place in the grid.
 
-use super::command::Command;
-use super::error::{Reason, ScheduleError};
+use super::error::Reason;
 use super::select;
 use crate::concrete::{Loop, Node, Relation, Statement};
 use crate::notation::IndexVariable;
-
-impl Statement {
-    /// Lets each iteration of the loops over `by`, which are around the loop over `target`, begin `target` at the sum of their values;
-    /// `result` counts from there, and starts over from zero at the end. Processors of a launch that would need the same data at the same
-    /// time then need different data, which a neighbour had before (Cannon, 1969).
-    ///
-    /// # Errors
-    ///
-    /// If there are no such loops, the loops over `by` are not around, something was decided about `target` already, it has no values, or the name
-    /// is taken.
-    pub fn rotate<V: Into<IndexVariable>>(
-        &self,
-        target: impl Into<IndexVariable>,
-        by: impl IntoIterator<Item = V>,
-        result: impl Into<IndexVariable>,
-    ) -> Result<Self, ScheduleError> {
-        let by = by.into_iter().map(Into::into).collect();
-        Command::Rotate { target: target.into(), by, result: result.into() }.apply(self)
-    }
-}
 
 pub(super) fn apply(
     statement: &Statement,

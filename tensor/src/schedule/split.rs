@@ -1,29 +1,9 @@
 //! A loop in blocks of a given length.
 
-use super::command::Command;
-use super::error::{Reason, ScheduleError};
+use super::error::Reason;
 use super::select;
 use crate::concrete::{Loop, Node, Relation, Statement};
 use crate::notation::IndexVariable;
-
-impl Statement {
-    /// Splits the loop over `variable` into blocks of `factor` iterations: `outer` counts the blocks, and `inner`, directly inside, the
-    /// iterations of a block. The last block may be shorter.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such loop, something was decided about it already, names are taken, or `factor` is less than 1.
-    pub fn split(
-        &self,
-        variable: impl Into<IndexVariable>,
-        outer: impl Into<IndexVariable>,
-        inner: impl Into<IndexVariable>,
-        factor: i64,
-    ) -> Result<Self, ScheduleError> {
-        let (variable, outer, inner) = (variable.into(), outer.into(), inner.into());
-        Command::Split { variable, outer, inner, factor }.apply(self)
-    }
-}
 
 pub(super) fn apply(
     statement: &Statement,

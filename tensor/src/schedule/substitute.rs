@@ -1,29 +1,10 @@
 //! Loops that a library computes.
 
-use super::command::Command;
-use super::error::{Reason, ScheduleError};
+use super::error::Reason;
 use super::select;
 use crate::concrete::{Node, Statement, Substitution};
 use crate::lower::{khatri_rao, product};
 use crate::notation::IndexVariable;
-
-impl Statement {
-    /// Lets a library compute the loops over `variables`, which are directly inside of one another, and have nothing but an assignment
-    /// inside.
-    ///
-    /// # Errors
-    ///
-    /// If the loops are not the innermost ones, something was decided about them already, or the library does not compute what they
-    /// compute.
-    pub fn substitute<V: Into<IndexVariable>>(
-        &self,
-        variables: impl IntoIterator<Item = V>,
-        substitution: Substitution,
-    ) -> Result<Self, ScheduleError> {
-        let variables = variables.into_iter().map(Into::into).collect();
-        Command::Substitute { variables, substitution }.apply(self)
-    }
-}
 
 pub(super) fn apply(
     statement: &Statement,

@@ -95,7 +95,7 @@ impl Generator {
                     turn
                 }
             };
-            self.left_for_loops = self.left_for_loops.saturating_sub(crate::shrink::count(&turn));
+            self.left_for_loops = self.left_for_loops.saturating_sub(turn.count());
             turns.push(turn);
         }
         self.world.verdicts.insert(id, Verdict::Done);

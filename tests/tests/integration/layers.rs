@@ -28,11 +28,6 @@ const CRATES: &[&str] = &[
 
 /// The parts of a folder that import each other in a circle, by the folder from the root.
 const CIRCLES: &[(&str, &[&str])] = &[
-    ("apps/src", &["options", "recording", "stated"]),
-    ("apps/src/cg", &["kernels", "tasks"]),
-    ("apps/src/prof", &["timelines", "together"]),
-    ("apps/src/taskbench", &["kernel", "scratch"]),
-    ("apps/src/tensor", &["files", "values"]),
     (
         "runtime/maniple/src",
         &[
@@ -105,27 +100,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("runtime/realm/src/net", &["endpoint", "error", "frame", "message", "transport"]),
     ("runtime/realm/src/net/tcp", &["driver", "reading"]),
     ("tensor/src/distributed", &["computation", "elements", "fetch", "leaf", "place", "tensor"]),
-    ("tensor/src/plan", &["build", "privilege", "step"]),
-    (
-        "tensor/src/schedule",
-        &[
-            "bound",
-            "command",
-            "communicate",
-            "distribute",
-            "divide",
-            "fuse",
-            "parallelize",
-            "precompute",
-            "reorder",
-            "rotate",
-            "split",
-            "substitute",
-            "unroll",
-        ],
-    ),
     ("tensor/src/substitute", &["blas", "element"]),
-    ("tests/src", &["generate", "shrink", "trial"]),
 ];
 
 /// A module, as its names from the root of the crate.

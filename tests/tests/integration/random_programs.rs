@@ -12,7 +12,7 @@ use maniple_tests::census::Census;
 use maniple_tests::execute::Mistake;
 use maniple_tests::oracle::World;
 use maniple_tests::program::{Action, Program};
-use maniple_tests::shrink::{are_alike, count, shrink};
+use maniple_tests::shrink::{are_alike, shrink};
 use maniple_tests::trial::{Family, Outcome, Trial};
 use maniple_tests::watch::silence_planned_panics;
 
@@ -346,7 +346,7 @@ fn a_program_that_fails_is_shrunk_to_what_makes_it_fail() {
     let fails = |program: &Program| are_alike(&trial.watch(program.clone(), PATIENCE).deviations, &outcome.deviations);
     let smallest = shrink(&trial, trial.program(), &outcome.deviations, 1);
     assert!(fails(&smallest), "{smallest}");
-    assert!(count(&smallest.body) <= count(&trial.program().body) / 2, "{smallest}");
+    assert!(smallest.body.count() <= trial.program().body.count() / 2, "{smallest}");
     assert!(smallest.body.0.iter().any(|statement| matches!(statement.action, Action::Fill(..))), "{smallest}");
     for left_out in 0..smallest.body.0.len() {
         let mut smaller = smallest.clone();
@@ -360,6 +360,6 @@ fn a_task_that_is_wrong_deep_inside_stays_when_the_program_is_shrunk() {
     let (trial, outcome) = first_deviation(Mistake::WrongResult).unwrap();
     let smallest = shrink(&trial, trial.program(), &outcome.deviations, 1);
     assert!(!trial.watch(smallest.clone(), PATIENCE).is_right(), "{smallest}");
-    assert!(count(&smallest.body) <= count(&trial.program().body) / 2, "{smallest}");
+    assert!(smallest.body.count() <= trial.program().body.count() / 2, "{smallest}");
     assert!(smallest.body.0.iter().any(|statement| matches!(statement.action, Action::Launch(_))), "{smallest}");
 }

@@ -6,7 +6,7 @@ use maniple_tensor::element::{Complex, Element, ElementType, Scalar};
 use maniple_tensor::notation::cast;
 use maniple_tensor::with_element;
 
-use crate::tensor::values::Random;
+use crate::tensor::random::Random;
 
 /// The elements of a tensor, in the order of their coordinates, the last dimension fastest.
 #[derive(Clone, Debug, PartialEq)]
