@@ -96,11 +96,8 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "worker",
         ],
     ),
-    ("runtime/realm/src/graph", &["ends", "slots"]),
-    ("runtime/realm/src/net", &["endpoint", "error", "frame", "message", "transport"]),
     ("runtime/realm/src/net/tcp", &["driver", "reading"]),
     ("tensor/src/distributed", &["computation", "elements", "fetch", "leaf", "place", "tensor"]),
-    ("tensor/src/substitute", &["blas", "element"]),
 ];
 
 /// A module, as its names from the root of the crate.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
 use super::compile::Graph;
-use super::slots::{PerRun, Words};
+use super::per_run::{PerRun, Words};
 use super::words::EndWord;
 
 /// What has ended of the runs that use each slot. Counts go on from one run to the next.

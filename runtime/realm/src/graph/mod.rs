@@ -20,6 +20,7 @@ mod compile;
 mod ends;
 mod failures;
 mod order;
+mod per_run;
 pub(crate) mod registry;
 mod slots;
 mod words;

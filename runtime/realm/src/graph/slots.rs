@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-use super::compile::{Graph, NODES_IN_A_LINE, Predecessor};
+use super::compile::{Graph, Predecessor};
 use super::ends::Ends;
+use super::per_run::{PerRun, Words};
 use super::words::{ClaimWord, EndWord, Gate, JunctionWord};
 
 /// What the runs of a graph use.
@@ -21,45 +22,6 @@ pub(super) struct Slots {
     pub(super) ends: Ends,
     /// The run that each slot is armed for.
     armed: PerRun<CachePadded<AtomicU64>>,
-}
-
-/// So many things for each slot.
-pub(super) struct PerRun<T> {
-    all: Box<[T]>,
-    each: usize,
-    mask: u64,
-}
-
-impl<T> PerRun<T> {
-    /// For so many slots, so many each.
-    pub(super) fn new(slots: u64, each: usize, make: impl FnMut() -> T) -> Self {
-        let mut make = make;
-        Self { all: (0..slots as usize * each).map(|_| make()).collect(), each, mask: slots - 1 }
-    }
-
-    #[inline]
-    pub(super) fn at(&self, run: u64, index: usize) -> &T {
-        debug_assert!(index < self.each);
-        &self.all[(run & self.mask) as usize * self.each + index]
-    }
-}
-
-/// A word for each node. Those of different lanes are in different cache lines.
-pub(super) struct Words<W>(PerRun<Line<W>>);
-
-/// Two cache lines, as some processors fetch the second with the first.
-#[repr(align(128))]
-struct Line<W>([W; NODES_IN_A_LINE]);
-
-impl<W: Default> Words<W> {
-    pub(super) fn new(slots: u64, nodes: usize) -> Self {
-        Self(PerRun::new(slots, nodes.div_ceil(NODES_IN_A_LINE), || Line(std::array::from_fn(|_| W::default()))))
-    }
-
-    #[inline]
-    pub(super) fn at(&self, run: u64, place: usize) -> &W {
-        &self.0.at(run, place / NODES_IN_A_LINE).0[place % NODES_IN_A_LINE]
-    }
 }
 
 impl Slots {
@@ -126,6 +88,6 @@ impl Slots {
 
     /// The run that each slot is armed for.
     pub(super) fn armed(&self) -> Vec<u64> {
-        self.armed.all.iter().map(|armed| armed.load(Ordering::Relaxed)).collect()
+        self.armed.all().map(|armed| armed.load(Ordering::Relaxed)).collect()
     }
 }

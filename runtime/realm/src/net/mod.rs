@@ -73,9 +73,11 @@ pub mod transport;
 #[cfg(any(feature = "mpi", feature = "tcp", test))]
 pub mod wire;
 
-pub use endpoint::{Activity, Endpoint, Get, Options, Put, Registration, RemoteSegment, RemoteSpan};
+pub use endpoint::{
+    Activity, Endpoint, Get, Handlers, Incoming, Options, Put, Registration, RemoteSegment, RemoteSpan,
+};
 pub use error::{Loss, NetError, SendError};
 pub use frame::MAX_HEADER;
-pub use message::{HandlerId, Handlers, Incoming, Message};
+pub use message::{HandlerId, Message};
 pub use segment::{Segment, Span};
 pub use transport::{Loan, Polled, Transport};

@@ -2,6 +2,7 @@
 
 mod barrier;
 mod buffers;
+mod handlers;
 mod peer;
 mod quiescence;
 mod receive;
@@ -22,11 +23,12 @@ use self::together::Together;
 use self::transfer::Transfers;
 use super::error::{Loss, NetError, SendError};
 use super::frame::{Body, Callback, Frame, Header, MAX_BODY, MAX_HEADER};
-use super::message::{HandlerId, Handlers, Message};
+use super::message::{HandlerId, Message};
 use super::transport::{Close, Flush, Frames, Loan, Polled, Transport};
 use crate::fault::install_panic_hook;
 use crate::machine::NodeId;
 
+pub use self::handlers::{Handlers, Incoming};
 pub use self::together::Activity;
 pub use self::transfer::{Get, Put, Registration, RemoteSegment, RemoteSpan};
 

@@ -6,13 +6,14 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 
 use super::Endpoint;
+use super::handlers::Incoming;
 use super::peer::{Arrived, Peer};
 use super::quiescence::Counts;
 use crate::fault::catch;
 use crate::machine::NodeId;
 use crate::net::error::Loss;
 use crate::net::frame::{Header, Violation};
-use crate::net::message::{HandlerId, Incoming};
+use crate::net::message::HandlerId;
 use crate::net::transport::{Place, Receiver};
 
 /// The endpoint as its transport sees it: a weak handle, so that the endpoint ends when its users let go of it.
