@@ -262,8 +262,8 @@ proptest! {
         let stored = with_gaps(&wanted, size);
         prop_assert!(wanted.is_subset_of(&stored).unwrap());
         prop_assert!(stored.rect_count() <= wanted.rect_count().max(1));
-        let most = (2 * wanted.volume()).max((4096 / size) as u64);
-        prop_assert!(stored.volume() <= most, "{stored} for {wanted}");
+        let most = (2 * wanted.volume() * size as u64 + 64 * wanted.rect_count() as u64).max(4096);
+        prop_assert!(stored.volume() * size as u64 <= most, "{stored} for {wanted}");
     }
 
     #[test]
