@@ -38,13 +38,40 @@ impl Part {
     }
 }
 
-fn with_gaps_of<const D: usize>(points: &IndexSpace<D>, bytes_of_point: u64) -> IndexSpace<D> {
-    let (bounds, rects) = (points.bounds(), points.rects());
-    let all = Part { points: points.volume(), rects: rects.len() as u64 };
-    let is_small = bounds.volume().saturating_mul(bytes_of_point) <= SMALL_BYTES;
-    if is_small || all.affords(bounds.volume(), bytes_of_point) {
-        return bounds.into();
+/// Whether an instance that stores some points, [with gaps](with_gaps), keeps a part of them in one rectangle, if the part is a
+/// rectangle; true of other parts, which lie in one only by chance. Logarithmic in the number of rectangles. Where gaps between
+/// other points make one rectangle of those that the part lies in, the answer may be false.
+#[must_use]
+pub fn keeps_in_one(points: &AnySpace, bytes_of_point: usize, part: &AnySpace) -> bool {
+    lies_in_one(points, part) || for_dimension!(points, |points| fills_bounds(points, bytes_of_point as u64))
+}
+
+/// Whether a part of some points lies in one of their rectangles, if it is a rectangle itself; true of other parts.
+pub(super) fn lies_in_one(points: &AnySpace, part: &AnySpace) -> bool {
+    if points.is_dense() || !part.is_dense() || part.is_empty() {
+        return true;
     }
+    for_dimension!(part, |part| {
+        let bounds = part.bounds();
+        points.typed().is_ok_and(|points| {
+            let number = points.locate(bounds.lo);
+            number.is_some_and(|number| points.rects()[number].contains_rect(&bounds))
+        })
+    })
+}
+
+/// Whether all points within the bounds are stored.
+fn fills_bounds<const D: usize>(points: &IndexSpace<D>, bytes_of_point: u64) -> bool {
+    let stored = points.bounds().volume();
+    let all = Part { points: points.volume(), rects: points.rects().len() as u64 };
+    stored.saturating_mul(bytes_of_point) <= SMALL_BYTES || all.affords(stored, bytes_of_point)
+}
+
+fn with_gaps_of<const D: usize>(points: &IndexSpace<D>, bytes_of_point: u64) -> IndexSpace<D> {
+    if fills_bounds(points, bytes_of_point) {
+        return points.bounds().into();
+    }
+    let rects = points.rects();
     // The rectangles so far, and what the last of them was made of.
     let mut filled: Vec<Rect<D>> = Vec::new();
     let mut part = Part { points: 0, rects: 0 };

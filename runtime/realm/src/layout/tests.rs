@@ -267,6 +267,28 @@ proptest! {
     }
 
     #[test]
+    fn a_rectangle_lies_in_one_of_those_stored_or_in_several_parts(
+        spec in layouts(2), size in 1..5000usize, lo in prop::array::uniform2(-5..5i64), extent in prop::array::uniform2(0..9i64)
+    ) {
+        let rect = AnySpace::from(Rect::new(lo, [lo[0] + extent[0] - 1, lo[1] + extent[1] - 1]));
+        let wanted = spec.points.clone();
+        // Each stored rectangle, a part of one, and a rectangle that may be in several.
+        let among: Vec<AnySpace> = wanted.rects().map(AnySpace::from).collect();
+        let parts = among.iter().map(|one| one.intersection(&rect).unwrap()).chain(among.iter().cloned());
+        for part in parts.chain([rect.clone()]).filter(|part| part.is_subset_of(&wanted).unwrap()) {
+            let keeps = |points: AnySpace| {
+                let layout = LayoutSpec { points, ..spec.clone() }.build().unwrap();
+                let (mut pieces, (_, field)) = (0, layout.fields().next().unwrap());
+                field.for_each_part(part.bounds().typed::<2>().unwrap(), |_, _| pieces += 1);
+                assert_eq!(layout.keeps_in_one(&part), pieces == 1 || part.is_empty(), "{part} in {}", layout.points());
+                layout.keeps_in_one(&part)
+            };
+            prop_assert!(keeps(with_gaps(&wanted, size)) || !keeps_in_one(&wanted, size, &part), "{part} in {wanted}");
+            prop_assert!(keeps_in_one(&wanted, size, &part) || !keeps(wanted.clone()), "{part} in {wanted}");
+        }
+    }
+
+    #[test]
     fn straight_runs_are_straight_and_end_where_they_must(spec in layouts(1), step in 1..4i64) {
         let layout = spec.build().unwrap();
         let volume = layout.volume();
