@@ -194,20 +194,22 @@ impl fmt::Display for Reuse {
     }
 }
 
-/// Which existing instances may be used for a requirement.
+/// Which existing instances may be used for a requirement. If its region is a rectangle, only those that store it in one rectangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// Any that fits, nearest in the region tree first.
     Any,
     /// Only those made for exactly the region asked for.
     Exact,
-    /// This one alone, as far as it is there and can hold what is wanted; a new one is made for the rest.
+    /// This one alone, as far as it is there and can hold what is wanted; a new one is made for the rest. If it stores a region that is a rectangle in
+    /// several, those made for exactly that region are taken in its stead.
     Only(InstanceId),
     /// None.
     Never,
 }
 
-/// The part of the region tree that a new instance can hold.
+/// The part of the region tree that a new instance can hold. An instance of a region that is no rectangle stores several. If the requirement's
+/// region, a rectangle, would lie in more than one of these, the instance is made for the requirement's region whatever this says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The region of the requirement.

@@ -105,7 +105,8 @@ pub struct InstanceInfo {
     pub id: InstanceId,
     /// Where it is.
     pub memory: MemoryId,
-    /// The region that it was made for; it can hold that region and all below it.
+    /// The region that it was made for; it can hold that region and all below it. If it stores several rectangles, regions below that are a rectangle only
+    /// where they lie in one.
     pub region: LogicalRegion,
     /// The fields that it can hold.
     pub fields: FieldMask,
@@ -122,7 +123,7 @@ pub trait MappingContext {
     /// The processors and memories.
     fn machine(&self) -> &Machine;
 
-    /// The instances that can hold a requirement's data, with what they hold now.
+    /// The instances that can hold a requirement's data, with what they hold now: a region that is a rectangle in one rectangle.
     fn instances(&self, requirement: usize) -> Vec<InstanceInfo>;
 
     /// Bytes in use in a memory at this moment.

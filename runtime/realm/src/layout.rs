@@ -35,7 +35,7 @@ use field::Ranking;
 pub use address::{AffineAddress, FieldAddress};
 pub use constraint::LayoutConstraint;
 pub use field::FieldLayout;
-pub use gaps::with_gaps;
+pub use gaps::{keeps_in_one, with_gaps};
 
 /// The most dimensions that a point has.
 pub const MAX_DIMENSIONS: usize = 4;
@@ -334,6 +334,13 @@ impl Layout {
     #[must_use]
     pub fn unit_stride_dimension(&self) -> usize {
         self.spec.order.fastest()
+    }
+
+    /// Whether a part of the points stored lies in one of their rectangles, if it is a rectangle itself: then its values are at equal
+    /// distances in each dimension, unless they are stored in blocks. True of parts that are no rectangle.
+    #[must_use]
+    pub fn keeps_in_one(&self, part: &AnySpace) -> bool {
+        gaps::lies_in_one(&self.spec.points, part)
     }
 
     /// Whether the layout is as the constraint wants it.

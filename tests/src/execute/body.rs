@@ -121,14 +121,11 @@ impl<'a, 'b> Use<'a, 'b> {
             return Ok(());
         }
         with_kind!(self.kind, T => {
-            // An instance of more than this region may store it in parts.
-            for part in self.call.strided_parts::<T>(self.requirement, self.field)? {
-                let strides = part.strides();
-                let is_array = strides.contains(&(size_of::<T>() as isize));
-                if wanted == Arrangement::StructOfArrays && !is_array {
-                    let problem = format!("wants {wanted}, and has values {strides:?} bytes apart");
-                    return Err(Error::application(problem));
-                }
+            let strides = self.call.strided::<T>(self.requirement, self.field)?.strides().to_vec();
+            let is_array = strides.contains(&(size_of::<T>() as isize));
+            if wanted == Arrangement::StructOfArrays && !is_array {
+                let problem = format!("wants {wanted}, and has values {strides:?} bytes apart");
+                return Err(Error::application(problem));
             }
         });
         Ok(())

@@ -154,6 +154,13 @@ impl PhysicalInstance {
         self.reduction.is_none() && points.space().is_subset_of(self.storage.layout().points()).unwrap_or(false)
     }
 
+    /// Whether a region of which it has all points lies in one of its rectangles, if it is a rectangle itself: tasks may ask for the address of the
+    /// first value and the distances of the others. True of a region that is no rectangle.
+    #[inline]
+    pub(crate) fn keeps_in_one(&self, region: &LogicalRegion) -> bool {
+        self.storage.layout().keeps_in_one(region.space().space())
+    }
+
     /// The memory may be touched after this.
     #[inline]
     pub(crate) fn ready(&self) -> Event {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace};
 use maniple_realm::After;
 use maniple_realm::instance::{Instance, InstanceError, InstanceKind};
-use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec, with_gaps};
+use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec, keeps_in_one, with_gaps};
 use maniple_realm::machine::MemoryId;
 use maniple_realm::memory::OutOfMemory;
 use maniple_record::Place;
@@ -19,6 +19,7 @@ use super::set::View;
 use super::state::{Instances, RegionData};
 use crate::error::Error;
 use crate::mapping::preparation::Preparation;
+use crate::replicate::bytes_of_point;
 use crate::runtime::RuntimeCore;
 use crate::trace::Issuing;
 
@@ -147,7 +148,7 @@ impl RegionData {
         Ok(())
     }
 
-    /// Instances for the values of a request: those that exist, else new ones.
+    /// Instances for the values of a request: those that exist, else new ones. A region that is a rectangle lies in one rectangle of each.
     fn values(
         &mut self,
         core: &RuntimeCore,
@@ -161,9 +162,15 @@ impl RegionData {
         if missing.is_empty() {
             return Ok(instances);
         }
-        let region = self.extent(request.region, choice.extent);
+        let wide = self.extent(request.region, choice.extent);
         for columns in columns(&missing, &self.available_fields(), choice.columns) {
-            let instance = self.create(core, (&region, request.may_wait), &columns, choice, None)?;
+            let part = request.region.space().space();
+            // A rectangle is to lie in one, whatever the mapper says.
+            let region = match keeps_in_one(wide.space().space(), bytes_of_point(&wide, &columns), part) {
+                true => &wide,
+                false => request.region,
+            };
+            let instance = self.create(core, (region, request.may_wait), &columns, choice, None)?;
             request.issuing.note_creation();
             created.push(Arc::clone(&instance));
             instances.push((columns.intersection(&missing), instance));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maniple_mapper::Reuse;
+use maniple_mapper::{InstanceId, Reuse};
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::MemoryId;
 use maniple_region::{FieldMask, IndexSpaceNode, LogicalRegion, NodeId, OperatorId};
@@ -41,7 +41,8 @@ impl InstanceTable {
         }
     }
 
-    /// Existing instances for as many of `fields` as possible: nearest in the region tree first. Fields found are removed from `fields`.
+    /// Existing instances for as many of `fields` as possible: nearest in the region tree first. Fields found are removed from `fields`. A region that is a
+    /// rectangle lies in one rectangle of each.
     pub(crate) fn find(
         &self,
         region: &LogicalRegion,
@@ -50,10 +51,16 @@ impl InstanceTable {
         (layout, reuse): (&LayoutConstraint, Reuse),
     ) -> Instances {
         let mut found = Instances::new();
+        let reuse = match reuse {
+            // In its stead is taken what was made for the region since, or each mapping would make another.
+            Reuse::Only(id) if self.cannot_keep_in_one(region, memory, id) => Reuse::Exact,
+            other => other,
+        };
         let fits = |instance: &PhysicalInstance| {
             instance.reduction().is_none()
                 && instance.storage().layout().satisfies(layout)
                 && !matches!(reuse, Reuse::Only(id) if id != instance.id())
+                && instance.keeps_in_one(region)
         };
         for space in upwards(region.space()) {
             if reuse == Reuse::Never || fields.is_empty() {
@@ -73,6 +80,12 @@ impl InstanceTable {
         found
     }
 
+    /// Whether an instance has all points of a region, a rectangle, but in several rectangles.
+    fn cannot_keep_in_one(&self, region: &LogicalRegion, memory: MemoryId, id: InstanceId) -> bool {
+        let mut around = upwards(region.space()).flat_map(|space| self.at(memory, space));
+        around.any(|Entry { instance, .. }| instance.id() == id && !instance.keeps_in_one(region))
+    }
+
     /// Buffers for contributions to a region.
     pub(crate) fn buffers(
         &self,
@@ -84,12 +97,13 @@ impl InstanceTable {
         here.filter(move |instance| instance.reduction() == Some(operator))
     }
 
-    /// All instances that can hold a region.
+    /// All instances that can hold a region: in one rectangle, if it is one.
     pub(crate) fn covering(&self, region: &LogicalRegion) -> Vec<Arc<PhysicalInstance>> {
         let spaces: SmallVec<[NodeId; 4]> = upwards(region.space()).map(|space| space.id()).collect();
         let mut found: Vec<_> = (self.by_place.iter())
             .filter(|((_, node), _)| spaces.contains(node))
             .flat_map(|(_, here)| here.iter().map(|entry| Arc::clone(&entry.instance)))
+            .filter(|instance| instance.keeps_in_one(region))
             .collect();
         found.sort_unstable_by_key(|instance| instance.id());
         found

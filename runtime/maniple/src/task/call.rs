@@ -332,11 +332,11 @@ impl<'a> LeafCall<'a> {
 
     /// Where the values of a field are, with whatever privilege the requirement has: contributions begin as the operator's identity, or are combined with
     /// what is there. For code that is given addresses: whoever uses them vouches that it stays within the points, and changes nothing
-    /// that may only be read.
+    /// that may only be read. Points that are a rectangle lie in one view whatever the mapper says.
     ///
     /// # Errors
-    /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, its points are no rectangle or lie in the instance as several,
-    /// the instance is stored in blocks, or the field is to be changed and taken already.
+    /// [`Error::Access`] if the field, its type `T` or the requirement do not fit, its points are no rectangle, the instance is stored in blocks, or the
+    /// field is to be changed and taken already.
     pub fn strided<T: FieldValue>(&self, requirement: usize, field: FieldId) -> Result<Strided<'a>> {
         let mut parts = self.find_strided::<T>(requirement, field)?;
         match (parts.pop(), parts.len()) {

@@ -79,12 +79,32 @@ impl FieldLayout {
     /// address of the points of each. A row is visited in the order of its points. What is not stored is left out, except
     /// where one rectangle is stored: that is not compared.
     #[inline]
-    pub fn for_each_part<const D: usize>(&self, rect: Rect<D>, mut visit: impl FnMut(Rect<D>, &FieldAddress)) {
+    pub fn for_each_part<const D: usize>(&self, rect: Rect<D>, visit: impl FnMut(Rect<D>, &FieldAddress)) {
+        self.for_each_part_near(rect, &mut 0, visit);
+    }
+
+    /// As [`for_each_part`](Self::for_each_part), for one of many rectangles in order: `near` is the number of the stored
+    /// rectangle that the one before was in.
+    #[inline]
+    pub(crate) fn for_each_part_near<const D: usize>(
+        &self,
+        rect: Rect<D>,
+        near: &mut usize,
+        mut visit: impl FnMut(Rect<D>, &FieldAddress),
+    ) {
         let Some(ranks) = &self.ranks else { return visit(rect, &self.address) };
         let Ok(points) = ranks.points.typed::<D>() else { return };
+        let rects = points.rects();
+        let mut visit =
+            |number: usize, part| visit(part, &self.in_rect(&rects[number], ranks.firsts[number], ranks.order));
+        // Mostly it is in the same one, or in the next.
+        if let Some(number) = (*near..rects.len().min(*near + 2)).find(|&number| rects[number].contains_rect(&rect)) {
+            *near = number;
+            return visit(number, rect);
+        }
         points.for_each_touching(&rect, |number| {
-            let stored = &points.rects()[number];
-            visit(stored.intersection(&rect), &self.in_rect(stored, ranks.firsts[number], ranks.order));
+            *near = number;
+            visit(number, rects[number].intersection(&rect));
         });
     }
 

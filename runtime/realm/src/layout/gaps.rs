@@ -9,8 +9,12 @@ use maniple_space::{AnySpace, IndexSpace, Rect, for_dimension};
 /// The bytes that an instance may have whatever part of them is used: one page of memory.
 const SMALL_BYTES: u64 = 4096;
 
+/// The bytes that a rectangle may take to have one fewer: twice what it takes to know its corners, its rank, and its place
+/// in the table by which it is found.
+const RECT_BYTES: u64 = 64;
+
 /// The points of an instance that is to store some points, with values of so many bytes a point: all of them, and some
-/// between them. At most as many again, or all within their bounds if that takes a page of memory or less.
+/// between them. The instance takes at most twice the bytes of the points and 64 for each rectangle, or a page.
 #[must_use]
 pub fn with_gaps(points: &AnySpace, bytes_of_point: usize) -> AnySpace {
     if points.is_dense() {
@@ -19,29 +23,72 @@ pub fn with_gaps(points: &AnySpace, bytes_of_point: usize) -> AnySpace {
     for_dimension!(points, |points| with_gaps_of(points, bytes_of_point as u64).into())
 }
 
-fn with_gaps_of<const D: usize>(points: &IndexSpace<D>, bytes_of_point: u64) -> IndexSpace<D> {
-    let bounds = points.bounds();
-    let is_small = bounds.volume().saturating_mul(bytes_of_point) <= SMALL_BYTES;
-    if is_small || bounds.volume() <= points.volume().saturating_mul(2) {
-        return bounds.into();
+/// Some of the points wanted, and how many rectangles they are.
+#[derive(Clone, Copy)]
+struct Part {
+    points: u64,
+    rects: u64,
+}
+
+impl Part {
+    /// Whether so many points may be stored for them.
+    fn affords(self, stored: u64, bytes_of_point: u64) -> bool {
+        let most = self.points.saturating_mul(2).saturating_mul(bytes_of_point).saturating_add(self.rects * RECT_BYTES);
+        stored.saturating_mul(bytes_of_point) <= most
     }
+}
+
+/// Whether an instance that stores some points, [with gaps](with_gaps), keeps a part of them in one rectangle, if the part is a
+/// rectangle; true of other parts, which lie in one only by chance. Logarithmic in the number of rectangles. Where gaps between
+/// other points make one rectangle of those that the part lies in, the answer may be false.
+#[must_use]
+pub fn keeps_in_one(points: &AnySpace, bytes_of_point: usize, part: &AnySpace) -> bool {
+    lies_in_one(points, part) || for_dimension!(points, |points| fills_bounds(points, bytes_of_point as u64))
+}
+
+/// Whether a part of some points lies in one of their rectangles, if it is a rectangle itself; true of other parts.
+pub(super) fn lies_in_one(points: &AnySpace, part: &AnySpace) -> bool {
+    if points.is_dense() || !part.is_dense() || part.is_empty() {
+        return true;
+    }
+    for_dimension!(part, |part| {
+        let bounds = part.bounds();
+        points.typed().is_ok_and(|points| {
+            let number = points.locate(bounds.lo);
+            number.is_some_and(|number| points.rects()[number].contains_rect(&bounds))
+        })
+    })
+}
+
+/// Whether all points within the bounds are stored.
+fn fills_bounds<const D: usize>(points: &IndexSpace<D>, bytes_of_point: u64) -> bool {
+    let stored = points.bounds().volume();
+    let all = Part { points: points.volume(), rects: points.rects().len() as u64 };
+    stored.saturating_mul(bytes_of_point) <= SMALL_BYTES || all.affords(stored, bytes_of_point)
+}
+
+fn with_gaps_of<const D: usize>(points: &IndexSpace<D>, bytes_of_point: u64) -> IndexSpace<D> {
+    if fills_bounds(points, bytes_of_point) {
+        return points.bounds().into();
+    }
+    let rects = points.rects();
+    // The rectangles so far, and what the last of them was made of.
     let mut filled: Vec<Rect<D>> = Vec::new();
-    // Along the last dimension: how many points the last of `filled` has been made of.
-    let mut used = 0u64;
-    for rect in points.rects() {
-        let length = rect.extent(D - 1);
+    let mut part = Part { points: 0, rects: 0 };
+    for rect in rects {
+        let joined = Part { points: part.points.saturating_add(rect.volume()), rects: part.rects + 1 };
         if let Some(last) = filled.last_mut()
             && (0..D - 1).all(|d| last.lo.0[d] == rect.lo.0[d])
-            && last.hull(rect).extent(D - 1) <= 2 * (used + length)
+            && joined.affords(last.hull(rect).volume(), bytes_of_point)
         {
             *last = last.hull(rect);
-            used += length;
+            part = joined;
             continue;
         }
         filled.push(*rect);
-        used = length;
+        part = Part { points: rect.volume(), rects: 1 };
     }
-    match filled.len() == points.rects().len() {
+    match filled.len() == rects.len() {
         true => points.clone(),
         false => IndexSpace::from_rects(filled),
     }

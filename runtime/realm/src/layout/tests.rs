@@ -262,8 +262,30 @@ proptest! {
         let stored = with_gaps(&wanted, size);
         prop_assert!(wanted.is_subset_of(&stored).unwrap());
         prop_assert!(stored.rect_count() <= wanted.rect_count().max(1));
-        let most = (2 * wanted.volume()).max((4096 / size) as u64);
-        prop_assert!(stored.volume() <= most, "{stored} for {wanted}");
+        let most = (2 * wanted.volume() * size as u64 + 64 * wanted.rect_count() as u64).max(4096);
+        prop_assert!(stored.volume() * size as u64 <= most, "{stored} for {wanted}");
+    }
+
+    #[test]
+    fn a_rectangle_lies_in_one_of_those_stored_or_in_several_parts(
+        spec in layouts(2), size in 1..5000usize, lo in prop::array::uniform2(-5..5i64), extent in prop::array::uniform2(0..9i64)
+    ) {
+        let rect = AnySpace::from(Rect::new(lo, [lo[0] + extent[0] - 1, lo[1] + extent[1] - 1]));
+        let wanted = spec.points.clone();
+        // Each stored rectangle, a part of one, and a rectangle that may be in several.
+        let among: Vec<AnySpace> = wanted.rects().map(AnySpace::from).collect();
+        let parts = among.iter().map(|one| one.intersection(&rect).unwrap()).chain(among.iter().cloned());
+        for part in parts.chain([rect.clone()]).filter(|part| part.is_subset_of(&wanted).unwrap()) {
+            let keeps = |points: AnySpace| {
+                let layout = LayoutSpec { points, ..spec.clone() }.build().unwrap();
+                let (mut pieces, (_, field)) = (0, layout.fields().next().unwrap());
+                field.for_each_part(part.bounds().typed::<2>().unwrap(), |_, _| pieces += 1);
+                assert_eq!(layout.keeps_in_one(&part), pieces == 1 || part.is_empty(), "{part} in {}", layout.points());
+                layout.keeps_in_one(&part)
+            };
+            prop_assert!(keeps(with_gaps(&wanted, size)) || !keeps_in_one(&wanted, size, &part), "{part} in {wanted}");
+            prop_assert!(keeps_in_one(&wanted, size, &part) || !keeps(wanted.clone()), "{part} in {wanted}");
+        }
     }
 
     #[test]

@@ -35,28 +35,52 @@ pub(super) fn for_each_run<const D: usize, const N: usize>(
     if layouts.iter().all(|layout| layout.single().is_some()) {
         return for_each_run_at(rects, layouts.map(FieldLayout::ranked), visit);
     }
+    let mut joined = None;
+    let mut sides = layouts.map(|layout| (layout, *layout.ranked(), 0));
     for rect in rects {
-        let mut addresses = layouts.map(|layout| *layout.ranked());
-        for_each_part(rect, &layouts, 0, &mut addresses, &mut visit);
+        for_each_part(rect, &mut sides, 0, &mut |run| join(&mut joined, run, &mut visit));
+    }
+    joined.into_iter().for_each(visit);
+}
+
+/// Keeps a run until it is known whether the next one continues it: rectangles that are apart may be stored next to each
+/// other.
+#[inline]
+fn join<const N: usize>(joined: &mut Option<Run<N>>, next: Run<N>, visit: &mut impl FnMut(Run<N>)) {
+    let Some(run) = joined else {
+        *joined = Some(next);
+        return;
+    };
+    let last = |side: usize| run.offsets[side] as isize + run.strides[side] * (run.count as isize - 1);
+    let steps: [isize; N] = std::array::from_fn(|side| next.offsets[side] as isize - last(side));
+    let fits = |run: &Run<N>| run.count == 1 || run.strides == steps;
+    if fits(run) && fits(&next) {
+        run.strides = steps;
+        run.count += next.count;
+    } else {
+        visit(std::mem::replace(run, next));
     }
 }
+
+/// A side of a transfer: its layout, the address of the points of one stored rectangle, and that one's number.
+type Part<'a> = (&'a FieldLayout, FieldAddress, usize);
 
 /// Visits the points of a rectangle part by part: each lies in one stored rectangle of every instance. The addresses of the
 /// instances before `side` are known.
 fn for_each_part<const D: usize, const N: usize>(
     rect: Rect<D>,
-    layouts: &[&FieldLayout; N],
+    sides: &mut [Part<'_>; N],
     side: usize,
-    addresses: &mut [FieldAddress; N],
     visit: &mut impl FnMut(Run<N>),
 ) {
-    let Some(layout) = layouts.get(side) else {
-        return for_each_run_at([rect], addresses.each_ref(), visit);
+    let Some(&mut (layout, _, mut near)) = sides.get_mut(side) else {
+        return for_each_run_at([rect], std::array::from_fn(|side| &sides[side].1), visit);
     };
-    layout.for_each_part(rect, |part, address| {
-        addresses[side] = *address;
-        for_each_part(part, layouts, side + 1, addresses, visit);
+    layout.for_each_part_near(rect, &mut near, |part, address| {
+        sides[side].1 = *address;
+        for_each_part(part, sides, side + 1, visit);
     });
+    sides[side].2 = near;
 }
 
 /// Visits every point of rectangles that lie in one stored rectangle of every instance.
