@@ -15,6 +15,7 @@ use maniple::{
     Arrangement, DimensionOrder, Error, LayoutConstraint, Machine, MemoryId, ProcessorId, ProcessorKind, Runtime,
 };
 
+use crate::lifetime::Lifetime;
 use crate::value::mix;
 
 /// Where a program runs.
@@ -49,6 +50,8 @@ pub struct Job {
     pub transport: Arc<dyn Transport>,
     /// What shardings follow from, the same on all nodes.
     pub seed: u64,
+    /// That of the node's runtime.
+    pub lifetime: Lifetime,
 }
 
 /// How a launch is dealt to nodes: by chance, but the same on all.
@@ -142,7 +145,7 @@ impl Environment {
     /// As [`maniple::RuntimeBuilder::build`].
     pub fn start(&self, record: bool, trace: bool, job: Option<Job>) -> Result<Runtime, Error> {
         let (kind, seed) = (self.mapper, self.seed);
-        let shardings = job.as_ref().map(|job| job.seed);
+        let shardings = job.as_ref().map(|job| (job.seed, job.lifetime.clone()));
         let factory = move |_: &Machine, processor: ProcessorId| -> Box<dyn Mapper> {
             let seed = seed.wrapping_add(processor.0.into());
             let mapper: Box<dyn Mapper> = match kind {
@@ -155,8 +158,14 @@ impl Environment {
                 })),
                 MapperKind::Unsound => boxed(UnsoundMapper::new(seed), trace),
             };
-            match shardings {
-                Some(seed) => Box::new(ShardingMapper::new(mapper, move |launch, nodes| sharding(seed, launch, nodes))),
+            match &shardings {
+                Some((seed, lifetime)) => {
+                    let (seed, lifetime) = (*seed, lifetime.clone());
+                    Box::new(ShardingMapper::new(mapper, move |launch, nodes| {
+                        lifetime.hold();
+                        sharding(seed, launch, nodes)
+                    }))
+                }
                 None => mapper,
             }
         };

@@ -15,7 +15,7 @@
 //! - [`shrink`]: a smaller program that still fails;
 //! - [`naive`]: a second opinion on the records of runs, for the checker of records; [`mutation`]: records made wrong on purpose.
 //!
-//! [`mixed`], [`nodes`] and [`slicing`] are for programs on several nodes.
+//! [`mixed`], [`nodes`] and [`slicing`] are for programs on several nodes, [`lifetime`] for whether a runtime has gone.
 //!
 //! Two programs use it: `tests/integration/random_programs.rs` runs a fixed set of seeds, `src/bin/torture.rs` as many as one likes, and replays
 //! failures.
@@ -38,6 +38,7 @@ pub mod circuit;
 pub mod environment;
 pub mod execute;
 pub mod generate;
+pub mod lifetime;
 pub mod mixed;
 pub mod mutation;
 pub mod naive;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fastrand::Rng;
 use maniple::machine::NodeId;
 use maniple::net::loopback::Network;
 use maniple::record::{Violation, check};
@@ -15,6 +16,7 @@ use maniple::{AnySpace, Field, Rect, Region, Runtime, Statistics};
 use crate::environment::{Environment, Job, Minds, Room};
 use crate::execute::{Counts, Mistake, Run, Tally, Tolerance, run_program};
 use crate::generate::{Profile, generate};
+use crate::lifetime::Lifetime;
 use crate::oracle::{Context, World};
 use crate::processes::Processes;
 use crate::program::Program;
@@ -147,6 +149,54 @@ pub enum Misfortune {
         /// When.
         turn: u64,
     },
+    /// The others take one for lost, which goes on.
+    Silence {
+        /// Which.
+        node: usize,
+        /// When.
+        turn: u64,
+    },
+}
+
+impl Misfortune {
+    /// Whether nodes are lost.
+    fn is_loss(self) -> bool {
+        matches!(self, Self::Death { .. } | Self::Silence { .. })
+    }
+}
+
+/// Which misfortunes befall trials.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Faults {
+    /// Messages between two nodes are held up for a while.
+    Stalls,
+    /// A node is killed.
+    Deaths,
+    /// A node is taken for lost.
+    Silences,
+}
+
+impl FromStr for Faults {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "stalls" => Ok(Self::Stalls),
+            "deaths" => Ok(Self::Deaths),
+            "silences" => Ok(Self::Silences),
+            _ => Err("expected stalls, deaths or silences".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stalls => "stalls",
+            Self::Deaths => "deaths",
+            Self::Silences => "silences",
+        })
+    }
 }
 
 /// What has come of a trial.
@@ -208,6 +258,28 @@ impl Trial {
         }
     }
 
+    /// The same trial with a misfortune of this kind, which follows from the seed. It comes at some turn of a run without one, which this makes. For trials of several
+    /// nodes that have a schedule.
+    #[must_use]
+    pub fn with_misfortune(self, faults: Faults) -> Self {
+        let Some(turns) = Self { misfortune: Misfortune::None, ..self.clone() }.run().turns.map(|report| report.turns)
+        else {
+            return self;
+        };
+        let mut random = Rng::with_seed(self.seed);
+        let node = random.usize(..self.nodes);
+        let turn = random.u64(..turns.max(1));
+        let misfortune = match faults {
+            Faults::Stalls => {
+                let to = (node + random.usize(1..self.nodes)) % self.nodes;
+                Misfortune::Stall { from: node, to, turns: [turn, turn + random.u64(1..=turns.max(1))] }
+            }
+            Faults::Deaths => Misfortune::Death { node, turn },
+            Faults::Silences => Misfortune::Silence { node, turn },
+        };
+        Self { misfortune, ..self }
+    }
+
     /// The seed's own program.
     #[must_use]
     pub fn program(&self) -> Program {
@@ -252,7 +324,7 @@ impl Trial {
     ) -> Outcome {
         match processes.meet() {
             Ok(transport) => {
-                let job = Job { transport, seed: self.seed };
+                let job = Job { transport, seed: self.seed, lifetime: Lifetime::default() };
                 self.of_node(processes.rank()).run_here(program, expected, tally, Some(job))
             }
             Err(why) => Outcome::deviation(format!("cannot meet the other nodes: {why}")),
@@ -263,9 +335,11 @@ impl Trial {
     fn simulate(&self, schedule: u64, program: &Program, expected: &(World, Context), tally: &Arc<Tally>) -> Outcome {
         let network = Network::seeded(self.nodes, self.seed, self.seed % 20);
         let mut simulation = Simulation::new(schedule).network(&network);
+        let mut lifetimes = Vec::new();
         let nodes: Vec<_> = (0..self.nodes)
             .map(|node| {
                 let (trial, job) = (self.of_node(node), self.job(&network, node));
+                lifetimes.extend(job.as_ref().map(|job| job.lifetime.clone()));
                 let (program, expected, tally) = (program.clone(), expected.clone(), Arc::clone(tally));
                 simulation.thread(format!("node {node}"), move || trial.run_here(program, expected, tally, job))
             })
@@ -274,7 +348,13 @@ impl Trial {
         match simulation.run() {
             Ok(report) => {
                 // All that have ended: none has, who was killed before.
-                let outcomes = nodes.iter().map(Answer::take).collect();
+                let mut outcomes: Vec<Option<Outcome>> = nodes.iter().map(Answer::take).collect();
+                // Of one that was killed all is leaked.
+                for (outcome, lifetime) in outcomes.iter_mut().zip(&lifetimes) {
+                    if let Some(outcome) = outcome.as_mut().filter(|_| !lifetime.is_over()) {
+                        outcome.deviations.push("its runtime stays in memory after its end".to_owned());
+                    }
+                }
                 Outcome { turns: Some(report), ..Outcome::of_nodes(outcomes) }
             }
             Err(hang) => Outcome::deviation(hang.to_string()),
@@ -295,6 +375,10 @@ impl Trial {
                 simulation.kill_at(turn, &nodes[node]);
                 simulation.at(turn, move || network.kill(id(node)));
             }
+            Misfortune::Silence { node, turn } => {
+                let network = network.clone();
+                simulation.at(turn, move || network.silence(id(node), Duration::from_secs(60)));
+            }
         }
     }
 
@@ -307,7 +391,7 @@ impl Trial {
     /// What a node is of a job, if there are several.
     fn job(&self, network: &Network, node: usize) -> Option<Job> {
         let transport = || network.node(NodeId(node as u16));
-        (self.nodes > 1).then(|| Job { transport: transport(), seed: self.seed })
+        (self.nodes > 1).then(|| Job { transport: transport(), seed: self.seed, lifetime: Lifetime::default() })
     }
 
     /// Runs the program on several nodes of one process, each with an environment of its own.
@@ -333,7 +417,7 @@ impl Trial {
         };
         let mut run = Run::new(program, expected);
         // What travels together from node to node fails together; and what is done together, if one of them is lost.
-        let fails = self.nodes > 1 && self.family.has_faults() || matches!(self.misfortune, Misfortune::Death { .. });
+        let fails = self.nodes > 1 && self.family.has_faults() || self.misfortune.is_loss();
         run.tolerance = if fails { Tolerance::Errors } else { self.family.tolerance() };
         run.mistake = self.mistake;
         run.delays = (!self.seed.is_multiple_of(4)).then_some(self.seed);

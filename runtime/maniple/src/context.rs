@@ -11,7 +11,7 @@ use maniple_mapper::TaskProfile;
 use maniple_realm::fault::Unavailable;
 use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::machine::{Machine, ProcessorId};
-use maniple_realm::{Event, UserEvent};
+use maniple_realm::{Event, EventStatus, UserEvent};
 use maniple_record::{Because, Kind, LaunchNumber, OperationNumber};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
@@ -176,8 +176,10 @@ struct Waiter {
     fewer: Option<(usize, UserEvent)>,
     /// For no fork in flight.
     no_forks: Option<UserEvent>,
-    /// For nothing in flight: the end of a forked task.
+    /// For nothing in flight: the end of a forked task, or of what was launched for another node.
     drained: Option<Waker>,
+    /// Triggers when that has come. Poisoned if the machine ends before: what was not mapped then never ends.
+    end: Option<UserEvent>,
     /// The context itself, for no fork in flight: its task is gone.
     kept: Option<Arc<ContextState>>,
 }
@@ -963,19 +965,42 @@ impl ContextState {
     }
 
     /// Whether everything that was launched has ended; if not, the waker is told when it has. Then nobody who has been in flight touches the context
-    /// any more without a reference of his own.
+    /// any more without a reference of his own. So it is when the machine ends after a breakdown and no fork is in flight: operations that were not mapped never end.
     pub(crate) fn poll_drained(&self, waker: &Waker) -> Poll<()> {
         if self.in_flight.count() == 0 {
             return Poll::Ready(());
         }
         let mut waiter = self.waiter.lock();
-        waiter.drained = Some(waker.clone());
-        if self.in_flight.wait() > 0 {
-            // The last one will tell. He must not be overtaken: he may be about to look at the context.
-            return Poll::Pending;
+        if self.has_machine_ended(&waiter) && self.in_flight.forks() == 0 {
+            return Poll::Ready(());
         }
-        waiter.drained = None;
-        Poll::Ready(())
+        waiter.drained = Some(waker.clone());
+        let in_flight = self.in_flight.wait();
+        if in_flight == 0 {
+            waiter.drained = None;
+            let end = waiter.end.take();
+            drop(waiter);
+            end.into_iter().for_each(|end| self.core.realm().trigger(end));
+            return Poll::Ready(());
+        }
+        // The last one will tell. He must not be overtaken: he may be about to look at the context. Forks end whatever happens.
+        if waiter.end.is_none() && in_flight > self.in_flight.forks() {
+            let end = *waiter.end.insert(self.core.realm().user_event());
+            drop(waiter);
+            let waker = waker.clone();
+            self.core.realm().when(&end.event(), move |outcome| {
+                if outcome.is_err() {
+                    waker.wake();
+                }
+            });
+        }
+        Poll::Pending
+    }
+
+    /// Whether the machine has ended while somebody waited for nothing to be in flight.
+    fn has_machine_ended(&self, waiter: &Waiter) -> bool {
+        let status = waiter.end.map(|end| self.core.realm().status(end.event()));
+        matches!(status, Some(EventStatus::Poisoned(_)))
     }
 
     /// Somebody waits now.
@@ -1016,14 +1041,16 @@ impl ContextState {
         let (count, forks) = (self.in_flight.count(), self.in_flight.forks());
         let fewer = waiter.fewer.take_if(|(limit, _)| count < *limit).map(|(_, event)| event);
         let no_forks = waiter.no_forks.take_if(|_| forks == 0);
-        let drained = waiter.drained.take_if(|_| count == 0);
+        let is_over = count == 0 || (forks == 0 && self.has_machine_ended(&waiter));
+        let drained = waiter.drained.take_if(|_| is_over);
+        let end = waiter.end.take_if(|_| count == 0);
         // Whoever calls this has a reference of his own.
         let _kept = waiter.kept.take_if(|_| forks == 0);
         if waiter.is_nobody() {
             self.in_flight.wait_no_more();
         }
         drop(waiter);
-        fewer.into_iter().chain(no_forks).for_each(|event| self.core.realm().trigger(event));
+        fewer.into_iter().chain(no_forks).chain(end).for_each(|event| self.core.realm().trigger(event));
         if let Some(waker) = drained {
             waker.wake();
         }

@@ -36,7 +36,7 @@ use crate::profiling::{MAPPING, TellProblems, of_node, wanted_by_environment};
 use crate::recorder::{self, Recorder};
 use crate::replicate::Node;
 use crate::statistics::{Counters, PeerStatistics, Statistics};
-use crate::trace::{Issuing, Recordings, Trace};
+use crate::trace::{Issuing, Recordings, Session, Trace};
 
 /// Makes the mapper of one processor.
 type MapperFactory = Box<dyn Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send>;
@@ -223,6 +223,7 @@ impl RuntimeBuilder {
             automatic_tracing: self.automatic_tracing,
             traces: Mutex::default(),
             sites: Mutex::default(),
+            sessions: Mutex::default(),
             node,
         });
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
@@ -444,6 +445,8 @@ pub(crate) struct RuntimeCore {
     traces: Mutex<Vec<Weak<Mutex<Trace>>>>,
     /// What contexts know of their launches, which holds on to memory too.
     sites: Mutex<Vec<Weak<Sites>>>,
+    /// Sessions of traces that have begun. Each knows the operation that stands for it, and that knows the session.
+    sessions: Mutex<Vec<Weak<Mutex<Session>>>>,
     /// This process's part in a job of several.
     node: Option<Arc<Node>>,
 }
@@ -572,6 +575,15 @@ impl RuntimeCore {
         known.push(Arc::downgrade(sites));
     }
 
+    /// Remembers a session of a trace.
+    pub(crate) fn register_session(&self, session: Weak<Mutex<Session>>) {
+        let mut sessions = self.sessions.lock();
+        if sessions.len() >= 64 && sessions.len().is_power_of_two() {
+            sessions.retain(|session| session.strong_count() > 0);
+        }
+        sessions.push(session);
+    }
+
     /// Lets go of the instances that only recorded templates and decisions about later launches still hold. Whether there were any.
     pub(crate) fn forget_what_repeats(&self) -> bool {
         let sites: Vec<_> = self.sites.lock().iter().filter_map(Weak::upgrade).collect();
@@ -595,10 +607,15 @@ impl RuntimeCore {
         any
     }
 
-    /// Lets go of operations that will never be mapped: they know their contexts, and these the core.
+    /// Lets go of operations that will never be mapped, and of sessions that nothing wakes any more: they know their contexts, and these the core.
     fn forget_waiting(&self) {
         drop(std::mem::take(&mut self.starving.lock().work));
         self.seats.iter().for_each(MapperSeat::forget_waiting);
+        let sessions = std::mem::take(&mut *self.sessions.lock());
+        for session in sessions.iter().filter_map(Weak::upgrade) {
+            let held = session.lock().abandon();
+            drop(held);
+        }
     }
 
     pub(crate) fn new_instance(

@@ -10,7 +10,7 @@ use maniple_tests::environment::Environment;
 use maniple_tests::execute::Mistake;
 use maniple_tests::processes::Processes;
 use maniple_tests::shrink::shrink;
-use maniple_tests::trial::{Family, Outcome, Trial};
+use maniple_tests::trial::{Family, Faults, Outcome, Trial};
 use maniple_tests::watch::silence_planned_panics;
 
 /// Runs random programs on random machines with random mappers, and compares every value with a sequential oracle.
@@ -42,6 +42,9 @@ struct Options {
     /// Run each program in one thread, where a seed, this and the program's together, decides of every turn: what goes wrong does so again.
     #[arg(long, value_name = "SEED")]
     schedule: Option<u64>,
+    /// With --schedule and several --nodes: what befalls each program, stalls of messages, deaths of a node, or silences of one that goes on. When, and whom, follows from the seed.
+    #[arg(long, requires = "schedule", requires = "nodes")]
+    faults: Option<Faults>,
     /// Make a mistake on purpose, such as LostFill or WrongValue, to see that it is noticed. Of several processes those make it that are told to.
     #[arg(long)]
     mistake: Option<Mistake>,
@@ -143,6 +146,10 @@ fn run(options: &Options, processes: Option<Processes>) -> ExitCode {
             schedule: options.schedule.map(|schedule| schedule.wrapping_add(trial.seed)),
             ..trial
         };
+        let trial = match options.faults.filter(|_| nodes > 1) {
+            Some(faults) => trial.with_misfortune(faults),
+            None => trial,
+        };
         done.add(&trial, options);
     }
     print!("{}", done.census);
@@ -194,9 +201,12 @@ fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
         Some(_) => (format!("maniple launch -n {nodes} -- "), String::new()),
         None => (String::new(), format!(" --nodes {nodes}")),
     };
+    let faults = options.faults.map_or_else(String::new, |faults| format!(" --faults {faults}"));
     let mistake =
         if trial.mistake == Mistake::None { String::new() } else { format!(" --mistake {:?}", trial.mistake) };
-    println!("\nreplay: {launch}torture --family {family} --seed {seed}{nodes}{schedule}{mistake}{check} --count 1");
+    println!(
+        "\nreplay: {launch}torture --family {family} --seed {seed}{nodes}{schedule}{faults}{mistake}{check} --count 1"
+    );
     println!("  {}", outcome.deviations.join("\n  "));
     if options.record {
         print!("{}", outcome.records);

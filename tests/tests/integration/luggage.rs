@@ -7,6 +7,7 @@ use maniple::prelude::*;
 use maniple::record::check;
 use maniple::simulation::Simulation;
 use maniple::{Machine, Result, Statistics};
+use maniple_tests::lifetime::Lifetime;
 use maniple_tests::mixed::{Size, expected, program};
 use maniple_tests::nodes::{Connections, each_node};
 use maniple_tests::watch::silence_planned_panics;
@@ -102,12 +103,15 @@ fn simulate<M: Mapper + 'static>(
     let network = Network::seeded(nodes, seed, seed % 20);
     let mut simulation = Simulation::new(seed).network(&network);
     let workers = 1 + seed as usize % 3;
+    let lifetimes: Vec<_> = (0..nodes).map(|_| Lifetime::default()).collect();
     let answers: Vec<_> = (0..nodes)
         .map(|node| {
             let (transport, mapper) = (network.node(NodeId(node as u16)), mapper.clone());
+            let lifetime = lifetimes[node].clone();
             simulation.thread(format!("node {node}"), move || {
                 let factory = move |_: &Machine, processor: maniple::ProcessorId| {
-                    Box::new(mapper(seed + 100 * node as u64 + u64::from(processor.0))) as Box<dyn Mapper>
+                    let mapper = mapper(seed + 100 * node as u64 + u64::from(processor.0));
+                    Box::new(lifetime.of(mapper)) as Box<dyn Mapper>
                 };
                 let builder = Runtime::builder().machine(Machine::uniform(workers as u32, ENOUGH)).workers(workers);
                 let builder = builder.mapper_for(factory).record_operations(seed.is_multiple_of(5));
@@ -126,7 +130,14 @@ fn simulate<M: Mapper + 'static>(
         simulation.at(turn, move || network.kill(NodeId(node as u16)));
     }
     let report = simulation.run().unwrap_or_else(|hang| panic!("seed {seed}: {hang}"));
-    let outcomes: Vec<_> = answers.iter().filter_map(|answer| answer.take()).collect();
+    let outcomes: Vec<_> = answers.iter().map(|answer| answer.take()).collect();
+    for (node, _) in outcomes.iter().enumerate().filter(|(_, outcome)| outcome.is_some()) {
+        assert!(
+            lifetimes[node].is_over(),
+            "seed {seed}: the runtime of node {node} stays in memory, {killed:?} killed"
+        );
+    }
+    let outcomes: Vec<_> = outcomes.into_iter().flatten().collect();
     let is_dead = killed.is_some();
     for (values, _) in &outcomes {
         match values {

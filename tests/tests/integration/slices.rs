@@ -1,6 +1,7 @@
 //! Index launches of tasks without regions that mappers slice across nodes: whoever runs the points, each runs once, and nobody can tell from what comes out.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use maniple::record::check;
 use maniple::simulation::Simulation;
 use maniple::threads::nap;
 use maniple::{AnyRect, Machine, Rect, Result, Statistics};
+use maniple_tests::lifetime::Lifetime;
 use maniple_tests::mixed::{Size, expected, program};
 use maniple_tests::nodes::{Connections, each_node};
 use maniple_tests::slicing::{Slicing, evenly, halve, keep, on_nodes, pass_on, slice, slices, sum};
@@ -195,15 +197,16 @@ fn simulate(seed: u64, killed: Option<(usize, u64)>) -> Simulated {
     let (points, rounds, run) = (random.i64(1..12), random.i64(1..5), new_run());
     let network = Network::seeded(nodes, seed, seed % 20);
     let mut simulation = Simulation::new(seed).network(&network);
+    let lifetimes: Vec<_> = (0..nodes).map(|_| Lifetime::default()).collect();
     let answers: Vec<_> = (0..nodes)
         .map(|node| {
-            let transport = network.node(NodeId(node as u16));
+            let (transport, lifetime) = (network.node(NodeId(node as u16)), lifetimes[node].clone());
             simulation.thread(format!("node {node}"), move || {
                 let factory = move |_: &Machine, processor: maniple::ProcessorId| {
                     let seed = seed + 100 * node as u64 + u64::from(processor.0);
                     let mapper =
                         if seed.is_multiple_of(3) { RandomMapper::steady(seed) } else { RandomMapper::new(seed) };
-                    Box::new(mapper) as Box<dyn Mapper>
+                    Box::new(lifetime.of(mapper)) as Box<dyn Mapper>
                 };
                 let builder = Runtime::builder().machine(Machine::uniform(workers as u32, 1 << 24)).workers(workers);
                 let builder = builder.mapper_for(factory).record_operations(seed.is_multiple_of(5));
@@ -227,7 +230,14 @@ fn simulate(seed: u64, killed: Option<(usize, u64)>) -> Simulated {
     }
     let report = simulation.run().unwrap_or_else(|hang| panic!("seed {seed}: {hang}"));
     assert!(killed.is_some() || report.left.is_empty(), "seed {seed}: threads are left: {:?}", report.left);
-    let outcomes: Vec<_> = answers.iter().filter_map(|answer| answer.take()).collect();
+    let outcomes: Vec<_> = answers.iter().map(|answer| answer.take()).collect();
+    for (node, _) in outcomes.iter().enumerate().filter(|(_, outcome)| outcome.is_some()) {
+        assert!(
+            lifetimes[node].is_over(),
+            "seed {seed}: the runtime of node {node} stays in memory, {killed:?} killed"
+        );
+    }
+    let outcomes: Vec<_> = outcomes.into_iter().flatten().collect();
     let times = take_runs(run);
     for (values, _) in &outcomes {
         match values {
@@ -426,4 +436,47 @@ fn a_launch_that_is_sliced_is_sliced_each_time_and_not_replayed_and_one_that_is_
         let replays = one.replays + other.replays;
         assert_eq!((one.slices_sent + other.slices_sent, replays > 0), (sent, sent == 0), "{replays} replays");
     }
+}
+
+/// Slices that are to be sliced again go around, and one node's program panics after so many fills, perhaps while others' slices that have come through it are away.
+fn panic_amid_slices(seed: u64) {
+    const NODES: usize = 3;
+    let fills = seed % 40;
+    let network = Network::seeded(NODES, seed, seed % 20);
+    let mut simulation = Simulation::new(seed).network(&network);
+    let lifetimes: Vec<_> = (0..NODES).map(|_| Lifetime::default()).collect();
+    for (node, lifetime) in lifetimes.iter().enumerate() {
+        let (transport, lifetime) = (network.node(NodeId(node as u16)), lifetime.clone());
+        simulation.thread(format!("node {node}"), move || {
+            let builder = Runtime::builder().machine(Machine::uniform(1, 1 << 24)).workers(1);
+            let builder = builder.mapper_for(move |_, _| Box::new(lifetime.of(slices(halve))));
+            let body = move || {
+                let runtime = builder.network(transport).build().unwrap();
+                let outcome = runtime.run(async |cx| {
+                    let sums = cx.launch(squares(64));
+                    let rows = cx.region::<Row>(4)?;
+                    (0..fills).try_for_each(|fill| cx.fill(&rows, Row::value, fill as i64))?;
+                    assert!(node != 1, "on purpose");
+                    sums.await
+                });
+                assert!(outcome.is_err(), "seed {seed}: node 1 has not come to the end");
+            };
+            let panicked = catch_unwind(AssertUnwindSafe(body)).is_err();
+            assert_eq!(panicked, node == 1, "seed {seed}");
+        });
+    }
+    let report = simulation.run().unwrap_or_else(|hang| panic!("seed {seed}: {hang}"));
+    assert!(report.left.is_empty(), "seed {seed}: threads are left: {:?}", report.left);
+    assert!(lifetimes.iter().all(Lifetime::is_over), "seed {seed}: a runtime stays in memory");
+}
+
+#[derive(Fields)]
+struct Row {
+    value: i64,
+}
+
+#[test]
+fn a_node_whose_program_panics_while_slices_are_away_leaves_nothing_behind() {
+    silence_planned_panics();
+    (0..120).for_each(panic_amid_slices);
 }

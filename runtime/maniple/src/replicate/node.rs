@@ -453,11 +453,12 @@ impl Node {
     /// Computes something together with all other nodes, which contribute under the same name. The outcome is given to `done` where it arrives: both
     /// functions must be short.
     pub(crate) fn together(&self, name: TogetherName, mine: Bytes, combine: Combine, done: Done) {
+        let (rank, nodes) = (self.post.rank, self.post.nodes);
+        let mut gatherings = self.post.gatherings.lock();
+        // Looked at under the lock: whoever closes takes what is there afterwards.
         if self.post.is_closed() {
             return;
         }
-        let (rank, nodes) = (self.post.rank, self.post.nodes);
-        let mut gatherings = self.post.gatherings.lock();
         let gathering = gatherings.entry(name).or_insert_with(|| Gathering::new(rank, nodes));
         let step = gathering.contribute((rank, nodes), (mine.clone(), combine, done));
         drop(gatherings);
@@ -503,19 +504,19 @@ impl Post {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Nothing is received any more: lets go of who waits for it, who may own the node. Something is left only if the job has failed.
+    /// Nothing is received any more: lets go of what waits for a message, which may own the node. Something is left only if the job has failed,
+    /// or the program here has panicked.
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.mailbox.forget(&self.realm);
         let gatherings = std::mem::take(&mut *self.gatherings.lock());
         drop(gatherings);
-        if let Some(why) = self.realm.breakdown() {
-            let error = Error::of_fault(why, "", None);
-            self.guests.come_back(&error);
-            self.away.come_back(&error);
-            self.slices.come_back(&error);
-            self.batches.come_back(&error);
-        }
+        let over = || Error::launch("a task on another node", "it will not come back, as this node has left the job");
+        let error = self.realm.breakdown().map_or_else(over, |why| Error::of_fault(why, "", None));
+        self.guests.come_back(&error);
+        self.away.come_back(&error);
+        self.slices.come_back(&error);
+        self.batches.come_back(&error);
     }
 
     fn take_parcel(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {

@@ -41,6 +41,7 @@ pub(crate) use gate::{Gate, LaterGate};
 pub(crate) use issuing::{Issuing, PointRecorder, Recordings};
 pub(crate) use problem::Problem;
 pub(crate) use recording::Recording;
+pub(crate) use session::Session;
 pub(crate) use stream::Tracing;
 pub(crate) use strict::StrictLaunch;
 pub(crate) use trace::Trace;

@@ -171,6 +171,7 @@ impl Session {
     /// Everything before the session has been mapped: waits until it has ended.
     pub(crate) fn begin(&mut self, operation: &Arc<Operation>, earlier: &[Event]) {
         self.operation = Some(Arc::clone(operation));
+        self.context.core.register_session(self.this.clone());
         self.record = SessionRecord::begin(&self.context, operation, earlier);
         let wake = self.waker();
         self.context.core.realm().when(After::follows(earlier), move |_| wake.wake());
@@ -587,6 +588,12 @@ impl Session {
             let stages = if at == *run { *stage } else { template.stages.len() };
             template.catch_up(&self.context, at, stages, sequence, &faults);
         }
+    }
+
+    /// The machine has broken down, and nothing wakes the session any more: gives what it holds, to be dropped. The operation among it knows the session.
+    pub(crate) fn abandon(&mut self) -> impl Sized + use<> {
+        let phase = std::mem::replace(&mut self.phase, Phase::Idle);
+        (self.operation.take(), phase, std::mem::take(&mut self.line), std::mem::take(&mut self.inner))
     }
 
     /// All is done: what comes after the session may begin.
