@@ -10,6 +10,7 @@ use maniple_realm::fault::{Fault, Panic};
 use maniple_realm::instance::PromiseBroken;
 use maniple_realm::machine::MemoryId;
 use maniple_realm::operation::task::Stranded;
+use maniple_realm::pressure::Exhausted;
 use maniple_realm::transfer::TransferError;
 use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError};
 use maniple_space::AnyPoint;
@@ -230,6 +231,14 @@ pub enum Error {
         memory: MemoryId,
         /// The bytes asked for.
         bytes: u64,
+    },
+    /// The process has nearly all of the memory that the system lets it use.
+    #[error("cannot map `{operation}`: {source}")]
+    Exhausted {
+        /// The operation.
+        operation: String,
+        /// How much it has.
+        source: Exhausted,
     },
     /// A mapper gave an answer that makes no sense, or panicked.
     #[error("mapper call `{call}` {problem}")]
