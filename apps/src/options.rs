@@ -25,7 +25,7 @@ pub(crate) const WORKERS_HELP: &str =
 
 /// What `--memory` is.
 pub(crate) const MEMORY_HELP: &str = "\
-Bytes of system memory that data may take, such as 512MiB or 2GiB; K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, KB, MB, GB, \
+Bytes of system memory that data may take (instances and reduction buffers; tables of the runtime come on top), such as 512MiB or 2GiB; K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, KB, MB, GB, \
 TB powers of 1000 [default: three quarters of what is there]";
 
 /// The runtime that a simulation runs on. None of this can change a result.

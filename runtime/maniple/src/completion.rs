@@ -27,6 +27,8 @@ pub(crate) enum Ending {
     Pending(Option<UserEvent>),
     /// It has ended well, or with a failure for which this event is poisoned.
     Ended(Event),
+    /// It has failed before anybody asked for an event. Of most failures that a program goes on after nobody does, and a poisoned event is known for ever.
+    Failed(Arc<Fault>),
 }
 
 /// A stage of a graph, which knows by itself whether it has ended.
@@ -89,11 +91,20 @@ impl Completion {
             Self::Spread(spread) => return spread.complete(),
             Self::OnDemand { ending, stage } => (ending, stage),
         };
-        let event = match &mut *ending.lock() {
+        let mut ending = ending.lock();
+        let event = match &mut *ending {
             Ending::Pending(Some(event)) => return event.event(),
             Ending::Ended(event) => return *event,
             Ending::Pending(none) => none.insert(realm.user_event()).event(),
+            Ending::Failed(fault) => {
+                let (fault, failed) = (Arc::clone(fault), realm.user_event());
+                *ending = Ending::Ended(failed.event());
+                drop(ending);
+                realm.poison(failed, fault);
+                return failed.event();
+            }
         };
+        drop(ending);
         if let Some(stage) = stage
             && !stage.watch()
         {
@@ -120,26 +131,38 @@ impl Completion {
             Self::Event(event) => realm.has_triggered(*event),
             Self::Spread(spread) => spread.is_complete(),
             Self::OnDemand { ending, stage } => {
-                matches!(*ending.lock(), Ending::Ended(_)) || stage.as_ref().is_some_and(ReplayedStage::has_ended)
+                !matches!(*ending.lock(), Ending::Pending(_)) || stage.as_ref().is_some_and(ReplayedStage::has_ended)
             }
+        }
+    }
+
+    /// Why a launch that is not replayed failed, if it has and nobody has asked for an event.
+    pub(crate) fn unheard_failure(&self) -> Option<Arc<Fault>> {
+        let Self::OnDemand { ending, stage: None } = self else { return None };
+        match &*ending.lock() {
+            Ending::Failed(fault) => Some(Arc::clone(fault)),
+            Ending::Pending(_) | Ending::Ended(_) => None,
         }
     }
 
     /// The launch has ended: tells those who wait. Only for one that ends when somebody says so, once.
     pub(crate) fn end(&self, realm: &Realm, failure: Option<Arc<Fault>>) {
-        if let Some(waiting) = self.end_unheard(realm, failure.is_some()) {
+        if let Some(waiting) = self.end_unheard(failure.as_ref()) {
             tell(realm, waiting, failure);
         }
     }
 
     /// As [`end`](Self::end), but leaves it to the caller to [`tell`] those who wait.
-    pub(crate) fn end_unheard(&self, realm: &Realm, has_failed: bool) -> Option<UserEvent> {
+    pub(crate) fn end_unheard(&self, failure: Option<&Arc<Fault>>) -> Option<UserEvent> {
         let Self::OnDemand { ending, .. } = self else { return None };
         let mut ending = ending.lock();
         let Ending::Pending(waiting) = *ending else { return None };
-        let waiting = if has_failed { Some(waiting.unwrap_or_else(|| realm.user_event())) } else { waiting };
         // The same event as before, by which a record knows the launch.
-        *ending = Ending::Ended(waiting.map_or(Event::NONE, UserEvent::event));
+        *ending = match (waiting, failure) {
+            (Some(waiting), _) => Ending::Ended(waiting.event()),
+            (None, Some(fault)) => Ending::Failed(Arc::clone(fault)),
+            (None, None) => Ending::Ended(Event::NONE),
+        };
         waiting
     }
 }

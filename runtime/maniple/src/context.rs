@@ -15,7 +15,7 @@ use maniple_realm::{Event, EventStatus, UserEvent};
 use maniple_record::{Because, Kind, LaunchNumber, OperationNumber};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
 use maniple_space::AnyPoint;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::block_on::block_on;
@@ -37,6 +37,7 @@ use crate::replicate::Replica;
 use crate::runtime::RuntimeCore;
 use crate::slices::Arrived;
 use crate::trace::Tracing;
+use crate::watched::Watched;
 
 /// What a running task launches from: regions are made here, tasks and other operations launched.
 ///
@@ -126,7 +127,7 @@ pub(crate) struct ContextState {
     pub(crate) in_flight: InFlight,
     /// What somebody waits for that falling numbers in flight bring.
     waiter: Lazily<Mutex<Waiter>>,
-    launched: Lazily<Mutex<Launched>>,
+    watched: Lazily<Mutex<Watched>>,
     /// What is known of launches that repeat; made with the first one.
     sites: OnceLock<Arc<Sites>>,
     /// The number of the next launch, to tell which failure came first in the program.
@@ -157,16 +158,6 @@ pub(crate) struct Renewed {
     pub(crate) region: LogicalRegion,
     pub(crate) fields: FieldMask,
     pub(crate) state: Arc<RegionState>,
-}
-
-/// The results of launches that may yet fail without anybody noticing.
-#[derive(Default)]
-struct Launched {
-    /// With the numbers of their launches.
-    results: Vec<(u64, Arc<Results>)>,
-    sweep_at: usize,
-    /// Failures that the task was told of by what has no results.
-    seen: Vec<Error>,
 }
 
 /// Who waits for what was launched to end.
@@ -332,7 +323,7 @@ impl ContextState {
             stream: Lazily::default(),
             in_flight: InFlight::default(),
             waiter: Lazily::default(),
-            launched: Lazily::default(),
+            watched: Lazily::default(),
             sites: OnceLock::new(),
             next_launch: AtomicU64::new(0),
             fence: AtomicU64::new(0),
@@ -382,7 +373,7 @@ impl ContextState {
         // What others did with the context comes before their letting go of it.
         atomic::fence(Ordering::Acquire);
         let has_nothing = self.created.get().is_none() && self.stream.get().is_none() && self.tracing.get().is_none();
-        self.in_flight.count() == 0 && has_nothing && self.sites.get().is_none() && self.launched.get().is_none()
+        self.in_flight.count() == 0 && has_nothing && self.sites.get().is_none() && self.watched.get().is_none()
     }
 
     /// The name of the task.
@@ -894,22 +885,12 @@ impl ContextState {
 
     /// As [`watch`](Self::watch), for a launch that has a number.
     pub(crate) fn watch_launch(&self, number: u64, results: &Arc<Results>) {
-        let mut launched = self.launched.lock();
-        launched.results.push((number, Arc::clone(results)));
-        if launched.results.len() > launched.sweep_at {
-            launched.sweep();
-            launched.sweep_at = 64.max(2 * launched.results.len().max(launched.seen.len()));
-        }
+        self.watched.lock().add(number, results);
     }
 
     /// The task was told of a failure, by something that has no results: it is not the task's own any more.
     pub(crate) fn has_seen(&self, failure: &Error) {
-        let mut launched = self.launched.lock();
-        launched.seen.push(failure.clone());
-        if launched.seen.len() > launched.sweep_at {
-            launched.sweep();
-            launched.sweep_at = 64.max(2 * launched.results.len().max(launched.seen.len()));
-        }
+        self.watched.lock().see(failure);
     }
 
     /// Helps with other work while too many operations are in flight. If this thread has nothing to help with and must not sleep, because
@@ -1081,9 +1062,9 @@ impl ContextState {
     /// The result of the task, once everything that it launched has ended: a failure that nobody has seen becomes the task's own.
     pub(crate) fn conclude<T>(&self, result: Result<T>) -> Result<T> {
         let refused = self.forget_operations().and_then(|tracing| tracing.strict.untold());
-        let launched = self.launched.get().map(|launched| std::mem::take(&mut *launched.lock()));
+        let watched = self.watched.get().map(|watched| std::mem::take(&mut *watched.lock()));
         let result = result?;
-        match launched.and_then(unseen_failure).or(refused) {
+        match watched.and_then(Watched::unseen_failure).or(refused) {
             None => Ok(result),
             Some(error) => {
                 let_go("a result", self.name(), result);
@@ -1103,19 +1084,6 @@ impl ContextState {
     }
 }
 
-/// The first failure in the program among launches, given with their numbers, that nobody has seen.
-fn unseen_failure(Launched { results: mut launched, seen: told, .. }: Launched) -> Option<Error> {
-    // Forks are watched only once they have failed.
-    launched.sort_by_key(|(number, _)| *number);
-    let launched = launched.iter().map(|(_, results)| results);
-    let (seen, unseen): (Vec<_>, Vec<_>) = launched.partition(|results| results.is_observed());
-    let mut unseen = unseen.into_iter().filter_map(|results| results.error()).peekable();
-    unseen.peek()?;
-    // A failure spreads: who has seen it at one operation has seen it.
-    let seen: Vec<Error> = seen.into_iter().flat_map(|results| results.errors()).chain(told).collect();
-    unseen.find(|error| !seen.iter().any(|seen| seen.is_same_failure(error)))
-}
-
 /// An operation's place in the stream.
 pub(crate) struct Submission {
     pub(crate) sequence: u64,
@@ -1133,22 +1101,6 @@ pub(crate) struct Promised {
 
 /// Operations in one session have numbers between that of the session and the next one's.
 const ROOM_FOR_A_SESSION: u64 = 1 << 32;
-
-impl Launched {
-    /// Forgets what has ended well, and failures that the task was told of: but for those that may spread.
-    fn sweep(&mut self) {
-        let Self { results, seen, .. } = self;
-        results.retain(|(_, results)| {
-            let is_over = results.has_ended() && (results.error().is_none() || results.is_observed());
-            if is_over {
-                seen.extend(results.errors());
-            }
-            !is_over
-        });
-        let mut texts = FxHashSet::default();
-        seen.retain(|error| error.may_spread().unwrap_or_else(|| texts.insert(error.to_string())));
-    }
-}
 
 impl Stream {
     /// Operations that may not have ended.

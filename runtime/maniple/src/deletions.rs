@@ -40,11 +40,16 @@ struct Entry {
     deletions: SmallVec<[(u64, u32); 1]>,
 }
 
+/// So many deletions of a field with one id are kept when all tasks that were launched before the latest have ended: only threads that launch at this very moment may ask for more
+/// than that one.
+const FEW_DELETIONS: usize = 32;
+
 /// A number that no launch reaches.
 const ALWAYS: u64 = u64::MAX;
 
 impl Log {
-    fn add(&self, name: Name, tombstone: Tombstone, (number, times): (u64, u32)) {
+    /// Notes a deletion. If nothing is in flight that was launched before, nobody asks for what was deleted before that launch.
+    fn add(&self, name: Name, tombstone: Tombstone, (number, times): (u64, u32), nothing_in_flight: bool) {
         let mut entries = self.entries.lock();
         if entries.by_name.len() >= entries.sweep_at {
             entries.by_name.retain(|_, entry| !entry.tombstone.is_forgotten());
@@ -53,6 +58,10 @@ impl Log {
         let deletions = SmallVec::new();
         let entry = entries.by_name.entry(name).or_insert(Entry { tombstone, deletions });
         entry.deletions.push((number, times));
+        if nothing_in_flight && entry.deletions.len() >= 2 * FEW_DELETIONS {
+            let old = entry.deletions.len() - FEW_DELETIONS;
+            entry.deletions.drain(..old);
+        }
         drop(entries);
         self.is_used.store(true, Ordering::Release);
     }
@@ -61,8 +70,9 @@ impl Log {
     fn times(&self, name: Name, launch: u64) -> u32 {
         let entries = self.entries.lock();
         let Some(entry) = entries.by_name.get(&name) else { return 0 };
-        let earlier = entry.deletions.iter().filter(|(number, _)| *number < launch);
-        earlier.map(|(_, times)| *times).max().unwrap_or(0)
+        // The latest one tells, as the times rise.
+        let earlier = entry.deletions.iter().rev().find(|(number, _)| *number < launch);
+        earlier.map_or(0, |(_, times)| *times)
     }
 
     fn is_used(&self) -> bool {
@@ -74,7 +84,7 @@ impl Log {
         let other = std::mem::take(&mut other.entries.lock().by_name);
         for (name, Entry { tombstone, deletions }) in other.into_iter().filter(|((number, _), _)| *number >= first) {
             let times = deletions.iter().map(|(_, times)| *times).max().unwrap_or(0);
-            self.add(name, tombstone, (0, times));
+            self.add(name, tombstone, (0, times), false);
         }
     }
 }
@@ -120,7 +130,7 @@ impl ContextState {
 
     fn note_deletion(&self, name: Name, (tombstone, times): (Tombstone, u32)) {
         let number = self.number_launch();
-        self.deletions().add(name, tombstone, (number, times));
+        self.deletions().add(name, tombstone, (number, times), self.in_flight.count() == 0);
         endings::count();
     }
 
@@ -218,5 +228,28 @@ impl Context {
         }
         self.state.note_deletion((fields.id(), Some(field)), fields.mark_freed(field)?);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deletions_are_kept_as_long_as_tasks_that_were_launched_before_are_in_flight() {
+        let (fields, log) = (maniple_region::Forest::new().field_space(1), Log::default());
+        let name = (fields.id(), Some(FieldId(0)));
+        let free = |turn: u64, nothing_in_flight| {
+            log.add(name, fields.mark_destroyed(), (2 * turn, turn as u32 + 1), nothing_in_flight);
+        };
+        let kept = || log.entries.lock().by_name[&name].deletions.len();
+        (0..1_000).for_each(|turn| free(turn, false));
+        assert!((0..1_000).all(|turn| log.times(name, 2 * turn + 1) == turn as u32 + 1));
+        assert_eq!(log.times(name, 0), 0);
+        for turn in 1_000..100_000 {
+            free(turn, true);
+            assert_eq!(log.times(name, 2 * turn + 1), turn as u32 + 1);
+            assert!(kept() < 2 * FEW_DELETIONS, "{} are kept", kept());
+        }
     }
 }

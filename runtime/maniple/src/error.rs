@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use maniple_mapper::{MappingFailure, RequirementInfo};
 use maniple_realm::Breakdown;
@@ -10,6 +10,7 @@ use maniple_realm::fault::{Fault, Panic};
 use maniple_realm::instance::PromiseBroken;
 use maniple_realm::machine::MemoryId;
 use maniple_realm::operation::task::Stranded;
+use maniple_realm::pressure::Exhausted;
 use maniple_realm::transfer::TransferError;
 use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError};
 use maniple_space::AnyPoint;
@@ -231,6 +232,14 @@ pub enum Error {
         /// The bytes asked for.
         bytes: u64,
     },
+    /// The process has nearly all of the memory that the system lets it use.
+    #[error("cannot map `{operation}`: {source}")]
+    Exhausted {
+        /// The operation.
+        operation: String,
+        /// How much it has.
+        source: Exhausted,
+    },
     /// A mapper gave an answer that makes no sense, or panicked.
     #[error("mapper call `{call}` {problem}")]
     Mapper {
@@ -391,6 +400,32 @@ fn located(location: &Option<String>) -> String {
     location.as_ref().map_or_else(String::new, |location| format!(" at {location}"))
 }
 
+/// What errors share that tell of one event, for as long as there are any.
+pub(crate) enum Cause {
+    /// What a panic said.
+    Panic(Weak<str>),
+    /// What went wrong.
+    Error(Weak<dyn StdError + Send + Sync>),
+}
+
+impl Cause {
+    /// Unlike that of any other cause, as long as somebody holds this one.
+    pub(crate) fn address(&self) -> usize {
+        match self {
+            Self::Panic(message) => message.as_ptr().addr(),
+            Self::Error(source) => source.as_ptr().cast::<()>().addr(),
+        }
+    }
+
+    /// Whether no error with this cause is left.
+    pub(crate) fn is_gone(&self) -> bool {
+        match self {
+            Self::Panic(message) => message.strong_count() == 0,
+            Self::Error(source) => source.strong_count() == 0,
+        }
+    }
+}
+
 impl Error {
     /// The call stack of the panic that caused it, if one did and `RUST_BACKTRACE` asked for stacks. The message does not have it; the `Debug` form does.
     #[must_use]
@@ -424,26 +459,15 @@ impl Error {
         }
     }
 
-    /// Whether both tell of one event, and not of two of a kind. Errors that have no identity are compared by what they say.
-    pub(crate) fn is_same_failure(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Panicked { message: a, .. }, Self::Panicked { message: b, .. }) => Arc::ptr_eq(a, b),
-            (Self::TaskFailed { source: a, .. }, Self::TaskFailed { source: b, .. })
-            | (Self::Application(a), Self::Application(b))
-            | (Self::Partition(a), Self::Partition(b))
-            | (Self::Internal(a), Self::Internal(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.to_string() == b.to_string(),
-        }
-    }
-
-    /// Whether others may yet fail for the same reason: not if this is all that is left of it. None if that cannot be told.
-    pub(crate) fn may_spread(&self) -> Option<bool> {
+    /// What it has in common with all errors that tell of the same event, and with no other of its kind. None if it has no identity: those are compared by
+    /// what they say.
+    pub(crate) fn cause(&self) -> Option<Cause> {
         match self {
-            Self::Panicked { message, .. } => Some(Arc::strong_count(message) > 1),
+            Self::Panicked { message, .. } => Some(Cause::Panic(Arc::downgrade(message))),
             Self::TaskFailed { source, .. }
             | Self::Application(source)
             | Self::Partition(source)
-            | Self::Internal(source) => Some(Arc::strong_count(source) > 1),
+            | Self::Internal(source) => Some(Cause::Error(Arc::downgrade(source))),
             _ => None,
         }
     }

@@ -472,7 +472,7 @@ impl Results {
         self.values().errors().next()
     }
 
-    /// All failures of points, and that of the launch as a whole.
+    /// All failures of points, and that of the launch as a whole, which may be one of them.
     pub(crate) fn errors(&self) -> impl Iterator<Item = Error> {
         self.values().errors().cloned().chain(self.failure())
     }
@@ -544,8 +544,12 @@ impl Results {
 
     /// Why the launch as a whole failed.
     fn failure(&self) -> Option<Error> {
+        let of_fault = |fault: &Arc<Fault>| Error::of_fault(fault, self.name(), None);
+        if let Some(fault) = self.completion.unheard_failure() {
+            return Some(of_fault(&fault));
+        }
         let status = self.realm.status(self.completion());
-        status.fault().map(|fault| Error::of_fault(fault, self.name(), None))
+        status.fault().map(of_fault)
     }
 
     async fn seen_to_end(&self) {

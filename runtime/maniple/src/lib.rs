@@ -87,6 +87,7 @@ mod statistics;
 mod sync;
 mod task_operation;
 mod trace;
+mod watched;
 
 pub mod access;
 #[doc(hidden)]

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
+use maniple_realm::pressure;
 use maniple_region::{LogicalPartition, LogicalRegion, Partitioning, Projection, RegionError, Target};
 use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Rect, partition};
 
@@ -210,6 +211,7 @@ impl<F, const D: usize> Region<F, D> {
 
     pub(crate) fn partition_erased(&self, colors: Domain, pieces: &[AnySpace]) -> Result<Partition<F, D>> {
         self.logical.tree().check_run()?;
+        pressure::check(pieces.len()).map_err(partition_error)?;
         let forest = self.logical.space().forest();
         let partitioning = forest.partition(self.logical.space(), colors.rect(), pieces);
         let partitioning = partitioning.map_err(|error| match error {
@@ -497,7 +499,7 @@ impl<F, const D: usize> IntoTarget<F, D> for &Projected<F, D> {
     }
 }
 
-pub(crate) fn partition_error(error: partition::PartitionError) -> Error {
+pub(crate) fn partition_error(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::Partition(Arc::new(error))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use maniple_mapper::{MappingFailure, NodeSlice, RequirementInfo, Slice, TaskInfo, TaskMapping};
-use maniple_realm::{Class, Event, Spawn, Target, fault};
+use maniple_realm::{Class, Event, Spawn, Target, fault, pressure};
 use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
 use maniple_region::{Privilege, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
@@ -262,8 +262,17 @@ impl TaskState {
             }
             self.refine(&mut states);
             for (done, &point) in points.iter().enumerate() {
-                match self.record_mapping(point, || self.map_point(operation, &mut states, (point, batch.as_ref()))) {
+                let map = || {
+                    self.check_pressure()?;
+                    self.map_point(operation, &mut states, (point, batch.as_ref()))
+                };
+                match self.record_mapping(point, map) {
                     Ok(()) => {}
+                    Err(PointError::Fatal(error @ Error::Exhausted { .. })) => {
+                        // Nor is there any for the others, and to ask for each takes time.
+                        failed.extend(points[done..].iter().map(|&point| (point, error.clone())));
+                        break;
+                    }
                     Err(PointError::Fatal(error)) => failed.push((point, error)),
                     Err(PointError::Full(failure)) => {
                         full = Some((done, failure));
@@ -279,6 +288,13 @@ impl TaskState {
             let chance = if done > 0 { Chance::Another } else { chance };
             self.wait_for_room(operation, Part { points: points[done..].to_vec(), batch }, failure, chance);
         }
+    }
+
+    /// Refuses to map a point when there is no memory left for what is to be known of it.
+    #[inline]
+    fn check_pressure(&self) -> std::result::Result<(), PointError> {
+        let refused = |source| Error::Exhausted { operation: self.name().to_owned(), source };
+        pressure::check(1).map_err(|source| PointError::Fatal(refused(source)))
     }
 
     /// Maps a point by `map`, and records that in the profile.
@@ -605,8 +621,13 @@ impl TaskState {
         if let (Some((recording, _)), false) = (&self.recorded, failed.is_empty()) {
             recording.fail(Problem::NotMapped);
         }
+        let mut exhausted = None;
         for (point, error) in failed {
-            let event = self.context.core.poisoned(error.clone());
+            let poisoned = || self.context.core.poisoned(error.clone());
+            let event = match error {
+                Error::Exhausted { .. } => *exhausted.get_or_insert_with(poisoned),
+                _ => poisoned(),
+            };
             let (asked, mut lost) = (self.requirements_at(*point).ok(), Vec::new());
             let changed = self.site.bounds.iter().enumerate();
             for (number, bound) in changed.filter(|(_, bound)| bound.requirement.privilege != Privilege::Read) {

@@ -16,6 +16,7 @@
 //! * [`simulation`]: all of that in one thread, in an order that a seed decides.
 //!
 //! The machine and its data:
+//! * [`pressure`]: what the process has of what the system lets it use.
 //! * [`machine`], [`topology`]: processors, memories, who reaches what; and how that is found out.
 //! * [`memory`], [`layout`], [`instance`]: bytes with a capacity, how elements lie in them, and the two together.
 //! * [`reduction`], [`transfer`]: folding values; copies, fills, gathers and scatters between instances.
@@ -95,6 +96,7 @@ pub mod layout;
 pub mod machine;
 pub mod memory;
 pub mod net;
+pub mod pressure;
 pub mod reduction;
 pub mod topology;
 pub mod transfer;

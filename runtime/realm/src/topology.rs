@@ -219,19 +219,23 @@ pub(crate) fn longest_file() -> u64 {
 }
 
 /// A limit of this process, from `/proc/self/limits`, where it is followed by the one that it could raise it to. None if there is none.
-#[cfg(feature = "tcp")]
-fn limit(root: &Path, name: &str) -> Option<u64> {
+pub(crate) fn limit(root: &Path, name: &str) -> Option<u64> {
     let limits = fs::read_to_string(root.join("proc/self/limits")).ok()?;
     limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
 /// The memory of the computer, or the smallest limit of a control group above the process.
 fn usable_memory(root: &Path) -> u64 {
+    memory_told(root).unwrap_or(FALLBACK_MEMORY)
+}
+
+/// The same, if the system tells.
+pub(crate) fn memory_told(root: &Path) -> Option<u64> {
     let meminfo = fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
     let installed = parse_kilobytes(&meminfo, "MemTotal:").filter(|&bytes| bytes > 0);
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = groups.lines().filter_map(|line| group_limit(root, line));
-    limits.chain(installed).min().unwrap_or(FALLBACK_MEMORY)
+    limits.chain(installed).min()
 }
 
 /// The smallest memory limit from a line of `/proc/self/cgroup`, `hierarchy:controllers:path`, up to the root of its
@@ -251,7 +255,7 @@ fn group_limit(root: &Path, line: &str) -> Option<u64> {
 }
 
 /// The number of bytes on the line of a `meminfo` file that holds `key`, stated there in units of 1,024.
-fn parse_kilobytes(text: &str, key: &str) -> Option<u64> {
+pub(crate) fn parse_kilobytes(text: &str, key: &str) -> Option<u64> {
     let (_, value) = text.lines().find_map(|line| line.split_once(key))?;
     value.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
@@ -299,7 +303,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "tcp")]
     fn limits_of_the_process_are_read_where_there_are_some() {
         let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
                       Max file size             1048576              unlimited            bytes     \n\

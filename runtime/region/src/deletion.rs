@@ -3,7 +3,7 @@
 //! A deletion has a place in its program. What was launched before it may use the name, whenever that runs; what comes after may not. So a name knows
 //! only that somebody has destroyed it. Whoever knows the order of the program says for whom that counts: see [`Deletions`].
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::FieldId;
 
@@ -17,29 +17,44 @@ pub trait Deletions {
     fn times_freed(&self, fields: u64, field: FieldId) -> u32;
 }
 
-/// Shared by a name and by those who remember that it was destroyed, who need not once the name is gone.
+/// Held by those who remember that a name was destroyed, who need not once the name is gone.
 #[derive(Clone, Debug)]
-pub struct Tombstone(Arc<()>);
+pub struct Tombstone(Weak<()>);
 
 impl Tombstone {
-    /// Whether the name is gone, and nobody else remembers it.
+    /// Whether the name is gone: no handle of it is left.
     #[must_use]
     pub fn is_forgotten(&self) -> bool {
-        Arc::strong_count(&self.0) == 1
+        self.0.strong_count() == 0
     }
 }
 
 /// Whether somebody has destroyed a name.
 #[derive(Debug, Default)]
-pub(crate) struct Mark(OnceLock<Tombstone>);
+pub(crate) struct Mark(OnceLock<Arc<()>>);
 
 impl Mark {
     pub(crate) fn set(&self) -> Tombstone {
-        self.0.get_or_init(|| Tombstone(Arc::default())).clone()
+        Tombstone(Arc::downgrade(self.0.get_or_init(Arc::default)))
     }
 
     #[inline]
     pub(crate) fn is_set(&self) -> bool {
         self.0.get().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{FieldType, Forest};
+
+    #[test]
+    fn a_name_is_forgotten_once_it_is_gone_however_many_remember_it() {
+        let space = Forest::new().field_space(2);
+        let fields = ["a", "b"].map(|name| space.allocate(name, FieldType::of::<f64>()).unwrap());
+        let tombstones = fields.map(|field| space.mark_freed(field).unwrap().0);
+        assert!(tombstones.iter().all(|tombstone| !tombstone.is_forgotten()));
+        drop(space);
+        assert!(tombstones.iter().all(|tombstone| tombstone.is_forgotten()));
     }
 }

@@ -3,6 +3,7 @@
 //! The analysis asks the same few questions over and over: do these two sets overlap, what do they share? A [`Shape`] is a set of points
 //! with a number; equal sets have equal numbers, so that answers can be looked up by a pair of numbers.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use maniple_realm::locks::RwLock;
 use maniple_space::AnySpace;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A set of points in which equality is a comparison of two numbers.
 #[derive(Clone)]
@@ -61,6 +62,29 @@ impl fmt::Debug for Shape {
     }
 }
 
+/// A shape in a table where it is found by its points, which it alone has: there may be as many as points that pieces have in common.
+struct ByPoints(Shape);
+
+impl Borrow<AnySpace> for ByPoints {
+    fn borrow(&self) -> &AnySpace {
+        self.0.space()
+    }
+}
+
+impl PartialEq for ByPoints {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.space() == other.0.space()
+    }
+}
+
+impl Eq for ByPoints {}
+
+impl Hash for ByPoints {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.space().hash(state);
+    }
+}
+
 /// No points, of the dimension of another set.
 fn empty_like(shape: &Shape) -> AnySpace {
     AnySpace::empty(shape.space().dim()).expect("the dimension is that of a space")
@@ -87,7 +111,7 @@ pub struct ShapeTable {
 
 #[derive(Default)]
 struct Shapes {
-    by_space: FxHashMap<AnySpace, Shape>,
+    known: FxHashSet<ByPoints>,
     /// The rectangles of all of them.
     rects: usize,
     sweep_at: usize,
@@ -103,17 +127,17 @@ impl ShapeTable {
 
     /// The shape of a set of points. Cost: a hash of its rectangles.
     pub fn intern(&self, space: &AnySpace) -> Shape {
-        if let Some(known) = self.shapes.read().by_space.get(space) {
-            return known.clone();
+        if let Some(known) = self.shapes.read().known.get(space) {
+            return known.0.clone();
         }
         let mut shapes = self.shapes.write();
-        if let Some(known) = shapes.by_space.get(space) {
-            return known.clone();
+        if let Some(known) = shapes.known.get(space) {
+            return known.0.clone();
         }
         shapes.sweep();
         let shape =
             Shape(Arc::new(Interned { id: self.next_id.fetch_add(1, Ordering::Relaxed), space: space.clone() }));
-        shapes.by_space.insert(space.clone(), shape.clone());
+        shapes.known.insert(ByPoints(shape.clone()));
         shapes.rects += space.rect_count();
         shape
     }
@@ -180,19 +204,19 @@ impl ShapeTable {
 
 impl fmt::Debug for ShapeTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ShapeTable({} shapes)", self.shapes.read().by_space.len())
+        write!(f, "ShapeTable({} shapes)", self.shapes.read().known.len())
     }
 }
 
 impl Shapes {
     /// Forgets shapes that nobody else holds, whenever the table, or what its shapes weigh, has doubled since the last time.
     fn sweep(&mut self) {
-        if self.by_space.len() < self.sweep_at.max(1024) && self.rects < self.sweep_at_rects.max(MEMO_RECTS) {
+        if self.known.len() < self.sweep_at.max(1024) && self.rects < self.sweep_at_rects.max(MEMO_RECTS) {
             return;
         }
-        self.by_space.retain(|_, shape| Arc::strong_count(&shape.0) > 1);
-        self.rects = self.by_space.keys().map(AnySpace::rect_count).sum();
-        (self.sweep_at, self.sweep_at_rects) = (self.by_space.len() * 2, self.rects * 2);
+        self.known.retain(|shape| Arc::strong_count(&shape.0.0) > 1);
+        self.rects = self.known.iter().map(|shape| shape.0.space().rect_count()).sum();
+        (self.sweep_at, self.sweep_at_rects) = (self.known.len() * 2, self.rects * 2);
     }
 }
 
@@ -289,7 +313,7 @@ mod tests {
         for i in 0..100_000 {
             shape(&table, i, i + 1);
         }
-        assert!(table.shapes.read().by_space.len() <= 2048);
+        assert!(table.shapes.read().known.len() <= 2048);
     }
 
     #[test]
@@ -303,7 +327,7 @@ mod tests {
             let scattered = table.intern(&every_second.into());
             assert_eq!(table.difference(&whole, &scattered).space().volume(), (POINTS + i) as u64);
         }
-        let rects = table.shapes.read().by_space.keys().map(AnySpace::rect_count).sum::<usize>();
+        let rects = table.shapes.read().known.iter().map(|shape| shape.0.space().rect_count()).sum::<usize>();
         assert!(rects <= 2 * MEMO_RECTS + POINTS as usize, "{rects} rectangles are kept of {}", 400 * POINTS);
         assert!(table.differences.0.read().rects <= MEMO_RECTS + POINTS as usize);
     }

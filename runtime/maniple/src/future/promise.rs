@@ -67,12 +67,12 @@ impl Promise {
         if failure.is_none() {
             results.are_computed(!std::mem::needs_drop::<T>());
         }
-        let realm = results.realm.clone();
-        let waiting = results.completion.end_unheard(&realm, failure.is_some());
+        let (realm, failure) = (results.realm.clone(), failure.map(Arc::<Fault>::from));
+        let waiting = results.completion.end_unheard(failure.as_ref());
         // Who hears that they are there may want their memory before we are back.
         drop(results);
         if let Some(waiting) = waiting {
-            completion::tell(&realm, waiting, failure.map(Arc::<Fault>::from));
+            completion::tell(&realm, waiting, failure);
         }
     }
 }

@@ -320,3 +320,64 @@ impl RegionData {
         valid
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use maniple_region::{FieldId, FieldType, Forest};
+    use maniple_space::{AnySpace, IndexSpace, Rect};
+
+    use super::*;
+
+    const FIELDS: u32 = 12;
+
+    fn region() -> LogicalRegion {
+        let forest = Forest::new();
+        let rows = forest.index_space(&AnySpace::from(IndexSpace::from(Rect::<1>::from(0..100))));
+        let fields = forest.field_space(FIELDS as usize);
+        (0..FIELDS).for_each(|number| _ = fields.allocate(&number.to_string(), FieldType::of::<f64>()).unwrap());
+        forest.region(&rows, &fields).unwrap()
+    }
+
+    /// The fields whose bits are set in a number.
+    fn fields(bits: u32) -> FieldMask {
+        (0..FIELDS).filter(|field| bits >> field & 1 != 0).map(FieldId).collect()
+    }
+
+    /// Each field is in one group, and each group has one.
+    fn check(data: &RegionData) {
+        let all = data.groups.iter().fold(FieldMask::new(), |all, group| {
+            assert!(!group.fields.is_empty() && !group.fields.overlaps(&all));
+            all.union(&group.fields)
+        });
+        assert!(data.groups.len() <= all.len() && all.len() <= FIELDS as usize, "{} groups", data.groups.len());
+    }
+
+    #[test]
+    fn a_region_has_no_more_groups_than_fields_however_they_are_used_together() {
+        let state = RegionState::fresh(region());
+        let mut data = state.lock();
+        let mut random = 1_u32;
+        for _ in 0..10_000 {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let wanted = fields(random >> 16);
+            let found = data.groups_of(&wanted);
+            let together = found.iter().fold(FieldMask::new(), |all, &index| all.union(&data.groups[index].fields));
+            assert_eq!(together, wanted);
+            check(&data);
+        }
+    }
+
+    #[test]
+    fn groups_are_as_few_as_the_uses_tell_apart_and_stay_when_these_alternate() {
+        let state = RegionState::fresh(region());
+        let mut data = state.lock();
+        // Halves, thirds and all: four parts.
+        let uses = [0b0000_0011_1111, 0b1111_1100_0000, 0b0000_0000_1111, 0b0000_1111_0000, 0b1111_0000_0000, 0xFFF];
+        for turn in 0..1_000 {
+            let found: Vec<usize> = uses.iter().map(|&bits| data.groups_of(&fields(bits)).len()).collect();
+            assert!(turn == 0 || found == [2, 2, 1, 2, 1, 4], "turn {turn}: {found:?}");
+            check(&data);
+        }
+        assert_eq!(data.groups.len(), 4);
+    }
+}
