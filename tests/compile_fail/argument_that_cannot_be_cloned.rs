@@ -10,7 +10,7 @@ struct Cell {
 
 struct Unique;
 
-#[task(leaf)]
+#[task(leaf)] //~ `Unique: Clone` is not satisfied //~ `Unique: Clone` //~ `Unique: Clone`
 fn consume(unique: Unique) {
     let _ = unique;
 }

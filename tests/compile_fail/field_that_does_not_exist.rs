@@ -9,7 +9,7 @@ struct Cell {
 }
 
 #[task(leaf)]
-fn miss(#[reads(c)] cells: Piece<Cell>) { //~ `Cell` has no field of this name
+fn miss(#[reads(c)] cells: Piece<Cell>) { //~ no field `c` on type `FieldsOfCell`
     let _ = cells;
 }
 

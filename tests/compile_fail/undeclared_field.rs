@@ -10,7 +10,7 @@ struct Cell {
 
 #[task(leaf)]
 fn peek(#[reads(a)] cells: Piece<Cell>) -> f64 {
-    cells.b[0] //~ no field `b`
+    cells.b[0] //~ no field `b` on type `cells_as_declared_by_peek
 }
 
 fn main() {}

@@ -1,7 +1,7 @@
 //! `#[derive(Fields)]`: the members of a struct become fields of regions.
 
 use proc_macro2::{Literal, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Field, Fields, FieldsNamed, Ident, Path, Result};
@@ -19,6 +19,9 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
         members.named.iter().enumerate().filter_map(|(id, member)| Column::new(id, member)).collect();
     let descriptors = columns.iter().map(|column| column.descriptor(&runtime));
     let lookups = columns.iter().map(|column| column.lookup(name, &runtime));
+    let members = columns.iter().map(|column| column.named(name, &runtime));
+    let values = columns.iter().map(|column| column.value(&runtime));
+    let by_name = format_ident!("FieldsOf{}", name.unraw());
     let constants = columns.iter().map(|column| column.constant(&runtime));
     let names: Vec<&Ident> = columns.iter().map(|column| column.name).collect();
 
@@ -38,8 +41,19 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
             #(#constants)*
         }
 
-        // Regions store the members, not the struct: without this the compiler would report members that nothing reads.
         const _: () = {
+            #[allow(dead_code, private_interfaces)]
+            pub struct #by_name {
+                #(#members),*
+            }
+
+            #[automatically_derived]
+            impl #runtime::NamedFields for #name {
+                type Names = #by_name;
+                const NAMES: #by_name = #by_name { #(#values),* };
+            }
+
+            // Regions store the members, not the struct: without this the compiler would report members that nothing reads.
             #[allow(dead_code)]
             fn __uses_every_member(__row: #name) -> #name {
                 let #name { #(#names),* } = __row;
@@ -77,6 +91,19 @@ impl<'a> Column<'a> {
                 const ID: #runtime::FieldId = #runtime::FieldId(#id);
             }
         }
+    }
+
+    /// The member of the struct of names.
+    fn named(&self, fields: &Ident, runtime: &Path) -> TokenStream {
+        let (name, hash) = (self.name, hash::of_name(self.name));
+        // Not as written: `Self` means another struct here.
+        quote!(pub #name: #runtime::Field<#fields, <#fields as #runtime::FieldNamed<#hash>>::Type>)
+    }
+
+    /// The value of that member.
+    fn value(&self, runtime: &Path) -> TokenStream {
+        let (name, id) = (self.name, &self.id);
+        quote!(#name: #runtime::Field::new(#runtime::FieldId(#id)))
     }
 
     fn constant(&self, runtime: &Path) -> TokenStream {
@@ -184,6 +211,14 @@ mod tests {
             &text,
             quote!(impl ::maniple::FieldNamed<#current> for Wire { type Type = f32; const ID: ::maniple::FieldId = ::maniple::FieldId(1); }),
         );
+        says(
+            &text,
+            quote!(
+                type Names = FieldsOfWire;
+            ),
+        );
+        says(&text, quote!(pub current: ::maniple::Field<Wire, <Wire as ::maniple::FieldNamed<#current));
+        says(&text, quote!(current: ::maniple::Field::new(::maniple::FieldId(1))));
     }
 
     #[test]

@@ -54,6 +54,8 @@ use proc_macro::TokenStream;
 /// - an implementation of `maniple::Fields`: the names and types of the members, in order;
 /// - for each member an implementation of `maniple::FieldNamed`, through which [`task`](macro@task) finds the member's type by a hash of
 ///   its name;
+/// - an implementation of `maniple::NamedFields`, with a struct `FieldsOfNode` that has the same members, in which the compiler looks for the names
+///   that [`task`](macro@task) is given;
 /// - for each member a constant of its name, visibility and documentation: `Node::voltage` is a `maniple::Field<Node, f32>`.
 ///
 /// The struct has named members, each of a type that implements `maniple::FieldValue`, and no generic parameters; anything else is a compile

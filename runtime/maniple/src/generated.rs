@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use maniple_region::{FieldId, Privilege, Requirement, Target};
+use maniple_region::{Field, FieldId, FieldValue, Privilege, ReductionOperator, Requirement, Target};
 use maniple_space::{AnyPoint, Point};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use linkme;
+pub use maniple_region::Checked;
 
 pub use crate::fork::{ForkCall, Free, FreeResult, Travel};
 pub use crate::luggage::{Carried, Luggage};
@@ -19,6 +20,9 @@ use crate::error::{Error, Result};
 use crate::fork::{self, Sources};
 use crate::launch::{Launch, TaskLauncher};
 use crate::task::arguments::Own;
+
+/// Compiles if operator `Op` is defined on the type of a field.
+pub const fn is_reducible<Op: ReductionOperator<T>, F, T: FieldValue>(_: Field<F, T>) {}
 
 /// Finds the [`Codec`] of a type, if serde knows the type: by `CodecOf::<T>::NEW.codec()` with [`NoCodec`] in scope.
 pub struct CodecOf<T>(PhantomData<fn() -> T>);

@@ -124,8 +124,8 @@ pub use maniple_realm::topology::{self, Topology};
 pub use maniple_record as record;
 pub use maniple_region::{
     Coherence, CustomProjection, Field, FieldDescriptor, FieldId, FieldMask, FieldNamed, FieldSpace, FieldType,
-    FieldValue, Fields, IndexSpaceNode, LogicalPartition, LogicalRegion, OperatorId, Partitioning, Privilege,
-    Projection, Ptr, ReductionOperator, RegionError, Requirement, Target, TreeId, UpperBound, operators,
+    FieldValue, Fields, IndexSpaceNode, LogicalPartition, LogicalRegion, NamedFields, OperatorId, Partitioning,
+    Privilege, Projection, Ptr, ReductionOperator, RegionError, Requirement, Target, TreeId, UpperBound, operators,
     register_reduction,
 };
 pub use maniple_space as space;

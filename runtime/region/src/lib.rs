@@ -55,7 +55,7 @@ pub use field::{DEFAULT_MAX_FIELDS, FieldDescriptor, FieldId, FieldSpace, FieldT
 pub use forest::Forest;
 pub use mask::FieldMask;
 pub use operators::{OperatorId, ReductionOperator, register_reduction};
-pub use pointer::{Field, FieldNamed, Fields, Ptr};
+pub use pointer::{Checked, Field, FieldNamed, Fields, NamedFields, Ptr};
 pub use privilege::{Coherence, Privilege};
 pub use region::{LogicalPartition, LogicalRegion, RegionTree, TreeId};
 pub use requirement::{CustomProjection, Projection, Requirement, Target, UpperBound};

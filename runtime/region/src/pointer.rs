@@ -12,22 +12,44 @@ use crate::{FieldDescriptor, FieldId};
 /// A struct whose members are the fields of a region. Derive it with `#[derive(Fields)]`.
 ///
 /// Member `i` is field `i` of every region made for the type; each member also becomes a constant of its name (`Node::voltage`).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not derive `Fields`",
+    label = "expected a struct that derives `Fields`",
+    note = "the fields of a region are the members of a struct that derives `Fields`"
+)]
 pub trait Fields: 'static {
     /// The fields in the order of the members.
     fn descriptors() -> Vec<FieldDescriptor>;
 }
 
 /// Tells a member's type from a hash of its name, for `#[task]`. Implemented by `#[derive(Fields)]`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no field of this name",
-    label = "not the name of a field of `{Self}`",
-    note = "the fields of a region are the members of the struct that derives `Fields`"
-)]
-pub trait FieldNamed<const NAME: u64>: Fields {
+pub trait FieldNamed<const NAME: u64> {
     /// The member's type. That it is plain data is checked once, where [`Fields::descriptors`] names it.
     type Type;
     /// The member's number.
     const ID: FieldId;
+}
+
+/// The struct `F`, for `#[task]`: `CHECKED` is `true`, or a constant that the compiler refuses because a name is no field's. In the second case it
+/// reports nothing more about types that are found through this one.
+pub struct Checked<F, const CHECKED: bool>(PhantomData<fn() -> F>);
+
+impl<F: FieldNamed<NAME>, const NAME: u64> FieldNamed<NAME> for Checked<F, true> {
+    type Type = F::Type;
+    const ID: FieldId = F::ID;
+}
+
+/// The fields by name, for `#[task]`. Implemented by `#[derive(Fields)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not derive `Fields`",
+    label = "expected a struct that derives `Fields`",
+    note = "the fields of a region are the members of a struct that derives `Fields`"
+)]
+pub trait NamedFields: Fields {
+    /// A struct with a member of type [`Field`] for each field: of another name the compiler says that there is no such field, and which one is like it.
+    type Names;
+    /// The fields.
+    const NAMES: Self::Names;
 }
 
 /// A field of the regions of `F` with values of type `T`: `Node::voltage` is a `Field<Node, f32>`.

@@ -1,10 +1,12 @@
 //! The running side of a task: the user's function, the types through which it sees its data, and what calls it.
 
-use proc_macro2::{Literal, TokenStream};
-use quote::{ToTokens, quote};
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
 use syn::{Attribute, Ident};
 
 use super::launch::{self, local};
+use super::names;
 use super::parameter::{Kind, Parameter, Privilege, Region, View};
 use super::{Returns, Task, hidden};
 
@@ -41,7 +43,7 @@ pub(super) fn pieces(task: &Task) -> impl Iterator<Item = TokenStream> {
         let (fields, dimension) = (&region.fields, &region.dimension);
         let piece = piece_name(task, name);
         let members = region.requirements.iter().flat_map(|requirement| {
-            requirement.columns(runtime, region).map(move |column| {
+            names::columns(task, name, requirement).map(move |column| {
                 let (name, ty) = (column.name, column.ty);
                 let access = match &requirement.privilege {
                     Privilege::Reads => quote!(Read<'a, #ty, #dimension>),
@@ -190,7 +192,6 @@ fn parameters(task: &Task) -> Vec<TokenStream> {
 
 /// The value of a region parameter whose first requirement has this number.
 fn region_value(task: &Task, name: &Ident, region: &Region, first: usize) -> TokenStream {
-    let runtime = task.runtime();
     let (fields, dimension) = (&region.fields, &region.dimension);
     let first_number = Literal::usize_unsuffixed(first);
     if region.view == View::Region {
@@ -199,7 +200,7 @@ fn region_value(task: &Task, name: &Ident, region: &Region, first: usize) -> Tok
     let piece = piece_name(task, name);
     let members = region.requirements.iter().enumerate().flat_map(|(index, requirement)| {
         let number = Literal::usize_unsuffixed(first + index);
-        requirement.columns(runtime, region).map(move |column| {
+        names::columns(task, name, requirement).map(move |column| {
             let (name, ty, id) = (column.name, column.ty, column.id);
             let access = match &requirement.privilege {
                 Privilege::Reads => quote!(read::<#ty, #dimension>),
@@ -216,10 +217,9 @@ fn body_name(task: &Task) -> Ident {
     hidden("body_of_", &task.function.sig.ident)
 }
 
-/// Shown to users when they use a field that they did not declare.
+/// The compiler shows it when a body uses a field that the task does not declare.
 fn piece_name(task: &Task, parameter: &Ident) -> Ident {
-    use syn::ext::IdentExt;
-    hidden("", &quote::format_ident!("{}_{}", task.function.sig.ident.unraw(), parameter.unraw()))
+    format_ident!("{}_as_declared_by_{}", parameter.unraw(), task.function.sig.ident.unraw(), span = Span::call_site())
 }
 
 /// Attributes that mean something to callers are the launching function's; conditions stand on the whole.

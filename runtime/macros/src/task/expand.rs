@@ -1,22 +1,24 @@
 //! All items of a task, in the order of this file.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 
 use super::options::Layout;
-use super::{Task, body, launch};
+use super::{Task, body, launch, names};
 
 /// The launching side beside the user's other items, the running side in a scope of its own where its names meet no others.
 pub(super) fn items(task: &Task) -> TokenStream {
     let conditions = task.conditions();
     let (pieces, body, runner) = (body::pieces(task), body::function(task), body::runner(task));
-    let registration = registration(task);
+    let (aliases, registration) = (names::aliases(task), registration(task));
     let (launching, agreement, free) = match &task.options.variant_of {
         Some(original) => (None, Some(launch::agreement(task, original)), None),
         None => (Some([launch::function(task), launch::landmarks(task)]), None, body::free(task)),
     };
     let launching = launching.into_iter().flatten();
     quote! {
+        #(#aliases)*
         #(#launching)*
 
         #(#conditions)*
@@ -43,6 +45,8 @@ fn registration(task: &Task) -> TokenStream {
     };
     let body = if leaf { quote!(Leaf) } else { quote!(Context) };
     let value = task.value_type();
+    // What serde cannot do with a type is shown at the type.
+    let codec = quote_spanned!(value.span()=> #runtime::generated::CodecOf::<#value>::NEW.codec());
     // Variants are launched by the task that they belong to.
     let travel = if task.is_free() && task.options.variant_of.is_none() {
         let body = launch::free_name(task);
@@ -76,7 +80,7 @@ fn registration(task: &Task) -> TokenStream {
             codec: || {
                 #[allow(unused_imports)]
                 use #runtime::generated::NoCodec as _;
-                #runtime::generated::CodecOf::<#value>::NEW.codec()
+                #codec
             },
             travel: #travel,
             luggage: #luggage,

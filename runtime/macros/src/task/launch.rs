@@ -6,6 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Ident, Path};
 
+use super::names::{self, Column};
 use super::parameter::{Kind, Privilege, Region, Requirement, text};
 use super::{Task, hidden};
 use crate::hash;
@@ -18,7 +19,7 @@ pub(super) fn function(task: &Task) -> TokenStream {
     let privileges = documentation(task).map(|text| quote!(#[doc = ""] #[doc = #text]));
     let handle = hidden("handle_", name);
     let (parameters, value) = (generic_parameters(task), task.value_type());
-    let regions = task.regions().enumerate().map(|(index, (name, region))| region_calls(runtime, index, name, region));
+    let regions = task.regions().enumerate().map(|(index, (name, region))| region_calls(task, index, name, region));
     let arguments = task.arguments().map(|argument| {
         let (name, ty) = (&argument.name, &argument.written.ty);
         quote!(#runtime::IntoArgument::<#ty>::into_argument(#name, __builder))
@@ -146,12 +147,13 @@ fn launch_type(runtime: &Path, kind: &Kind, written: TokenStream) -> Option<Toke
 }
 
 /// Tells the builder of a region and of what is done with it.
-fn region_calls(runtime: &Path, index: usize, name: &Ident, region: &Region) -> TokenStream {
+fn region_calls(task: &Task, index: usize, name: &Ident, region: &Region) -> TokenStream {
+    let runtime = task.runtime();
     let (fields, dimension) = (&region.fields, &region.dimension);
     let number = proc_macro2::Literal::usize_unsuffixed(index);
     let text = name.unraw().to_string();
     let requirements = region.requirements.iter().map(|requirement| {
-        let (registrations, privilege, ids) = requirement_of(runtime, requirement, region);
+        let (registrations, privilege, ids) = requirement_of(task, name, requirement);
         quote! {
             #registrations
             __builder.requirement(#privilege, &[#(#ids),*]);
@@ -166,10 +168,10 @@ fn region_calls(runtime: &Path, index: usize, name: &Ident, region: &Region) -> 
 /// What another node is to know of each requirement of a task that goes there.
 pub(super) fn carried(task: &Task) -> impl Iterator<Item = TokenStream> {
     let runtime = task.runtime();
-    task.regions().flat_map(move |(_, region)| {
+    task.regions().flat_map(move |(name, region)| {
         region.requirements.iter().map(move |requirement| {
             let fields = &region.fields;
-            let (registrations, privilege, ids) = requirement_of(runtime, requirement, region);
+            let (registrations, privilege, ids) = requirement_of(task, name, requirement);
             quote! {{
                 #registrations
                 #runtime::generated::Carried::of::<#fields>(#privilege, &[#(#ids),*])
@@ -180,11 +182,12 @@ pub(super) fn carried(task: &Task) -> impl Iterator<Item = TokenStream> {
 
 /// What makes the reductions of a requirement known, its privilege, and its fields.
 fn requirement_of(
-    runtime: &Path,
+    task: &Task,
+    parameter: &Ident,
     requirement: &Requirement,
-    region: &Region,
 ) -> (Option<TokenStream>, TokenStream, Vec<TokenStream>) {
-    let columns: Vec<Column> = requirement.columns(runtime, region).collect();
+    let runtime = task.runtime();
+    let columns: Vec<Column> = names::columns(task, parameter, requirement).collect();
     let (registrations, privilege) = match &requirement.privilege {
         Privilege::Reads => (None, quote!(Read)),
         Privilege::Writes => (None, quote!(ReadWrite)),
@@ -202,38 +205,6 @@ fn requirement_of(
     };
     let ids = columns.into_iter().map(|column| column.id).collect();
     (registrations, quote!(#runtime::Privilege::#privilege), ids)
-}
-
-/// A field, with its type and an expression for its number, both found through its name.
-pub(super) struct Column<'a> {
-    pub(super) name: &'a Ident,
-    pub(super) ty: TokenStream,
-    pub(super) id: TokenStream,
-}
-
-impl Requirement {
-    pub(super) fn columns<'a>(&'a self, runtime: &Path, region: &Region) -> impl Iterator<Item = Column<'a>> {
-        self.fields.iter().map(move |name| {
-            let hash = hash::of_name(name);
-            // "`Node` has no field of this name" must point at the name, not at the type.
-            let fields = placed_at(name.span(), region.fields.to_token_stream());
-            let runtime = placed_at(name.span(), runtime.to_token_stream());
-            let lookup = quote_spanned!(name.span()=> <#fields as #runtime::FieldNamed<#hash>>);
-            let (ty, id) = (quote_spanned!(name.span()=> #lookup::Type), quote_spanned!(name.span()=> #lookup::ID));
-            Column { name, ty, id }
-        })
-    }
-}
-
-/// The tokens, shown at another place. They mean what they meant where they stood.
-fn placed_at(span: Span, tokens: TokenStream) -> TokenStream {
-    tokens
-        .into_iter()
-        .map(|mut token| {
-            token.set_span(span.resolved_at(token.span()));
-            token
-        })
-        .collect()
 }
 
 /// An item that belongs to a task elsewhere, beside it.

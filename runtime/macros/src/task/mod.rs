@@ -1,12 +1,13 @@
 //! `#[task]`: a function becomes a task that can be launched by calling it.
 //!
 //! [`options`] reads what stands in the attribute, [`parameter`] one parameter with its privileges, [`parse`] the whole function and the
-//! rules that tie them together; [`launch`] writes the function that describes a launch, [`body`] the code that runs it, [`expand`] puts
+//! rules that tie them together; [`names`] has the compiler find the fields, [`launch`] writes the function that describes a launch, [`body`] the code that runs it, [`expand`] puts
 //! them together. Between the two halves stands [`Task`], plain data.
 
 mod body;
 mod expand;
 mod launch;
+mod names;
 mod options;
 mod parameter;
 mod parse;

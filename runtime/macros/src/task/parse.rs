@@ -103,13 +103,34 @@ fn refuse_borrowed_result(ty: &Type) -> Result<()> {
             );
             Err(Error::new_spanned(ty, message))
         }
+        // Serde reads these only out of data that stays. It does not know other references at all, and such a result stays on its node.
+        Type::Reference(reference) if is_read_by_reference(&reference.elem) => {
+            let message = format!(
+                "expected a result that can come from another node, found `{}`: return an owned value, such as `String` for `&str`, \
+                 `Vec<u8>` for `&[u8]` or `PathBuf` for `&Path`",
+                text(ty.to_token_stream())
+            );
+            Err(Error::new_spanned(ty, message))
+        }
         Type::Tuple(tuple) => tuple.elems.iter().try_for_each(refuse_borrowed_result),
+        Type::Array(array) => refuse_borrowed_result(&array.elem),
         _ => {
             last_segment(ty).map(generic_arguments).unwrap_or_default().iter().try_for_each(|argument| match argument {
                 GenericArgument::Type(ty) => refuse_borrowed_result(ty),
                 _ => Ok(()),
             })
         }
+    }
+}
+
+/// Whether serde reads references to such values.
+fn is_read_by_reference(ty: &Type) -> bool {
+    let is_named = |ty: &Type, names: &[&str]| {
+        last_segment(ty).is_some_and(|segment| names.iter().any(|name| segment.ident == name))
+    };
+    match ty {
+        Type::Slice(slice) => is_named(&slice.elem, &["u8"]),
+        _ => is_named(ty, &["str", "Path"]),
     }
 }
 

@@ -514,8 +514,25 @@ fn a_result_borrows_nothing_but_what_is_static() {
     let text = expansion(
         quote!(leaf),
         quote!(
-            fn go() -> Result<&'static str> {}
+            fn go() -> Result<&'static Table> {}
         ),
     );
-    says(&text, quote!(::maniple::Launch<&'static str>));
+    says(&text, quote!(::maniple::Launch<&'static Table>));
+}
+
+#[test]
+fn a_result_can_come_from_another_node() {
+    for (result, found) in [
+        (quote!(&'static str), "&'static str"),
+        (quote!(Result<Option<&'static [u8]>>), "&'static [u8]"),
+        (quote!((u8, [&'static std::path::Path; 2])), "&'static std::path::Path"),
+    ] {
+        assert_eq!(
+            message(quote!(fn go() -> #result {})),
+            format!(
+                "expected a result that can come from another node, found `{found}`: return an owned value, such as `String` for `&str`, \
+                 `Vec<u8>` for `&[u8]` or `PathBuf` for `&Path`"
+            )
+        );
+    }
 }

@@ -8,7 +8,19 @@ use std::sync::Arc;
 pub use linkme;
 
 use super::access::{PieceInfo, Read, Reduce, Write};
-use super::{AnyPoint, Arrangement, Context, Error, FieldId, Launch, Point, Privilege, ProcessorKind, Region, Result};
+use super::{
+    AnyPoint, Arrangement, Context, Error, Field, FieldId, FieldNamed, Launch, Point, Privilege, ProcessorKind, Region,
+    Result,
+};
+
+pub struct Checked<F, const CHECKED: bool>(PhantomData<F>);
+
+impl<F: FieldNamed<NAME>, const NAME: u64> FieldNamed<NAME> for Checked<F, true> {
+    type Type = F::Type;
+    const ID: FieldId = F::ID;
+}
+
+pub const fn is_reducible<Op: 'static, F, T: 'static>(_: Field<F, T>) {}
 
 #[linkme::distributed_slice]
 pub static TASKS: [VariantRegistration];

@@ -34,7 +34,12 @@ pub trait Fields: 'static {
     fn descriptors() -> Vec<FieldDescriptor>;
 }
 
-pub trait FieldNamed<const NAME: u64>: Fields {
+pub trait NamedFields: Fields {
+    type Names;
+    const NAMES: Self::Names;
+}
+
+pub trait FieldNamed<const NAME: u64> {
     type Type: Copy + 'static;
     const ID: FieldId;
 }
