@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // in a test, a panic is the report
 
 mod deletions;
+mod dense_pieces;
 mod end_of_tasks;
 mod failures;
 mod fences;

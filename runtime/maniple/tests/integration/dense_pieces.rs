@@ -1,7 +1,5 @@
 //! The values of a piece that is a rectangle lie in one rectangle of its instance, whatever the region around it looks like and the mapper says.
 
-#![allow(clippy::unwrap_used)] // in a test, a panic is the report
-
 use std::sync::{Arc, LazyLock};
 
 use maniple::access::Strided;
