@@ -1,16 +1,22 @@
-//! What a loop allocates, counted by an allocator of its own. One test, so that nothing else allocates meanwhile.
+//! What loops allocate and keep, counted by an allocator of its own. One test at a time, so that nothing else allocates meanwhile.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a test")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::future::{Future as _, IntoFuture};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 
 use maniple::prelude::*;
+use maniple::{Error, FieldType};
 
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// How many bytes are allocated.
+static LIVE: AtomicI64 = AtomicI64::new(0);
 /// Where allocations come from is shown if the variable `SHOW_ALLOCATIONS` is set.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
@@ -34,17 +40,20 @@ fn count() {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
+        LIVE.fetch_add(layout.size() as i64, Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size() as i64, Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
+        LIVE.fetch_add(size as i64 - layout.size() as i64, Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -190,13 +199,207 @@ fn allocations(workers: usize, steps: usize, marks: Marks, kind: Step) -> u64 {
     counted.unwrap()
 }
 
+/// Held by the test that runs.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn a_loop_that_is_replayed_allocates_nothing() {
+    let _alone = alone();
     for workers in [1, 2, 4] {
         for marks in [Marks::None, Marks::Traces, Marks::StrictTraces] {
             for kind in [Step::Nothing, Step::Values, Step::One, Step::Sum, Step::Ratio] {
                 assert_eq!(allocations(workers, 2_000, marks, kind), 0, "{kind:?}, {marks:?}, {workers} workers");
             }
         }
+    }
+}
+
+#[task(leaf)]
+fn set(#[writes(value)] cells: Piece<Cell>, value: f64) {
+    cells.points().for_each(|cell| cells.value[cell] = value);
+}
+
+/// Makes a region and uses it, and fails if it is told to.
+#[task]
+async fn scratch(cx: &Context, number: usize, fails: bool) -> Result<()> {
+    let cells = cx.region::<Cell>(10)?;
+    let pieces = cells.partition(2).equal()?;
+    cx.launch(set(&cells, number as f64)).await?;
+    cx.index_launch(2, gather(&pieces, &pieces)).await?;
+    if fails { Err(Error::application(format!("number {number:06} fails on purpose"))) } else { Ok(()) }
+}
+
+/// As `scratch`, but fails as what it has launched does.
+#[task]
+async fn scratch_below(cx: &Context, number: usize) -> Result<()> {
+    let cells = cx.region::<Cell>(10)?;
+    cx.launch(set(&cells, number as f64));
+    cx.launch(scratch(number, true)).await
+}
+
+/// Fails by a task whose result nobody looks at.
+#[task]
+async fn scratch_behind(cx: &Context, number: usize) -> Result<()> {
+    cx.launch(scratch(number, true));
+    Ok(())
+}
+
+#[task]
+async fn scratch_panics(cx: &Context, number: usize) -> Result<()> {
+    let cells = cx.region::<Cell>(10)?;
+    cx.launch(set(&cells, number as f64));
+    panic!("number {number:06} panics on purpose")
+}
+
+/// Makes a region, and returns it.
+#[task]
+async fn make(cx: &Context, number: usize) -> Result<Region<Cell>> {
+    let cells = cx.region::<Cell>(10)?;
+    cx.launch(set(&cells, number as f64));
+    Ok(cells)
+}
+
+/// What a round of a loop leaves behind.
+#[derive(Clone, Copy, Debug)]
+enum Leaves {
+    /// Regions of a task that ended well.
+    Regions,
+    /// Regions of a task that has failed by itself, by what it has launched, whether it waited for that or not, or by a panic.
+    RegionsOfFailed,
+    RegionsOfFailedBelow,
+    RegionsOfPanicked,
+    /// Regions of its own, and one that a task returned.
+    Handles,
+    /// Names that it has destroyed, and so have tasks that it launched.
+    Destroyed,
+    /// Fields that it has freed, while tasks that it launched before have not ended.
+    Freed,
+    /// Futures that nobody waited for, or not to the end.
+    Futures,
+}
+
+#[task]
+async fn destroy(cx: &Context, number: usize) -> Result<()> {
+    let cells = cx.region::<Cell>(10)?;
+    let pieces = cells.partition(2).equal()?;
+    cx.launch(set(&cells, number as f64));
+    let (rows, fields) = (cx.index_space(cells.logical().space().space()), cx.field_space(2));
+    let freed = ["a", "b"].map(|name| fields.allocate(name, FieldType::of::<f64>()));
+    for field in freed {
+        cx.free_field(&fields, field?)?;
+    }
+    cx.destroy_partition(&pieces)?;
+    cx.destroy_region(&cells)?;
+    cx.destroy_index_space(&rows)?;
+    cx.destroy_field_space(&fields)
+}
+
+async fn round(cx: &Context, leaves: Leaves, number: usize) -> Result<()> {
+    let fails = |outcome: Result<()>| match outcome {
+        Ok(()) => Err(Error::application("it was to fail")),
+        Err(_) => Ok(()),
+    };
+    match leaves {
+        Leaves::Regions => cx.launch(scratch(number, false)).await,
+        Leaves::RegionsOfFailed => fails(cx.launch(scratch(number, true)).await),
+        Leaves::RegionsOfFailedBelow if number % 2 == 0 => fails(cx.launch(scratch_below(number)).await),
+        Leaves::RegionsOfFailedBelow => fails(cx.launch(scratch_behind(number)).await),
+        Leaves::RegionsOfPanicked => fails(cx.launch(scratch_panics(number)).await),
+        Leaves::Handles => {
+            let cells = cx.region::<Cell>(10)?;
+            let pieces = cells.partition(2).equal()?;
+            cx.index_launch(2, gather(&pieces, &pieces));
+            let made = cx.launch(make(number)).await?;
+            cx.launch(sum(&made)).await.map(drop)
+        }
+        Leaves::Destroyed => {
+            cx.launch(destroy(number)).await?;
+            let cells = cx.region::<Cell>(10)?;
+            cx.launch(set(&cells, number as f64));
+            cx.destroy_region(&cells)?;
+            destroy_own(cx)
+        }
+        Leaves::Freed => Ok(()),
+        Leaves::Futures => {
+            drop(cx.launch(scratch(number, false)));
+            let mut polled = pin!(cx.launch(scratch(number, false)).into_future());
+            std::future::poll_fn(|context| {
+                let _ = polled.as_mut().poll(context);
+                let _ = polled.as_mut().poll(&mut std::task::Context::from_waker(Waker::noop()));
+                Poll::Ready(())
+            })
+            .await;
+            Ok(())
+        }
+    }
+}
+
+fn destroy_own(cx: &Context) -> Result<()> {
+    let fields = cx.field_space(2);
+    for name in ["a", "b"] {
+        let field = fields.allocate(name, FieldType::of::<f64>())?;
+        cx.free_field(&fields, field)?;
+    }
+    Ok(())
+}
+
+/// So much more than before is nothing that one in 12,000 rounds has left behind: of 16 bytes each it would be three times as much.
+const SLACK: i64 = 64_000;
+
+/// The least memory that a loop holds in its rounds from 1,000 to 5,000, and whether it comes back to that after 12,000. Tables that are looked through whenever
+/// they have doubled are smallest just then, which may be thousands of rounds later.
+fn comes_back(leaves: Leaves) -> (bool, [i64; 2]) {
+    // What the most operations in flight ever needed stays: so there are few at any time.
+    let runtime = Runtime::builder().workers(2).window(16).build().unwrap();
+    let held = runtime.run(async |cx: &Context| {
+        let fields = cx.field_space(1);
+        let mut least = [i64::MAX; 2];
+        for number in 0..80_000 {
+            round(cx, leaves, number).await?;
+            if let Leaves::Freed = leaves {
+                let field = fields.allocate("field", FieldType::of::<f64>())?;
+                cx.launch(scratch(number, false));
+                // Deletions are forgotten when nothing is in flight that was launched before.
+                if number % 8 == 0 {
+                    cx.execution_fence().await?;
+                }
+                cx.free_field(&fields, field)?;
+            }
+            if number % 8 == 0 {
+                cx.execution_fence().await?;
+            }
+            let live = LIVE.load(Ordering::Relaxed);
+            match number {
+                1_000..5_000 => least[0] = least[0].min(live),
+                12_000.. => least[1] = least[1].min(live),
+                _ => {}
+            }
+            if number >= 12_000 && least[1] < least[0] + SLACK {
+                return Ok((true, least));
+            }
+        }
+        Ok((false, least))
+    });
+    held.unwrap()
+}
+
+#[test]
+fn what_tasks_leave_behind_takes_no_memory_in_the_end() {
+    let _alone = alone();
+    for leaves in [
+        Leaves::Regions,
+        Leaves::RegionsOfFailed,
+        Leaves::RegionsOfFailedBelow,
+        Leaves::RegionsOfPanicked,
+        Leaves::Handles,
+        Leaves::Destroyed,
+        Leaves::Freed,
+        Leaves::Futures,
+    ] {
+        let (comes_back, [first, last]) = comes_back(leaves);
+        assert!(comes_back, "{leaves:?}: {first} bytes in the first rounds, {last} bytes or more in all later ones");
     }
 }

@@ -31,8 +31,8 @@ const ASK_EVERY: usize = 256;
 /// so that each costs next to nothing.
 ///
 /// # Errors
-/// If the process has all but a sixteenth of what the system lets it use: of the memory of the computer, or of the smallest limit of its control groups; or of
-/// its address space, if that is limited. On a system that tells nothing, nobody is refused.
+/// If the process has all but an eighth of what the system lets it use: of the memory of the computer, or of the smallest limit of its control groups; or of
+/// its address space, if that is limited. So much is left as tables grow in steps. On a system that tells nothing, nobody is refused.
 #[inline]
 pub fn check(more: usize) -> Result<(), Exhausted> {
     thread_local! {
@@ -72,7 +72,7 @@ impl Limits {
     fn check(&self, status: &str) -> Result<(), Exhausted> {
         for (key, limit) in [("VmRSS:", self.resident), ("VmSize:", self.addresses)] {
             if let (Some(limit), Some(taken)) = (limit, topology::parse_kilobytes(status, key))
-                && taken > limit - limit / 16
+                && taken > limit - limit / 8
             {
                 return Err(Exhausted { taken, limit });
             }
@@ -93,9 +93,9 @@ mod tests {
         let check = |resident: u64, addresses: u64| {
             Limits { resident: Some(resident << 10), addresses: Some(addresses << 10) }.check(STATUS)
         };
-        assert_eq!(check(540, 9700), Ok(()));
-        assert_eq!(check(530, 9700), Err(Exhausted { taken: 500 << 10, limit: 530 << 10 }));
-        assert_eq!(check(540, 9000), Err(Exhausted { taken: 9000 << 10, limit: 9000 << 10 }));
+        assert_eq!(check(580, 10300), Ok(()));
+        assert_eq!(check(570, 10300), Err(Exhausted { taken: 500 << 10, limit: 570 << 10 }));
+        assert_eq!(check(580, 9000), Err(Exhausted { taken: 9000 << 10, limit: 9000 << 10 }));
     }
 
     #[test]

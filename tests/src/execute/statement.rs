@@ -337,11 +337,32 @@ impl Frame<'_> {
                 self.failure.get_or_insert(error);
             }
         }
+        self.run.let_go_of_regions_out_of_sight(name);
         Ok(())
     }
 }
 
 impl Run {
+    /// The launch with these results has ended. What its points have made that may have failed nobody can name any more: the runtime is to forget it, with all that
+    /// is known of it.
+    fn let_go_of_regions_out_of_sight(&self, results: FutureName) {
+        let Some(expected) = self.expected.futures.get(&results) else { return };
+        if expected.health() == Health::Sound {
+            return;
+        }
+        self.program.body.each(&mut |statement| {
+            let Action::Launch(launch) = &statement.action else { return };
+            let blocks = statement.nested().iter().zip(&expected.values).filter(|_| launch.name == results);
+            for (block, _) in blocks.filter(|(_, (_, health))| *health > Health::Sound) {
+                block.each(&mut |inside| {
+                    if let Action::CreateRegion(name, ..) = inside.action {
+                        self.names.regions.remove(name);
+                    }
+                });
+            }
+        });
+    }
+
     pub(super) fn kind(&self, column: Column) -> std::result::Result<Kind, Stop> {
         let kind = self.expected.kind_ever(column.place.region, column.field);
         kind.map_err(|why| Stop(Error::application(format!("{why:?}"))))

@@ -1,6 +1,8 @@
 //! Which part of an equivalence set something applies to.
 
 use maniple_region::{Shape, ShapeTable};
+use maniple_space::AnySpace;
+use smallvec::SmallVec;
 
 /// A part of a set of points that is known from the context (*the whole*). Nearly always everything, which costs nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +70,27 @@ impl Cover {
             (Self::Everything, _) | (_, Self::Everything) => Self::Everything,
             (Self::Nothing, cover) | (cover, Self::Nothing) => cover.clone(),
             (Self::Part(a), Self::Part(b)) => Self::from_part(shapes.union(a, b), whole),
+        }
+    }
+
+    /// What is in any of these parts of `whole`. At once: to add many one after the other takes the square of the time, and makes a shape each time.
+    pub(crate) fn union_of<'a>(covers: impl IntoIterator<Item = &'a Self>, whole: &Shape, shapes: &ShapeTable) -> Self {
+        let mut parts: SmallVec<[&Shape; 8]> = SmallVec::new();
+        for cover in covers {
+            match cover {
+                Self::Everything => return Self::Everything,
+                Self::Nothing => {}
+                Self::Part(part) => parts.push(part),
+            }
+        }
+        match parts[..] {
+            [] => Self::Nothing,
+            [part] => Self::Part(part.clone()),
+            [a, b] => Self::from_part(shapes.union(a, b), whole),
+            _ => {
+                let union = AnySpace::union_all(whole.space().dim(), parts.into_iter().map(Shape::space));
+                Self::from_part(shapes.intern(&union.expect("parts have the dimension of the whole")), whole)
+            }
         }
     }
 

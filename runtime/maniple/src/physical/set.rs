@@ -94,8 +94,7 @@ impl EquivalenceSet {
 
     /// The points that reductions are pending for.
     pub(crate) fn pending_cover(&self, shapes: &ShapeTable) -> Cover {
-        let covers = self.pending.iter().map(|pending| &pending.cover);
-        covers.fold(Cover::Nothing, |all, cover| all.plus(cover, &self.shape, shapes))
+        Cover::union_of(self.pending.iter().map(|pending| &pending.cover), &self.shape, shapes)
     }
 
     /// Adds contributions, keeping program order. With a realm, those in one buffer are merged.

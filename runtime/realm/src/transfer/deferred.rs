@@ -40,7 +40,8 @@ impl Realm {
             let ends: SmallVec<[Event; 16]> = pieces.into_iter().map(spawn_piece).collect();
             return self.merge(After::needs(&ends));
         }
-        self.spawn_transfers(spawn, transfers)
+        // Many may wait at once, and lists have room for more than there are.
+        self.spawn_transfers(spawn, transfers.into_boxed_slice())
     }
 
     fn spawn_transfers(&self, spawn: Spawn<'_>, transfers: impl AsRef<[Transfer]> + Send + 'static) -> Event {
