@@ -147,9 +147,9 @@ impl Starter<'_> {
         variables.extend([(RANK, rank.to_string()), (NODES, self.places.len().to_string())]);
         let neighbours = self.places.iter().filter(|place| **place == self.places[rank]).count();
         variables.push((NEIGHBOURS, neighbours.to_string()));
-        if self.cores.is_some() && self.places[rank].is_none() {
-            variables.push((BOUND, "1".to_owned()));
-        }
+        // Said of each node: the launcher may itself run on a node of a job whose nodes have cores of their own.
+        let is_bound = self.cores.is_some() && self.places[rank].is_none();
+        variables.push((BOUND, u8::from(is_bound).to_string()));
         variables
     }
 

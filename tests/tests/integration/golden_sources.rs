@@ -47,7 +47,9 @@ fn read_both(#[reads(a, b)] cells: Piece<Cell>) -> i64 {
     cells.points().map(|point| cells.a[point] + cells.b[point]).sum()
 }
 
-type Asked = Arc<Mutex<Vec<(Vec<u64>, u64)>>>;
+/// Sources, each with the fields said to be current in it, and the destination.
+type Question = (Vec<(u64, Vec<u32>)>, u64);
+type Asked = Arc<Mutex<Vec<Question>>>;
 
 /// Makes a new instance for every task, and notes which sources it may rank.
 #[derive(Clone)]
@@ -73,14 +75,16 @@ impl Mapper for Scripted {
     }
 
     fn rank_sources(&mut self, sources: &[InstanceInfo], destination: &InstanceInfo, _: &Machine) -> Vec<usize> {
-        let ids = sources.iter().map(|source| source.id.0).collect();
-        self.asked.lock().unwrap().push((ids, destination.id.0));
+        assert!(destination.valid.is_empty(), "{destination:?}");
+        let current = |source: &InstanceInfo| source.valid.iter().map(|field| field.0).collect();
+        let sources_with_fields = sources.iter().map(|source| (source.id.0, current(source))).collect();
+        self.asked.lock().unwrap().push((sources_with_fields, destination.id.0));
         // A ranking may leave sources out.
         if self.backwards { vec![sources.len() - 1] } else { Vec::new() }
     }
 }
 
-fn sources(backwards: bool) -> (Vec<(Vec<u64>, u64)>, i64) {
+fn sources(backwards: bool) -> (Vec<Question>, i64) {
     let asked = Asked::default();
     let mapper = Scripted { asked: Arc::clone(&asked), backwards };
     let runtime = Runtime::builder().workers(2).mapper(mapper).build().unwrap();
@@ -104,7 +108,9 @@ fn each_field_comes_from_the_instances_that_hold_its_newest_values() {
     let (mut asked, result) = sources(false);
     asked.sort();
     // Field `b` from the instances of the whole or of the part, `a` from those of the part or of the smallest part.
-    assert_eq!(asked, [(vec![0, 2], 4), (vec![2, 3], 4)]);
+    let b = vec![(0, vec![1]), (2, vec![1])];
+    let a = vec![(2, vec![0]), (3, vec![0])];
+    assert_eq!(asked, [(b, 4), (a, 4)]);
     assert_eq!(result, 10 + 1 + 10);
 }
 

@@ -54,6 +54,24 @@ fn a_program_that_uses_the_library_meets_the_others() {
     }
 }
 
+/// Also if the launcher is told that it has cores of its own, as on a node of another job.
+#[cfg(target_os = "linux")]
+#[test]
+fn each_node_is_told_whether_it_has_cores_of_its_own() {
+    let bound = |options: &[&str], around: &str| {
+        let mut command = maniple_launch(options, &["sh", "-c", "echo $MANIPLE_BOUND"]);
+        let run = finish(command.env("MANIPLE_BOUND", around).spawn().unwrap());
+        assert_eq!((run.code, run.of(0)), (Some(0), run.of(1)), "{run:?}");
+        run.of(0)[0].to_owned()
+    };
+    let cores = rustix::thread::sched_getaffinity(None).unwrap();
+    let has_enough = cores.count() >= 2;
+    for around in ["0", "1"] {
+        assert_eq!(bound(&["-n", "2", "--no-bind"], around), "0");
+        assert_eq!(bound(&["-n", "2"], around), u8::from(has_enough).to_string());
+    }
+}
+
 #[test]
 fn where_nodes_met_is_tidied_up() {
     let run = script(&["-n", "2"], "echo MANIPLE_RENDEZVOUS=$MANIPLE_RENDEZVOUS; touch $MANIPLE_RENDEZVOUS");

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// Checks that slices cover the points of a launch, each once.
 pub(crate) fn check_slices(slices: &[Slice], domain: &AnyRect, machine: &Machine) -> Result<()> {
     let fail = |problem: String| Err(Error::mapper("slice_launch", problem));
-    let mut points = 0;
+    let mut points = 0_u64;
     for slice in slices {
         if !domain.contains_rect(&slice.domain).unwrap_or(false) {
             return fail(format!("gave the slice {}, which is not within the launch's {domain}", slice.domain));
@@ -18,7 +18,7 @@ pub(crate) fn check_slices(slices: &[Slice], domain: &AnyRect, machine: &Machine
         if slice.processor.0 as usize >= machine.processors().len() {
             return fail(format!("gave a slice to {}, which the machine does not have", slice.processor));
         }
-        points += slice.domain.volume();
+        points = points.saturating_add(slice.domain.volume());
     }
     let parts: Vec<AnySpace> = slices.iter().map(|slice| AnySpace::from(slice.domain)).collect();
     let apart = || AnySpace::are_disjoint(domain.dim(), &parts).unwrap_or(false);
@@ -110,6 +110,34 @@ pub(crate) fn check_requirement(
                 Some(choice) => Err(format!("is put in {}, which {processor} does not see", choice.memory)),
                 None => choices.iter().try_for_each(|choice| check_layout(&choice.layout, info)),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use maniple_realm::machine::{Affinity, MemoryKind, ProcessorKind};
+    use maniple_space::Rect;
+
+    use super::*;
+
+    fn one_processor() -> Machine {
+        let mut machine = Machine::builder();
+        let processor = machine.processor(ProcessorKind::Cpu);
+        let memory = machine.memory(MemoryKind::System, 1 << 20);
+        machine.sees(processor, memory, Affinity { bandwidth_mb_s: 1, latency_ns: 1 });
+        machine.build().unwrap()
+    }
+
+    #[test]
+    fn slices_that_overlap_are_refused_however_many_points_they_have() {
+        let half = AnyRect::from(Rect::<1>::new(0, i64::MAX));
+        let slice = |domain| Slice { domain, processor: ProcessorId(0) };
+        let machine = one_processor();
+        assert!(check_slices(&[slice(half)], &half, &machine).is_ok());
+        for times in [2, 3] {
+            let error = check_slices(&vec![slice(half); times], &half, &machine).unwrap_err();
+            assert!(error.to_string().contains("exactly once"), "{error}");
         }
     }
 }

@@ -220,7 +220,7 @@ impl Maker<'_> {
             node: Arc::clone(self.node),
             exchange: self.exchange,
             parcels: parcels.iter().map(|parcel| (parcel.with, parcel.number)).collect(),
-            bytes: parcels.iter().map(|parcel| parcel.points.space().volume() * size).collect(),
+            bytes: parcels.iter().map(|parcel| parcel.points.space().volume().saturating_mul(size)).collect(),
         }))
     }
 }

@@ -83,7 +83,7 @@ impl Analysis<'_> {
         let fields = self.data.group(group).fields.intersection(fields);
         for (id, _) in touched {
             let set = self.data.group_mut(group).set_mut(*id);
-            let is_little = set.shape.space().volume() * set.pending.len() as u64 <= LITTLE_WORK;
+            let is_little = set.shape.space().volume().saturating_mul(set.pending.len() as u64) <= LITTLE_WORK;
             if set.pending.is_empty() || !is_little || !set.is_current(into, &Cover::Everything, self.shapes) {
                 continue;
             }
