@@ -21,3 +21,5 @@ mod tensor_chapter;
 mod tensor_command;
 mod tensor_files;
 mod tracing;
+#[cfg(target_os = "linux")]
+mod unread;

@@ -15,6 +15,7 @@ mod launches;
 mod layouts;
 mod lifetimes;
 mod long_programs;
+mod many_fields;
 mod mapping;
 mod names_and_types;
 mod nothing;

@@ -1,8 +1,5 @@
 //! What happens to a command whose report nobody reads, or cannot be written.
 
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)] // in a test, a panic is the report
-
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

@@ -1,7 +1,5 @@
 //! Fields that are used together, singly, and together again.
 
-#![allow(clippy::unwrap_used)] // in a test, a panic is the report
-
 use maniple::prelude::*;
 use proptest::prelude::*;
 
