@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use maniple::mapper::{InstanceChoice, Mapper, MappingContext, ReductionPlace, RequirementMapping, Reuse, TaskInfo};
+use maniple::mapper::{
+    DefaultMapper, InstanceChoice, Mapper, MappingContext, ReductionPlace, RequirementMapping, Reuse, TaskInfo,
+};
 use maniple::prelude::*;
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
@@ -116,6 +118,49 @@ fn an_instance_of_a_sparse_region_holds_no_more_bytes_than_its_points_need() {
         Ok(runtime.machine().memories().iter().map(|memory| runtime.bytes_used(memory.id)).sum::<u64>())
     });
     assert_eq!(used.unwrap(), 20 * 8);
+}
+
+/// What there is between the points of a region and around them: values, and places for values and contributions.
+#[task(leaf)]
+fn present(#[writes(value)] cells: Piece<Cell>, around: Vec<i64>) -> Vec<Option<i64>> {
+    let present: Vec<_> = around.iter().map(|&point| cells.value.get([point])).collect();
+    for (&point, value) in around.iter().zip(&present) {
+        assert_eq!(cells.value.set([point], value.unwrap_or(-1)), value.is_some(), "{point}");
+    }
+    present
+}
+
+#[task(leaf)]
+fn contribute(#[reduces(Sum, value)] cells: Piece<Cell>, around: Vec<i64>) -> u32 {
+    around.into_iter().map(|point| u32::from(cells.value.try_fold([point], 1000))).sum()
+}
+
+#[test]
+fn points_that_are_stored_between_those_of_a_region_are_not_of_it() {
+    // Some points so near to each other that what is between them is stored, in several rectangles.
+    let points = [0, 1, 3, 6, 7, FAR, FAR + 2, FAR + 3, 2 * FAR];
+    let space = IndexSpace::<1>::from_points(points.map(|point| [point].into()));
+    let around: Vec<i64> = [0, FAR, 2 * FAR].into_iter().flat_map(|first| first - 3..first + 12).collect();
+    // Instances for just the region asked for, and one for all regions.
+    for mapper in [DefaultMapper::piecewise(), DefaultMapper::new()] {
+        let runtime = Runtime::builder().machine(Machine::uniform(2, 1 << 14)).mapper(mapper).build().unwrap();
+        let outcome = runtime.run(async |cx| {
+            let cells = cx.region_over::<Cell, 1>(space.clone())?;
+            let pieces = cells.partition(2).equal()?;
+            cx.launch(number(&cells, 5));
+            let folded: u32 = cx.index_launch(2, contribute(&pieces, around.clone())).all().await?.into_iter().sum();
+            let whole = cx.launch(contribute(&cells, around.clone())).await?;
+            let parts = cx.index_launch(2, present(&pieces, around.clone())).all().await?;
+            Ok((folded, whole, cx.launch(present(&cells, around.clone())).await?, parts))
+        });
+        let (folded, whole, all, parts) = outcome.unwrap();
+        let rank = |point: &i64| points.iter().position(|known| known == point);
+        let expected: Vec<_> = around.iter().map(|point| rank(point).map(|rank| 2005 + rank as i64)).collect();
+        assert_eq!((folded, whole), (9, 9), "{mapper:?}");
+        assert_eq!(all, expected, "{mapper:?}");
+        let either = parts[0].iter().zip(&parts[1]).map(|(one, other)| one.xor(*other));
+        assert_eq!(either.collect::<Vec<_>>(), expected, "{mapper:?}");
+    }
 }
 
 #[test]
