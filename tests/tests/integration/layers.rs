@@ -120,7 +120,7 @@ impl Crate {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            let inner = [module.as_slice(), &[stem.clone()]].concat();
+            let inner = [module.as_slice(), std::slice::from_ref(&stem)].concat();
             if path.is_dir() {
                 if stem != "tests" {
                     self.read_folder(&path, &inner);
