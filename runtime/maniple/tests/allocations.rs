@@ -305,7 +305,7 @@ async fn round(cx: &Context, leaves: Leaves, number: usize) -> Result<()> {
     match leaves {
         Leaves::Regions => cx.launch(scratch(number, false)).await,
         Leaves::RegionsOfFailed => fails(cx.launch(scratch(number, true)).await),
-        Leaves::RegionsOfFailedBelow if number % 2 == 0 => fails(cx.launch(scratch_below(number)).await),
+        Leaves::RegionsOfFailedBelow if number.is_multiple_of(2) => fails(cx.launch(scratch_below(number)).await),
         Leaves::RegionsOfFailedBelow => fails(cx.launch(scratch_behind(number)).await),
         Leaves::RegionsOfPanicked => fails(cx.launch(scratch_panics(number)).await),
         Leaves::Handles => {
