@@ -25,7 +25,7 @@ pub struct Exhausted {
 }
 
 /// Somebody asks the system once for so much work.
-const ASK_EVERY: usize = 256;
+const ASK_EVERY: usize = 4096;
 
 /// Whether there is memory left for more of something, of which a thread has made so many more: pieces, or points of launches. Of that many a system call is made once,
 /// so that each costs next to nothing.
