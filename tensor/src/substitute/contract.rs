@@ -1,6 +1,7 @@
 //! Products of two tensors, as matrix products.
 
-use super::element::{Matrix, Multiply};
+use super::element::Multiply;
+use super::matrix::Matrix;
 use super::{Operand, SubstituteError, check, range, start, stride};
 use crate::element::ElementType;
 use crate::kernel::{Team, View, run_once_each};

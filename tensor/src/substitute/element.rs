@@ -3,43 +3,10 @@
 use num_complex::Complex;
 
 use super::blas;
-use crate::element::Element;
-
-/// A matrix: where its first element is, and its strides in elements.
-pub(super) struct Matrix<T> {
-    pub(super) first: *mut T,
-    pub(super) row: isize,
-    pub(super) column: isize,
-}
-
-// Not derived: that would ask for `T: Copy`.
-impl<T> Clone for Matrix<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Matrix<T> {}
-
-impl<T> Matrix<T> {
-    /// The same rows and columns, `rows` and `columns` further.
-    pub(super) fn shifted(self, rows: usize, columns: usize) -> Self {
-        let offset = rows as isize * self.row + columns as isize * self.column;
-        Self { first: self.first.wrapping_offset(offset), ..self }
-    }
-}
+use super::matrix::{Matrix, Number};
 
 /// An element whose matrices can be multiplied.
-pub(super) trait Multiply: Element {
-    const ZERO: Self;
-    const ONE: Self;
-
-    /// `self + left * right`; integers wrap.
-    fn add_product(self, left: Self, right: Self) -> Self;
-
-    /// Whether it is neither infinite nor NaN.
-    fn is_number(self) -> bool;
-
+pub(super) trait Multiply: Number {
     /// Stores or, if it is to `accumulate`, adds the product of `left`, of rows times inner elements, and `right`, of inner times
     /// columns; `extents` has the number of rows, columns, and inner.
     ///
@@ -57,7 +24,7 @@ pub(super) trait Multiply: Element {
 
 macro_rules! by_library {
     ($($type:ty, $zero:expr, $one:expr;)*) => {$(
-        impl Multiply for $type {
+        impl Number for $type {
             const ZERO: Self = $zero;
             const ONE: Self = $one;
 
@@ -69,7 +36,9 @@ macro_rules! by_library {
                 // Infinities less themselves are NaN.
                 self - self == Self::ZERO
             }
+        }
 
+        impl Multiply for $type {
             unsafe fn multiply(
                 [rows, columns, inner]: [usize; 3],
                 result: Matrix<Self>,
@@ -106,7 +75,7 @@ by_library! {
 
 macro_rules! by_loops {
     ($($type:ty),*) => {$(
-        impl Multiply for $type {
+        impl Number for $type {
             const ZERO: Self = 0;
             const ONE: Self = 1;
 
@@ -117,7 +86,9 @@ macro_rules! by_loops {
             fn is_number(self) -> bool {
                 true
             }
+        }
 
+        impl Multiply for $type {
             unsafe fn multiply(
                 [rows, columns, inner]: [usize; 3],
                 result: Matrix<Self>,

@@ -11,6 +11,7 @@
 mod blas;
 mod contract;
 mod element;
+mod matrix;
 mod mttkrp;
 #[cfg(test)]
 mod tests;

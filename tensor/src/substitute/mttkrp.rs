@@ -1,7 +1,8 @@
 //! The matricised tensor times Khatri-Rao product, as matrix products.
 
 use super::contract::fill_zero;
-use super::element::{Matrix, Multiply};
+use super::element::Multiply;
+use super::matrix::Matrix;
 use super::{Operand, SubstituteError, check, range, start, stride};
 use crate::element::ElementType;
 use crate::kernel::{Team, View, run_once_each};

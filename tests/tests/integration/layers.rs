@@ -60,6 +60,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "task",
             "task_operation",
             "trace",
+            "watched",
         ],
     ),
     ("runtime/maniple/src/fork", &["body", "cell", "running"]),

@@ -4,11 +4,11 @@ use std::ffi::{c_int, c_void};
 
 use num_complex::Complex;
 
-use super::super::element::{Matrix, Multiply};
+use super::super::matrix::{Matrix, Number};
 use super::{Blas, shared};
 
 /// A number that BLAS multiplies matrices of.
-pub(in super::super) trait Numbers: Multiply {
+pub(in super::super) trait Numbers: Number {
     /// The function's type.
     type Function: Copy;
     /// The function's name.
@@ -21,7 +21,7 @@ pub(in super::super) trait Numbers: Multiply {
     ///
     /// # Safety
     ///
-    /// As [`Multiply::multiply`], and the numbers describe these matrices.
+    /// As of the products of elements (`element.rs`), and the numbers describe these matrices.
     unsafe fn call(function: Self::Function, call: &Call, matrices: [*mut Self; 3], accumulate: bool);
 }
 
@@ -95,12 +95,12 @@ pub(super) fn is_large(extents: [usize; 3]) -> bool {
     extents.into_iter().all(|extent| extent >= LEAST)
 }
 
-/// Multiplies as [`Multiply::multiply`] does, by this process' library. Says whether it did: it does not if there is none, if matrices are too small for it to
+/// Multiplies as elements do (`element.rs`), by this process' library. Says whether it did: it does not if there is none, if matrices are too small for it to
 /// be worth it, or if BLAS has no way.
 ///
 /// # Safety
 ///
-/// As [`Multiply::multiply`].
+/// As of those.
 pub(in super::super) unsafe fn multiply<T: Numbers>(
     extents: [usize; 3],
     result: Matrix<T>,

@@ -5,7 +5,8 @@ use std::ffi::{c_int, c_void};
 use fastrand::Rng;
 use num_complex::Complex;
 
-use super::super::element::{Matrix, Multiply};
+use super::super::element::Multiply;
+use super::super::matrix::{Matrix, Number};
 use super::choice::first;
 use super::library::{Candidate, may_be_shared};
 use super::product::{Call, LEAST, Numbers, is_large};
