@@ -28,7 +28,7 @@ struct Stored<T> {
     column: isize,
 }
 
-impl<T: Multiply> Stored<T> {
+impl<T: Number> Stored<T> {
     fn new(rng: &mut Rng, rows: usize, columns: usize, by_rows: bool, make: fn(i32) -> T) -> Self {
         let (lines, elements) = if by_rows { (rows, columns) } else { (columns, rows) };
         let line = elements + rng.usize(0..3);
@@ -42,7 +42,7 @@ impl<T: Multiply> Stored<T> {
 }
 
 /// Products of all orientations: by the library, and by `gemm`.
-fn compare<T: Numbers>(blas: &Blas, extents: [usize; 3], make: fn(i32) -> T) {
+fn compare<T: Numbers + Multiply>(blas: &Blas, extents: [usize; 3], make: fn(i32) -> T) {
     let [rows, columns, inner] = extents;
     for way in 0..16 {
         let mut rng = Rng::with_seed(way);
