@@ -112,6 +112,32 @@ fn the_data_of_a_slice_of_leaf_tasks_goes_with_it_in_a_few_messages() {
     );
 }
 
+/// Some leave while others come: none is forgotten, whenever a worker sends what there is.
+#[test]
+fn tasks_of_a_slice_that_come_while_others_leave_go_too() {
+    const POINTS: i64 = 24;
+    let mut sent = 0;
+    for seed in 0..300 {
+        let network = Network::seeded(2, seed, 10);
+        let mut simulation = Simulation::new(seed).network(&network);
+        let answers = [0, 1].map(|node| {
+            let transport = network.node(NodeId(node));
+            simulation.thread(format!("node {node}"), move || {
+                let builder = Runtime::builder().machine(Machine::uniform(4, 1 << 24)).workers(4);
+                let runtime = builder.mapper(slices(evenly)).network(transport).build().unwrap();
+                let found = runtime.run(async |cx| cx.launch(numbers(POINTS)).await).unwrap();
+                (found, runtime.statistics().slices_sent)
+            })
+        });
+        simulation.run().unwrap_or_else(|hang| panic!("seed {seed}: {hang}"));
+        for (found, slices) in answers.map(|answer| answer.take().unwrap()) {
+            assert_eq!(found, numbers_expected(POINTS), "seed {seed}");
+            sent += slices;
+        }
+    }
+    assert!(sent > 300, "some slices go in parts: {sent}");
+}
+
 fn numbers_expected(points: i64) -> (i64, Vec<i64>) {
     let values: Vec<i64> = (0..2 * points).map(|row| 3 + 7 * row).collect();
     (values.iter().sum::<i64>() + (0..points).sum::<i64>(), values)

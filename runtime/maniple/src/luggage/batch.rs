@@ -63,9 +63,9 @@ impl Company for Batch {
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.leave(core);
         } else if is_first {
-            let rest = Rest(self);
+            let part = Part(Some(self));
             let (again, spawn) = (Arc::clone(core), Spawn { priority: i32::MIN, ..Spawn::ANYWHERE });
-            core.spawn_own("sending a part of a slice", spawn, move || rest.0.leave(&again));
+            core.spawn_own("sending a part of a slice", spawn, move || part.leave(&again));
         }
     }
 }
@@ -83,13 +83,24 @@ impl Batch {
     }
 }
 
-/// Sees to it that tasks which have come do not keep themselves, should the machine have broken down before they leave.
-struct Rest(Arc<Batch>);
+/// The tasks that have come and not left, for the work that is to send them. Should the machine break down before that runs, they are dropped with it: each holds the batch, which
+/// holds them. Once it has run, those that come later have work of their own.
+struct Part(Option<Arc<Batch>>);
 
-impl Drop for Rest {
+impl Part {
+    fn leave(mut self, core: &Arc<RuntimeCore>) {
+        if let Some(batch) = self.0.take() {
+            batch.leave(core);
+        }
+    }
+}
+
+impl Drop for Part {
     fn drop(&mut self) {
-        let left = std::mem::take(&mut *self.0.gathered.lock());
-        drop(left);
+        if let Some(batch) = &self.0 {
+            let left = std::mem::take(&mut *batch.gathered.lock());
+            drop(left);
+        }
     }
 }
 
