@@ -18,7 +18,7 @@ impl Lifetime {
     /// Makes a closure that calls this hold on to a clone.
     pub(crate) fn hold(&self) {}
 
-    /// Whether nobody holds another clone.
+    /// Whether this is the only clone left.
     #[must_use]
     pub fn is_over(&self) -> bool {
         Arc::strong_count(&self.0) == 1

@@ -1,4 +1,4 @@
-//! What happens to a command whose report nobody reads, or cannot be written.
+//! Commands whose report is not read, or cannot be written.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -42,6 +42,7 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
         }
 
         const _: () = {
+            // Only looked up by name: it is never read, and its fields may have types that are private where the struct is not.
             #[allow(dead_code, private_interfaces)]
             pub struct #by_name {
                 #(#members),*

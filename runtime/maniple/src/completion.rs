@@ -27,7 +27,7 @@ pub(crate) enum Ending {
     Pending(Option<UserEvent>),
     /// It has ended well, or with a failure for which this event is poisoned.
     Ended(Event),
-    /// It has failed before anybody asked for an event. Of most failures that a program goes on after nobody does, and a poisoned event is known for ever.
+    /// It has failed, and no event was asked for. A program that goes on after failures rarely asks for one, and a poisoned event is known for ever.
     Failed(Arc<Fault>),
 }
 
@@ -136,7 +136,7 @@ impl Completion {
         }
     }
 
-    /// Why a launch that is not replayed failed, if it has and nobody has asked for an event.
+    /// Why a launch that is not replayed failed, if it has and no event was asked for.
     pub(crate) fn unheard_failure(&self) -> Option<Arc<Fault>> {
         let Self::OnDemand { ending, stage: None } = self else { return None };
         match &*ending.lock() {

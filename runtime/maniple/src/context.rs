@@ -978,7 +978,7 @@ impl ContextState {
         Poll::Pending
     }
 
-    /// Whether the machine has ended while somebody waited for nothing to be in flight.
+    /// Whether the machine has ended during a wait for nothing to be in flight.
     fn has_machine_ended(&self, waiter: &Waiter) -> bool {
         let status = waiter.end.map(|end| self.core.realm().status(end.event()));
         matches!(status, Some(EventStatus::Poisoned(_)))

@@ -48,7 +48,7 @@ const FEW_DELETIONS: usize = 32;
 const ALWAYS: u64 = u64::MAX;
 
 impl Log {
-    /// Notes a deletion. If nothing is in flight that was launched before, nobody asks for what was deleted before that launch.
+    /// Notes a deletion. If nothing is in flight that was launched before, no task asks for what was deleted before that launch.
     fn add(&self, name: Name, tombstone: Tombstone, (number, times): (u64, u32), nothing_in_flight: bool) {
         let mut entries = self.entries.lock();
         if entries.by_name.len() >= entries.sweep_at {

@@ -409,7 +409,7 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// Unlike that of any other cause, as long as somebody holds this one.
+    /// Unlike that of any other cause, as long as this one is held.
     pub(crate) fn address(&self) -> usize {
         match self {
             Self::Panic(message) => message.as_ptr().addr(),

@@ -1,4 +1,4 @@
-//! The launches of a task whose failures may yet be lost: nobody has seen them.
+//! The launches of a task whose failures the program has not seen.
 
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::{Cause, Error};
 use crate::future::Results;
 
-/// The results of launches that may yet fail without anybody noticing, and failures that somebody has seen.
+/// The results of launches whose failure the program has not seen, and the failures that it has.
 #[derive(Default)]
 pub(crate) struct Watched {
     /// With the numbers of their launches.
@@ -46,7 +46,7 @@ impl Watched {
         });
     }
 
-    /// The first failure in the program that nobody has seen.
+    /// The first failure, in program order, that the program has not seen.
     pub(crate) fn unseen_failure(mut self) -> Option<Error> {
         // Forks are watched only once they have failed.
         self.results.sort_by_key(|(number, _)| *number);
@@ -60,7 +60,7 @@ impl Watched {
     }
 }
 
-/// Failures that somebody has seen, as far as others may yet fail for the same reason. Of those that are told by what they say alone nobody knows, so as many
+/// Failures that the program has seen, as far as other launches may yet fail for the same reason. For those that only their text identifies that is not known, so as many
 /// are remembered as the machine remembers reasons of failures: see [`Realm::status`](maniple_realm::Realm::status).
 #[derive(Default)]
 struct Seen {

@@ -1,7 +1,7 @@
-//! How much memory the process has of what the system lets it use: who asks in time is refused, and not ended by the system.
+//! How much of the memory that the system allows the process has in use: requests are refused before the system ends the process.
 //!
 //! The bytes of instances are counted by [`memory`](crate::memory). What else a program makes grows with it too: tables of sets of points, what is
-//! known of the data of each piece, arguments and results, operations in flight, what mappers remember. Nobody counts that byte by byte. The system does,
+//! known of the data of each piece, arguments and results, operations in flight, what mappers remember. No table counts it byte by byte. The system does,
 //! for the process as a whole.
 
 use std::cell::Cell;
@@ -24,7 +24,7 @@ pub struct Exhausted {
     pub limit: u64,
 }
 
-/// Somebody asks the system once for so much work.
+/// The system is asked once for so many pieces or points.
 const ASK_EVERY: usize = 4096;
 
 /// Whether there is memory left for more of something, of which a thread has made so many more: pieces, or points of launches. Of that many a system call is made once,
@@ -32,7 +32,7 @@ const ASK_EVERY: usize = 4096;
 ///
 /// # Errors
 /// If the process has all but an eighth of what the system lets it use: of the memory of the computer, or of the smallest limit of its control groups; or of
-/// its address space, if that is limited. So much is left as tables grow in steps. On a system that tells nothing, nobody is refused.
+/// its address space, if that is limited. So much is left as tables grow in steps. On a system that tells nothing, nothing is refused.
 #[inline]
 pub fn check(more: usize) -> Result<(), Exhausted> {
     thread_local! {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_system_tells_nothing_nobody_is_refused() {
+    fn nothing_is_refused_where_the_system_tells_nothing() {
         assert_eq!(Limits::read(Path::new("/there/is/nothing")).check(STATUS), Ok(()));
         assert_eq!(Limits { resident: Some(1), addresses: Some(1) }.check(""), Ok(()));
         assert_eq!(check(ASK_EVERY), Ok(()), "this test is small");

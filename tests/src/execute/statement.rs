@@ -343,7 +343,7 @@ impl Frame<'_> {
 }
 
 impl Run {
-    /// The launch with these results has ended. What its points have made that may have failed nobody can name any more: the runtime is to forget it, with all that
+    /// The launch with these results has ended. Regions made by points that may have failed have no name any more: the runtime is to forget it, with all that
     /// is known of it.
     fn let_go_of_regions_out_of_sight(&self, results: FutureName) {
         let Some(expected) = self.expected.futures.get(&results) else { return };
