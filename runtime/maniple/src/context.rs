@@ -7,6 +7,7 @@ use std::sync::atomic::{self, AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
+use maniple_analysis::order::{InOrderQueue, ProgramOrder};
 use maniple_mapper::TaskProfile;
 use maniple_realm::fault::Unavailable;
 use maniple_realm::locks::{Mutex, MutexGuard};
@@ -23,12 +24,10 @@ use crate::deletions::{Inherited, Log};
 use crate::error::{Error, Result};
 use crate::fork::{self, InFlight};
 use crate::future::{Origin, Producers, Results};
-use crate::in_order::InOrder;
 use crate::inline::InlineUses;
 use crate::launch::Sites;
 use crate::lazily::Lazily;
 use crate::let_go::let_go;
-use crate::logical::LogicalTree;
 use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::physical::state::{Instances, RegionState};
@@ -185,7 +184,7 @@ impl Waiter {
 #[derive(Default)]
 pub(crate) struct Stream {
     sequence: u64,
-    trees: FxHashMap<TreeId, LogicalTree<Arc<Operation>>>,
+    order: ProgramOrder<Arc<Operation>>,
     /// The last mapping fence.
     fence: Option<Arc<Operation>>,
     /// What every later operation executes after: the last execution fence.
@@ -193,7 +192,7 @@ pub(crate) struct Stream {
     /// Operations since the last fence that may not have been mapped, or not have ended.
     recent: Vec<Arc<Operation>>,
     sweep_at: usize,
-    in_order: InOrder,
+    in_order: InOrderQueue<Arc<Operation>>,
     pub(crate) inline: InlineUses,
 }
 
@@ -431,7 +430,7 @@ impl ContextState {
         }
         if let (Some(stream), false) = (self.stream.get(), gone.is_empty()) {
             let mut stream = stream.lock();
-            gone.iter().for_each(|(tree, _)| drop(stream.trees.remove(tree)));
+            gone.iter().for_each(|(tree, _)| stream.order.forget(*tree));
         }
         if let Some(replica) = &self.replica {
             gone.iter().for_each(|(tree, _)| replica.forget(*tree));
@@ -488,7 +487,7 @@ impl ContextState {
         }
         let created = self.created.regions.lock().by_tree.remove(&tree);
         drop(created);
-        self.stream.lock().trees.remove(&tree);
+        self.stream.lock().order.forget(tree);
     }
 
     /// Refuses to destroy what another task made.
@@ -673,10 +672,8 @@ impl ContextState {
         }
         let mut visits = 0;
         for (number, bound) in requirements.iter().enumerate() {
-            let tree = stream.trees.entry(bound.requirement.target.tree().id()).or_default();
-            let before = tree.visits;
-            tree.analyze(&operation, &bound.requirement, &mut |earlier| map_after(earlier, Because::Data(number)));
-            visits += tree.visits - before;
+            let mut depend = |earlier: &Arc<Operation>| map_after(earlier, Because::Data(number));
+            visits += stream.order.register(&operation, &bound.requirement, &mut depend);
         }
         stream.remember(&operation, self.core.realm());
         self.core.counters.logical_visits.add(visits);
@@ -849,7 +846,7 @@ impl ContextState {
             self.core.record_dependence(recorded, earlier.recorded, Because::Fence);
         }
         // Later operations are mapped after the fence, and it after all earlier ones: nobody needs to look behind it.
-        stream.trees.clear();
+        stream.order.clear();
         if executes {
             stream.barrier = completion.event();
         } else {

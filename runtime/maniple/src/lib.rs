@@ -42,7 +42,7 @@
 //!
 //! 1. `launch/`: requirements are checked against the parent's privileges and against each other; `context.rs` gives the launch its place in
 //!    program order;
-//! 2. `logical/`: which earlier operations must be mapped first, one walk of the region tree a launch; `operation.rs`: waiting for them;
+//! 2. `maniple_analysis::order`: which earlier operations must be mapped first, one walk of the region tree a launch; `operation.rs`: waiting for them;
 //! 3. `mapping/`: the mapper picks processor, variant, instances; `task_operation.rs` drives it, point by point;
 //! 4. `physical/`: which instances hold current data, what must be copied, what must be waited for;
 //! 5. `point_task.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the operation retires.
@@ -64,12 +64,10 @@ mod error;
 mod fill;
 mod fork;
 mod future;
-mod in_order;
 mod inline;
 mod launch;
 mod lazily;
 mod let_go;
-mod logical;
 mod luggage;
 mod mapped;
 mod mapping;

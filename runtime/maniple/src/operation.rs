@@ -9,13 +9,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use maniple_analysis::order;
 use maniple_realm::UserEvent;
 use maniple_realm::locks::Mutex;
 use maniple_record::{LaunchNumber, Place};
 use smallvec::SmallVec;
 
 use crate::context::ContextState;
-use crate::logical::LogicalUser;
 
 /// What an operation does once the operations before it have been mapped.
 pub(crate) trait Mappable: Send + Sync {
@@ -123,14 +123,14 @@ impl Operation {
     }
 }
 
-impl LogicalUser for Arc<Operation> {
-    fn has_mapped(&self) -> bool {
+impl order::Operation for Operation {
+    fn is_mapped(&self) -> bool {
         // The record tells also who has had to wait for nobody.
         self.recorded.is_none() && self.dependents.lock().is_none()
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(self, other)
+        std::ptr::eq(self, other)
     }
 }
 

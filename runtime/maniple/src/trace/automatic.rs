@@ -9,7 +9,7 @@ use maniple_realm::locks::Mutex;
 use maniple_realm::threads::Parker;
 use maniple_realm::{Class, Realm, Spawn, fault};
 
-use super::mining::{CandidateId, Finder, JobId, Mined, Parameters};
+use maniple_analysis::repeats::{CandidateId, Finder, JobId, Mined, Parameters};
 
 /// What is known of a context's launches outside of traces.
 pub(crate) struct Automatic {

@@ -11,14 +11,13 @@
 //! - [`gate`]: what keeps a launch's nodes from running too early;
 //! - [`replay`]: the graph at work, [`profiled`] and [`recorded`]: what profiles and records are told of it; [`aftermath`]: what is known of the data afterwards;
 //! - [`whole`]: launches of the program that are several here are replayed together;
-//! - [`automatic`]: launches outside of any trace are watched for repeats, which [`mining`] finds.
+//! - [`automatic`]: launches outside of any trace are watched for repeats, which [`maniple_analysis::repeats`] finds.
 
 mod aftermath;
 mod automatic;
 mod content;
 mod gate;
 mod issuing;
-mod mining;
 mod problem;
 mod profiled;
 mod recorded;

@@ -8,10 +8,10 @@ use maniple_region::TreeId;
 use rustc_hash::FxHashMap;
 
 use super::content::Fit;
-use super::mining::CandidateId;
 use super::problem::Problem;
 use super::staged::Staged;
 use super::template::Template;
+use maniple_analysis::repeats::CandidateId;
 use maniple_realm::{Event, Realm};
 
 /// Names a trace within its context.

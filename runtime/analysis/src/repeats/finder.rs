@@ -4,16 +4,16 @@ use super::candidate::CandidateId;
 use super::candidates::{Candidates, Limits};
 use super::pace::Pace;
 use super::recent::Recent;
-use super::repeats::{Repeat, find_repeats};
+use super::substrings::{Repeat, find_repeats};
 
 /// How a stream is mined. Sizes are in tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Parameters {
+pub struct Parameters {
     /// The shortest trace.
     pub shortest: usize,
-    /// How often the stream is mined at first, and when it turns to something new; and how often when it doesn't repeat. The buffer is a power of
-    /// two of both.
+    /// How often the stream is mined at first, and when it turns to something new. The buffer is a power of two of it.
     pub finest_unit: usize,
+    /// How often the stream is mined when it does not repeat. The buffer is a power of two of it.
     pub coarsest_unit: usize,
     /// How many of the latest tokens are kept: loops of at most half of that are found.
     pub buffer: usize,
@@ -50,7 +50,7 @@ const WORTHWHILE: usize = 64;
 /// All that it answers depends on nothing but these calls: a job's results count from a fixed token on, however long it takes. If it isn't done by
 /// then the caller has to wait; or to run it, if nobody has begun to.
 #[derive(Debug)]
-pub(crate) struct Finder {
+pub struct Finder {
     parameters: Parameters,
     recent: Recent<u64>,
     /// Which of the recent tokens lie in replays.
@@ -73,11 +73,11 @@ struct Outstanding {
 
 /// Names a job of one finder.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct JobId(u64);
+pub struct JobId(u64);
 
-/// A slice of a stream to be mined, by anybody.
+/// A slice of a stream to be mined, on any thread.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub struct Job {
     id: JobId,
     tokens: Vec<u64>,
     shortest: usize,
@@ -85,25 +85,26 @@ pub(crate) struct Job {
 
 /// What a job has found.
 #[derive(Debug)]
-pub(crate) struct Mined {
+pub struct Mined {
     id: JobId,
     repeats: Vec<Repeat>,
 }
 
 impl Mined {
-    /// What a job has found that did not get to its end.
-    pub(crate) fn nothing(id: JobId) -> Self {
+    /// The result of a job that did not complete: no repeats.
+    pub fn nothing(id: JobId) -> Self {
         Self { id, repeats: Vec::new() }
     }
 }
 
 impl Job {
-    pub(crate) fn id(&self) -> JobId {
+    /// The job's name.
+    pub fn id(&self) -> JobId {
         self.id
     }
 
     /// Mines the slice: about 0.1 microseconds a token.
-    pub(crate) fn run(self) -> Mined {
+    pub fn run(self) -> Mined {
         let mut repeats = find_repeats(&self.tokens, self.shortest);
         // Stable: of those that cover as much, the longest are first.
         repeats.sort_by_key(|repeat| std::cmp::Reverse(repeat.tokens.len() * repeat.occurrences));
@@ -117,7 +118,7 @@ impl Finder {
     ///
     /// # Panics
     /// If the buffer is not a power of two of both units.
-    pub(crate) fn new(parameters: Parameters) -> Self {
+    pub fn new(parameters: Parameters) -> Self {
         let Parameters { finest_unit, coarsest_unit, buffer, candidates, .. } = parameters;
         let limits = Limits { candidates, tokens: 4 * buffer, half_life: buffer as u64 };
         Self {
@@ -134,7 +135,8 @@ impl Finder {
     }
 
     /// The job whose results are to be taken in before anything else is done.
-    pub(crate) fn due(&self) -> Option<JobId> {
+    #[inline]
+    pub fn due(&self) -> Option<JobId> {
         self.outstanding.first().filter(|next| next.at <= self.now).map(|next| next.job)
     }
 
@@ -142,7 +144,7 @@ impl Finder {
     ///
     /// # Panics
     /// If that is not [`due`](Self::due).
-    pub(crate) fn ingest(&mut self, mined: Mined) {
+    pub fn ingest(&mut self, mined: Mined) {
         assert_eq!(self.due(), Some(mined.id), "results are taken in when they are due, not before");
         self.outstanding.remove(0);
         self.insert(&mined.repeats);
@@ -155,7 +157,8 @@ impl Finder {
     }
 
     /// The candidate to begin with this token, which is pushed next: see [`Candidates::starting_with`].
-    pub(crate) fn starting_with(&self, token: u64) -> Option<CandidateId> {
+    #[inline]
+    pub fn starting_with(&self, token: u64) -> Option<CandidateId> {
         self.candidates.starting_with(token)
     }
 
@@ -163,7 +166,7 @@ impl Finder {
     ///
     /// # Panics
     /// If another is under way.
-    pub(crate) fn begin(&mut self, id: CandidateId) {
+    pub fn begin(&mut self, id: CandidateId) {
         self.candidates.begin(id);
     }
 
@@ -171,7 +174,7 @@ impl Finder {
     ///
     /// # Panics
     /// If none is under way.
-    pub(crate) fn completed(&mut self) {
+    pub fn completed(&mut self) {
         self.candidates.completed();
     }
 
@@ -179,19 +182,20 @@ impl Finder {
     ///
     /// # Panics
     /// If none is under way.
-    pub(crate) fn abandoned(&mut self, at: usize) {
+    pub fn abandoned(&mut self, at: usize) {
         self.candidates.abandoned(at);
         self.covered.fill_latest(at, false);
         self.pace.uncover(at);
     }
 
     /// The tokens of a candidate, unless it has been forgotten.
-    pub(crate) fn tokens(&self, id: CandidateId) -> Option<&[u64]> {
+    #[inline]
+    pub fn tokens(&self, id: CandidateId) -> Option<&[u64]> {
         self.candidates.tokens(id)
     }
 
     /// Candidates that have been forgotten since the last call: what was recorded for them is of no use any more.
-    pub(crate) fn take_forgotten(&mut self) -> Vec<CandidateId> {
+    pub fn take_forgotten(&mut self) -> Vec<CandidateId> {
         self.candidates.take_forgotten()
     }
 
@@ -200,7 +204,7 @@ impl Finder {
     ///
     /// # Panics
     /// If results are [`due`](Self::due).
-    pub(crate) fn push(&mut self, token: Option<u64>) -> Option<Job> {
+    pub fn push(&mut self, token: Option<u64>) -> Option<Job> {
         assert!(self.due().is_none(), "results that are due are taken in before the next token");
         self.now += 1;
         // What covers a stream for long is not given up for what might be longer.

@@ -9,13 +9,13 @@ use std::cmp::Reverse;
 
 use super::candidate::{Candidate, CandidateId};
 use super::periods::least_rotation;
-use super::repeats::Repeat;
 use super::restraint::Restraint;
+use super::substrings::Repeat;
 use super::trie::{PartialMatches, Seen, Trie};
 
 /// How much is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Limits {
+pub(super) struct Limits {
     /// Candidates.
     pub candidates: usize,
     /// Tokens of all candidates, common beginnings counted once. Room for a new one is made as if it had none.
@@ -30,7 +30,7 @@ const LEAST_WAIT: u64 = 16;
 
 /// A set of candidates, and where in them a stream is. What it answers depends on nothing but the calls made before.
 #[derive(Debug)]
-pub(crate) struct Candidates {
+pub(super) struct Candidates {
     limits: Limits,
     slots: Vec<Option<Candidate>>,
     trie: Trie,
@@ -50,7 +50,7 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     /// Allocates nothing before the first candidate.
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits) -> Self {
         Self {
             limits,
             slots: Vec::new(),
@@ -68,7 +68,7 @@ impl Candidates {
 
     /// Adds a repeat, unless it is there already; or, if it was found in a loop, a rotation of it is that serves as well: one that is anchored, or
     /// any if this one isn't. Others may be [forgotten](Self::take_forgotten) for it. `None` if it is longer than the whole set may be, or empty.
-    pub(crate) fn insert(&mut self, repeat: &Repeat) -> Option<CandidateId> {
+    pub(super) fn insert(&mut self, repeat: &Repeat) -> Option<CandidateId> {
         let tokens = &*repeat.tokens;
         if tokens.is_empty() || tokens.len() > self.limits.tokens || self.limits.candidates == 0 {
             return None;
@@ -138,12 +138,12 @@ impl Candidates {
     }
 
     /// The tokens of a candidate, unless it has been forgotten.
-    pub(crate) fn tokens(&self, id: CandidateId) -> Option<&[u64]> {
+    pub(super) fn tokens(&self, id: CandidateId) -> Option<&[u64]> {
         self.get(id).map(|candidate| &*candidate.tokens)
     }
 
     /// Candidates forgotten since the last call: what was recorded for them is of no use any more. One that is under way is not among them.
-    pub(crate) fn take_forgotten(&mut self) -> Vec<CandidateId> {
+    pub(super) fn take_forgotten(&mut self) -> Vec<CandidateId> {
         std::mem::take(&mut self.forgotten)
     }
 
@@ -151,7 +151,7 @@ impl Candidates {
     /// [merit](Candidate::merit), then the eldest.
     ///
     /// A shorter one is passed over if it would run across the next beginning of a longer one that follows itself: that covers the whole loop.
-    pub(crate) fn starting_with(&self, token: u64) -> Option<CandidateId> {
+    pub(super) fn starting_with(&self, token: u64) -> Option<CandidateId> {
         let first = self.trie.beginning_with(token).filter(|_| self.restraint.allows(self.now))?;
         let opening = first.openings + 1;
         let beginning = first.slots.iter().filter_map(|&slot| self.slots[slot as usize].as_ref());
@@ -170,7 +170,7 @@ impl Candidates {
     }
 
     /// Takes in the next token of the stream; `None` for one that is like no other.
-    pub(crate) fn push(&mut self, token: Option<u64>) {
+    pub(super) fn push(&mut self, token: Option<u64>) {
         self.now += 1;
         let Some(token) = token else { return self.partial.clear() };
         self.partial.step(&mut self.trie, token, &mut self.seen);
@@ -187,7 +187,7 @@ impl Candidates {
     }
 
     /// Takes in the next token of the replay under way, and does not look for others.
-    pub(crate) fn pass(&mut self) {
+    pub(super) fn pass(&mut self) {
         self.now += 1;
         self.partial.clear();
     }
@@ -196,14 +196,14 @@ impl Candidates {
     ///
     /// # Panics
     /// If another is under way, or the candidate has been forgotten.
-    pub(crate) fn begin(&mut self, id: CandidateId) {
+    pub(super) fn begin(&mut self, id: CandidateId) {
         assert!(self.under_way.is_none(), "a replay can begin when none is under way");
         assert!(self.get(id).is_some(), "a candidate that has been forgotten can't be replayed");
         self.under_way = Some(id);
     }
 
     /// Whether a replay has begun and not ended.
-    pub(crate) fn is_under_way(&self) -> bool {
+    pub(super) fn is_under_way(&self) -> bool {
         self.under_way.is_some()
     }
 
@@ -211,7 +211,7 @@ impl Candidates {
     ///
     /// # Panics
     /// If none is under way.
-    pub(crate) fn completed(&mut self) {
+    pub(super) fn completed(&mut self) {
         let (now, half_life) = (self.now, self.limits.half_life);
         if let Some((candidate, openings)) = self.end_of_replay() {
             candidate.completed(now, openings, half_life);
@@ -224,7 +224,7 @@ impl Candidates {
     ///
     /// # Panics
     /// If none is under way.
-    pub(crate) fn abandoned(&mut self, at: usize) {
+    pub(super) fn abandoned(&mut self, at: usize) {
         let now = self.now;
         if let Some((candidate, openings)) = self.end_of_replay() {
             candidate.abandoned(now, openings, at);

@@ -5,7 +5,7 @@
 
 /// Tells when to analyse how many of the latest tokens.
 #[derive(Debug)]
-pub(crate) struct Sampler {
+pub(super) struct Sampler {
     buffer: usize,
     unit: usize,
     /// Tokens since the schedule began.
@@ -17,7 +17,7 @@ impl Sampler {
     ///
     /// # Panics
     /// If it is not.
-    pub(crate) fn new(unit: usize, buffer: usize) -> Self {
+    pub(super) fn new(unit: usize, buffer: usize) -> Self {
         let units = buffer.checked_div(unit).unwrap_or(0);
         let fits = units.is_power_of_two() && units * unit == buffer;
         assert!(fits, "a buffer of {buffer} tokens is to be a power of two of units of {unit}");
@@ -25,7 +25,7 @@ impl Sampler {
     }
 
     /// The stream goes on by a token. Returns how many of the latest are to be analysed now.
-    pub(crate) fn step(&mut self) -> Option<usize> {
+    pub(super) fn step(&mut self) -> Option<usize> {
         self.elapsed += 1;
         if !self.elapsed.is_multiple_of(self.unit) {
             return None;

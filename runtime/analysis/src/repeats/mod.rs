@@ -1,16 +1,15 @@
-//! Finding what repeats in a stream of launches, and foretelling when it does again; knowing of launches no more than a token each.
+//! Where a stream of launches repeats itself, and which part of it to replay next. A launch is known by a token alone.
 //!
-//! Automatic tracing after Yadav 2026, section 5.3. From below:
+//! Automatic tracing after Yadav 2026, section 5.3: tokens in, candidates for replays out. From below:
 //!
 //! 1. `suffix_array.rs`, `periods.rs`: strings;
-//! 2. `repeats.rs`: which substrings repeat without overlap and cover much of a stream;
+//! 2. `substrings.rs`: which substrings repeat without overlap and cover much of a stream;
 //! 3. `sampler.rs`, `pace.rs`: which slices of a stream are looked through when, `recent.rs`: its latest tokens;
 //! 4. `trie.rs`: where in the strings found a stream is;
 //! 5. `candidate.rs`, `candidates.rs`: which of them to replay when, `restraint.rs`: and when not, after failures;
 //! 6. `finder.rs`: all of it as a state machine, to be driven with a token a launch.
 //!
-//! Everything is a function of the tokens and of how replays ended. There are no threads here and no clocks: machines that launch the same tasks
-//! decide the same.
+//! Everything is a function of the tokens and of how replays ended: nodes that launch the same tasks decide the same.
 
 mod candidate;
 mod candidates;
@@ -18,14 +17,14 @@ mod finder;
 mod pace;
 mod periods;
 mod recent;
-mod repeats;
 mod restraint;
 mod sampler;
+mod substrings;
 mod suffix_array;
 mod trie;
 
-pub(super) use candidate::CandidateId;
-pub(super) use finder::{Finder, JobId, Mined, Parameters};
+pub use candidate::CandidateId;
+pub use finder::{Finder, Job, JobId, Mined, Parameters};
 
 #[cfg(test)]
 mod tests;

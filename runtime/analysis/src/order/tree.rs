@@ -6,28 +6,28 @@ use maniple_region::{FieldMask, IndexSpaceNode, NodeId, Partitioning, Privilege,
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::LogicalUser;
+use super::Operation;
 use super::epoch::Epochs;
 
-/// So few nodes are not worth sweeping; in tests they are, to see that nobody is forgotten who matters.
+/// So few nodes are not swept; in tests they are, to show that no use is forgotten that matters.
 const FEW_NODES: usize = if cfg!(test) { 2 } else { 64 };
 
 /// The logical state of one region tree in one context.
-pub(crate) struct LogicalTree<O> {
+pub(super) struct TreeState<O> {
     nodes: FxHashMap<NodeId, Node<O>>,
-    /// Nodes without users are dropped when there are this many.
+    /// Nodes without uses are dropped when there are this many.
     sweep_at: usize,
-    /// Nodes visited, ever: the cost of the analysis.
-    pub(crate) visits: u64,
+    /// Nodes that the requirement being registered has visited.
+    visits: u64,
 }
 
 struct Node<O> {
     epochs: Epochs<O>,
-    /// Children with users in or below them.
+    /// Children in or below which there are uses.
     open: FxHashMap<NodeId, OpenChild>,
 }
 
-/// A child through which users went, with what they do there.
+/// A child in or below which there are uses, with what they do.
 #[derive(Clone)]
 struct OpenChild {
     place: Place,
@@ -41,7 +41,7 @@ enum Place {
     Partition(Arc<Partitioning>),
 }
 
-impl<O> Default for LogicalTree<O> {
+impl<O> Default for TreeState<O> {
     fn default() -> Self {
         Self { nodes: FxHashMap::default(), sweep_at: FEW_NODES, visits: 0 }
     }
@@ -53,10 +53,10 @@ impl<O> Default for Node<O> {
     }
 }
 
-impl<O: LogicalUser> LogicalTree<O> {
-    /// Records that `operation` has this requirement, and calls `depend` for every earlier operation that must be mapped first; for some
-    /// more than once, never for `operation` itself.
-    pub(crate) fn analyze(&mut self, operation: &O, requirement: &Requirement, depend: &mut impl FnMut(&O)) {
+impl<O: Operation + Clone> TreeState<O> {
+    /// See [`ProgramOrder::register`](super::ProgramOrder::register).
+    pub(super) fn register(&mut self, operation: &O, requirement: &Requirement, depend: &mut impl FnMut(&O)) -> u64 {
+        self.visits = 0;
         let path = path_to(&requirement.target);
         if self.nodes.len() >= self.sweep_at {
             self.sweep(path[0].id());
@@ -79,7 +79,7 @@ impl<O: LogicalUser> LogicalTree<O> {
             let took_over = !taken.is_empty();
             if took_over {
                 node.close_children(&taken, fields);
-                // Whoever comes here later depends on this operation, so it must come after all who are here.
+                // Later uses of this node depend on this operation alone, so it must come after all that are recorded here.
                 node.epochs.take_over(fields, &mut depend);
                 node.epochs.record(operation, fields, Privilege::ReadWrite, &FieldMask::new());
             } else {
@@ -92,9 +92,10 @@ impl<O: LogicalUser> LogicalTree<O> {
                 node.open_child(next, privilege, fields);
             }
         }
+        self.visits
     }
 
-    /// Open children of `place` with users that interfere with the requirement and that may share points with where it goes next.
+    /// Open children of `place` with uses that interfere with the requirement and that may share points with the next node of its path.
     fn conflicting_children(&mut self, place: &Place, next: Option<&Place>, requirement: &Requirement) -> Vec<Place> {
         let Some(node) = self.nodes.get_mut(&place.id()) else { return Vec::new() };
         if node.open.is_empty() {
@@ -123,7 +124,7 @@ impl<O: LogicalUser> LogicalTree<O> {
         self.nodes.len()
     }
 
-    /// Drops nodes without users that others may have to wait for, in and below a node. Whether it is still there.
+    /// Drops nodes without uses that an operation may have to wait for, in and below a node. Returns whether the node is still there.
     fn sweep(&mut self, id: NodeId) -> bool {
         let Some(node) = self.nodes.get_mut(&id) else { return false };
         node.epochs.sweep();
@@ -138,7 +139,7 @@ impl<O: LogicalUser> LogicalTree<O> {
         in_use
     }
 
-    /// Removes all users of `fields` in and below `place`.
+    /// Removes all uses of `fields` in and below `place`.
     fn take_over(&mut self, place: &Place, fields: &FieldMask, depend: &mut impl FnMut(&O)) {
         self.visits += 1;
         let Some(node) = self.nodes.get_mut(&place.id()) else { return };
@@ -167,7 +168,7 @@ impl<O> Node<O> {
         }
     }
 
-    /// Nobody uses `fields` in these children any more.
+    /// Notes that `fields` are not used in these children any more.
     fn close_children(&mut self, children: &[Place], fields: &FieldMask) {
         for place in children {
             if let Some(child) = self.open.get_mut(&place.id()) {

@@ -1,26 +1,26 @@
-//! The users of one node, in two epochs.
+//! The uses of one node, in two epochs.
 
 use maniple_region::{FieldMask, Privilege};
 use smallvec::SmallVec;
 
-use super::LogicalUser;
+use super::Operation;
 
-/// Operations that do the same with the same fields of a node's region.
+/// Operations with one privilege on the same fields of a node's region.
 #[derive(Debug)]
 struct Class<O> {
     fields: FieldMask,
     privilege: Privilege,
     users: Vec<O>,
-    /// Users that have been mapped are dropped when there are this many.
+    /// Operations that have been mapped are dropped when there are this many.
     sweep_at: usize,
 }
 
-/// Users that came between two changes of how a node is used. Of most operations a loop launches many: they are told apart by what they do, so
-/// that a new use need not look at those with whom it has nothing to do.
+/// The uses between two changes of how a node is used, by what they do: a loop launches many operations of one kind, and a new use does not look at
+/// those that it does not interfere with.
 #[derive(Debug)]
 struct Epoch<O>(SmallVec<[Class<O>; 2]>);
 
-/// Users of a node: of the *current* epoch, and of the *previous* one, all of which every current user on the same field depends on.
+/// The uses of a node: those of the *current* epoch, and those of the *previous* one, all of which every current use of the same field depends on.
 #[derive(Debug)]
 pub(super) struct Epochs<O> {
     current: Epoch<O>,
@@ -39,12 +39,12 @@ impl<O> Default for Epoch<O> {
     }
 }
 
-impl<O: LogicalUser> Epochs<O> {
+impl<O: Operation + Clone> Epochs<O> {
     pub(super) fn is_empty(&self) -> bool {
         self.current.0.is_empty() && self.previous.0.is_empty()
     }
 
-    /// Forgets users that nobody needs to wait for.
+    /// Forgets operations that no other needs to wait for.
     pub(super) fn sweep(&mut self) {
         for epoch in [&mut self.current, &mut self.previous] {
             epoch.0.iter_mut().for_each(Class::sweep);
@@ -52,8 +52,8 @@ impl<O: LogicalUser> Epochs<O> {
         }
     }
 
-    /// Calls `depend` for every user that a new use interferes with and that is not implied by others. Returns the fields on which the new
-    /// use interferes with *all* current users, of which there is at least one: if it is recorded here, they make an epoch.
+    /// Calls `depend` for every operation that a new use interferes with and that is not implied by others. Returns the fields on which the new use interferes
+    /// with *all* current uses, of which there is at least one: if it is recorded here, they become an epoch.
     pub(super) fn check(&self, fields: &FieldMask, privilege: Privilege, depend: &mut impl FnMut(&O)) -> FieldMask {
         let mut dominated = FieldMask::new();
         for class in &self.current.0 {
@@ -81,7 +81,7 @@ impl<O: LogicalUser> Epochs<O> {
         self.current.add(fields.clone(), privilege, std::slice::from_ref(operation));
     }
 
-    /// Removes all users of `fields`, calling `depend` for each.
+    /// Removes all uses of `fields`, calling `depend` for each.
     pub(super) fn take_over(&mut self, fields: &FieldMask, depend: &mut impl FnMut(&O)) {
         for epoch in [&mut self.current, &mut self.previous] {
             epoch.take_out(fields, |_, _, users| users.iter().for_each(&mut *depend));
@@ -89,7 +89,7 @@ impl<O: LogicalUser> Epochs<O> {
     }
 }
 
-impl<O: LogicalUser> Epoch<O> {
+impl<O: Operation + Clone> Epoch<O> {
     fn add(&mut self, fields: FieldMask, privilege: Privilege, users: &[O]) {
         match self.0.iter_mut().find(|class| class.privilege == privilege && class.fields == fields) {
             Some(class) => class.add(users),
@@ -105,7 +105,7 @@ impl<O: LogicalUser> Epoch<O> {
         }
     }
 
-    /// Takes fields away from all users; gives what was taken to `taken`.
+    /// Takes fields away from all uses; gives what was taken to `taken`.
     fn take_out(&mut self, fields: &FieldMask, mut taken: impl FnMut(FieldMask, Privilege, &[O])) {
         let mut narrowed: SmallVec<[Class<O>; 1]> = SmallVec::new();
         self.0.retain(|class| {
@@ -125,10 +125,10 @@ impl<O: LogicalUser> Epoch<O> {
     }
 }
 
-/// So few users are not worth sweeping.
+/// So few operations are not swept.
 const MANY_USERS: usize = 8;
 
-impl<O: LogicalUser> Class<O> {
+impl<O: Operation + Clone> Class<O> {
     fn add(&mut self, users: &[O]) {
         if self.users.len() >= self.sweep_at {
             self.sweep();
@@ -137,8 +137,8 @@ impl<O: LogicalUser> Class<O> {
         self.users.extend_from_slice(users);
     }
 
-    /// Forgets users that nobody needs to wait for.
+    /// Forgets operations that no other needs to wait for.
     fn sweep(&mut self) {
-        self.users.retain(|user| !user.has_mapped());
+        self.users.retain(|user| !user.is_mapped());
     }
 }

@@ -1,11 +1,11 @@
 //! One string that may become a trace: how often it comes, and how well its coming is foretold.
 
-use super::repeats::Repeat;
 use super::restraint::Restraint;
+use super::substrings::Repeat;
 
 /// Names a candidate. Never used again for another, and the same in every run of a program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct CandidateId {
+pub struct CandidateId {
     pub(super) serial: u32,
     pub(super) slot: u32,
 }

@@ -13,7 +13,7 @@ use maniple_region::{
 use maniple_space::{AnyRect, AnySpace, IndexSpace, Rect};
 use proptest::prelude::*;
 
-use super::{LogicalTree, LogicalUser};
+use super::{InOrderQueue, Operation, ProgramOrder};
 
 /// An operation that remembers what it depends on.
 #[derive(Clone)]
@@ -35,8 +35,8 @@ impl Op {
     }
 }
 
-impl LogicalUser for Op {
-    fn has_mapped(&self) -> bool {
+impl Operation for Op {
+    fn is_mapped(&self) -> bool {
         self.0.borrow().mapped
     }
 
@@ -129,11 +129,12 @@ fn closure(ops: &[Op]) -> Vec<BTreeSet<usize>> {
     before
 }
 
-fn analyze(tree: &mut LogicalTree<Op>, op: &Op, requirement: &Requirement) {
-    tree.analyze(op, requirement, &mut |earlier: &Op| {
+/// Registers a use, and returns how many nodes that visited.
+fn register(order: &mut ProgramOrder<Op>, op: &Op, requirement: &Requirement) -> u64 {
+    order.register(op, requirement, &mut |earlier: &Op| {
         assert!(earlier.number() < op.number(), "dependences lead backwards");
         op.0.borrow_mut().after.insert(earlier.number());
-    });
+    })
 }
 
 proptest! {
@@ -144,12 +145,12 @@ proptest! {
         stream in prop::collection::vec((prop::collection::vec(requirements(), 1..3), any::<u8>()), 1..25)
     ) {
         let world = world();
-        let mut tree = LogicalTree::default();
+        let mut order = ProgramOrder::default();
         let mut ops: Vec<(Op, Vec<Requirement>)> = Vec::new();
         for (number, (wanted, mapped)) in stream.iter().enumerate() {
             let op = Op::new(number);
             let requirements: Vec<_> = wanted.iter().map(|wanted| requirement(&world, wanted)).collect();
-            requirements.iter().for_each(|requirement| analyze(&mut tree, &op, requirement));
+            requirements.iter().for_each(|requirement| _ = register(&mut order, &op, requirement));
             ops.push((op, requirements));
             // Every now and then some prefix of the stream has been mapped.
             if mapped % 4 == 0 {
@@ -171,14 +172,16 @@ proptest! {
     }
 }
 
-fn run(world: &World, stream: &[(usize, Privilege)]) -> (Vec<BTreeSet<usize>>, LogicalTree<Op>) {
-    let mut tree = LogicalTree::default();
+/// What each operation of a stream depends on, and how many nodes were visited.
+fn run(world: &World, stream: &[(usize, Privilege)]) -> (Vec<BTreeSet<usize>>, u64) {
+    let (mut order, mut visits) = (ProgramOrder::default(), 0);
     let field = FieldMask::of(FieldId(0));
     let ops: Vec<Op> = (0..stream.len()).map(Op::new).collect();
     for (op, (target, privilege)) in ops.iter().zip(stream) {
-        analyze(&mut tree, op, &Requirement::new(world.targets[*target].clone(), field.clone(), *privilege));
+        let requirement = Requirement::new(world.targets[*target].clone(), field.clone(), *privilege);
+        visits += register(&mut order, op, &requirement);
     }
-    (ops.iter().map(|op| op.0.borrow().after.clone()).collect(), tree)
+    (ops.iter().map(|op| op.0.borrow().after.clone()).collect(), visits)
 }
 
 const ROOT: usize = 0;
@@ -224,9 +227,9 @@ fn two_half_writes_and_then_a_read_of_all_depend_on_both() {
 fn a_long_loop_keeps_short_lists() {
     let windows = 4;
     let stream: Vec<_> = (0..200).flat_map(|_| [(HALVES, Privilege::ReadWrite), (windows, Privilege::Read)]).collect();
-    let (after, tree) = run(&world(), &stream);
+    let (after, visits) = run(&world(), &stream);
     assert!(after.iter().all(|after| after.len() <= 4), "{:?}", after.iter().map(BTreeSet::len).max());
-    assert!(tree.visits <= 12 * stream.len() as u64, "{} visits", tree.visits);
+    assert!(visits <= 12 * stream.len() as u64, "{visits} visits");
 }
 
 #[test]
@@ -247,38 +250,64 @@ fn partitions_that_are_used_once_leave_nothing_behind() {
     let World { region, .. } = world();
     let (forest, field) = (Arc::clone(region.space().forest()), FieldMask::of(FieldId(0)));
     for privilege in [Privilege::Read, Privilege::ReadWrite] {
-        let mut tree = LogicalTree::default();
+        let (mut order, mut visits) = (ProgramOrder::default(), 0);
         for number in 0..2000 {
             let colors = AnyRect::from(Rect::<1>::from(0..2));
             let halves = forest.partition(region.space(), colors, &[interval(0, 8), interval(8, 16)]).unwrap();
             let op = Op::new(number);
-            analyze(&mut tree, &op, &Requirement::new(region.partition(&halves).unwrap(), field.clone(), privilege));
+            let requirement = Requirement::new(region.partition(&halves).unwrap(), field.clone(), privilege);
+            visits += register(&mut order, &op, &requirement);
             op.0.borrow_mut().mapped = true;
         }
-        assert!(tree.nodes() <= 64, "{} nodes", tree.nodes());
-        assert!(tree.visits <= 70 * 2000, "{} visits", tree.visits);
+        assert!(order.nodes() <= 64, "{} nodes", order.nodes());
+        assert!(visits <= 70 * 2000, "{visits} visits");
     }
 }
 
 #[test]
 fn subtrees_disjoint_from_the_path_are_not_visited() {
-    let visits = |stream: &[(usize, Privilege)]| run(&world(), stream).1.visits;
+    let visits = |stream: &[(usize, Privilege)]| run(&world(), stream).1;
     let write = |target| (target, Privilege::ReadWrite);
     let alone = visits(&[write(LOWER), write(LOWER)]) - visits(&[write(LOWER)]);
     let beside = visits(&[write(LOWER), write(UPPER), write(LOWER)]) - visits(&[write(LOWER), write(UPPER)]);
-    // One more open child of the partition costs nothing to those who go elsewhere.
+    // One more open child of the partition costs nothing where the path leads elsewhere.
     assert_eq!(beside, alone);
 }
 
 #[test]
 fn an_operation_never_depends_on_itself() {
     let world = world();
-    let mut tree = LogicalTree::default();
+    let mut order = ProgramOrder::default();
     let op = Op::new(0);
     let field = FieldMask::of(FieldId(0));
     for target in [2, 3, 5, 1] {
-        analyze(&mut tree, &op, &Requirement::new(world.targets[target].clone(), field.clone(), Privilege::ReadWrite));
+        register(
+            &mut order,
+            &op,
+            &Requirement::new(world.targets[target].clone(), field.clone(), Privilege::ReadWrite),
+        );
     }
     assert!(op.0.borrow().after.is_empty());
     assert_eq!(world.region.fields().fields().len(), 3);
+}
+
+proptest! {
+    /// An operation that waits for another node is mapped after all that precede it, directly or not, unless they have been mapped.
+    #[test]
+    fn what_waits_for_another_node_is_mapped_after_all_before_it(stream in prop::collection::vec((any::<bool>(), 0..8_u8), 1..200)) {
+        let mut queue = InOrderQueue::default();
+        let mut ops: Vec<Op> = Vec::new();
+        for (number, &(waits, mapped)) in stream.iter().enumerate() {
+            let op = Op::new(number);
+            queue.push(&op, waits).for_each(|earlier| _ = op.0.borrow_mut().after.insert(earlier.number()));
+            prop_assert!(waits || op.0.borrow().after.is_empty());
+            ops.push(op);
+            if mapped == 0 {
+                ops.iter().for_each(|op| op.0.borrow_mut().mapped = true);
+            }
+            let before = closure(&ops);
+            let missing = ops[..number].iter().find(|op| !op.0.borrow().mapped && !before[number].contains(&op.number()));
+            prop_assert!(!waits || missing.is_none(), "operation {number} is not after {:?}", missing.map(Op::number));
+        }
+    }
 }

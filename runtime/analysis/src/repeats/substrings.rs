@@ -16,7 +16,7 @@ use super::suffix_array::SuffixArray;
 
 /// A string that repeats in a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Repeat {
+pub(super) struct Repeat {
     pub tokens: Vec<u64>,
     /// How often it was found, at least 2: none overlaps another, nor one of another repeat.
     pub occurrences: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Repeat {
 ///
 /// # Panics
 /// If there are 2^32 - 1 tokens or more.
-pub(crate) fn find_repeats(tokens: &[u64], shortest: usize) -> Vec<Repeat> {
+pub(super) fn find_repeats(tokens: &[u64], shortest: usize) -> Vec<Repeat> {
     let (text, letters) = letters(tokens);
     let array = SuffixArray::new(&text, letters);
     let chosen = choose(pieces(&array, shortest.max(1)), text.len());

@@ -1,0 +1,78 @@
+//! Which operations must be mapped before a new one, from the region trees alone: the logical analysis (Bauer 2014, section 5.1).
+//!
+//! A launch is analysed once, whatever the number of its points: a requirement on a partition uses the partition's node. The walk goes from the root of the region
+//! tree to the requirement's node. At each node it compares the requirement with the uses recorded there, and visits open children that may share points with the
+//! rest of the path.
+//!
+//! Each node keeps two epochs of uses, so that many readers of one write do not depend on each other (section 5.1.3). Where Bauer *closes* a sub-tree that conflicts
+//! with the new use, the new operation *takes it over*: it depends on all operations recorded in the sub-tree, these are forgotten, and the new one is recorded at
+//! the fork as if it wrote the fork's whole region. That is less precise, but only about the order of mapping: which points of which tasks wait for each other
+//! is found by the analysis of validity.
+
+mod epoch;
+mod queue;
+mod tree;
+
+use std::sync::Arc;
+
+use maniple_region::{Requirement, TreeId};
+use rustc_hash::FxHashMap;
+
+pub use queue::InOrderQueue;
+use tree::TreeState;
+
+/// What the analysis must know of an operation.
+pub trait Operation {
+    /// Whether nothing needs to wait for the operation to be mapped any more: it may be forgotten.
+    fn is_mapped(&self) -> bool;
+    /// Whether both are one operation.
+    fn is_same(&self, other: &Self) -> bool;
+}
+
+impl<T: Operation> Operation for Arc<T> {
+    fn is_mapped(&self) -> bool {
+        T::is_mapped(self)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        T::is_same(self, other)
+    }
+}
+
+/// The operations of one task that later operations may have to be mapped after, for each region tree.
+pub struct ProgramOrder<O> {
+    trees: FxHashMap<TreeId, TreeState<O>>,
+}
+
+impl<O> Default for ProgramOrder<O> {
+    fn default() -> Self {
+        Self { trees: FxHashMap::default() }
+    }
+}
+
+impl<O: Operation + Clone> ProgramOrder<O> {
+    /// Records that `operation` has this requirement, and calls `depend` for every earlier operation that must be mapped first; for some more than once, never for
+    /// `operation` itself. Returns how many nodes of the region tree were visited, which is what the analysis costs.
+    pub fn register(&mut self, operation: &O, requirement: &Requirement, depend: &mut impl FnMut(&O)) -> u64 {
+        self.trees.entry(requirement.target.tree().id()).or_default().register(operation, requirement, depend)
+    }
+
+    /// Forgets the uses of a region tree that no later operation will use.
+    pub fn forget(&mut self, tree: TreeId) {
+        self.trees.remove(&tree);
+    }
+
+    /// Forgets all uses: later operations are ordered after these by a fence.
+    pub fn clear(&mut self) {
+        self.trees.clear();
+    }
+
+    /// The number of nodes with uses.
+    #[cfg(test)]
+    fn nodes(&self) -> usize {
+        self.trees.values().map(TreeState::nodes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;
