@@ -6,6 +6,7 @@
 //! In reading order:
 //!
 //! - [`order`]: which operations must be mapped before a new one, from the region trees alone;
+//! - [`distribution`]: which node uses what, and what nodes must send each other before a launch;
 //! - [`repeats`]: where a stream of launches repeats itself, and which trace to replay next.
 //!
 //! # Example
@@ -52,5 +53,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod distribution;
 pub mod order;
 pub mod repeats;

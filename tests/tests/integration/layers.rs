@@ -73,7 +73,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         "runtime/maniple/src/replicate",
         &["agreement", "batches", "found", "guests", "luggage", "meeting", "node", "slices", "spread"],
     ),
-    ("runtime/maniple/src/replicate", &["coherence", "missing", "states"]),
     ("runtime/maniple/src/replicate", &["finding", "plan", "replica"]),
     ("runtime/maniple/src/trace", &["issuing", "recording"]),
     ("runtime/maniple/src/trace", &["recorded", "template"]),

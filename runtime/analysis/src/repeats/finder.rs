@@ -156,7 +156,7 @@ impl Finder {
         }
     }
 
-    /// The candidate to begin with this token, which is pushed next: see [`Candidates::starting_with`].
+    /// The candidate to begin with this token, which is pushed next.
     #[inline]
     pub fn starting_with(&self, token: u64) -> Option<CandidateId> {
         self.candidates.starting_with(token)

@@ -9,13 +9,13 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use maniple_analysis::distribution::Rank;
 use maniple_realm::locks::Mutex;
 use maniple_region::{LogicalRegion, Requirement, Target};
 use maniple_space::{AnySpace, for_dimension};
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 
-use super::layout::Rank;
 use super::node::{COMPARISON, Node, TogetherName, decode, encode};
 use super::sharding::Shares;
 use super::spread::{frame, frames};

@@ -5,13 +5,13 @@
 
 use std::sync::{Arc, LazyLock};
 
+use maniple_analysis::distribution::Rank;
 use maniple_realm::net::Loan;
 use maniple_realm::transfer::{FewValues, FillValue, InstanceField, Transfer, pack_into, unpack, unpack_and_apply};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId};
 use maniple_space::AnySpace;
 use smallvec::{SmallVec, smallvec};
 
-use super::layout::Rank;
 use super::mailbox::{Awaited, Delivery};
 use super::node::Node;
 use super::parcel::ParcelName;

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use maniple_analysis::distribution::Rank;
 use maniple_realm::locks::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::layout::Rank;
 use crate::error::Error;
 
 /// An error as other nodes are told of it.

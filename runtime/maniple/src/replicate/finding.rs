@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use maniple_analysis::distribution::{Points, Rank};
 use maniple_region::{IndexSpaceNode, LogicalPartition, Partitioning, Shape};
 use maniple_space::{AnyRect, AnySpace};
 
 use super::found::{Found, Parts, blocks, in_block, root, united};
 use super::latest::Doing;
-use super::layout::Rank;
 use super::meeting::{Meetings, Waiting, at_once};
-use super::points::Points;
 use super::replica::Replica;
 use crate::error::Result;
 

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 
 use bytes::Bytes;
+use maniple_analysis::distribution::{Points, Rank};
 use maniple_realm::fault::unwind_unavailable;
 use maniple_realm::locks::Mutex;
 use maniple_realm::net::{Endpoint, Incoming};
@@ -20,10 +21,8 @@ use maniple_region::{IndexSpaceNode, Partitioning, PieceSource, Shape, ShapeTabl
 use maniple_space::{AnyRect, AnySpace, IndexSpace, for_dimension, partition};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use super::layout::Rank;
 use super::meeting::Waiting;
 use super::node::{ASK_PIECES, Letter, Node, PIECES, Post, decode, encode};
-use super::points::Points;
 use crate::error::{Error, Result};
 
 /// What a block has of pieces: those that have something there, by number.

@@ -14,6 +14,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use maniple_analysis::distribution::Rank;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::{Endpoint, Incoming};
@@ -22,7 +23,6 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::hunger::Hunger;
-use super::layout::Rank;
 use super::node::{DONE, GUEST, Letter, Node, Post, decode, encode};
 use crate::error::Error;
 use crate::fork::Traveller;

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use maniple_analysis::distribution::Rank;
 use maniple_realm::locks::Mutex;
-
-use super::layout::Rank;
 
 /// The nodes that have asked for something, and those that may have another leaf task before they ask again.
 #[derive(Default)]

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use maniple_analysis::distribution::Rank;
 use maniple_realm::locks::Mutex;
 
-use super::layout::Rank;
 use crate::task::TaskDefinition;
 
 /// What an operation of the program is.

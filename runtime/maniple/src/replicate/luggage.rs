@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use maniple_analysis::distribution::Rank;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::{HandlerId, Incoming};
@@ -16,7 +17,6 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
-use super::layout::Rank;
 use super::node::{LUGGAGE, Letter, Node, Post, RETURN, decode, encode};
 use crate::error::Error;
 use crate::luggage::{Answer, Departed, Description, host};

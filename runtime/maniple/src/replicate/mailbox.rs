@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use maniple_analysis::distribution::Rank;
 use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::profile::{OperationId, Profiler, Record};
 use maniple_realm::{Event, Realm, UserEvent};
@@ -13,7 +14,6 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::failure::Failure;
-use super::layout::Rank;
 use super::parcel::ParcelName;
 use crate::future::{Origin, Results, Sources};
 use crate::trace::{Gate, LaterGate};

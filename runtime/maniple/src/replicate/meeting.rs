@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use maniple_analysis::distribution::Rank;
 use maniple_realm::locks::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::layout::Rank;
 use super::mailbox::Awaited;
 use super::node::{Node, TogetherName, decode, encode};
 use super::parcel::ParcelName;

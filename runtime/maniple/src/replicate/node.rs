@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use maniple_analysis::distribution::Rank;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::{Endpoint, HandlerId, Handlers, Incoming, Loan, Loss, Message, Options, SendError, Transport};
@@ -20,7 +21,6 @@ use super::failure::{Failure, Told};
 use super::found::Finds;
 use super::guests::Guests;
 use super::latest::{Doing, Latest};
-use super::layout::Rank;
 use super::luggage::Away;
 use super::mailbox::{Awaited, Delivery, Mailbox};
 use super::parcel::{ParcelHeader, ParcelName};

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use maniple_analysis::distribution::{Layout, Points, hash_of_areas, order_of_uses};
 use maniple_mapper::{Sharding, TaskInfo};
 use maniple_realm::locks::Mutex;
 use maniple_region::{IndexSpaceNode, LogicalRegion, NodeId, Partitioning, Privilege, Requirement, Shape, Target};
@@ -15,14 +16,11 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::agreement::{Noted, What, hash_of, hash_with};
-use super::coherence::order_of_uses;
 use super::exchange::contributes_values;
 use super::failure::Failure;
 use super::found::{Found, Parts, root};
-use super::layout::{Layout, hash_of_areas};
 use super::meeting::Meetings;
 use super::node::Node;
-use super::points::Points;
 use super::preparation::Preparation;
 use super::replica::{Program, Replica, Use, shapes};
 use super::sharding::{self, Shares};

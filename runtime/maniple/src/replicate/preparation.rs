@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use maniple_analysis::distribution::{Exchange, Parcel, Step};
 use maniple_realm::locks::Mutex;
 use maniple_region::{FieldMask, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape, TreeId};
 use maniple_space::{AnyRect, AnySpace, Rect};
 use rustc_hash::FxHashMap;
 
-use super::coherence::{Exchange, Parcel, Step};
 use super::exchange::{APPLY, Addresses, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, bytes_of_point};
 use super::mailbox::Awaited;
 use super::node::Node;

@@ -4,12 +4,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use maniple_analysis::distribution::Rank;
 use maniple_realm::machine::NodeId;
 use maniple_realm::net::HandlerId;
 use maniple_realm::profile::{Activity, Kind, LabelId, Profiler, Record, Tag};
 use maniple_space::{AnyRect, Rect};
-
-use super::layout::Rank;
 
 /// What a profile is told of the messages of a node.
 pub(super) struct Profiled {

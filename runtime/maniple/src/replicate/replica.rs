@@ -8,6 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use maniple_analysis::distribution::{
+    Blocks, Coherence, Layout, NodeStep, Operators, Rank, Step, StepPart, StepPlace, assemble, split,
+};
 use maniple_realm::Realm;
 use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_region::{FieldId, FieldMask, LogicalPartition, LogicalRegion, Privilege, Shape, ShapeTable, TreeId};
@@ -18,14 +21,11 @@ use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
 use super::agreement::{Agreement, Noted, What, hash_of_use};
-use super::blocks::{Blocks, Operators, Place, Told, put_together, told};
-use super::coherence::{Coherence, NodeStep, Step};
 use super::course::Course;
 use super::failure::Failure;
 use super::finding::LOOKS;
 use super::found::{Found, blocks};
 use super::latest::Doing;
-use super::layout::{Layout, Rank};
 use super::meeting::Meetings;
 use super::node::{Node, TogetherName, decode, encode};
 use super::plan::{Known, Plan};
@@ -205,7 +205,7 @@ impl Replica {
         let mut program = self.program.lock();
         let (coherence, is_whole) = match self.knowledge(&mut program, &root) {
             Knowledge::Whole(coherence) => (&mut **coherence, true),
-            Knowledge::InBlocks(blocks) => (&mut blocks.coherence, false),
+            Knowledge::InBlocks(blocks) => (blocks.coherence(), false),
         };
         let homes = coherence.homes_of(field, shapes);
         let parts: Vec<Shape> = homes.areas().iter().map(|home| shapes.intersection(home, all)).collect();
@@ -359,7 +359,7 @@ impl Replica {
 
     /// Nodes are about to use regions, in this order: what they do first.
     fn prepare(&self, uses: &[Use<'_>], meetings: &mut Meetings<'_>) -> Result<Vec<(LogicalRegion, u32, Step)>> {
-        let (mut whole, mut told_to, mut in_blocks, mut exchanges) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let (mut whole, mut parts, mut in_blocks, mut exchanges) = (Vec::new(), Vec::new(), Vec::new(), 0);
         let mut program = self.program.lock();
         for (number, one) in (0..).zip(uses) {
             let knowledge = self.knowledge(&mut program, &one.root);
@@ -374,7 +374,7 @@ impl Replica {
             };
             let steps = one.steps(coherence);
             if matches!(knowledge, Knowledge::InBlocks(_)) {
-                told(steps, number, &program.operators, &mut told_to);
+                split(steps, number, &program.operators, &mut parts);
                 continue;
             }
             for NodeStep { step, .. } in steps {
@@ -385,7 +385,7 @@ impl Replica {
         }
         drop(program);
         if !in_blocks.is_empty() {
-            for (place, exchange, step) in self.meet_about(&in_blocks, told_to, meetings)? {
+            for (place, exchange, step) in self.meet_about(&in_blocks, parts, meetings)? {
                 let root = uses[place.of as usize].root.clone();
                 whole.push((place.of, (root, IN_BLOCKS + exchange, step)));
             }
@@ -398,25 +398,25 @@ impl Replica {
     fn meet_about(
         &self,
         roots: &[LogicalRegion],
-        told_to: Vec<(Rank, Told)>,
+        parts: Vec<(Rank, StepPart)>,
         meetings: &mut Meetings<'_>,
-    ) -> Result<Vec<(Place, u32, Step)>> {
-        let places: BTreeSet<Place> = told_to.iter().map(|(_, told)| told.place()).collect();
-        let mut letters: BTreeMap<Rank, Vec<Told>> = BTreeMap::new();
-        for (to, told) in told_to {
-            letters.entry(to).or_default().push(told);
+    ) -> Result<Vec<(StepPlace, u32, Step)>> {
+        let places: BTreeSet<StepPlace> = parts.iter().map(|(_, part)| part.place()).collect();
+        let mut letters: BTreeMap<Rank, Vec<StepPart>> = BTreeMap::new();
+        for (to, part) in parts {
+            letters.entry(to).or_default().push(part);
         }
         let states = self.own_states(roots);
         // It is about to wait.
         self.agreement.compare(&self.node);
         let met = meetings.meet((states, places), letters.into_iter().collect())?;
-        let (states, places): (Vec<Vec<u64>>, Vec<BTreeSet<Place>>) = met.words.into_iter().unzip();
+        let (states, places): (Vec<Vec<u64>>, Vec<BTreeSet<StepPlace>>) = met.words.into_iter().unzip();
         self.agree_on(roots, &states);
-        let places: BTreeSet<Place> = places.into_iter().flatten().collect();
-        let numbers: BTreeMap<Place, u32> = places.into_iter().zip(0..).collect();
-        let told = met.letters.into_iter().flat_map(|(_, told)| told);
+        let places: BTreeSet<StepPlace> = places.into_iter().flatten().collect();
+        let numbers: BTreeMap<StepPlace, u32> = places.into_iter().zip(0..).collect();
+        let parts = met.letters.into_iter().flat_map(|(_, parts)| parts);
         let Some(root) = roots.first() else { return Ok(Vec::new()) };
-        let steps = put_together(told, &self.program.lock().operators, shapes(root));
+        let steps = assemble(parts, &self.program.lock().operators, shapes(root));
         let numbered = steps.into_iter().map(|(place, step)| (place, numbers.get(&place).copied().unwrap_or(0), step));
         Ok(numbered.collect())
     }

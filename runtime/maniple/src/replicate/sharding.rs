@@ -1,9 +1,8 @@
 //! Which node runs which points of a launch.
 
+use maniple_analysis::distribution::Rank;
 use maniple_mapper::Sharding;
 use maniple_space::{AnyPoint, AnyRect, IndexSpace, Point, for_dimension};
-
-use super::layout::Rank;
 
 /// The points of each node, as rectangles that are apart.
 pub(crate) type Shares = Vec<Vec<AnyRect>>;

@@ -8,8 +8,7 @@
 //! messages more.
 
 use bytes::Bytes;
-
-use super::layout::Rank;
+use maniple_analysis::distribution::Rank;
 
 /// Puts together what a node has and what the nodes below it have sent, in the order of nodes.
 pub(crate) type Combine = Box<dyn FnOnce(Vec<Bytes>) -> Bytes + Send>;

@@ -1,9 +1,9 @@
 //! Who sends what to whom so that each node has the values of its area.
 //!
-//! Values come from those who have got them last: from the nodes that have written them, or that have got copies since. So tiles that go around a grid of
+//! Values come from the nodes that got them last: those that have written them, or that have received copies since. So tiles that go around a grid of
 //! processors, a step at a time, come from a neighbour and not from where they were at the beginning.
 //!
-//! What several nodes want alike, such as a region that all read, is passed on along binomial trees, in `O(log n)` rounds, so that nobody sends it to all.
+//! What several nodes miss alike, such as a region that all read, is forwarded along binomial trees, in `O(log n)` rounds, so that no node sends it to all.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 use maniple_region::{Shape, ShapeTable};
 use rustc_hash::FxHashMap;
 
-use super::coherence::{Entry, Exchange, Exchanges, Parcel};
+use super::history::Entry;
 use super::layout::{Layout, Rank, Tile};
-use super::tree;
+use super::steps::{Exchange, Exchanges, Parcel};
 
-/// So many nodes that want the same pass it on. Fewer are served one after the other: that is no slower.
+/// From this many nodes on that miss the same, they forward it. Fewer are served one after the other: that is no slower.
 const MANY: usize = 4;
 
-/// What some nodes send and receive so that each node has the values of its area; no contributions to them are pending.
-pub(super) fn missing(whose: Range<Rank>, story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchanges {
+/// What the nodes `whose` send and receive so that each node has the values of its area. No contributions to them are pending.
+pub(super) fn routes(whose: Range<Rank>, history: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Exchanges {
     let mut routes = Routes {
         sent: vec![FxHashMap::default(); whose.len()],
         exchanges: vec![Exchange::default(); whose.len()],
@@ -27,13 +27,13 @@ pub(super) fn missing(whose: Range<Rank>, story: &[Entry], layout: &Layout, shap
         shapes,
         all: layout.areas().len(),
     };
-    if let Some(Entry::At(last) | Entry::Copied(last)) = story.last()
+    if let Some(Entry::At(last) | Entry::Copied(last)) = history.last()
         && last.id() == layout.id()
     {
         return routes.finish();
     }
-    let mut missing = not_there(story, layout, shapes);
-    for entry in story.iter().rev() {
+    let mut missing = not_there(history, layout, shapes);
+    for entry in history.iter().rev() {
         // Copies that overlap in parts say nothing of who is to send what: whoever has written the values does.
         if let Entry::At(last) | Entry::Copied(last) = entry
             && let Some(tiles) = last.tiles()
@@ -46,11 +46,11 @@ pub(super) fn missing(whose: Range<Rank>, story: &[Entry], layout: &Layout, shap
 }
 
 /// What of its area each node has no values of.
-fn not_there(story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Shape> {
+fn not_there(history: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Shape> {
     let of_node = |(node, area): (Rank, &Shape)| {
         // What nothing newer than the entry tells of; and what was written elsewhere. The first entry tells of all the rest.
         let (mut rest, mut missing) = (area.clone(), None);
-        for entry in story.iter().rev() {
+        for entry in history.iter().rev() {
             match entry {
                 Entry::Everywhere(points) => subtract(&mut rest, points, shapes),
                 Entry::Copied(copied) => subtract(&mut rest, copied.area(node), shapes),
@@ -65,7 +65,7 @@ fn not_there(story: &[Entry], layout: &Layout, shapes: &ShapeTable) -> Vec<Shape
                 Entry::Reduced(..) => {}
             }
         }
-        debug_assert!(rest.is_empty(), "somebody has each value");
+        debug_assert!(rest.is_empty(), "each value is on some node");
         missing.unwrap_or(rest)
     };
     layout.areas().iter().enumerate().map(of_node).collect()
@@ -77,7 +77,7 @@ fn subtract(points: &mut Shape, gone: &Shape, shapes: &ShapeTable) {
     }
 }
 
-/// What nodes do in an exchange, as it is found out.
+/// The exchange under construction.
 struct Routes<'a> {
     whose: Range<Rank>,
     shapes: &'a ShapeTable,
@@ -110,12 +110,12 @@ impl Routes<'_> {
         }
     }
 
-    /// Nodes want the same of those that hold it.
+    /// Lets nodes that miss the same points receive them from those that hold them.
     fn hand_out(&mut self, points: &Shape, nodes: &[Rank], holders: &[Rank]) {
         let all = self.all;
         if nodes.len() < MANY {
             for &to in nodes {
-                // The next one, as if they sat around a table.
+                // The nearest one, on a ring of all nodes.
                 let distance = |holder: &&Rank| away(to, **holder, all).min(away(**holder, to, all));
                 let Some(&from) = holders.iter().min_by_key(distance) else { continue };
                 self.pass((from, to), points, false);
@@ -128,27 +128,27 @@ impl Routes<'_> {
             for (position, &to) in members.iter().enumerate() {
                 // A node waits for all that it receives before it passes anything on. That ends, because in every tree, whatever its root, it waits for
                 // nodes with smaller numbers.
-                let above = tree::parent(position + 1).filter(|&above| above > 0);
+                let above = parent(position + 1).filter(|&above| above > 0);
                 let from = above.map_or(root, |above| members[above - 1]);
                 self.pass((from, to), points, above.is_some());
             }
         }
     }
 
-    /// A node sends points to another one; some that it has received.
+    /// Lets a node send points to another: its own, or some that it has received.
     fn pass(&mut self, (from, to): (Rank, Rank), points: &Shape, received: bool) {
         let place = |node: Rank| self.whose.contains(&node).then(|| node - self.whose.start);
         let (sender, receiver) = (place(from), place(to));
         if let Some(place) = sender {
             let sent = self.sent[place].entry(to).or_default();
             let number = *sent;
-            let parcel = Parcel { with: to, number, points: points.clone(), is_passed_on: received };
+            let parcel = Parcel { with: to, number, points: points.clone(), is_forwarded: received };
             *sent += 1;
             let Exchange { sends, forwards, .. } = &mut self.exchanges[place];
             if received { forwards } else { sends }.push(parcel);
         }
         if let Some(place) = receiver.filter(|_| from != to) {
-            let parcel = Parcel { is_passed_on: received, ..Parcel::new(from, points.clone()) };
+            let parcel = Parcel { is_forwarded: received, ..Parcel::new(from, points.clone()) };
             self.exchanges[place].receives.push(parcel);
         }
     }
@@ -156,7 +156,7 @@ impl Routes<'_> {
     fn finish(self) -> Exchanges {
         let mut exchanges = self.exchanges;
         for exchange in &mut exchanges {
-            // Of one node, in the order in which it counts them.
+            // Those of one sender in the order in which it counts them.
             exchange.receives.sort_by_key(|parcel| parcel.with);
             for same in exchange.receives.chunk_by_mut(|one, other| one.with == other.with) {
                 same.iter_mut().zip(0..).for_each(|(parcel, number)| parcel.number = number);
@@ -166,12 +166,12 @@ impl Routes<'_> {
     }
 }
 
-/// How many places `to` is after `from`, of so many around a table.
+/// How many places `to` is after `from` on a ring of `all` nodes.
 fn away(from: Rank, to: Rank, all: usize) -> usize {
     (to + all - from) % all
 }
 
-/// The nodes that miss something, those together that miss the same.
+/// The nodes that miss points, grouped by what they miss.
 fn alike(missing: &[Shape]) -> Vec<(&Shape, Vec<Rank>)> {
     let mut numbers = FxHashMap::default();
     let mut alike: Vec<(&Shape, Vec<Rank>)> = Vec::new();
@@ -183,4 +183,9 @@ fn alike(missing: &[Shape]) -> Vec<(&Shape, Vec<Rank>)> {
         }
     }
     alike
+}
+
+/// The node above another in a binomial tree whose root is 0.
+fn parent(node: Rank) -> Option<Rank> {
+    (node > 0).then(|| node & (node - 1))
 }

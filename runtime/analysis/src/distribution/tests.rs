@@ -7,9 +7,10 @@ use maniple_region::{FieldId, FieldMask, OperatorId, Privilege, Shape, ShapeTabl
 use maniple_space::{AnyPoint, AnySpace, IndexSpace, Point, Rect};
 use proptest::prelude::*;
 
-use super::blocks::{Blocks, Operators, Place, Told, put_together, told};
-use super::coherence::{Coherence, Exchange, NodeStep, Parcel, Step, order_of_uses};
-use super::layout::{Layout, Rank};
+use super::{
+    Blocks, Coherence, Exchange, Layout, NodeStep, Operators, Parcel, Rank, Step, StepPart, StepPlace, assemble,
+    order_of_uses, split,
+};
 
 const POINTS: i64 = 24;
 const FIELDS: u32 = 2;
@@ -390,25 +391,25 @@ fn launch_in_blocks(all_blocks: &mut [Blocks], launch: (&FieldMask, &Launch), sh
     [true, false].into_iter().for_each(|is_sum| operators.add(operator(is_sum)));
     let mut told_to = Vec::new();
     for blocks in all_blocks.iter_mut() {
-        let block = blocks.block.clone();
+        let block = blocks.block().clone();
         for (of, step) in steps(blocks.change(), launch, (&block, shapes)) {
-            told(vec![step], of, &operators, &mut told_to);
+            split(vec![step], of, &operators, &mut told_to);
         }
     }
-    let mut of_nodes: Vec<Vec<Told>> = all_blocks.iter().map(|_| Vec::new()).collect();
+    let mut of_nodes: Vec<Vec<StepPart>> = all_blocks.iter().map(|_| Vec::new()).collect();
     told_to.into_iter().for_each(|(node, told)| of_nodes[node].push(told));
-    let of_nodes: Vec<BTreeMap<Place, Step>> =
-        of_nodes.into_iter().map(|told| put_together(told, &operators, shapes).into_iter().collect()).collect();
+    let of_nodes: Vec<BTreeMap<StepPlace, Step>> =
+        of_nodes.into_iter().map(|told| assemble(told, &operators, shapes).into_iter().collect()).collect();
     // As all count exchanges alike, who has no part in one does nothing in it.
-    let is_exchange = |(_, step): &(&Place, &Step)| matches!(step, Step::Exchange { .. });
+    let is_exchange = |(_, step): &(&StepPlace, &Step)| matches!(step, Step::Exchange { .. });
     let exchanges = of_nodes.iter().flatten().filter(is_exchange);
-    let nothing: BTreeMap<Place, Step> = exchanges
+    let nothing: BTreeMap<StepPlace, Step> = exchanges
         .map(|(place, step)| {
             let Step::Exchange { fields, fold, .. } = step else { unreachable!("they were picked") };
             (*place, Step::Exchange { fields: fields.clone(), fold: *fold, exchange: Arc::default() })
         })
         .collect();
-    let all_of = |of_node: BTreeMap<Place, Step>| {
+    let all_of = |of_node: BTreeMap<StepPlace, Step>| {
         let mut all = nothing.clone();
         all.extend(of_node);
         all.into_values().collect()
@@ -493,7 +494,7 @@ proptest! {
             }
             states.push(node.state());
         }
-        prop_assert!(states[..39].contains(&states[39]), "it is always in another one: {states:?}");
+        prop_assert!(states[..39].contains(&states[39]), "it is aldirections in another one: {states:?}");
     }
 }
 
@@ -560,7 +561,7 @@ fn exchanges(nodes: &mut [Coherence], areas: &[Shape], shapes: &ShapeTable) -> V
 }
 
 #[test]
-fn what_all_read_is_passed_on_along_a_tree() {
+fn what_all_read_is_forwarded_along_a_tree() {
     const NODES: usize = 1000;
     let shapes = ShapeTable::new();
     let mut nodes = job(NODES, 10, &shapes);

@@ -1,9 +1,9 @@
-//! Coherence in blocks, where no node knows who uses what of the whole: each keeps the stories of the points of its own block, for all nodes, and tells the others what
-//! they have to do about these.
+//! Coherence in blocks, where no node knows all uses of a tree: each node keeps the history of the points of its own block, for all nodes, and sends the others their
+//! parts of the steps that this block needs.
 //!
-//! Points of different blocks have nothing to do with one another, so a block is to its node what a whole region tree is to a node where everything is known
-//! everywhere, and the same [`Coherence`] serves for both. What is to be done about all blocks is put together by the node that does it: of what goes from one node to
-//! another in one exchange there is one parcel, whatever blocks it is about. Sender and receiver hear of the same blocks, and so of the same points.
+//! Points of different blocks are independent, so a block is to its node what a whole region tree is where every node knows all uses, and the same [`Coherence`]
+//! serves for both. The node that takes a step assembles it from the parts of all blocks: of what goes from one node to another in one exchange there is one parcel,
+//! whatever the number of blocks. Sender and receiver get the parts of the same blocks, and so of the same points.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use maniple_space::AnySpace;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::coherence::{Coherence, Exchange, NodeStep, Parcel, Step};
+use super::coherence::Coherence;
 use super::layout::{Layout, Rank};
 use super::points::Points;
+use super::steps::{Exchange, NodeStep, Parcel, Step};
 
-/// See the [module](self).
-pub(super) struct Blocks {
-    /// Of the points of the own block.
-    pub(super) coherence: Coherence,
-    pub(super) block: Shape,
-    /// What number a state has that is known in this way to the blocks, each of which has a number of its own for it. All nodes give the same.
+/// The coherence of one block of a region tree, and the states of all blocks together.
+pub struct Blocks {
+    coherence: Coherence,
+    block: Shape,
+    /// The number of a state of the tree, by the numbers that the blocks have for theirs. All nodes give the same.
     numbers: FxHashMap<Vec<u64>, u64>,
-    /// The own block's number for each.
+    /// The own block's number of each state.
     states: FxHashMap<u64, u64>,
     next: u64,
-    /// The current one, unless something has happened since nodes met.
+    /// The current state, unless the tree was used since the nodes agreed on one.
     current: Option<u64>,
-    /// What has happened since, if it was fills alone.
+    /// The uses since, if all were fills.
     fills: Option<Fills>,
     /// The states to which fills have led.
     filled: FxHashMap<Fills, u64>,
@@ -43,12 +43,12 @@ struct Fills {
     of: Vec<(FieldMask, AnySpace)>,
 }
 
-/// So many states are remembered: fewer than each block would remember by itself.
+/// The most states that are remembered: fewer than each block remembers by itself.
 const MOST_STATES: usize = 1 << 9;
 
 impl Blocks {
-    /// Of a region tree of which this node knew all until now.
-    pub(super) fn new(coherence: Coherence, block: Shape, shapes: &ShapeTable) -> Self {
+    /// The blocks of a region tree of which this node knew all uses until now.
+    pub fn new(coherence: Coherence, block: Shape, shapes: &ShapeTable) -> Self {
         Self {
             coherence: coherence.within(&block, shapes),
             block,
@@ -61,14 +61,20 @@ impl Blocks {
         }
     }
 
-    /// The layout with these areas, one a node, as far as they are in the block.
-    pub(super) fn layout(&mut self, areas: &[Shape], shapes: &ShapeTable) -> Arc<Layout> {
+    /// The points of the own block.
+    #[must_use]
+    pub fn block(&self) -> &Shape {
+        &self.block
+    }
+
+    /// The layout with these areas, one a node, restricted to the block.
+    pub fn layout(&mut self, areas: &[Shape], shapes: &ShapeTable) -> Arc<Layout> {
         let areas = areas.iter().map(|area| shapes.intersection(area, &self.block)).collect();
         self.coherence.layout(areas, shapes)
     }
 
-    /// Every node writes the same values.
-    pub(super) fn fill(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) {
+    /// Notes that every node writes the same values.
+    pub fn fill(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) {
         let (here, all) = (shapes.intersection(points, &self.block), points.space().clone());
         self.coherence.fill(fields, &here, shapes);
         match (&mut self.fills, self.current.take()) {
@@ -78,14 +84,19 @@ impl Blocks {
         }
     }
 
-    /// Something happens of which it is not known where it leads.
-    pub(super) fn change(&mut self) -> &mut Coherence {
+    /// The coherence of the own block, for a question.
+    pub fn coherence(&mut self) -> &mut Coherence {
+        &mut self.coherence
+    }
+
+    /// The coherence of the own block, for a use whose state is not known yet.
+    pub fn change(&mut self) -> &mut Coherence {
         (self.current, self.fills) = (None, None);
         &mut self.coherence
     }
 
     /// The number of the current state, if nodes have [agreed](Self::agree) on one: now, or when the same fills led there before.
-    pub(super) fn state(&mut self) -> Option<u64> {
+    pub fn state(&mut self) -> Option<u64> {
         let known = self.fills.as_ref().and_then(|fills| self.filled.get(fills)).copied();
         if let Some(known) = known.filter(|&known| self.remembers(known)) {
             self.go_to(known);
@@ -93,13 +104,13 @@ impl Blocks {
         self.current
     }
 
-    /// What the own block calls the current state.
-    pub(super) fn own_state(&mut self) -> u64 {
+    /// The own block's number of the current state.
+    pub fn own_state(&mut self) -> u64 {
         self.coherence.state()
     }
 
-    /// All nodes have said what their blocks call the current state.
-    pub(super) fn agree(&mut self, own_states: Vec<u64>) {
+    /// Gives the current state a number, from the numbers that the blocks of all nodes have for theirs.
+    pub fn agree(&mut self, own_states: Vec<u64>) {
         if self.numbers.len() >= MOST_STATES {
             (self.numbers, self.states, self.fills, self.filled) = Default::default();
             self.coherence.forget_states();
@@ -116,13 +127,13 @@ impl Blocks {
         }
     }
 
-    /// Whether a state of before is still remembered.
-    pub(super) fn remembers(&self, state: u64) -> bool {
+    /// Whether an earlier state is still remembered.
+    pub fn remembers(&self, state: u64) -> bool {
         self.states.contains_key(&state)
     }
 
-    /// The same has happened as when it came to this state before, which is [remembered](Self::remembers).
-    pub(super) fn go_to(&mut self, state: u64) {
+    /// Makes an earlier state, which is [remembered](Self::remembers), the current one: the same uses were made as then.
+    pub fn go_to(&mut self, state: u64) {
         if let Some(&own) = self.states.get(&state) {
             self.coherence.go_to(own);
             (self.current, self.fills) = (Some(state), None);
@@ -130,29 +141,29 @@ impl Blocks {
     }
 }
 
-/// Which step before a launch something belongs to: the same on all nodes, which do them in this order.
+/// The place of a step before a launch: the same on all nodes, which take them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Place {
-    /// The number of the use for which it is done.
-    pub(super) of: u32,
-    story: u32,
+pub struct StepPlace {
+    /// The number of the use that needs the step.
+    pub of: u32,
+    history: u32,
     kind: Kind,
     /// The number of the operator of contributions.
     operator: Option<u32>,
 }
 
-/// In the order in which coherence asks for them: contributions go home before others are made, or values are brought.
+/// Kinds of steps, in order: contributions go home before others are made or values are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Kind {
     Settle,
     Identity,
-    Bring,
+    Fetch,
 }
 
-/// What a block tells a node to do.
+/// A node's part of a step for one block.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Told {
-    place: Place,
+pub struct StepPart {
+    place: StepPlace,
     fields: Vec<u32>,
     what: What,
 }
@@ -167,74 +178,75 @@ enum What {
 #[derive(Debug, Serialize, Deserialize)]
 struct Sent {
     with: Rank,
-    way: Way,
-    is_passed_on: bool,
+    direction: Direction,
+    is_forwarded: bool,
     points: Points,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum Way {
-    There,
-    Back,
+enum Direction {
+    Send,
+    Receive,
 }
 
-/// What is to be told to whom of what a block asks for, for a use of the launch.
-pub(super) fn told(steps: Vec<NodeStep>, of: u32, operators: &Operators, all: &mut Vec<(Rank, Told)>) {
-    for NodeStep { node, story, step } in steps {
+/// Splits the steps that a block needs for a use of the launch into parts, and adds them to `all` with the node that each is for.
+pub fn split(steps: Vec<NodeStep>, of: u32, operators: &Operators, all: &mut Vec<(Rank, StepPart)>) {
+    for NodeStep { node, history, step } in steps {
         let (kind, operator, fields, what) = match step {
             Step::Identity { fields, operator, place } => {
                 (Kind::Identity, Some(operator), fields, What::Identity(Points(place.space().clone())))
             }
             Step::Exchange { fields, fold, exchange } => {
-                let sent = |parcel: &Parcel, way| Sent {
+                let sent = |parcel: &Parcel, direction| Sent {
                     with: parcel.with,
-                    way,
-                    is_passed_on: parcel.is_passed_on,
+                    direction,
+                    is_forwarded: parcel.is_forwarded,
                     points: Points(parcel.points.space().clone()),
                 };
-                let there = exchange.sends.iter().chain(&exchange.forwards).map(|parcel| sent(parcel, Way::There));
-                let back = exchange.receives.iter().map(|parcel| sent(parcel, Way::Back));
+                let there = exchange.sends.iter().chain(&exchange.forwards).map(|parcel| sent(parcel, Direction::Send));
+                let back = exchange.receives.iter().map(|parcel| sent(parcel, Direction::Receive));
                 let sent: Vec<Sent> = there.chain(back).collect();
                 if sent.is_empty() {
                     continue;
                 }
-                let kind = if fold.is_some() { Kind::Settle } else { Kind::Bring };
+                let kind = if fold.is_some() { Kind::Settle } else { Kind::Fetch };
                 (kind, fold, fields, What::Exchange(sent))
             }
         };
         let operator = operator.map(|operator| operators.number(operator));
         let fields = fields.iter().map(|field| field.0).collect();
-        all.push((node, Told { place: Place { of, story, kind, operator }, fields, what }));
+        all.push((node, StepPart { place: StepPlace { of, history, kind, operator }, fields, what }));
     }
 }
 
-impl Told {
-    pub(super) fn place(&self) -> Place {
+impl StepPart {
+    /// The place of the step.
+    pub fn place(&self) -> StepPlace {
         self.place
     }
 }
 
-/// The steps of a node, of what all blocks have told it.
-pub(super) fn put_together(
-    told: impl IntoIterator<Item = Told>,
+/// The steps of a node, from its parts of all blocks.
+pub fn assemble(
+    parts: impl IntoIterator<Item = StepPart>,
     operators: &Operators,
     shapes: &ShapeTable,
-) -> Vec<(Place, Step)> {
-    let mut places: BTreeMap<Place, (Vec<u32>, Vec<What>)> = BTreeMap::new();
-    for Told { place, fields, what } in told {
+) -> Vec<(StepPlace, Step)> {
+    let mut places: BTreeMap<StepPlace, (Vec<u32>, Vec<What>)> = BTreeMap::new();
+    for StepPart { place, fields, what } in parts {
         places.entry(place).or_insert_with(|| (fields, Vec::new())).1.push(what);
     }
     let mut steps = Vec::new();
     for (place, (fields, whats)) in places {
         let fields: FieldMask = fields.into_iter().map(FieldId).collect();
         let operator = place.operator.and_then(|number| operators.of(number));
-        let (mut places, mut parcels) = (Vec::new(), BTreeMap::<(Way, Rank, bool), Vec<AnySpace>>::new());
+        let (mut places, mut parcels) = (Vec::new(), BTreeMap::<(Direction, Rank, bool), Vec<AnySpace>>::new());
         for what in whats {
             match what {
                 What::Identity(Points(place)) => places.push(place),
                 What::Exchange(sent) => {
-                    for Sent { with, way, is_passed_on, points: Points(points) } in sent {
-                        parcels.entry((way, with, is_passed_on)).or_default().push(points);
+                    for Sent { with, direction, is_forwarded, points: Points(points) } in sent {
+                        parcels.entry((direction, with, is_forwarded)).or_default().push(points);
                     }
                 }
             }
@@ -246,13 +258,13 @@ pub(super) fn put_together(
             continue;
         }
         let mut exchange = Exchange::default();
-        for ((way, with, is_passed_on), points) in parcels {
+        for ((direction, with, is_forwarded), points) in parcels {
             let Some(points) = union(&points, shapes) else { continue };
-            let parcel = Parcel { with, number: u32::from(is_passed_on), points, is_passed_on };
-            match (way, is_passed_on) {
-                (Way::Back, _) => exchange.receives.push(parcel),
-                (Way::There, false) => exchange.sends.push(parcel),
-                (Way::There, true) => exchange.forwards.push(parcel),
+            let parcel = Parcel { with, number: u32::from(is_forwarded), points, is_forwarded };
+            match (direction, is_forwarded) {
+                (Direction::Receive, _) => exchange.receives.push(parcel),
+                (Direction::Send, false) => exchange.sends.push(parcel),
+                (Direction::Send, true) => exchange.forwards.push(parcel),
             }
         }
         let fold = operator.filter(|_| place.kind == Kind::Settle);
@@ -266,13 +278,13 @@ fn union(spaces: &[AnySpace], shapes: &ShapeTable) -> Option<Shape> {
     AnySpace::union_all(first.dim(), spaces).ok().map(|union| shapes.intern(&union))
 }
 
-/// The operators that the program has used, by numbers that are the same on all nodes.
+/// The operators that a program has used, by numbers that are the same on all nodes.
 #[derive(Default)]
-pub(super) struct Operators(Vec<OperatorId>);
+pub struct Operators(Vec<OperatorId>);
 
 impl Operators {
-    /// The program uses an operator: all nodes say so at the same place.
-    pub(super) fn add(&mut self, operator: OperatorId) {
+    /// Gives an operator a number, unless it has one. All nodes do so at the same place of the program.
+    pub fn add(&mut self, operator: OperatorId) {
         if !self.0.contains(&operator) {
             self.0.push(operator);
         }

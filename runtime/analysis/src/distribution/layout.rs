@@ -8,13 +8,13 @@ use maniple_space::AnySpace;
 use rustc_hash::{FxHashMap, FxHasher};
 
 /// The number of a node, from zero.
-pub(crate) type Rank = usize;
+pub type Rank = usize;
 
 /// For each node, the points of a region tree that its share of a launch uses. Areas of different nodes may overlap, unless they are written.
 ///
-/// Equal layouts of one [`Layouts`] are one, and have one number.
+/// Equal layouts of one [`Coherence`](super::Coherence) are one value with one number.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub struct Layout {
     id: u64,
     areas: Box<[Shape]>,
     union: Shape,
@@ -23,54 +23,55 @@ pub(crate) struct Layout {
 
 /// An area of one node or several.
 #[derive(Debug)]
-pub(crate) struct Tile {
-    pub(crate) points: Shape,
+pub(super) struct Tile {
+    pub(super) points: Shape,
     /// The nodes whose area it is, in their order.
-    pub(crate) holders: Vec<Rank>,
+    pub(super) holders: Vec<Rank>,
 }
 
 impl Layout {
-    pub(crate) fn id(&self) -> u64 {
+    /// The number of the layout, which no other layout of the same [`Coherence`](super::Coherence) has.
+    pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// What a node uses.
-    pub(crate) fn area(&self, node: Rank) -> &Shape {
+    /// The points that a node uses.
+    pub fn area(&self, node: Rank) -> &Shape {
         &self.areas[node]
     }
 
-    /// The areas, by node.
-    pub(crate) fn areas(&self) -> &[Shape] {
+    /// The points that each node uses.
+    pub fn areas(&self) -> &[Shape] {
         &self.areas
     }
 
-    /// What any node uses.
-    pub(crate) fn union(&self) -> &Shape {
+    /// The points that any node uses.
+    pub fn union(&self) -> &Shape {
         &self.union
     }
 
     /// The different areas, none of them empty, in the order of their first nodes; if they do not overlap.
-    pub(crate) fn tiles(&self) -> Option<&[Tile]> {
+    pub(super) fn tiles(&self) -> Option<&[Tile]> {
         self.tiles.get_or_init(|| tiles(&self.areas)).as_deref()
     }
 }
 
 /// The layouts that a program uses.
 #[derive(Default)]
-pub(crate) struct Layouts {
+pub(super) struct Layouts {
     known: FxHashMap<Box<[Shape]>, Arc<Layout>>,
-    /// Numbers are never given again.
+    /// Numbers are not used again.
     next: u64,
-    /// Those that nobody holds are forgotten when there are so many.
+    /// Layouts that are not referred to are dropped when there are this many.
     sweep_at: usize,
 }
 
-/// So many are not too many.
+/// No fewer layouts than this are swept.
 const FEW_LAYOUTS: usize = 1 << 10;
 
 impl Layouts {
     /// The layout with these areas, one a node, all of one dimension.
-    pub(crate) fn get(&mut self, areas: Vec<Shape>, shapes: &ShapeTable) -> Arc<Layout> {
+    pub(super) fn get(&mut self, areas: Vec<Shape>, shapes: &ShapeTable) -> Arc<Layout> {
         let id = self.next;
         let make = |areas: &[Shape]| {
             let dim = areas.first().expect("there is at least one node").space().dim();
@@ -95,8 +96,8 @@ impl Layouts {
     }
 }
 
-/// The same for equal areas, on every node: numbers of shapes are a node's own.
-pub(super) fn hash_of_areas(areas: &[Shape]) -> u64 {
+/// A hash of areas that is the same on every node: numbers of shapes are a node's own.
+pub fn hash_of_areas(areas: &[Shape]) -> u64 {
     // What many nodes use alike is looked at once.
     let (mut hashes, mut of_all) = (FxHashMap::default(), FxHasher::default());
     for area in areas {

@@ -1,11 +1,14 @@
-//! Points as they are sent: the bounds of each rectangle, one after the other.
+//! Points as they are serialised: the bounds of each rectangle, one after the other.
 
 use maniple_space::{AnySpace, IndexSpace, Rect, for_dimension};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A set of points, for a message.
+/// A set of points that can be serialised.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Points(pub(crate) AnySpace);
+pub struct Points(
+    /// The points.
+    pub AnySpace,
+);
 
 impl Serialize for Points {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -35,8 +38,15 @@ impl<'a> Deserialize<'a> for Points {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::node::{decode, encode};
     use super::*;
+
+    fn encode(value: &impl Serialize) -> Vec<u8> {
+        postcard::to_stdvec(value).unwrap()
+    }
+
+    fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
+        postcard::from_bytes(bytes).ok()
+    }
 
     proptest! {
         #[test]
@@ -48,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_are_no_points_is_refused() {
+    fn bytes_that_are_no_points_are_refused() {
         assert_eq!(decode::<Points>(&encode(&(9_usize, vec![1_i64, 2]))), None);
         assert_eq!(decode::<Points>(&[1, 200]), None);
     }
