@@ -895,7 +895,8 @@ impl ContextState {
     /// release while it waits.
     ///
     /// # Errors
-    /// If the machine has broken down: nothing will end any more.
+    /// If the machine has broken down. Then the operation is refused, and with it all that come after it in the task, whether or not there is room for them: a task that
+    /// has handled the failure would find values without the effects of an operation that was refused.
     #[inline]
     pub(crate) fn throttle(self: &Arc<Self>) -> Result<()> {
         let window = self.core.window.min(self.replay_window.load(Ordering::Relaxed));
@@ -910,9 +911,8 @@ impl ContextState {
                 }),
                 _ => realm.wait_if_safe(self.fewer_than(few)),
             };
-            self.core.check_whole()?;
         }
-        Ok(())
+        self.core.check_whole()
     }
 
     /// Triggers when everything that was launched has ended.

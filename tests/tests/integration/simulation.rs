@@ -4,7 +4,12 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
+use maniple::machine::NodeId;
+use maniple::net::loopback::Network;
+use maniple::prelude::*;
+use maniple::simulation::Simulation;
 use maniple_tests::execute::Mistake;
 use maniple_tests::trial::{Family, Faults, Misfortune, Outcome, Trial};
 use maniple_tests::watch::silence_planned_panics;
@@ -186,4 +191,77 @@ fn when_a_node_dies_the_others_end_and_nothing_that_they_found_is_wrong() {
 #[test]
 fn when_a_node_is_taken_for_lost_all_end_and_leave_nothing_in_memory() {
     equal_the_oracle(unlucky(3000..3098, Faults::Silences));
+}
+
+/// A counter.
+#[derive(Fields)]
+struct Counter {
+    count: i64,
+}
+
+#[task(leaf)]
+fn increment(#[reduces(Sum, count)] counter: Piece<Counter>) {
+    counter.points().for_each(|point| counter.count.fold(point, 1));
+}
+
+#[task(leaf)]
+fn read(#[reads(count)] counter: Piece<Counter>) -> i64 {
+    counter.points().map(|point| counter.count[point]).sum()
+}
+
+/// What reads of a counter have found, by their rounds.
+type Found = Arc<Mutex<Vec<(usize, i64)>>>;
+
+/// Increments a counter and reads it, again and again, more often than operations may be in flight; notes what the reads that did not fail have found.
+#[task]
+async fn count(cx: &Context, rounds: usize, found: Found) -> Result<()> {
+    let counter = cx.region::<Counter>(1)?;
+    cx.fill(&counter, Counter::count, 0)?;
+    let mut rounds_read = Vec::new();
+    for _ in 0..rounds {
+        let incremented = cx.launch(increment(&counter));
+        rounds_read.push((incremented, cx.launch(read(&counter))));
+    }
+    for (round, (incremented, count)) in rounds_read.into_iter().enumerate() {
+        // Both failures have been seen: the task goes on.
+        let _ = incremented.await;
+        if let Ok(count) = count.await {
+            found.lock().unwrap().push((round, count));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_launched_after_a_launch_that_was_refused_as_a_node_is_lost_is_refused_too() {
+    const ROUNDS: usize = 20;
+    let (mut cut_short, mut complete) = (0, 0);
+    for seed in 0..300 {
+        let network = Network::seeded(2, seed, 5);
+        let mut simulation = Simulation::new(seed).network(&network);
+        let found = Found::default();
+        let answers = [0, 1].map(|node| {
+            let (transport, found) = (network.node(NodeId(node)), Arc::clone(&found));
+            simulation.thread(format!("node {node}"), move || {
+                let runtime = Runtime::builder().workers(2).window(4).network(transport).build().unwrap();
+                // The job fails where a node is lost; what the task has found is looked at all the same.
+                _ = runtime.run(async |cx| cx.launch(count(ROUNDS, found)).await);
+            })
+        });
+        let (network, turn) = (network.clone(), seed % 150);
+        simulation.kill_at(turn, &answers[1]);
+        simulation.at(turn, move || network.kill(NodeId(1)));
+        simulation.run().unwrap_or_else(|hang| panic!("seed {seed}: {hang}"));
+        let found = found.lock().unwrap();
+        for &(round, count) in found.iter() {
+            assert_eq!(
+                count,
+                round as i64 + 1,
+                "seed {seed}: round {round} has not seen all increments before it: {found:?}"
+            );
+        }
+        cut_short += usize::from(!found.is_empty() && found.len() < ROUNDS);
+        complete += usize::from(found.len() == ROUNDS);
+    }
+    assert!(cut_short > 5 && complete > 5, "{cut_short} were cut short, {complete} were not");
 }
