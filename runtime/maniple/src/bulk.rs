@@ -11,14 +11,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
 
-use crate::context::{Bound, Context, ContextState, Promised, Renewed, Stream};
+use crate::context::{Context, ContextState, Promised, Renewed, Stream};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
 use crate::future::{Future, FutureMap, Origin, Producers, Results, Sources};
 use crate::launch::{Launch, TaskLauncher};
-use crate::operation::{Mappable, Operation};
+use crate::operation::{self, Mappable, Operation};
+use crate::physical::bound::Bound;
 use crate::physical::movement::Preconditions;
-use crate::recorder;
 use crate::regions::Region;
 use crate::replicate::PER_NODE;
 use crate::task::number::Number;
@@ -50,7 +50,7 @@ impl Mappable for FillOperation {
 fn record_fill(operation: &Operation, region: &LogicalRegion, fields: &FieldMask) -> Option<OperationNumber> {
     let place = operation.place(0)?;
     let fill = || Kind::FillRegion { place, region: region.clone(), fields: fields.clone() };
-    operation.context.core.record(Some(place.parent), &Preconditions::default(), fill)
+    operation.context.core.store.record(Some(place.parent), &Preconditions::default(), fill)
 }
 
 impl ContextState {
@@ -68,8 +68,8 @@ impl ContextState {
     pub(crate) fn zeroing(&self, zero: Renewed) -> Zeroing {
         let (bound, operation) = fill_with_zero(zero);
         let completion = self.core.realm().user_event();
-        let launch = |parent| recorder::launch(parent, &operation, std::slice::from_ref(&bound));
-        let recorded = self.core.record_launch(self.recorded, completion.event(), launch);
+        let launch = |parent| operation::recorded(parent, &operation, std::slice::from_ref(&bound));
+        let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
         Zeroing { bound, operation, promised: Promised { completion, recorded } }
     }
 
@@ -153,7 +153,7 @@ impl Mappable for FenceOperation {
         if let (Some(place), Fence::Execution) = (operation.place(0), self.kind) {
             let after = Preconditions { follows: self.after.iter().copied().collect(), ..Preconditions::default() };
             let fence = || Kind::Fence { place };
-            self.context.core.record_ended(Some(place.parent), &after, operation.completion.event(), fence);
+            self.context.core.store.record_ended(Some(place.parent), &after, operation.completion.event(), fence);
         }
         operation.mark_mapped();
         let (operation, results) = (Arc::clone(operation), Arc::clone(&self.results));

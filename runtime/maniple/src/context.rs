@@ -28,10 +28,12 @@ use crate::inline::InlineUses;
 use crate::launch::Sites;
 use crate::lazily::Lazily;
 use crate::let_go::let_go;
-use crate::operation::{Mappable, Operation};
+use crate::operation::{self, Mappable, Operation};
+use crate::physical::bound::Bound;
+use crate::physical::instance::Instances;
 use crate::physical::movement::Preconditions;
-use crate::physical::state::{Instances, RegionState};
-use crate::recorder;
+use crate::physical::state::RegionState;
+use crate::profiling;
 use crate::replicate::Replica;
 use crate::runtime::RuntimeCore;
 use crate::slices::Arrived;
@@ -62,13 +64,6 @@ impl HeldRegion {
     fn is_borrowed(&self) -> bool {
         self.home.is_none() || matches!(self.privilege, Privilege::Reduce(_))
     }
-}
-
-/// A requirement with the physical states of its fields: one, unless the parent holds its fields separately.
-#[derive(Clone)]
-pub(crate) struct Bound {
-    pub(crate) requirement: Requirement,
-    pub(crate) parts: SmallVec<[(FieldMask, Arc<RegionState>); 1]>,
 }
 
 /// A region that a task made.
@@ -239,7 +234,7 @@ impl Context {
 
     /// Runs a function as the top-level task of a runtime, on this thread.
     pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
-        let recorded = core.record(None, &Preconditions::default(), || Kind::TopLevel);
+        let recorded = core.store.record(None, &Preconditions::default(), || Kind::TopLevel);
         let name = Origin::BuiltIn(TOP_LEVEL);
         let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
         if let Some(state) = Arc::get_mut(&mut state) {
@@ -337,7 +332,7 @@ impl ContextState {
     pub(crate) fn sites(&self) -> &Sites {
         self.sites.get_or_init(|| {
             let sites = Arc::default();
-            self.core.register_sites(&sites);
+            self.core.store.register_cache(Arc::downgrade(&sites) as _);
             sites
         })
     }
@@ -390,7 +385,7 @@ impl ContextState {
             replica.make(region);
         }
         let state = RegionState::fresh(region.clone());
-        self.core.register(&state);
+        self.core.store.register(&state);
         let fields = region.fields();
         let generations = fields.fields().iter().map(|field| (field, fields.generation(field, self))).collect();
         let created = Created { state, changes: fields.changes(), generations };
@@ -620,7 +615,8 @@ impl ContextState {
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
         self.leave_session("a fill or an inline mapping");
-        self.core.analysing("fill, copy or mapping", || self.submit_after(requirements, &Producers::default(), body))
+        let submit = || self.submit_after(requirements, &Producers::default(), body);
+        profiling::analysing(self.core.profiler(), "fill, copy or mapping", submit)
     }
 
     /// As [`submit`](Self::submit), for an operation that also waits for results of others. It is mapped after them: else an operation
@@ -648,16 +644,16 @@ impl ContextState {
         (producers, Promised { completion, recorded }): (&Producers, Promised),
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Arc<Operation> {
-        self.core.counters.launches.add(1);
+        self.core.store.counters.launches.add(1);
         let submission = Submission { sequence: stream.sequence, barrier: stream.barrier, completion };
         stream.sequence += 1;
         let body = body(stream, &submission);
-        let launch = |parent| recorder::launch(parent, &*body, requirements);
-        let recorded = recorded.or_else(|| self.core.record_launch(self.recorded, completion.event(), launch));
+        let launch = |parent| operation::recorded(parent, &*body, requirements);
+        let recorded = recorded.or_else(|| self.core.store.record_launch(self.recorded, completion.event(), launch));
         let operation = Operation::new(self, submission.sequence, (completion, recorded), body);
         let map_after = |earlier: &Arc<Operation>, because: Because| {
             operation.map_after(earlier);
-            self.core.record_dependence(recorded, earlier.recorded, because);
+            self.core.store.record_dependence(recorded, earlier.recorded, because);
         };
         if let Some(fence) = &stream.fence {
             map_after(fence, Because::Fence);
@@ -676,7 +672,7 @@ impl ContextState {
             visits += stream.order.register(&operation, &bound.requirement, &mut depend);
         }
         stream.remember(&operation, self.core.realm());
-        self.core.counters.logical_visits.add(visits);
+        self.core.store.counters.logical_visits.add(visits);
         operation
     }
 
@@ -748,7 +744,7 @@ impl ContextState {
         }
         ended.map_err(|fault| Error::of_fault(&fault, TOP_LEVEL, None))?;
         self.core.check_whole()?;
-        self.core.record_whole(self.recorded);
+        self.core.store.record_whole(self.recorded);
         result
     }
 
@@ -785,7 +781,7 @@ impl ContextState {
     ) -> Result<Arc<Operation>> {
         self.leave_session("a fence");
         let mut stream = self.enter()?;
-        self.core.counters.launches.add(1);
+        self.core.store.counters.launches.add(1);
         let forks = if executes { self.no_forks() } else { Event::NONE };
         let body = |mut earlier: Vec<Event>| {
             earlier.push(forks);
@@ -838,12 +834,12 @@ impl ContextState {
         let waited_for = recent.iter().filter(|earlier| !(holds && earlier.is_held));
         let ends = waited_for.map(|earlier| earlier.completion.event()).chain([stream.barrier]);
         let body = body(ends.collect());
-        let launch = |parent| recorder::launch(parent, &*body, &[]);
-        let recorded = self.core.record_launch(self.recorded, completion.event(), launch);
+        let launch = |parent| operation::recorded(parent, &*body, &[]);
+        let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
         let operation = Operation::new(self, sequence, (completion, recorded), body);
         for earlier in recent.iter().chain(stream.fence.replace(Arc::clone(&operation)).as_ref()) {
             operation.map_after(earlier);
-            self.core.record_dependence(recorded, earlier.recorded, Because::Fence);
+            self.core.store.record_dependence(recorded, earlier.recorded, Because::Fence);
         }
         // Later operations are mapped after the fence, and it after all earlier ones: nobody needs to look behind it.
         stream.order.clear();

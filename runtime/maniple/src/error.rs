@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use maniple_mapper::{MappingFailure, RequirementInfo};
+use maniple_mapper::MappingFailure;
 use maniple_realm::Breakdown;
 use maniple_realm::fault::{Fault, Panic};
 use maniple_realm::instance::PromiseBroken;
@@ -12,10 +12,8 @@ use maniple_realm::machine::MemoryId;
 use maniple_realm::operation::task::Stranded;
 use maniple_realm::pressure::Exhausted;
 use maniple_realm::transfer::TransferError;
-use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError};
+use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError, Requirement};
 use maniple_space::AnyPoint;
-
-use crate::context::Bound;
 
 /// The result of an operation of the runtime.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -484,23 +482,20 @@ impl Error {
         Self::Launch { operation: operation.to_owned(), problem: problem.into() }
     }
 
-    /// There is no room for one of the requirements at a point. The point's regions, unless the projections do not tell.
+    /// There is no room for a requirement at a point; `region` is the point's, unless the projection does not tell.
     pub(crate) fn no_room(
         (operation, point): (&str, Option<AnyPoint>),
-        bounds: &[Bound],
-        regions: &[RequirementInfo],
+        (requirement, region): (&Requirement, Option<&LogicalRegion>),
         failure: MappingFailure,
     ) -> Self {
         if let MappingFailure::SystemRefused { memory, bytes, .. } = failure {
             return Self::SystemRefused { operation: operation.to_owned(), point, memory, bytes };
         }
-        let number = failure.requirement();
-        let requirement = &bounds[number].requirement;
         Self::OutOfMemory {
             operation: operation.to_owned(),
             point,
             fields: requirement.field_names(),
-            region: regions.get(number).map_or_else(|| requirement.target.to_string(), |info| info.region.to_string()),
+            region: region.map_or_else(|| requirement.target.to_string(), ToString::to_string),
             failure,
         }
     }

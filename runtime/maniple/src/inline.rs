@@ -16,22 +16,22 @@ use maniple_region::{
 };
 use maniple_space::{AnyRect, Rect};
 
-use crate::context::{Bound, Context, ContextState};
+use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
 use crate::mapped::{Mapped, ReadMapping, WriteMapping};
 use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::check_requirement;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{Chosen, LockedStates, PointError, PointMapping};
-use crate::mapping::preparation::Preparation;
 use crate::mapping::regions::Regions;
 use crate::operation::{Mappable, Operation};
+use crate::physical::bound::Bound;
+use crate::physical::issuing::Issuing;
 use crate::physical::places::Places;
-use crate::recorder;
+use crate::physical::preparation::Preparation;
 use crate::regions::Region;
 use crate::runtime::{Chance, RuntimeCore};
 use crate::task::call::{PhysicalRegion, Placement};
-use crate::trace::Issuing;
 
 /// Mappings that a task holds.
 #[derive(Default)]
@@ -136,8 +136,8 @@ impl InlineOperation {
             Ok(()) => operation.mark_mapped(),
             Err(PointError::Fatal(error)) => self.fail(operation, &error),
             Err(PointError::Full(failure)) if chance == Chance::Last => {
-                let (bounds, regions) = (slice::from_ref(&self.bound), slice::from_ref(&self.info));
-                self.fail(operation, &Error::no_room((NAME, None), bounds, regions, failure));
+                let asked = (&self.bound.requirement, Some(&self.info.region));
+                self.fail(operation, &Error::no_room((NAME, None), asked, failure));
             }
             Err(PointError::Full(_)) => {
                 let (mapping, operation) = (Arc::clone(self), Arc::clone(operation));
@@ -168,11 +168,11 @@ impl InlineOperation {
         after.follow(self.barrier);
         let ready = core.realm().merge(after.after());
         // The use ends with the mapping's release, and not before the data was there.
-        let used = core.own_handle(core.realm().merge(After { needs: &[ready], follows: &[self.released] }));
+        let used = core.store.own_handle(core.realm().merge(After { needs: &[ready], follows: &[self.released] }));
         let physical = PhysicalRegion::of(self.info.clone(), (&self.bound, 0), &chosen);
         if let Some(place) = placed.place {
-            let mapping = || Kind::Mapping { place, usage: recorder::usage(&physical) };
-            core.record_ended(Some(place.parent), after, used, mapping);
+            let mapping = || Kind::Mapping { place, usage: physical.usage() };
+            core.store.record_ended(Some(place.parent), after, used, mapping);
         }
         placed.commit(&mut states, (&chosen, &mut places), used);
         *self.place.lock() = Some(physical);

@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use maniple_analysis::order;
 use maniple_realm::UserEvent;
 use maniple_realm::locks::Mutex;
-use maniple_record::{LaunchNumber, Place};
+use maniple_record::{Launch, LaunchNumber, OperationNumber, Place};
 use smallvec::SmallVec;
 
 use crate::context::ContextState;
+use crate::physical::bound::Bound;
 
 /// What an operation does once the operations before it have been mapped.
 pub(crate) trait Mappable: Send + Sync {
@@ -34,6 +35,17 @@ pub(crate) trait Mappable: Send + Sync {
     /// Whether it ends when the launching task says so: nothing that the task may wait for can come after its end.
     fn is_held(&self) -> bool {
         false
+    }
+}
+
+/// An operation as it is recorded when a task launches it.
+pub(crate) fn recorded(parent: OperationNumber, body: &dyn Mappable, requirements: &[Bound]) -> Launch {
+    Launch {
+        parent,
+        name: body.name().to_owned(),
+        points: body.points(),
+        requirements: requirements.iter().map(|bound| bound.requirement.clone()).collect(),
+        after: Vec::new(),
     }
 }
 

@@ -16,22 +16,21 @@ use crate::error::{Error, Result};
 use crate::future::Origin;
 use crate::let_go::let_go;
 use crate::luggage::MobileTask;
-use crate::mapping::beginning::Beginning;
 use crate::mapping::decisions::MappedPoint;
-use crate::mapping::preparation::Preparation;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
+use crate::physical::beginning::Beginning;
+use crate::physical::issuing::Issuing;
 use crate::physical::movement::Preconditions;
 use crate::physical::places::Places;
+use crate::physical::preparation::Preparation;
 use crate::physical::selection::Selection;
 use crate::physical::state::{RegionState, Sink};
-use crate::recorder;
 use crate::runtime::RuntimeCore;
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
 use crate::task::taken::Taken;
 use crate::task::{Body, Value};
 use crate::task_operation::TaskState;
-use crate::trace::Issuing;
 
 /// A point with its data, about to run.
 pub(crate) struct PointTask {
@@ -182,13 +181,13 @@ impl ContextTask {
         let inner = task.state.site.definition.variants()[task.mapped.mapping.variant].is_inner;
         // An inner task does not look at its data: it starts at once, and those that it launches wait instead, each for what it uses.
         let (start, ready): (_, SmallVec<[Event; 4]>) = match inner {
-            true => (start, data.iter().map(|after| core.merged(after.after())).collect()),
+            true => (start, data.iter().map(|after| core.store.merged(after.after())).collect()),
             false => (start.and(&Preconditions::all(data)), data.iter().map(|_| Event::NONE).collect()),
         };
         let (state, operation) = (Arc::clone(&task.state), Arc::clone(&task.operation));
         let (index, point) = (task.mapped.index, task.mapped.point);
         let is_virtual = task.mapped.chosen.is_virtual();
-        core.record_end_after(recorded, &ready);
+        core.store.record_end_after(recorded, &ready);
         let borrowed: Vec<PhysicalRegion> =
             task.mapped.physical.iter().filter(|region| region.is_borrowed()).cloned().collect();
         let slot = Arc::new(maniple_realm::locks::Mutex::new(None));
@@ -203,7 +202,7 @@ impl ContextTask {
         let body = realm.merge(After { needs: &[body], follows: &everything });
         let ended = Arc::clone(&core);
         realm.when(&body, move |outcome| {
-            ended.record_whole(recorded);
+            ended.store.record_whole(recorded);
             let value = match outcome {
                 Ok(()) => {
                     slot.lock().take().unwrap_or_else(|| Err(Error::launch(state.name(), "its body gave no result")))
@@ -235,8 +234,8 @@ impl ContextTask {
 
 /// What a task that failed should have changed in its parent's state is lost: nobody can tell how far it came.
 fn lose(core: &crate::runtime::RuntimeCore, place: Option<Place>, borrowed: &[PhysicalRegion], error: Error) {
-    let event = core.poisoned(error);
-    core.record_loss(place, borrowed.iter().map(recorder::usage).collect());
+    let event = core.store.poisoned(error);
+    core.store.record_loss(place, borrowed.iter().map(PhysicalRegion::usage).collect());
     for PhysicalRegion { region, place, .. } in borrowed {
         if let Placement::Virtual(parts) = place {
             parts.iter().for_each(|(fields, state)| state.lock().lose(region, fields, event));
@@ -273,7 +272,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     };
     let held = regions.iter().zip(ready).flat_map(|(physical, ready)| held(physical, *ready)).collect::<Vec<_>>();
     for state in &held {
-        core.register(&state.state);
+        core.store.register(&state.state);
     }
     let shown = task.state.site.shown_point(point);
     let processor = task.mapped.mapping.processor;
@@ -306,7 +305,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     let created = context.take_created();
     if !created.is_empty() {
         // Where they were used last need not be known of them, if that was in a replay: but all of it has ended.
-        core.record_return(context.recorded, parent.recorded);
+        core.store.record_return(context.recorded, parent.recorded);
         parent.adopt(created);
     }
     match (value, moved) {
@@ -358,21 +357,21 @@ fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
                 let selection = Selection::all(instances.clone());
                 let (privilege, order) = (Privilege::Read, (u64::MAX, 0));
                 let access = Access { region: &held.region, privilege, selection: &selection, order };
-                let mut analysis = Analysis::new(core, &mut data, &mut rank, (Issuing::Live, issuer));
+                let mut analysis = Analysis::new(&core.store, &mut data, &mut rank, (Issuing::Live, issuer));
                 let mut places = Places::new();
                 analysis.locate(&access, &mut places, 0);
                 analysis.prepare(&access, &places, &mut before);
             }
             Privilege::Reduce(_) => {
                 if let Some(sink) = data.sink.clone() {
-                    Analysis::new(core, &mut data, &mut rank, (Issuing::Live, issuer))
+                    Analysis::new(&core.store, &mut data, &mut rank, (Issuing::Live, issuer))
                         .drain_into(&sink, before.after_mut());
                 }
             }
         }
     }
     let needs = &before.after_mut().needs;
-    core.record_end_after(context.recorded, needs);
+    core.store.record_end_after(context.recorded, needs);
     core.realm().merge(After::needs(needs))
 }
 

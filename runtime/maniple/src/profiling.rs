@@ -9,8 +9,6 @@ use maniple_realm::machine::NodeId;
 use maniple_realm::profile::{Kind, LabelId, Profiler, Tag, common};
 use maniple_space::AnyRect;
 
-use crate::runtime::RuntimeCore;
-
 /// What a profile says of the runtime's operations that map.
 pub(crate) const MAPPING: Tag = Tag::of(common::MAPPING);
 
@@ -22,6 +20,12 @@ pub(crate) struct LaunchLabels {
 }
 
 impl LaunchLabels {
+    /// The labels of a launch of this task; a launch of a single task has no domain.
+    pub(crate) fn new(profiler: &Profiler, task: &str, domain: Option<&AnyRect>) -> Self {
+        let label = |kind| profiler.label(kind, task, domain);
+        Self { task: label(Kind::Task), mapping: label(Kind::Mapping) }
+    }
+
     pub(crate) fn task(self, point: usize) -> Tag {
         Tag { label: self.task, index: point as u32 }
     }
@@ -31,27 +35,13 @@ impl LaunchLabels {
     }
 }
 
-impl RuntimeCore {
-    #[inline]
-    pub(crate) fn profiler(&self) -> Option<&Profiler> {
-        self.realm().profiler()
-    }
-
-    /// The labels of a launch of this task; a launch of a single task has no domain.
-    pub(crate) fn launch_labels(&self, task: &str, domain: Option<&AnyRect>) -> Option<LaunchLabels> {
-        let profiler = self.profiler()?;
-        let label = |kind| profiler.label(kind, task, domain);
-        Some(LaunchLabels { task: label(Kind::Task), mapping: label(Kind::Mapping) })
-    }
-
-    /// Calls the analysis of a launch, and records it under a name.
-    pub(crate) fn analysing<R>(&self, name: &str, analyse: impl FnOnce() -> R) -> R {
-        let Some(profiler) = self.profiler() else { return analyse() };
-        let (tag, start) = (Tag::of(profiler.label(Kind::Analysis, name, None)), profiler.now_ns());
-        let result = analyse();
-        profiler.span(tag, profiler.current(), start);
-        result
-    }
+/// Calls the analysis of a launch, and records it under a name.
+pub(crate) fn analysing<R>(profiler: Option<&Profiler>, name: &str, analyse: impl FnOnce() -> R) -> R {
+    let Some(profiler) = profiler else { return analyse() };
+    let (tag, start) = (Tag::of(profiler.label(Kind::Analysis, name, None)), profiler.now_ns());
+    let result = analyse();
+    profiler.span(tag, profiler.current(), start);
+    result
 }
 
 /// The environment variable that names the file of a profile.

@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use maniple_mapper::{DefaultMapper, InstanceId, Mapper};
+use maniple_mapper::{DefaultMapper, Mapper};
 use maniple_realm::clock::Clock;
-use maniple_realm::instance::Instance;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
 use maniple_realm::net::Transport;
@@ -16,27 +15,22 @@ use maniple_realm::net::environment::Place;
 use maniple_realm::operation::with_context;
 use maniple_realm::profile::Profiler;
 use maniple_realm::threads::nap;
-use maniple_realm::transfer::{Transfer, TransferError};
-use maniple_realm::{After, Class, Event, Fault, Realm, Spawn, WorkerContext};
-use maniple_record::{Kind, Part, Place as RecordPlace, Record};
-use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId, Shape};
+use maniple_realm::{Class, Realm, Spawn, WorkerContext};
+use maniple_record::Record;
+use maniple_region::Forest;
 
 use crate::context::Context;
 use crate::deletions::Log;
 use crate::error::{Error, Result};
 use crate::fork::{self, ForkCounts};
-use crate::launch::{Launch, Sites};
+use crate::launch::Launch;
 use crate::let_go::let_go;
 use crate::mapping::MapperSeat;
-use crate::physical::instance::PhysicalInstance;
-use crate::physical::movement::{Movement, Preconditions};
-use crate::physical::set::PendingReduction;
-use crate::physical::state::RegionState;
+use crate::physical::store::Store;
 use crate::profiling::{MAPPING, TellProblems, of_node, wanted_by_environment};
-use crate::recorder::{self, Recorder};
 use crate::replicate::Node;
-use crate::statistics::{Counters, PeerStatistics, Statistics};
-use crate::trace::{Issuing, Recordings, Session, Trace};
+use crate::statistics::{PeerStatistics, Statistics};
+use crate::trace::Session;
 
 /// Makes the mapper of one processor.
 type MapperFactory = Box<dyn Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send>;
@@ -204,36 +198,28 @@ impl RuntimeBuilder {
         let forks = ForkCounts::new(realm.processors().len());
         let node = transport.map(|transport| Arc::new(Node::join(transport, &realm)));
         let core = Arc::new(RuntimeCore {
-            realm,
+            store: Store::new(realm, self.records.then(Arc::default)),
             clock: Clock::start(),
-            forest: Forest::new(),
             seats,
             window: self.window,
-            next_instance: AtomicU64::new(0),
-            states: Mutex::new(Vec::new()),
             top_levels: AtomicUsize::new(0),
             deletions: Arc::default(),
             has_starving: AtomicBool::new(false),
             starving: Arc::default(),
-            counters: Counters::default(),
             forks,
-            recorder: self.records.then(Arc::default),
-            recordings: Recordings::default(),
             tracing: self.tracing,
             automatic_tracing: self.automatic_tracing,
-            traces: Mutex::default(),
-            sites: Mutex::default(),
             sessions: Mutex::default(),
             node,
         });
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
-        core.realm.on_rest(fork::forget);
+        core.store.realm.on_rest(fork::forget);
         // Without anybody who starves the core is left alone: who drops the runtime is to find that no worker holds it.
         let hungry = core.node.as_ref().map(|node| {
             node.open_to_guests(&core);
             Arc::downgrade(node)
         });
-        core.realm.on_idle(move || {
+        core.store.realm.on_idle(move || {
             let feed = || idle.upgrade().is_some_and(|core| core.feed_one());
             let ask = |node: &Weak<Node>| node.upgrade().is_some_and(|node| node.is_idle());
             (starving.lock().is_anybody() && feed()) || hungry.as_ref().is_some_and(ask)
@@ -285,7 +271,7 @@ impl Drop for Runtime {
     /// Whoever drops the last handle to the realm waits for its end, and that had better be this thread: workers may still hold what they
     /// have run or replayed.
     fn drop(&mut self) {
-        self.core.realm.wait_until_idle();
+        self.core.store.realm.wait_until_idle();
         if let Some(node) = &self.core.node {
             match self.core.check_whole() {
                 Err(error) => node.abort(&error.to_string()),
@@ -293,10 +279,10 @@ impl Drop for Runtime {
                 Ok(()) => node.leave(),
             }
         }
-        self.core.realm.release_graphs();
-        if self.core.realm.breakdown().is_some() {
+        self.core.store.realm.release_graphs();
+        if self.core.store.realm.breakdown().is_some() {
             // What will never end keeps the core, and with it the realm, by its handles.
-            self.core.realm.shut_down();
+            self.core.store.realm.shut_down();
             self.core.forget_waiting();
         }
     }
@@ -334,7 +320,7 @@ impl Runtime {
     /// The machine that tasks run on.
     #[must_use]
     pub fn machine(&self) -> &Machine {
-        self.core.realm.machine()
+        self.core.store.realm.machine()
     }
 
     /// Runs a function as the top-level task, on this thread, and waits for everything that it launches.
@@ -352,7 +338,7 @@ impl Runtime {
     /// # Panics
     /// If the function does, after everything that it launched has ended.
     pub fn run<T>(&self, body: impl AsyncFnOnce(&Context) -> Result<T>) -> Result<T> {
-        if self.core.realm.current_processor().is_some() {
+        if self.core.store.realm.current_processor().is_some() {
             let problem = "a task of the same runtime would wait for it; launch from the task's own context";
             return Err(Error::launch("top level", problem));
         }
@@ -379,7 +365,7 @@ impl Runtime {
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let (forked, ended) = self.core.forks.read();
-        let counted = self.core.counters.read();
+        let counted = self.core.store.counters.read();
         let most_pending = self.core.realm().most_pending() as u64;
         let open_exchanges = self.core.node.as_ref().map_or(0, |node| node.open_exchanges() as u64);
         let (launches, tasks) = (counted.launches + forked, counted.tasks + ended);
@@ -399,7 +385,7 @@ impl Runtime {
     /// ([`Record::unfinished`](maniple_record::Record::unfinished)). The same goes for a runtime that has [broken down](Self::breakdown).
     #[must_use]
     pub fn take_record(&self) -> Record {
-        self.core.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())
+        self.core.store.recorder.as_ref().map_or_else(Record::default, |recorder| recorder.take())
     }
 
     /// What records the profile, if there is one. Keep a clone to ask it, after the runtime has gone, whether all was
@@ -421,30 +407,19 @@ impl Runtime {
 
 /// What all contexts share.
 pub(crate) struct RuntimeCore {
-    realm: Realm,
+    pub(crate) store: Store,
     clock: Clock,
-    forest: Arc<Forest>,
     seats: Vec<MapperSeat>,
     pub(crate) window: usize,
-    next_instance: AtomicU64,
-    /// All region states, to find instances that nobody needs when a memory is full.
-    states: Mutex<Vec<Weak<RegionState>>>,
     /// Top-level tasks that do not wait.
     top_levels: AtomicUsize,
     /// What earlier runs have destroyed.
     pub(crate) deletions: Arc<Log>,
     has_starving: AtomicBool,
     starving: Arc<Mutex<Starving>>,
-    pub(crate) counters: Counters,
     pub(crate) forks: ForkCounts,
-    pub(crate) recorder: Option<Arc<Recorder>>,
-    pub(crate) recordings: Recordings,
     tracing: bool,
     automatic_tracing: bool,
-    /// All traces, whose templates hold on to memory.
-    traces: Mutex<Vec<Weak<Mutex<Trace>>>>,
-    /// What contexts know of their launches, which holds on to memory too.
-    sites: Mutex<Vec<Weak<Sites>>>,
     /// Sessions of traces that have begun. Each knows the operation that stands for it, and that knows the session.
     sessions: Mutex<Vec<Weak<Mutex<Session>>>>,
     /// This process's part in a job of several.
@@ -461,7 +436,7 @@ impl Drop for RuntimeCore {
 
 impl RuntimeCore {
     pub(crate) fn realm(&self) -> &Realm {
-        &self.realm
+        &self.store.realm
     }
 
     /// Nanoseconds since the runtime started.
@@ -474,11 +449,16 @@ impl RuntimeCore {
     }
 
     pub(crate) fn forest(&self) -> &Arc<Forest> {
-        &self.forest
+        &self.store.forest
+    }
+
+    #[inline]
+    pub(crate) fn profiler(&self) -> Option<&Profiler> {
+        self.store.realm.profiler()
     }
 
     pub(crate) fn machine(&self) -> &Machine {
-        self.realm.machine()
+        self.store.realm.machine()
     }
 
     /// Has a worker do work of the runtime's own. If it panics the machine breaks down, as nobody would hear of that.
@@ -486,7 +466,7 @@ impl RuntimeCore {
         let body = move |worker: &WorkerContext<'_>| {
             worker.realm().unheard(|| during.to_owned(), work);
         };
-        self.realm.spawn(spawn, with_context(body));
+        self.store.realm.spawn(spawn, with_context(body));
     }
 
     pub(crate) fn first_processor(&self) -> ProcessorId {
@@ -495,12 +475,12 @@ impl RuntimeCore {
 
     /// The processor of the worker that calls; the first one, if it is none.
     pub(crate) fn processor_here(&self) -> ProcessorId {
-        self.realm.current_processor().unwrap_or_else(|| self.first_processor())
+        self.store.realm.current_processor().unwrap_or_else(|| self.first_processor())
     }
 
     /// Refuses to go on after a breakdown.
     pub(crate) fn check_whole(&self) -> Result<()> {
-        match self.realm.breakdown() {
+        match self.store.realm.breakdown() {
             None => Ok(()),
             Some(fault) => Err(Error::of_fault(fault, "", None)),
         }
@@ -528,27 +508,13 @@ impl RuntimeCore {
         &self.seats[processor.0 as usize]
     }
 
-    /// The realm, for forgetting ended uses; none while a record is kept, or a trace recorded, which want to see them.
-    pub(crate) fn pruning_realm(&self) -> Option<&Realm> {
-        (self.recorder.is_none() && !self.recordings.are_under_way()).then_some(&self.realm)
-    }
-
     pub(crate) fn memory_used(&self, memory: MemoryId) -> u64 {
-        self.realm.memory_pool(memory).used()
-    }
-
-    /// Remembers a region state.
-    pub(crate) fn register(&self, state: &Arc<RegionState>) {
-        let mut states = self.states.lock();
-        if states.len() >= 64 && states.len().is_power_of_two() {
-            states.retain(|state| state.strong_count() > 0);
-        }
-        states.push(Arc::downgrade(state));
+        self.store.realm.memory_pool(memory).used()
     }
 
     /// Whether launches may be forked. Not while a record is kept, which shows how each was analysed.
     pub(crate) fn is_forking(&self) -> bool {
-        self.recorder.is_none()
+        self.store.recorder.is_none()
     }
 
     pub(crate) fn is_tracing(&self) -> bool {
@@ -557,22 +523,6 @@ impl RuntimeCore {
 
     pub(crate) fn is_tracing_automatically(&self) -> bool {
         self.tracing && self.automatic_tracing
-    }
-
-    /// Remembers a trace.
-    pub(crate) fn register_trace(&self, trace: &Arc<Mutex<Trace>>) {
-        let mut traces = self.traces.lock();
-        traces.retain(|trace| trace.strong_count() > 0);
-        traces.push(Arc::downgrade(trace));
-    }
-
-    /// Remembers what a context knows of its launches.
-    pub(crate) fn register_sites(&self, sites: &Arc<Sites>) {
-        let mut known = self.sites.lock();
-        if known.len() >= 64 && known.len().is_power_of_two() {
-            known.retain(|sites| sites.strong_count() > 0);
-        }
-        known.push(Arc::downgrade(sites));
     }
 
     /// Remembers a session of a trace.
@@ -584,29 +534,6 @@ impl RuntimeCore {
         sessions.push(session);
     }
 
-    /// Lets go of the instances that only recorded templates and decisions about later launches still hold. Whether there were any.
-    pub(crate) fn forget_what_repeats(&self) -> bool {
-        let sites: Vec<_> = self.sites.lock().iter().filter_map(Weak::upgrade).collect();
-        let decisions = sites.iter().filter(|sites| sites.forget_decisions()).count();
-        let traces: Vec<_> = self.traces.lock().iter().filter_map(Weak::upgrade).collect();
-        let forget = |trace: &Arc<Mutex<Trace>>| trace.try_lock().is_some_and(|mut trace| trace.forget_templates());
-        let templates = traces.iter().filter(|trace| forget(trace)).count();
-        // Launches that repeat name what they used: regions that nobody else can name stay for their sake alone.
-        decisions + templates > 0 || sites.iter().filter(|sites| sites.clear()).count() > 0
-    }
-
-    /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.
-    pub(crate) fn make_room(&self, memory: MemoryId) -> bool {
-        let states: Vec<_> = self.states.lock().iter().filter_map(Weak::upgrade).collect();
-        let mut any = false;
-        for state in states {
-            if let Some(mut data) = state.try_lock() {
-                any |= data.make_room(memory, &self.realm);
-            }
-        }
-        any
-    }
-
     /// Lets go of operations that will never be mapped, and of sessions that nothing wakes any more: they know their contexts, and these the core.
     fn forget_waiting(&self) {
         drop(std::mem::take(&mut self.starving.lock().work));
@@ -616,104 +543,6 @@ impl RuntimeCore {
             let held = session.lock().abandon();
             drop(held);
         }
-    }
-
-    pub(crate) fn new_instance(
-        &self,
-        storage: (Arc<Instance>, Event),
-        region: LogicalRegion,
-        fields: FieldMask,
-        reduction: Option<OperatorId>,
-    ) -> Arc<PhysicalInstance> {
-        let id = InstanceId(self.next_instance.fetch_add(1, Ordering::Relaxed));
-        self.counters.instances.add(1);
-        let records = (self.realm.clone(), self.recorder.clone());
-        let instance =
-            PhysicalInstance::new(id, records, storage, (region, fields), reduction, self.recordings.clone());
-        if let Some(recorder) = &self.recorder {
-            recorder.instance(&instance);
-        }
-        instance
-    }
-
-    /// Has the machine carry out transfers after the preconditions.
-    pub(crate) fn transfer(
-        &self,
-        transfers: impl IntoIterator<Item = Result<Transfer, TransferError>>,
-        after: &Preconditions,
-    ) -> Event {
-        match transfers.into_iter().collect::<Result<Vec<_>, _>>() {
-            Ok(transfers) if transfers.is_empty() => self.own_handle(self.realm.merge(after.after())),
-            Ok(transfers) => {
-                let spawn = Spawn { class: Class::Runtime, ..Spawn::after(after.after()) };
-                // SAFETY: the physical analysis orders every use of the fields and points concerned before or after this one by the
-                // preconditions and by the event returned; fields have the types that the field space says, in all instances.
-                unsafe { self.realm.transfer(transfers, spawn) }
-            }
-            Err(error) => self.poisoned(Error::internal(error)),
-        }
-    }
-
-    /// An event that has failed.
-    pub(crate) fn poisoned(&self, error: Error) -> Event {
-        let event = self.realm.user_event();
-        self.realm.poison(event, Arc::<Fault>::from(error));
-        event.event()
-    }
-
-    /// Empties a buffer: every contribution becomes the identity.
-    pub(crate) fn refill(
-        &self,
-        buffer: &PhysicalInstance,
-        after: &Preconditions,
-        (issuing, issuer): (Issuing<'_>, Option<RecordPlace>),
-    ) -> Event {
-        self.counters.fills.add(1);
-        let event = match buffer.emptying() {
-            Ok(transfer) => issuing.refill(self, transfer.clone(), buffer.id(), after),
-            // It stands for the preconditions all the same.
-            Err(error) => self.merged(After { needs: &[self.poisoned(error)], follows: &after.follows }),
-        };
-        self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Refill {
-            cause: issuer.map(|place| place.launch),
-            buffer: buffer.id(),
-            part: Part { fields: buffer.fields().clone(), points: buffer.region().space().space().clone() },
-        });
-        event
-    }
-
-    pub(crate) fn note_copies<'a>(
-        &self,
-        event: Event,
-        movements: impl Iterator<Item = &'a Movement>,
-        (after, issuer): (&Preconditions, Option<RecordPlace>),
-    ) {
-        let movements: Vec<_> = movements.collect();
-        let bytes = movements.iter().map(|movement| movement.bytes()).sum();
-        if bytes > 0 {
-            self.counters.copies.add(1);
-            self.counters.bytes_copied.add(bytes);
-        } else {
-            self.counters.fills.add(1);
-        }
-        self.record_ended(issuer.map(|place| place.parent), after, event, || {
-            recorder::movements(&movements, issuer.map(|place| place.launch))
-        });
-    }
-
-    pub(crate) fn note_reductions(
-        &self,
-        event: Event,
-        pending: &[PendingReduction],
-        (whole, fields, into): (&Shape, &FieldMask, &PhysicalInstance),
-        (after, issuer): (&Preconditions, Option<RecordPlace>),
-    ) {
-        self.counters.reductions.add(pending.len() as u64);
-        self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Apply {
-            cause: issuer.map(|place| place.launch),
-            to: into.id(),
-            contributions: recorder::contributions(pending, whole, fields),
-        });
     }
 
     /// A leaf task has ended and given its instances back: who waits for room may try again.
@@ -762,7 +591,7 @@ impl RuntimeCore {
             starving.asked = 0;
             drop(starving);
             let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
-            self.realm.spawn(spawn, move || nap(Duration::from_millis(time)));
+            self.store.realm.spawn(spawn, move || nap(Duration::from_millis(time)));
             return true;
         }
         let chance = if starving.have_all_asked() { Chance::Last } else { Chance::Another };

@@ -10,7 +10,7 @@ use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
 use maniple_region::{Privilege, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
 
-use crate::context::{Bound, ContextState, Submission};
+use crate::context::{ContextState, Submission};
 use crate::error::{Error, Result};
 use crate::future::{Input, Results, Sources};
 use crate::launch::{LaunchSite, check_point};
@@ -20,20 +20,21 @@ use crate::mapping::answer::{check_slices, checked};
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
-use crate::mapping::preparation::Preparation;
 use crate::mapping::regions::Regions;
 use crate::operation::{Mappable, Operation};
+use crate::physical::bound::Bound;
+use crate::physical::issuing::Issuing;
 use crate::physical::movement::Preconditions;
 use crate::physical::places::{KnownPlaces, Places};
+use crate::physical::preparation::Preparation;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::profiling::{LaunchLabels, MAPPING};
-use crate::recorder;
 use crate::runtime::Chance;
 use crate::slices::Division;
 use crate::task::arguments::Arguments;
 use crate::task::call::PhysicalRegion;
 use crate::task::{Body, Value};
-use crate::trace::{Issuing, PointRecorder, Problem, Recording, StrictLaunch};
+use crate::trace::{PointRecorder, Problem, Recording, StrictLaunch};
 
 /// What was launched.
 pub(crate) struct TaskLaunch {
@@ -102,7 +103,10 @@ impl TaskOperation {
         let results = Arc::clone(results);
         let has_others = context.core.node().is_some_and(|node| node.nodes() > 1);
         let is_mobile = has_others && context.replica.is_none() && site.definition.luggage().is_some();
-        let labels = context.core.launch_labels(site.name(), site.shown_domain().as_ref());
+        let labels = context
+            .core
+            .profiler()
+            .map(|profiler| LaunchLabels::new(profiler, site.name(), site.shown_domain().as_ref()));
         Self(Arc::new(TaskState {
             site,
             arguments,
@@ -332,7 +336,7 @@ impl TaskState {
         chance: Chance,
     ) {
         if chance == Chance::Another {
-            self.context.core.counters.mapping_retries.add(1);
+            self.context.core.store.counters.mapping_retries.add(1);
             let (state, operation) = (Arc::clone(self), Arc::clone(operation));
             self.context.core.starve(Box::new(move |chance| state.map_slice(&operation, rest, chance)));
             return;
@@ -340,7 +344,9 @@ impl TaskState {
         // Nothing will make room: this point is hopeless, the others may be smaller.
         let (first, rest) = (rest.points[0], Part { points: rest.points[1..].to_vec(), ..rest });
         let asked = self.requirements_at(first).unwrap_or_default();
-        let error = Error::no_room((self.name(), self.shown_point(first)), &self.site.bounds, &asked, failure);
+        let number = failure.requirement();
+        let asked = (&self.site.bounds[number].requirement, asked.get(number).map(|asked| &asked.region));
+        let error = Error::no_room((self.name(), self.shown_point(first)), asked, failure);
         let failed = vec![(first, error)];
         self.lose(operation, &mut LockedStates::lock(&self.site.bounds), &failed);
         self.fail_points(operation, failed);
@@ -369,8 +375,10 @@ impl TaskState {
                 None => self.ask_for_node(&info, mapping.variant).map_err(PointError::Fatal)?,
             };
             let recorder = self.recorded.as_ref();
-            let recorder = recorder.map(|(recording, stage)| PointRecorder::new(recording, *stage, mapping.processor));
-            let issuing = recorder.as_ref().map_or(Issuing::Live, Issuing::Recorded);
+            let recorder = recorder.map(|(recording, stage)| {
+                PointRecorder::new(recording, *stage, mapping.processor, self.context.core.realm())
+            });
+            let issuing = recorder.as_ref().map_or(Issuing::Live, |recorder| Issuing::Logged(recorder));
             let placed = self.placed(operation, index, (Regions::Asked(&asked), issuing));
             let mut before = self.nothing_prepared(mapping.variant, &placed);
             match placed.choose(states, &mapping.requirements, &mut before) {
@@ -383,7 +391,7 @@ impl TaskState {
                     let mapped = MappedPoint { point, index, mapping, node, batch, chosen, physical, places: None };
                     let mapped = if mapped.batch.is_some() { Arc::new(mapped) } else { self.decided(mapped) };
                     let placed = self.placed(operation, index, (Regions::Mapped(&mapped.physical), issuing));
-                    self.issue(operation, states, &mapped, (&placed, before));
+                    self.issue(operation, states, &mapped, (&placed, before, recorder.as_ref()));
                     return Ok(());
                 }
                 Err(PointError::Full(failure)) => {
@@ -418,7 +426,7 @@ impl TaskState {
             Again::Same => None,
             Again::Other(mapped) => Some(self.decided(*mapped)),
         };
-        self.issue(operation, states, other.as_ref().unwrap_or(&earlier), (&placed, before));
+        self.issue(operation, states, other.as_ref().unwrap_or(&earlier), (&placed, before, None));
         if other.is_none() {
             self.site.decisions.put_back(earlier);
         }
@@ -501,7 +509,7 @@ impl TaskState {
         operation: &Arc<Operation>,
         states: &mut LockedStates<'_>,
         mapped: &Arc<MappedPoint>,
-        (placed, mut before): (&PointMapping<'_>, Preparation),
+        (placed, mut before, recorder): (&PointMapping<'_>, Preparation, Option<&PointRecorder<'_>>),
     ) {
         let MappedPoint { mapping, chosen, places, .. } = &**mapped;
         let (mut known, mut found) = (places.as_ref().map(KnownPlaces::take), Places::new());
@@ -521,31 +529,31 @@ impl TaskState {
             beginning: before.take_beginning(),
         };
         let (realm, priority) = (self.context.core.realm(), mapping.priority);
-        let event = match (self.site.definition.body(mapping.variant), placed.issuing) {
-            (Body::Leaf(_), Issuing::Recorded(recorder)) => {
+        let event = match (self.site.definition.body(mapping.variant), recorder) {
+            (Body::Leaf(_), Some(recorder)) => {
                 let data = before.after_mut();
                 if task.goes_elsewhere() {
-                    recorder.recording.fail(Problem::RunsElsewhere);
+                    recorder.fail(Problem::RunsElsewhere);
                 }
                 let event = LeafTask::issue(task, (realm, target, priority), &start.and(data));
-                recorder.recording.add_point(recorder, mapped, data, event, realm);
+                recorder.add_point(mapped, data, event);
                 event
             }
-            (Body::Leaf(_), _) => {
+            (Body::Leaf(_), None) => {
                 let after = before.after_mut();
                 after.add_all(&start);
                 LeafTask::issue(task, (realm, target, priority), after)
             }
-            (Body::Context(_), issuing) => {
+            (Body::Context(_), recorder) => {
                 self.strict.launches_tasks(self.name());
-                if let Issuing::Recorded(recorder) = issuing {
+                if let Some(recorder) = recorder {
                     // Before it begins: one that is mapped virtually may be over, and the recording with it, by the time that it is issued.
-                    recorder.recording.fail(Problem::LaunchesTasks);
+                    recorder.fail(Problem::LaunchesTasks);
                 }
                 ContextTask::issue(task, (target, priority), (start, before.after()), recorded)
             }
         };
-        self.context.core.record_end(recorded, event);
+        self.context.core.store.record_end(recorded, event);
         placed.commit(states, (chosen, found), event);
         if let (Some(places), Some(known)) = (places, known) {
             places.put_back(known);
@@ -586,13 +594,13 @@ impl TaskState {
     ) -> Option<OperationNumber> {
         let (place, variant) = (place?, &self.site.definition.variants()[mapped.mapping.variant]);
         let after = if variant.is_inner { start.clone() } else { start.clone().and(&Preconditions::all(data)) };
-        self.context.core.record(Some(place.parent), &after, || {
+        self.context.core.store.record(Some(place.parent), &after, || {
             Kind::Task(Task {
                 place,
                 name: self.name().to_owned(),
                 point: self.shown_point(mapped.point),
                 is_leaf: variant.is_leaf,
-                usages: mapped.physical.iter().map(recorder::usage).collect(),
+                usages: mapped.physical.iter().map(PhysicalRegion::usage).collect(),
             })
         })
     }
@@ -623,7 +631,7 @@ impl TaskState {
         }
         let mut exhausted = None;
         for (point, error) in failed {
-            let poisoned = || self.context.core.poisoned(error.clone());
+            let poisoned = || self.context.core.store.poisoned(error.clone());
             let event = match error {
                 Error::Exhausted { .. } => *exhausted.get_or_insert_with(poisoned),
                 _ => poisoned(),
@@ -638,7 +646,7 @@ impl TaskState {
                 let (fields, privilege) = (bound.requirement.fields.clone(), bound.requirement.privilege);
                 lost.push(Usage { region, fields, privilege, instances: Vec::new() });
             }
-            self.context.core.record_loss(operation.place(self.index(*point) as u64), lost);
+            self.context.core.store.record_loss(operation.place(self.index(*point) as u64), lost);
         }
     }
 
@@ -673,7 +681,7 @@ impl TaskState {
             return;
         }
         let elsewhere = self.elsewhere.load(Ordering::Relaxed);
-        self.context.core.counters.tasks.add(self.site.tasks() - elsewhere);
+        self.context.core.store.counters.tasks.add(self.site.tasks() - elsewhere);
         if !self.failed.load(Ordering::Acquire) {
             self.results.forget_sources();
             operation.retire(Ok(()));
@@ -686,14 +694,14 @@ impl TaskState {
     pub(crate) fn ran_elsewhere(&self) {
         // Before its end, which orders it.
         self.elsewhere.fetch_add(1, Ordering::Relaxed);
-        self.context.core.counters.tasks_sent.add(1);
+        self.context.core.store.counters.tasks_sent.add(1);
     }
 
     /// Another node has run a slice of so many points, or was to, and counts them.
     pub(crate) fn slice_ran_elsewhere(&self, points: u64) {
         // Before their end, which orders it.
         self.elsewhere.fetch_add(points, Ordering::Relaxed);
-        self.context.core.counters.slices_sent.add(1);
+        self.context.core.store.counters.slices_sent.add(1);
     }
 
     /// An error with this task's name and point.

@@ -52,7 +52,7 @@ impl ContextState {
         let job = fork.launch(parent, &self.core, recorded);
         match realm.current_worker() {
             Some(worker) => self.core.forks.launched(worker),
-            None => self.core.counters.launches.add(1),
+            None => self.core.store.counters.launches.add(1),
         }
         realm.queue_job(job);
         if let Some(node) = self.core.node()

@@ -126,7 +126,7 @@ pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
     let core = head.core();
     match by {
         By::Worker(worker) => core.forks.ended(worker.worker()),
-        By::Nobody => core.counters.tasks.add(1),
+        By::Nobody => core.store.counters.tasks.add(1),
         // It counts where it ran.
         By::OtherNode => {}
     }

@@ -12,8 +12,8 @@ use maniple_region::{IndexSpaceNode, LogicalRegion, Partitioning, Projection, Re
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use rustc_hash::FxHashMap;
 
-use crate::context::Bound;
 use crate::error::{Error, Result};
+use crate::physical::bound::Bound;
 
 /// What the mapping of a launch must know of the relations among its requirements.
 #[derive(Clone, Debug)]

@@ -14,6 +14,7 @@ use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
 use crate::fork::Fork;
 use crate::future::{Future, FutureMap, Input, Origin, Results, Sources};
+use crate::profiling;
 use crate::regions::Domain;
 use crate::replicate::Awaited;
 use crate::task::arguments::{Arguments, Own};
@@ -313,7 +314,7 @@ impl Context {
             Some(results) => Ok(results),
             None => {
                 let name = Arc::clone(launching.launcher.definition());
-                state.core.analysing(name.name(), || self.submit_untraced(&mut launching))
+                profiling::analysing(state.core.profiler(), name.name(), || self.submit_untraced(&mut launching))
             }
         });
         let results = submitted.unwrap_or_else(|error| {

@@ -8,8 +8,10 @@ use rustc_hash::FxHashMap;
 
 use super::check::{Everywhere, Here, View, check};
 use super::site::{LaunchSite, Launching};
-use crate::context::{Bound, ContextState, Renewed};
+use crate::context::{ContextState, Renewed};
 use crate::error::Result;
+use crate::physical::bound::Bound;
+use crate::physical::store::{Cache, Discard};
 
 /// Launch sites by the tokens of their launches. With too many, all are forgotten: a program that launches ever new things gains nothing from
 /// the old ones.
@@ -74,16 +76,21 @@ impl Sites {
         let _: FxHashMap<u64, Arc<LaunchSite>> = gone;
     }
 
-    /// Lets go of the instances that mappers have chosen. Whether there were any.
-    pub(crate) fn forget_decisions(&self) -> bool {
-        // Nobody who holds this lock asks for memory.
-        self.0.lock().by_token.values().filter(|site| site.decisions.forget()).count() > 0
-    }
-
     /// Forgets all. Whether there was anything.
     pub(crate) fn clear(&self) -> bool {
         let known = std::mem::take(&mut *self.0.lock());
         !known.by_token.is_empty()
+    }
+}
+
+/// Instances that mappers have chosen; and what launches have used, by name.
+impl Cache for Sites {
+    fn discard(&self, extent: Discard) -> bool {
+        match extent {
+            // No holder of this lock asks for memory.
+            Discard::Instances => self.0.lock().by_token.values().filter(|site| site.decisions.forget()).count() > 0,
+            Discard::Everything => self.clear(),
+        }
     }
 }
 

@@ -76,7 +76,7 @@ impl Batch {
         let members = std::mem::take(&mut *self.gathered.lock());
         let Some(node) = core.node().filter(|_| !members.is_empty()) else { return };
         let (description, values, departed) = pack(members, &self.said);
-        core.counters.slices_sent.add(1);
+        core.store.counters.slices_sent.add(1);
         if let Some(stay) = node.send_batch(self.node, (&description, values), departed) {
             stay.into_iter().for_each(|departed| departed.come_back(Answer::too_late(), || {}));
         }

@@ -23,6 +23,7 @@ use super::values;
 use crate::error::Error;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::selection::{instance_kind, layout};
+use crate::profiling::LaunchLabels;
 use crate::runtime::RuntimeCore;
 use crate::task::arguments::Arguments;
 use crate::task::call::{LeafCall, PhysicalRegion, Placement};
@@ -42,7 +43,7 @@ pub(crate) fn host(
         return done(Answer::Failed(Error::launch(&description.path, problem)));
     };
     let shown = guest.is_index_launch.then_some(&guest.domain);
-    let labels = core.launch_labels(guest.definition.name(), shown);
+    let labels = core.profiler().map(|profiler| LaunchLabels::new(profiler, guest.definition.name(), shown));
     let tag = labels.map_or(Tag::NONE, |labels| labels.task(guest.domain.linear(guest.point) as usize));
     let work = Hosting { core: Arc::clone(core), guest, done };
     core.realm().spawn(Spawn { tag, priority: description.priority, ..Spawn::ANYWHERE }, work);
@@ -173,7 +174,7 @@ fn make(
         let spec = layout(region, fields, &choice, operator)?;
         let layout = spec.build().map_err(Error::internal)?;
         match create(core, visible.memory, &layout, kind) {
-            Ok(storage) => return Ok(core.new_instance(storage, region.clone(), fields.clone(), operator)),
+            Ok(storage) => return Ok(core.store.new_instance(storage, region.clone(), fields.clone(), operator)),
             Err(error) => refused = Some(error),
         }
     }
@@ -191,11 +192,11 @@ fn create(
 ) -> std::result::Result<(Arc<Instance>, Event), InstanceError> {
     loop {
         let error = match core.realm().create_instance(memory, layout.clone(), kind) {
-            Ok((instance, ready)) if !core.realm().has_triggered(ready) => core.promised(&instance),
+            Ok((instance, ready)) if !core.realm().has_triggered(ready) => core.store.promised(&instance),
             Ok(storage) => return Ok(storage),
             Err(error) => error,
         };
-        if !core.make_room(memory) && !core.forget_what_repeats() {
+        if !core.store.make_room(memory) && !core.store.discard_caches() {
             return Err(error);
         }
     }
@@ -217,8 +218,8 @@ impl<D: FnOnce(Answer) + Send + 'static> Work for Hosting<D> {
                 let outcome = guest.run(&core, worker.processor());
                 drop(guest);
                 if !matches!(outcome, Err(Stop::Refused(_))) {
-                    core.counters.tasks.add(1);
-                    core.counters.tasks_received.add(1);
+                    core.store.counters.tasks.add(1);
+                    core.store.counters.tasks_received.add(1);
                 }
                 // Its instances are gone: who waits for room may find it.
                 core.task_ended();

@@ -3,17 +3,14 @@
 //! - [`seat`]: one mapper object, its queue of operations that are ready to be mapped, and calls into it;
 //! - [`lookup`]: what a mapper may look up while it decides;
 //! - [`point`]: mapping one point of a task: instances, copies, preconditions;
-//! - [`preparation`]: what comes before the use of data, and what a leaf task does about that itself, when it begins ([`beginning`]);
 //! - [`regions`]: the regions of one point's requirements;
 //! - [`answer`]: checking what a mapper says;
 //! - [`decisions`]: what it said about the points of a launch, to be used again.
 
 pub(crate) mod answer;
-pub(crate) mod beginning;
 pub(crate) mod decisions;
 pub(crate) mod lookup;
 pub(crate) mod point;
-pub(crate) mod preparation;
 pub(crate) mod regions;
 pub(crate) mod seat;
 

@@ -14,19 +14,19 @@ use maniple_region::FieldMask;
 use smallvec::SmallVec;
 
 use super::decisions::MappedPoint;
-use super::preparation::Preparation;
 use super::regions::Regions;
-use crate::context::Bound;
 use crate::error::Error;
 use crate::physical::analysis::{Access, Analysis};
+use crate::physical::bound::Bound;
 use crate::physical::instance::PhysicalInstance;
+use crate::physical::issuing::Issuing;
 use crate::physical::places::{Place, Places};
+use crate::physical::preparation::Preparation;
 use crate::physical::selection::{Request, Selection, SelectionError, Taken};
 use crate::physical::set::Order;
 use crate::physical::state::{RegionData, RegionState};
 use crate::runtime::RuntimeCore;
 use crate::task::call::{PhysicalRegion, Placement};
-use crate::trace::Issuing;
 
 /// The region states of one operation, locked together.
 pub(crate) struct LockedStates<'l> {
@@ -134,7 +134,7 @@ impl PointMapping<'_> {
         let (_, state) = &self.bounds[number].parts[part];
         let must_buffer = self.reduces_twice[number] && self.reduces_again(number);
         let request = self.request(selection.place, taken, must_buffer);
-        states.of(state).select(self.core, &request, choices, (selection, before))?;
+        states.of(state).select(&self.core.store, &request, choices, (selection, before))?;
         take(selection, taken);
         Ok(())
     }
@@ -174,7 +174,7 @@ impl PointMapping<'_> {
             let (_, state) = &self.bounds[number].parts[part];
             // Those before were buffers.
             let request = self.request(then.place, &taken, true);
-            if states.of(state).select_again(self.core, &request, (then, before)) {
+            if states.of(state).select_again(&self.core.store, &request, (then, before)) {
                 take(then, &mut taken);
                 continue;
             }
@@ -271,7 +271,7 @@ impl PointMapping<'_> {
             let (_, state) = &bound.parts[part];
             let (region, privilege) = (&self.regions[number], bound.requirement.privilege);
             let access = Access { region, privilege, selection, order: self.order };
-            let mut analysis = Analysis::new(self.core, states.of(state), &mut rank, (self.issuing, self.place));
+            let mut analysis = Analysis::new(&self.core.store, states.of(state), &mut rank, (self.issuing, self.place));
             let end = analysis.locate(&access, places, first);
             visit(&mut analysis, &access, &places[first..end]);
             first = end;

@@ -57,7 +57,7 @@ impl MapperSeat {
         name: &'static str,
         call: impl FnOnce(&mut dyn Mapper) -> R,
     ) -> Result<R> {
-        core.counters.mapper_calls.add(1);
+        core.store.counters.mapper_calls.add(1);
         let mut mapper = self.mapper.lock();
         let recorded = core.profiler().map(|profiler| (profiler, profiler.now_ns()));
         // Others may be waiting for the mapper, or for the data that it is asked about.

@@ -10,10 +10,7 @@ use smallvec::SmallVec;
 
 use super::cover::Cover;
 use super::set::EquivalenceSet;
-use super::set_index::SetIndex;
-
-/// Names an equivalence set within its group.
-pub(crate) type SetId = usize;
+use super::set_index::{SetId, SetIndex};
 
 /// The sets that a region touches, each with the part touched.
 pub(crate) type Touched = Arc<[(SetId, Cover)]>;

@@ -15,9 +15,12 @@ use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
+use super::recordings::Recordings;
 use crate::error::{Error, Result};
 use crate::recorder::Recorder;
-use crate::trace::Recordings;
+
+/// Instances that together hold a requirement's fields.
+pub(crate) type Instances = SmallVec<[(FieldMask, Arc<PhysicalInstance>); 2]>;
 
 /// Memory that can hold some fields of a region, or contributions to them.
 ///

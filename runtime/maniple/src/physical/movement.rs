@@ -10,8 +10,9 @@ use maniple_region::{FieldMask, Shape};
 use smallvec::SmallVec;
 
 use super::cover::Cover;
-use super::group::SetId;
 use super::instance::PhysicalInstance;
+use super::set_index::SetId;
+use super::uses::add;
 use crate::fill::FillValue;
 
 /// Where current values come from.
@@ -76,15 +77,6 @@ impl Movement {
         let Source::Instance(from) = &self.source else { return 0 };
         let sizes = self.fields.iter().filter_map(|field| from.storage().layout().field(field));
         self.shape.space().volume() * sizes.map(|layout| layout.size() as u64).sum::<u64>()
-    }
-}
-
-/// Adds an event unless it was added lately. That keeps nearly all doubles out, which would do no harm, and never takes long.
-pub(crate) fn add(events: &mut SmallVec<[Event; 8]>, event: Event) {
-    const LATELY: usize = 16;
-    let lately = &events[events.len().saturating_sub(LATELY)..];
-    if !event.is_none() && !lately.contains(&event) {
-        events.push(event);
     }
 }
 

@@ -3,25 +3,22 @@
 use std::sync::Arc;
 
 use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace};
-use maniple_realm::After;
-use maniple_realm::instance::{Instance, InstanceError, InstanceKind};
+use maniple_realm::instance::{InstanceError, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec, keeps_in_one, with_gaps};
 use maniple_realm::machine::MemoryId;
-use maniple_realm::memory::OutOfMemory;
 use maniple_record::Place;
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
-use super::instance::PhysicalInstance;
+use super::instance::{Instances, PhysicalInstance};
+use super::issuing::Issuing;
 use super::movement::Preconditions;
+use super::preparation::Preparation;
 use super::set::View;
-use super::state::{Instances, RegionData};
+use super::state::RegionData;
+use super::store::Store;
 use crate::error::Error;
-use crate::mapping::preparation::Preparation;
-use crate::replicate::bytes_of_point;
-use crate::runtime::RuntimeCore;
-use crate::trace::Issuing;
 
 /// The instances chosen for a part of a requirement.
 #[derive(Clone, Default)]
@@ -99,7 +96,7 @@ impl RegionData {
     /// know: the refilling of a buffer.
     pub(crate) fn select(
         &mut self,
-        core: &RuntimeCore,
+        store: &Store,
         request: &Request<'_>,
         choices: &[InstanceChoice],
         (selection, before): (&mut Selection, &mut Preparation),
@@ -108,9 +105,9 @@ impl RegionData {
         for choice in choices {
             let outcome = match request.privilege {
                 Privilege::Reduce(operator) if self.wants_buffer(request, choice) => {
-                    self.select_buffers(core, request, (choice, operator), (selection, before))
+                    self.select_buffers(store, request, (choice, operator), (selection, before))
                 }
-                _ => self.select_values(core, request, choice, selection),
+                _ => self.select_values(store, request, choice, selection),
             };
             let Err(error) = outcome else { return Ok(()) };
             self.deselect(selection);
@@ -138,20 +135,20 @@ impl RegionData {
 
     fn select_values(
         &mut self,
-        core: &RuntimeCore,
+        store: &Store,
         request: &Request<'_>,
         choice: &InstanceChoice,
         selection: &mut Selection,
     ) -> Result<(), CreateError> {
         selection.in_place = matches!(request.privilege, Privilege::Reduce(_));
-        selection.instances = self.values(core, request, choice, &mut selection.created)?;
+        selection.instances = self.values(store, request, choice, &mut selection.created)?;
         Ok(())
     }
 
     /// Instances for the values of a request: those that exist, else new ones. A region that is a rectangle lies in one rectangle of each.
     fn values(
         &mut self,
-        core: &RuntimeCore,
+        store: &Store,
         request: &Request<'_>,
         choice: &InstanceChoice,
         created: &mut Vec<Arc<PhysicalInstance>>,
@@ -170,7 +167,7 @@ impl RegionData {
                 true => &wide,
                 false => request.region,
             };
-            let instance = self.create(core, (region, request.may_wait), &columns, choice, None)?;
+            let instance = self.create(store, (region, request.may_wait), &columns, choice, None)?;
             request.issuing.note_creation();
             created.push(Arc::clone(&instance));
             instances.push((columns.intersection(&missing), instance));
@@ -181,16 +178,16 @@ impl RegionData {
     /// One buffer a field: contributions to different fields may have different types.
     fn select_buffers(
         &mut self,
-        core: &RuntimeCore,
+        store: &Store,
         request: &Request<'_>,
         (choice, operator): (&InstanceChoice, OperatorId),
         (selection, before): (&mut Selection, &mut Preparation),
     ) -> Result<(), CreateError> {
         for field in request.fields.iter() {
-            self.select_buffer(core, request, (choice, operator, field), (selection, before))?;
+            self.select_buffer(store, request, (choice, operator, field), (selection, before))?;
         }
         if self.is_homeless(request.region, request.fields, operator) {
-            selection.homes = self.values(core, request, choice, &mut selection.created)?.into_vec();
+            selection.homes = self.values(store, request, choice, &mut selection.created)?.into_vec();
         }
         Ok(())
     }
@@ -198,7 +195,7 @@ impl RegionData {
     /// Takes the buffers of an earlier selection again, if all are free and nothing else is needed.
     pub(crate) fn select_again(
         &mut self,
-        core: &RuntimeCore,
+        store: &Store,
         request: &Request<'_>,
         (earlier, before): (&Selection, &mut Preparation),
     ) -> bool {
@@ -211,13 +208,13 @@ impl RegionData {
         {
             return false;
         }
-        earlier.instances.iter().for_each(|(_, buffer)| empty(core, request, buffer, before));
+        earlier.instances.iter().for_each(|(_, buffer)| empty(store, request, buffer, before));
         true
     }
 
     fn select_buffer(
         &mut self,
-        core: &RuntimeCore,
+        store: &Store,
         request: &Request<'_>,
         (choice, operator, field): (&InstanceChoice, OperatorId, FieldId),
         (selection, before): (&mut Selection, &mut Preparation),
@@ -240,14 +237,14 @@ impl RegionData {
         let least = least.map(|(_, buffer)| Arc::clone(buffer));
         let buffer = match (least, free.into_iter().next()) {
             // Those who fold into one buffer do so one after the other: more buffers than processors gain nothing.
-            (Some(least), _) if open.len() >= core.machine().processors().len() => least,
+            (Some(least), _) if open.len() >= store.machine().processors().len() => least,
             (_, Some(free)) => {
-                empty(core, request, &free, before);
+                empty(store, request, &free, before);
                 free
             }
             (least, None) => {
                 let place = (request.region, request.may_wait);
-                match (self.create(core, place, &column, choice, Some(operator)), least) {
+                match (self.create(store, place, &column, choice, Some(operator)), least) {
                     (Ok(buffer), _) => {
                         request.issuing.note_creation();
                         selection.created.push(Arc::clone(&buffer));
@@ -308,7 +305,7 @@ impl RegionData {
 
     fn create(
         &mut self,
-        core: &RuntimeCore,
+        store: &Store,
         (region, may_wait): (&LogicalRegion, bool),
         fields: &FieldMask,
         choice: &InstanceChoice,
@@ -318,45 +315,45 @@ impl RegionData {
         let layout = spec.build().map_err(|error| layout_error(error, choice.memory))?;
         let kind = instance_kind(region, fields, operator)?;
         let memory = choice.memory;
-        let create = || match core.realm().create_instance(memory, layout.clone(), kind) {
-            Ok(storage) if !may_wait && !core.realm().has_triggered(storage.1) => Err(core.promised(&storage.0)),
+        let create = || match store.realm.create_instance(memory, layout.clone(), kind) {
+            Ok(storage) if !may_wait && !store.realm.has_triggered(storage.1) => Err(store.promised(&storage.0)),
             other => other,
         };
         let mut result = create();
-        while is_full(&result) && self.make_room(memory, core.realm()) {
+        while is_full(&result) && self.make_room(memory, &store.realm) {
             result = create();
         }
-        while is_full(&result) && core.make_room(memory) {
+        while is_full(&result) && store.make_room(memory) {
             result = create();
         }
         // Templates of traces that are not being replayed hold on to instances, and so do decisions about launches to come.
-        while is_full(&result) && core.forget_what_repeats() {
-            while is_full(&result) && (self.make_room(memory, core.realm()) || core.make_room(memory)) {
+        while is_full(&result) && store.discard_caches() {
+            while is_full(&result) && (self.make_room(memory, &store.realm) || store.make_room(memory)) {
                 result = create();
             }
         }
         let storage = result.map_err(CreateError::Machine)?;
-        let instance = core.new_instance(storage, region.clone(), fields.clone(), operator);
+        let instance = store.new_instance(storage, region.clone(), fields.clone(), operator);
         self.table.insert(&instance, fields);
         Ok(instance)
     }
 }
 
 /// Has a buffer emptied that nobody needs any more.
-fn empty(core: &RuntimeCore, request: &Request<'_>, buffer: &Arc<PhysicalInstance>, before: &mut Preparation) {
+fn empty(store: &Store, request: &Request<'_>, buffer: &Arc<PhysicalInstance>, before: &mut Preparation) {
     let (ready, leftovers) = (buffer.ready(), buffer.leftovers());
     // Should the selection be taken back, nothing has happened.
     if before.empty(buffer) {
         let after = before.of(request.number);
         after.need(ready);
         leftovers.into_iter().for_each(|event| after.follow(event));
-        core.counters.fills.add(1);
+        store.counters.fills.add(1);
         return;
     }
     let mut after = Preconditions::default();
     after.need(ready);
     after.follows.extend(leftovers);
-    let emptied = core.refill(buffer, &after, (request.issuing, request.issuer));
+    let emptied = request.issuing.refill(store, buffer, &after, request.issuer);
     before.of(request.number).need(emptied);
     // Should the selection be taken back, whoever uses the buffer or its memory next must still come after this.
     buffer.leave_behind_instead(emptied);
@@ -381,26 +378,6 @@ fn layout_error(error: LayoutError, memory: MemoryId) -> CreateError {
 impl From<Error> for CreateError {
     fn from(error: Error) -> Self {
         Self::Other(error)
-    }
-}
-
-impl RuntimeCore {
-    /// Gives back an instance whose memory is still to be freed.
-    pub(crate) fn promised(&self, instance: &Arc<Instance>) -> InstanceError {
-        // SAFETY: nobody has got the instance.
-        let given_back = unsafe { self.realm().destroy_instance(instance, After::NOTHING) };
-        debug_assert!(given_back.is_ok(), "an instance is destroyed once: {given_back:?}");
-        let memory = instance.memory();
-        let pool = self.realm().memory_pool(memory);
-        let (requested, used, capacity) = (instance.layout().bytes() as u64, pool.used(), pool.capacity());
-        InstanceError::OutOfMemory(OutOfMemory {
-            memory,
-            requested,
-            used,
-            capacity,
-            releasing: 0,
-            deferred: pool.deferred(),
-        })
     }
 }
 
@@ -431,6 +408,11 @@ fn failure((requirement, memory): (usize, MemoryId), error: CreateError) -> Sele
         CreateError::Machine(other) => SelectionError::Fatal(Error::internal(other)),
         CreateError::Other(error) => SelectionError::Fatal(error),
     }
+}
+
+/// The bytes of fields at a point.
+pub(crate) fn bytes_of_point(region: &LogicalRegion, fields: &FieldMask) -> usize {
+    fields.iter().filter_map(|field| region.fields().type_of(field).ok()).map(|ty| ty.size).sum()
 }
 
 /// The fields of each new instance.

@@ -2,7 +2,8 @@
 
 use maniple_space::{AnyRect, BoxHandle, DynamicBoxTree, Rect};
 
-use super::group::SetId;
+/// Names an equivalence set within its group.
+pub(crate) type SetId = usize;
 
 /// A dynamic tree of bounding boxes of one dimension, known from the first box.
 #[derive(Clone, Default)]

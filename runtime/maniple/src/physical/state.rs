@@ -11,13 +11,10 @@ use smallvec::SmallVec;
 
 use super::cover::Cover;
 use super::group::FieldGroup;
-use super::instance::{Held, PhysicalInstance};
+use super::instance::{Held, Instances, PhysicalInstance};
 use super::set::{EquivalenceSet, View};
 use super::table::InstanceTable;
 use crate::fill::FillValue;
-
-/// Instances that together hold a requirement's fields.
-pub(crate) type Instances = SmallVec<[(FieldMask, Arc<PhysicalInstance>); 2]>;
 
 /// The physical state of a region: of one that a task created, or of one that a task got from its parent and whose parts it hands to
 /// its children. Siblings' states are separate; a virtually mapped task shares its parent's.

@@ -9,8 +9,7 @@ use maniple_region::{FieldMask, IndexSpaceNode, LogicalRegion, NodeId, OperatorI
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::instance::PhysicalInstance;
-use super::state::Instances;
+use super::instance::{Instances, PhysicalInstance};
 
 /// Finds instances by memory and by the region that they were made for.
 #[derive(Default)]

@@ -5,7 +5,6 @@ use maniple_region::{Shape, ShapeTable};
 use smallvec::SmallVec;
 
 use super::cover::Cover;
-use super::movement::add;
 
 /// Uses of an instance for parts of a set, each ended when its event has triggered.
 #[derive(Clone, Debug, Default)]
@@ -134,6 +133,15 @@ impl Makers {
             Self::OfAll(events) => Some(events),
             Self::OfParts(_) => None,
         }
+    }
+}
+
+/// Adds an event unless it was added lately. That keeps nearly all doubles out, which would do no harm, and never takes long.
+pub(crate) fn add(events: &mut SmallVec<[Event; 8]>, event: Event) {
+    const LATELY: usize = 16;
+    let lately = &events[events.len().saturating_sub(LATELY)..];
+    if !event.is_none() && !lately.contains(&event) {
+        events.push(event);
     }
 }
 

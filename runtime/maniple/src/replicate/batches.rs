@@ -182,7 +182,7 @@ fn go(core: &Arc<RuntimeCore>, Leg { to, batch, values, tasks }: Leg, end: &End)
             tasks.into_iter().zip(answers).for_each(|(task, answer)| end(task, answer));
         });
     });
-    core.counters.slices_sent.add(1);
+    core.store.counters.slices_sent.add(1);
     if let Some(relay) = node.send_batch_on(to, (&batch, values), relay) {
         relay((0..batch.tasks()).map(|_| Answer::too_late()).collect());
     }
@@ -217,7 +217,7 @@ impl Post {
         });
         self.guests.when_open(move |core| match core {
             Some(core) => {
-                core.counters.slices_received.add(1);
+                core.store.counters.slices_received.add(1);
                 receive(core, batch, values, end);
             }
             None => {

@@ -186,11 +186,6 @@ fn number(call: &LeafCall<'_>) -> usize {
     call.domain().linear(call.point()) as usize
 }
 
-/// The bytes of fields at a point.
-pub(crate) fn bytes_of_point(region: &LogicalRegion, fields: &FieldMask) -> usize {
-    fields.iter().filter_map(|field| region.fields().type_of(field).ok()).map(|ty| ty.size).sum()
-}
-
 fn each_field(call: &LeafCall<'_>, mut visit: impl FnMut(&AnySpace, InstanceField) -> Result<()>) -> Result<()> {
     let (region, fields) = (call.region(0)?, call.fields(0)?);
     fields.iter().try_for_each(|field| visit(region.space().space(), call.storage_of(0, field)?))

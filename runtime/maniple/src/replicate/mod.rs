@@ -30,7 +30,6 @@ mod slices;
 pub(crate) mod spread;
 mod tree;
 
-pub(crate) use exchange::bytes_of_point;
 pub(crate) use mailbox::Awaited;
 pub(crate) use node::Node;
 pub(crate) use replica::{PER_NODE, Replica};

@@ -24,10 +24,11 @@ use super::node::Node;
 use super::preparation::Preparation;
 use super::replica::{Program, Replica, Use, shapes};
 use super::sharding::{self, Shares};
-use crate::context::{Bound, ContextState};
+use crate::context::ContextState;
 use crate::error::{Error, Result};
 use crate::future::Results;
 use crate::launch::{Everywhere, LaunchSite, Launching, Sharing, View, check};
+use crate::physical::bound::Bound;
 
 /// What launches of one kind have in common.
 pub(super) struct Plan {

@@ -9,11 +9,12 @@ use maniple_region::{FieldMask, LogicalPartition, LogicalRegion, OperatorId, Pri
 use maniple_space::{AnyRect, AnySpace, Rect};
 use rustc_hash::FxHashMap;
 
-use super::exchange::{APPLY, Addresses, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending, bytes_of_point};
+use super::exchange::{APPLY, Addresses, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending};
 use super::mailbox::Awaited;
 use super::node::Node;
 use crate::context::Context;
 use crate::launch::TaskLauncher;
+use crate::physical::selection::bytes_of_point;
 use crate::task::TaskDefinition;
 use crate::task::arguments::Arguments;
 use crate::trace::{Part, WholeNumber};

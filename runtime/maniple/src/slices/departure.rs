@@ -73,7 +73,7 @@ impl Leaving {
         let done = core.realm().user_event();
         for point in slice.domain.points() {
             let Some(place) = operation.place(state.index(point) as u64) else { continue };
-            core.record_ended(Some(place.parent), start, done.event(), || {
+            core.store.record_ended(Some(place.parent), start, done.event(), || {
                 let (name, point) = (state.name().to_owned(), state.shown_point(point));
                 Kind::Task(Task { place, name, point, is_leaf: true, usages: Vec::new() })
             });

@@ -28,7 +28,7 @@ pub(crate) fn host(
         return done(description.refused(&Error::launch(description.path(), problem)));
     };
     let arrived = description.arrived();
-    core.counters.slices_received.add(1);
+    core.store.counters.slices_received.add(1);
     let core = Arc::clone(core);
     let realm = core.realm().clone();
     realm.spawn_async(After::default(), async move {

@@ -7,6 +7,7 @@ use maniple_mapper::{InstanceId, RequirementInfo};
 use maniple_realm::Realm;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::transfer::{FewValues, InstanceField};
+use maniple_record::Usage;
 use maniple_region::{
     FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, OperatorId, Privilege, ReductionOperator,
 };
@@ -14,13 +15,15 @@ use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace};
 use smallvec::SmallVec;
 
 use crate::access::{Column, ColumnPlace, PieceInfo, Read, Reduce, Strided, Write};
-use crate::context::{Bound, Context};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::mapping::point::Chosen;
+use crate::physical::bound::Bound;
+use crate::physical::instance::Instances;
 use crate::physical::instance::PhysicalInstance;
-use crate::physical::state::{Instances, RegionState};
+use crate::physical::selection::bytes_of_point;
+use crate::physical::state::RegionState;
 use crate::regions::Region;
-use crate::replicate::bytes_of_point;
 use crate::task::Workers;
 use crate::task::arguments::Arguments;
 use crate::task::taken::Taken;
@@ -67,6 +70,18 @@ impl Placement {
 }
 
 impl PhysicalRegion {
+    /// What the requirement does with data, and where, for the record.
+    pub(crate) fn usage(&self) -> Usage {
+        let instances = match &self.place {
+            Placement::Virtual(_) => Vec::new(),
+            Placement::Instances(instances) => {
+                instances.iter().map(|(fields, instance)| (fields.clone(), instance.id())).collect()
+            }
+        };
+        let (region, fields) = (self.region.clone(), self.fields.clone());
+        Usage { region, fields, privilege: self.privilege, instances }
+    }
+
     /// A requirement, with its number, for one call.
     pub(crate) fn of(asked: RequirementInfo, requirement: (&Bound, usize), chosen: &Chosen) -> Self {
         let RequirementInfo { region, fields, privilege, .. } = asked;

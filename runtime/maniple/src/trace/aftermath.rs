@@ -6,15 +6,15 @@ use maniple_realm::graph::Place;
 use maniple_realm::{Event, Fault};
 use rustc_hash::FxHashMap;
 
-use super::issuing::{Ends, Issuing};
 use super::template::{Stage, Template};
 use crate::context::ContextState;
 use crate::error::Error;
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::{LockedStates, PointMapping};
-use crate::mapping::preparation::Preparation;
 use crate::mapping::regions::Regions;
+use crate::physical::issuing::{Ends, Issuing};
 use crate::physical::places::{KnownPlaces, Places};
+use crate::physical::preparation::Preparation;
 
 /// How nodes ended that did not end well.
 pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;
@@ -46,7 +46,7 @@ impl Stage {
         let core = &context.core;
         let end = |node: u32| match fault(node) {
             None => Event::NONE,
-            Some(fault) => core.poisoned(Error::of_fault(fault, self.site.name(), None)),
+            Some(fault) => core.store.poisoned(Error::of_fault(fault, self.site.name(), None)),
         };
         let mut states = LockedStates::lock(&self.site.bounds);
         for (index, point) in self.points.iter().enumerate() {

@@ -16,7 +16,8 @@ use super::recording::{NodeTape, Tape};
 use super::template::{Node, Stage, TaskNode, Template};
 use crate::context::ContextState;
 use crate::future::Input;
-use crate::recorder::{self, Recorder};
+use crate::recorder::Recorder;
+use crate::task::call::PhysicalRegion;
 
 /// A replay on record.
 pub(super) struct Recorded {
@@ -49,7 +50,7 @@ struct Run {
 impl Recorded {
     /// A replay begins, if a record is kept: everything has ended, also who made the values that it finds.
     pub(super) fn begin(context: &ContextState, template: &Template, fence: Option<LaunchNumber>) -> Option<Self> {
-        let (recorder, task) = (context.core.recorder.as_ref()?, context.recorded?);
+        let (recorder, task) = (context.core.store.recorder.as_ref()?, context.recorded?);
         recorder.stand_still(task, recorder.numbers_of(template.makers()));
         let (recorder, predecessors) = (Arc::clone(recorder), template.graph.predecessors());
         Some(Self { recorder, task, fence, predecessors, runs: Mutex::default() })
@@ -160,7 +161,7 @@ pub(super) fn of_node(stages: &[Stage], node: &Node, movement: Option<NodeRecord
         name: site.name().to_owned(),
         point: site.shown_point(*point),
         is_leaf: true,
-        usages: regions.iter().map(recorder::usage).collect(),
+        usages: regions.iter().map(PhysicalRegion::usage).collect(),
     });
     Some(NodeRecord { stage: *stage, kind })
 }

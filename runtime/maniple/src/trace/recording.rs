@@ -5,6 +5,7 @@
 //! for all earlier uses of a set's instances. They are put into each set before the first recorded launch looks at it; a node that comes after
 //! a marker will, in a replay, come after what stands in the marker's place at the end of the run before.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,13 +19,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::content::{Content, Entry, Makers};
-use super::issuing::PointRecorder;
 use super::problem::Problem;
-use crate::context::Bound;
 use crate::launch::LaunchSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::LockedStates;
+use crate::physical::bound::Bound;
 use crate::physical::cover::Cover;
+use crate::physical::issuing::TransferLog;
 use crate::physical::movement::Preconditions;
 use crate::physical::set::EquivalenceSet;
 use crate::physical::state::RegionState;
@@ -124,10 +125,6 @@ impl Recording {
         tape.stages.iter_mut().for_each(|stage| stage.points.clear());
     }
 
-    pub(crate) fn note_creation(&self) {
-        self.fail(Problem::InstancesMade);
-    }
-
     pub(super) fn take(&self) -> Tape {
         std::mem::take(&mut *self.tape.lock())
     }
@@ -175,41 +172,61 @@ impl Recording {
             self.fail(Problem::Spoilt);
         }
     }
+}
 
-    /// Notes a point that was issued, with its task's event.
-    pub(crate) fn add_point(
-        &self,
-        at: &PointRecorder<'_>,
-        mapped: &Arc<MappedPoint>,
-        after: &Preconditions,
-        event: Event,
-        realm: &Realm,
-    ) {
-        let mut tape = self.tape.lock();
+/// Records what is done for one point of a launch.
+pub(crate) struct PointRecorder<'a> {
+    recording: &'a Recording,
+    stage: u32,
+    processor: ProcessorId,
+    realm: &'a Realm,
+    /// The nodes of what the analysis moved for the point.
+    moved: RefCell<Vec<u32>>,
+}
+
+impl<'a> PointRecorder<'a> {
+    pub(crate) fn new(recording: &'a Recording, stage: u32, processor: ProcessorId, realm: &'a Realm) -> Self {
+        Self { recording, stage, processor, realm, moved: RefCell::default() }
+    }
+
+    /// The recording is of no use.
+    pub(crate) fn fail(&self, problem: Problem) {
+        self.recording.fail(problem);
+    }
+
+    /// Notes the point, which was issued, with its task's event.
+    pub(crate) fn add_point(&self, mapped: &Arc<MappedPoint>, after: &Preconditions, event: Event) {
+        let mut tape = self.recording.tape.lock();
         if tape.problem.is_some() {
             return;
         }
         let instances = mapped.physical.iter().flat_map(PhysicalRegion::instance_ids).collect();
         let body = NodeTape::Task(Arc::clone(mapped));
-        let task = tape.add_node(at, mapped.mapping.pinned, instances, body, (after, event), realm);
-        let (mapped, transfers) = (Arc::clone(mapped), at.transfers.take());
-        tape.stages[at.stage as usize].points.push(PointTape { mapped, task, transfers });
+        let task = tape.add_node(self, mapped.mapping.pinned, instances, body, (after, event));
+        let (mapped, transfers) = (Arc::clone(mapped), self.moved.take());
+        tape.stages[self.stage as usize].points.push(PointTape { mapped, task, transfers });
     }
+}
 
-    /// Notes transfers between these instances that were issued, with their event. Gives their node.
-    pub(super) fn add_transfers(
+impl TransferLog for PointRecorder<'_> {
+    fn add_transfers(
         &self,
-        at: &PointRecorder<'_>,
         (transfers, instances): (Vec<Transfer>, SmallVec<[InstanceId; 4]>),
         after: &Preconditions,
         event: Event,
-        realm: &Realm,
-    ) -> u32 {
-        let mut tape = self.tape.lock();
-        if tape.problem.is_some() {
-            return 0;
+        of_analysis: bool,
+    ) {
+        let mut tape = self.recording.tape.lock();
+        if tape.problem.is_none() {
+            let node = tape.add_node(self, false, instances, NodeTape::Transfers(transfers), (after, event));
+            if of_analysis {
+                self.moved.borrow_mut().push(node);
+            }
         }
-        tape.add_node(at, false, instances, NodeTape::Transfers(transfers), (after, event), realm)
+    }
+
+    fn note_creation(&self) {
+        self.recording.fail(Problem::InstancesMade);
     }
 }
 
@@ -257,7 +274,6 @@ impl Tape {
         instances: SmallVec<[InstanceId; 4]>,
         body: NodeTape,
         (after, event): (&Preconditions, Event),
-        realm: &Realm,
     ) -> u32 {
         let number = self.nodes.len() as u32;
         let (mut edges, mut after_slots) = (Vec::new(), Vec::new());
@@ -268,7 +284,7 @@ impl Tape {
             } else if let Some(&slot) = self.markers.get(&event) {
                 after_slots.push((slot, needs));
             } else {
-                match realm.status(event) {
+                match at.realm.status(event) {
                     EventStatus::Triggered => {}
                     EventStatus::Poisoned(_) if !needs => {}
                     EventStatus::Poisoned(_) => self.problem = self.problem.or(Some(Problem::Spoilt)),

@@ -182,7 +182,7 @@ impl Replay {
             slot.arguments.store(launched.arguments.address().cast_mut(), Ordering::Relaxed);
         }
         let number = self.recorded.as_ref().map(|recorded| {
-            results.recorded_by(self.context.core.recorder.as_ref());
+            results.recorded_by(self.context.core.store.recorder.as_ref());
             recorded.launch(&self.template, stage, results.completion())
         });
         self.prepare_stage((run, stage), (launcher.sources(), number));
@@ -555,7 +555,7 @@ impl GraphWork for Replay {
     fn run_ended(&self, run: u64) {
         let _aftermath = self.profiled.as_ref().map(|profiled| profiled.aftermath(run));
         let launches = self.launches_of(run);
-        let counters = &self.context.core.counters;
+        let counters = &self.context.core.store.counters;
         counters.launches.add(launches as u64);
         counters.tasks.add(self.points[launches]);
         if self.ends_by_run {

@@ -219,7 +219,7 @@ impl Session {
     pub(crate) fn take_whole(&mut self, whole: &mut Whole<'_>) -> Option<Arc<Results>> {
         let Phase::Replaying(replaying) = &mut self.phase else { return None };
         self.context.operations_begin(whole.parts());
-        self.context.core.counters.replayed_at_once.add(1);
+        self.context.core.store.counters.replayed_at_once.add(1);
         self.arrived += 1;
         let results = replaying.issue_whole(whole);
         if self.run_length == Some(self.arrived) {
@@ -244,9 +244,9 @@ impl Session {
             Ok(site) => {
                 let (completion, sources) = (realm.user_event(), launcher.sources().iter().cloned());
                 let results = Results::new(realm, origin, domain, completion.event(), sources.collect());
-                results.recorded_by(context.core.recorder.as_ref());
+                results.recorded_by(context.core.store.recorder.as_ref());
                 let launch = |parent| site.recorded(parent);
-                let recorded = context.core.record_launch(context.recorded, completion.event(), launch);
+                let recorded = context.core.store.record_launch(context.recorded, completion.event(), launch);
                 let number = context.place_of_launch();
                 let staged = Staged { site, launcher, number, results: Arc::clone(&results), completion, recorded };
                 self.arrive(Arrival::Launch(Box::new(staged)));
@@ -283,7 +283,7 @@ impl Session {
     /// No more launches come. From now on it counts that the session has not ended.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
-        self.context.core.record_end_of_trace(self.context.recorded, self.recorded);
+        self.context.core.store.record_end_of_trace(self.context.recorded, self.recorded);
         self.context.operation_begins();
         match &self.phase {
             Phase::Waiting(_) => {}
@@ -388,10 +388,10 @@ impl Session {
     fn run_ended(&mut self) {
         match &self.phase {
             Phase::Replaying(Replaying { stage: 0, replay, .. }) if replay.template.is_idempotent => {
-                self.context.core.counters.replays.add(1);
+                self.context.core.store.counters.replays.add(1);
             }
             Phase::Replaying(Replaying { stage: 0, .. }) => {
-                self.context.core.counters.replays.add(1);
+                self.context.core.store.counters.replays.add(1);
                 self.settle(&Why::EndOfRun);
             }
             Phase::Waiting(_) | Phase::Idle => {}
@@ -421,7 +421,7 @@ impl Session {
             self.phase = Phase::Replaying(Replaying { replay, runs, run: 0, stage: 0 });
         } else if trace.wants_recording() {
             drop(trace);
-            self.context.core.recordings.begin();
+            self.context.core.store.recordings.begin();
             self.phase = Phase::Recording(Arc::new(Recording::new()), None);
         } else {
             drop(trace);
@@ -456,7 +456,7 @@ impl Session {
                 "a run is replayed no further than to the launch that differs (counted from 0): the repetition that was found has ended"
             ),
         }
-        self.context.core.counters.replays_given_up.add(1);
+        self.context.core.store.counters.replays_given_up.add(1);
     }
 
     /// Nothing more is issued in this phase: waits for its end.
@@ -551,10 +551,10 @@ impl Session {
     fn conclude_recording(&mut self, recording: &Recording) {
         let core = &self.context.core;
         let compiled = Template::compile(recording.take(), core);
-        core.recordings.end();
+        core.store.recordings.end();
         match compiled {
             Ok(template) => {
-                core.counters.recordings.add(1);
+                core.store.counters.recordings.add(1);
                 self.trace.lock().add(template);
             }
             Err(problem) => self.trace.lock().failed(problem),

@@ -25,7 +25,7 @@ pub(super) struct SessionRecord {
 impl SessionRecord {
     /// A session begins, when what these events are the ends of has ended.
     pub(super) fn begin(context: &ContextState, operation: &Operation, earlier: &[Event]) -> Option<Self> {
-        let (recorder, task) = (Arc::clone(context.core.recorder.as_ref()?), context.recorded?);
+        let (recorder, task) = (Arc::clone(context.core.store.recorder.as_ref()?), context.recorded?);
         let beginning = operation.recorded?;
         recorder.stand_still(task, recorder.numbers_of(earlier.iter().copied()));
         Some(Self { recorder, task, beginning, fence: beginning, launched: Vec::new() })

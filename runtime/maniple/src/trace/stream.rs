@@ -298,7 +298,7 @@ impl Tracing {
         }
         let (trace, is_new) = self.book.get(id);
         if is_new {
-            context.core.register_trace(&trace);
+            context.core.store.register_cache(Arc::downgrade(&trace) as _);
         }
         let session = Session::new(context, trace, run_length);
         let completion = context.core.realm().user_event();

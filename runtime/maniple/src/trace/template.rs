@@ -97,7 +97,7 @@ impl Template {
         let nodes: Vec<NodeSpec> = nodes.collect();
         let spec = GraphSpec { stages: tape.stages.len() as u32, nodes };
         let graph = Arc::new(Graph::new(&spec, realm.processors()));
-        let movements = core.recorder.as_ref().map(|recorder| recorded::movements(&tape, recorder));
+        let movements = core.store.recorder.as_ref().map(|recorder| recorded::movements(&tape, recorder));
         let stages = tape.stages.into_iter();
         let stages: Vec<Stage> =
             stages.map(|stage| Stage { site: stage.site, points: stage.points, mark: Mark::default() }).collect();

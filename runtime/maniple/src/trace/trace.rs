@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use maniple_analysis::repeats::CandidateId;
 use maniple_realm::locks::Mutex;
+use maniple_realm::{Event, Realm};
 use maniple_region::TreeId;
 use rustc_hash::FxHashMap;
 
@@ -11,8 +13,7 @@ use super::content::Fit;
 use super::problem::Problem;
 use super::staged::Staged;
 use super::template::Template;
-use maniple_analysis::repeats::CandidateId;
-use maniple_realm::{Event, Realm};
+use crate::physical::store::{Cache, Discard};
 
 /// Names a trace within its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,7 +114,7 @@ impl Trace {
     }
 
     /// Lets go of all templates that are not being replayed. Whether there were any.
-    pub(crate) fn forget_templates(&mut self) -> bool {
+    fn forget_templates(&mut self) -> bool {
         let before = self.templates.len();
         self.templates.retain(|template| Arc::strong_count(template) > 1);
         self.templates.len() < before
@@ -122,6 +123,13 @@ impl Trace {
     fn forget_tree(&mut self, tree: TreeId) {
         let uses = |template: &Arc<Template>| template.stages.iter().any(|stage| stage.site.uses(tree));
         self.templates.retain(|template| !uses(template));
+    }
+}
+
+/// Templates, which hold on to instances. A trace that is being worked on keeps them.
+impl Cache for Mutex<Trace> {
+    fn discard(&self, extent: Discard) -> bool {
+        extent == Discard::Instances && self.try_lock().is_some_and(|mut trace| trace.forget_templates())
     }
 }
 

@@ -9,10 +9,10 @@ use smallvec::SmallVec;
 
 use super::Analysis;
 use crate::physical::cover::Cover;
-use crate::physical::group::SetId;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::{Movement, Preconditions, Source};
 use crate::physical::set::View;
+use crate::physical::set_index::SetId;
 use crate::physical::uses::Makers;
 
 impl Analysis<'_> {
@@ -82,8 +82,8 @@ impl Analysis<'_> {
             together().for_each(|movement| self.gather_movement(movement, &mut after));
             let transfers = || together().flat_map(Movement::transfers);
             let instances = || together().take(1).flat_map(Movement::instances).collect();
-            let event = self.issuing.transfer(self.core, transfers, instances, &after, |event| {
-                self.core.note_copies(event, together(), (&after, self.issuer));
+            let event = self.issuing.transfer(self.store, transfers, instances, &after, |event| {
+                self.store.note_copies(event, together(), (&after, self.issuer));
             });
             together().for_each(|movement| self.commit_movement(movement, event));
         }
@@ -115,7 +115,7 @@ impl Analysis<'_> {
     }
 
     fn commit_movement(&mut self, movement: &Movement, event: Event) {
-        let (shapes, realm) = (self.shapes, self.core.pruning_realm());
+        let (shapes, realm) = (self.shapes, self.store.pruning_realm());
         let makers = self.makers(movement);
         let set = self.data.group_mut(movement.group).set_mut(movement.set);
         if let Source::Instance(source) = &movement.source {

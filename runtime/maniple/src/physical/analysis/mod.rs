@@ -17,17 +17,18 @@ use maniple_record::Place;
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Privilege, ShapeTable};
 use smallvec::SmallVec;
 
-use crate::mapping::preparation::Preparation;
 use crate::physical::cover::Cover;
-use crate::physical::group::{SetId, Touched};
+use crate::physical::group::Touched;
 use crate::physical::instance::{Held, PhysicalInstance};
+use crate::physical::issuing::Issuing;
 use crate::physical::movement::Preconditions;
 use crate::physical::places::{Place as DataPlace, Places};
+use crate::physical::preparation::Preparation;
 use crate::physical::selection::Selection;
 use crate::physical::set::{EquivalenceSet, Order, PendingReduction, View};
+use crate::physical::set_index::SetId;
 use crate::physical::state::{RegionData, Sink};
-use crate::runtime::RuntimeCore;
-use crate::trace::Issuing;
+use crate::physical::store::Store;
 
 /// One requirement of one operation with the instances chosen for it.
 pub(crate) struct Access<'a> {
@@ -77,7 +78,7 @@ pub(crate) type Rank<'a> = dyn FnMut(&[(Arc<PhysicalInstance>, FieldMask)], &Phy
 
 /// The analysis of one region state, for as long as its lock is held.
 pub(crate) struct Analysis<'a> {
-    core: &'a RuntimeCore,
+    store: &'a Store,
     data: &'a mut RegionData,
     shapes: &'a ShapeTable,
     /// Ranks the instances that data could come from.
@@ -91,12 +92,12 @@ pub(crate) struct Analysis<'a> {
 impl<'a> Analysis<'a> {
     #[inline]
     pub(crate) fn new(
-        core: &'a RuntimeCore,
+        store: &'a Store,
         data: &'a mut RegionData,
         rank: &'a mut Rank<'a>,
         (issuing, issuer): (Issuing<'a>, Option<Place>),
     ) -> Self {
-        Self { core, data, shapes: core.forest().shapes(), rank, issuing, issuer }
+        Self { store, data, shapes: store.forest.shapes(), rank, issuing, issuer }
     }
 
     /// Brings the chosen instances up to date as far as the privilege wants it, and adds what the operation must wait for.
@@ -319,7 +320,7 @@ impl<'a> Analysis<'a> {
         instance: &Arc<PhysicalInstance>,
         event: Event,
     ) {
-        let realm: Option<&Realm> = self.core.pruning_realm();
+        let realm: Option<&Realm> = self.store.pruning_realm();
         let mut forgot = false;
         for (id, cover) in touched {
             let set = self.data.group_mut(group).set_mut(*id);
@@ -329,7 +330,7 @@ impl<'a> Analysis<'a> {
                 None => instance.leave_behind([event]),
             }
             if set.views.len() >= MANY_COPIES && set.views.len().is_power_of_two() {
-                forgot |= set.forget_copies(None, (self.shapes, self.core.realm()));
+                forgot |= set.forget_copies(None, (self.shapes, &self.store.realm));
             }
         }
         if forgot {
@@ -362,7 +363,7 @@ impl<'a> Analysis<'a> {
         instance: &Arc<PhysicalInstance>,
         event: Event,
     ) {
-        let (shapes, realm) = (self.shapes, self.core.pruning_realm());
+        let (shapes, realm) = (self.shapes, self.store.pruning_realm());
         for (id, _) in touched {
             let set = self.data.group_mut(group).set_mut(*id);
             set.keep_only(instance);
@@ -381,7 +382,7 @@ impl<'a> Analysis<'a> {
             // It was free, so the operation comes after all who had left it.
             buffer.leave_behind_instead(event);
         }
-        let realm = self.core.pruning_realm();
+        let realm = self.store.pruning_realm();
         for (id, cover) in touched {
             let (buffer, writers) = (Held::new(buffer), SmallVec::from_iter([event]));
             let cover = cover.clone();
@@ -392,7 +393,7 @@ impl<'a> Analysis<'a> {
 
     /// The position of a set's view of an instance. If the set does not know the instance yet, whatever used it before must end first.
     fn view(&mut self, group: usize, id: SetId, instance: &Arc<PhysicalInstance>, after: &mut Preconditions) -> usize {
-        let realm = self.core.pruning_realm();
+        let realm = self.store.pruning_realm();
         let set = self.data.group_mut(group).set_mut(id);
         if let Some(view) = set.find_view(instance) {
             return view;

@@ -7,13 +7,13 @@ use maniple_region::FieldMask;
 use smallvec::SmallVec;
 
 use super::{Analysis, view_of};
-use crate::mapping::preparation::Preparation;
 use crate::physical::application::Application;
 use crate::physical::cover::Cover;
-use crate::physical::group::SetId;
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::movement::Preconditions;
+use crate::physical::preparation::Preparation;
 use crate::physical::set::PendingReduction;
+use crate::physical::set_index::SetId;
 
 /// A leaf task applies reductions itself if they are about at most so many points in all: more are worth an operation, which another worker may
 /// carry out.
@@ -88,7 +88,7 @@ impl Analysis<'_> {
                 continue;
             }
             let pending = std::mem::take(&mut set.pending);
-            self.core.counters.reductions.add(pending.len() as u64);
+            self.store.counters.reductions.add(pending.len() as u64);
             let after = before.of(requirement);
             pending.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
             for reduction in if pending.len() > 1 { in_order(pending) } else { pending } {
@@ -118,11 +118,11 @@ impl Analysis<'_> {
         let applications = || together.iter().filter_map(|reduction| Application::of(reduction, set, (fields, into)));
         let transfers = || applications().flat_map(|application| application.transfers().collect::<SmallVec<[_; 2]>>());
         let instances = || together.iter().map(|reduction| reduction.buffer.id()).chain([into.id()]).collect();
-        let event = self.issuing.transfer(self.core, transfers, instances, &after, |event| {
-            self.core.note_reductions(event, &together, (&set.shape, fields, into), (&after, self.issuer));
+        let event = self.issuing.transfer(self.store, transfers, instances, &after, |event| {
+            self.store.note_reductions(event, &together, (&set.shape, fields, into), (&after, self.issuer));
         });
         together.into_iter().for_each(|reduction| reduction.applied_by(event));
-        let (shapes, realm) = (self.shapes, self.core.pruning_realm());
+        let (shapes, realm) = (self.shapes, self.store.pruning_realm());
         self.set_mut(group, id).add_applied(view, event, cover.clone(), (shapes, realm));
         event
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use maniple_realm::Event;
 
+use super::application::Application;
 use super::beginning::Beginning;
-use crate::physical::application::Application;
-use crate::physical::instance::PhysicalInstance;
-use crate::physical::movement::Preconditions;
-use crate::physical::set::PendingReduction;
+use super::instance::PhysicalInstance;
+use super::movement::Preconditions;
+use super::set::PendingReduction;
 
 /// What comes before the use of the data of one point of an operation.
 #[derive(Default)]

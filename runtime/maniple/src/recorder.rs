@@ -10,26 +10,20 @@
 //!
 //! Two things make an event useless for that: it may never come to be, since merging events that have all triggered gives none; and it may be forgotten
 //! once it has triggered. So while a record is kept, events that stand for several others get a handle of their own
-//! ([`RuntimeCore::merged`]), and nobody forgets ended uses ([`RuntimeCore::pruning_realm`]).
-
-mod data;
+//! ([`Store::merged`]), and ended uses are not forgotten ([`Store::pruning_realm`]).
+//!
+//! [`Store::merged`]: crate::physical::store::Store::merged
+//! [`Store::pruning_realm`]: crate::physical::store::Store::pruning_realm
 
 use std::collections::BTreeSet;
 
+use maniple_mapper::InstanceId;
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, Realm};
 use maniple_record::{
-    Because, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Place, Record, Task, Usage,
+    Because, Dependence, Instance, Kind, Launch, LaunchNumber, Operation, OperationNumber, Place, Record, Task,
 };
 use rustc_hash::FxHashMap;
-
-pub(crate) use data::{contributions, movements, usage};
-
-use crate::context::Bound;
-use crate::operation::Mappable;
-use crate::physical::instance::PhysicalInstance;
-use crate::physical::movement::Preconditions;
-use crate::runtime::RuntimeCore;
 
 /// A record in the making.
 #[derive(Default)]
@@ -198,13 +192,8 @@ impl Recorder {
     }
 
     /// Records an instance.
-    pub(crate) fn instance(&self, instance: &PhysicalInstance) {
-        let known = Instance {
-            region: instance.region().clone(),
-            fields: instance.fields().clone(),
-            buffer: instance.reduction(),
-        };
-        self.0.lock().record.instances.insert(instance.id(), known);
+    pub(crate) fn instance(&self, id: InstanceId, instance: Instance) {
+        self.0.lock().record.instances.insert(id, instance);
     }
 
     /// The record so far. What comes later makes another one.
@@ -297,7 +286,7 @@ impl Recording {
 }
 
 /// An event that triggers with another one, and that nobody else has.
-fn own_handle(realm: &Realm, event: Event) -> Event {
+pub(crate) fn own_handle(realm: &Realm, event: Event) -> Event {
     let own = realm.user_event();
     realm.trigger_after(own, &event);
     own.event()
@@ -305,119 +294,4 @@ fn own_handle(realm: &Realm, event: Event) -> Event {
 
 fn launches(kind: &Kind) -> bool {
     matches!(kind, Kind::TopLevel | Kind::Task(Task { is_leaf: false, .. }))
-}
-
-/// Recording, where it is wanted; else these do nothing but what they are for.
-impl RuntimeCore {
-    /// Events that come after all of some others, and fail if a needed one does. While a record is kept, with a handle of its own.
-    pub(crate) fn merged(&self, after: After<'_>) -> Event {
-        match &self.recorder {
-            None => self.realm().merge(after),
-            Some(recorder) => recorder.merged(self.realm(), after),
-        }
-    }
-
-    /// An event that triggers with another one: while a record is kept one that nobody else has, else that one.
-    pub(crate) fn own_handle(&self, event: Event) -> Event {
-        if self.recorder.is_none() {
-            return event;
-        }
-        own_handle(self.realm(), event)
-    }
-
-    /// Records an operation that comes after events, and after the beginning of the task that issues it.
-    pub(crate) fn record(
-        &self,
-        issuer: Option<OperationNumber>,
-        after: &Preconditions,
-        kind: impl FnOnce() -> Kind,
-    ) -> Option<OperationNumber> {
-        let recorder = self.recorder.as_ref()?;
-        let mut after = recorder.numbers_of(after.needs.iter().chain(&after.follows).copied());
-        let issuer = issuer.map(|issuer| recorder.issued_after(issuer));
-        after.extend(issuer.filter(|issuer| !after.contains(issuer)));
-        Some(recorder.push(kind(), after))
-    }
-
-    /// Records an operation whose end is known.
-    pub(crate) fn record_ended(
-        &self,
-        issuer: Option<OperationNumber>,
-        after: &Preconditions,
-        event: Event,
-        kind: impl FnOnce() -> Kind,
-    ) {
-        self.record_end(self.record(issuer, after, kind), event);
-    }
-
-    /// Says which event is the end of an operation.
-    pub(crate) fn record_end(&self, operation: Option<OperationNumber>, event: Event) {
-        if let (Some(recorder), Some(operation)) = (&self.recorder, operation) {
-            recorder.ends_with(operation, event);
-        }
-    }
-
-    /// Says what the end of a task comes after, besides what it launched.
-    pub(crate) fn record_end_after(&self, task: Option<OperationNumber>, events: &[Event]) {
-        if let (Some(recorder), Some(task)) = (&self.recorder, task) {
-            recorder.ends_after(task, events.iter().copied());
-        }
-    }
-
-    /// Says that a task that launches has ended, with all that it launched: unless what it launched was given up, and it waited no longer.
-    pub(crate) fn record_whole(&self, task: Option<OperationNumber>) {
-        if let (Some(recorder), Some(task), Ok(())) = (&self.recorder, task, self.check_whole()) {
-            recorder.has_ended(task);
-        }
-    }
-
-    /// Records that data was given up.
-    pub(crate) fn record_loss(&self, place: Option<Place>, usages: Vec<Usage>) {
-        if let Some(place) = place {
-            self.record(Some(place.parent), &Preconditions::default(), || Kind::Lost { place, usages });
-        }
-    }
-
-    /// Records a launch of a task's, whose end is an event.
-    pub(crate) fn record_launch(
-        &self,
-        parent: Option<OperationNumber>,
-        completion: Event,
-        launch: impl FnOnce(OperationNumber) -> Launch,
-    ) -> Option<LaunchNumber> {
-        let (recorder, parent) = (self.recorder.as_ref()?, parent?);
-        Some(recorder.launch(launch(parent), completion))
-    }
-
-    /// Records that a task leaves to its parent what it has made.
-    pub(crate) fn record_return(&self, task: Option<OperationNumber>, parent: Option<OperationNumber>) {
-        if let (Some(recorder), Some(parent), Some(task)) = (&self.recorder, parent, task) {
-            recorder.return_to(parent, task);
-        }
-    }
-
-    /// Records that what a task launches is no longer traced, as it was since this launch.
-    pub(crate) fn record_end_of_trace(&self, parent: Option<OperationNumber>, beginning: Option<LaunchNumber>) {
-        if let (Some(recorder), Some(parent), Some(beginning)) = (&self.recorder, parent, beginning) {
-            recorder.end_trace(parent, beginning);
-        }
-    }
-
-    /// Records that a launch is mapped after another one.
-    pub(crate) fn record_dependence(&self, launch: Option<LaunchNumber>, on: Option<LaunchNumber>, because: Because) {
-        if let (Some(recorder), Some(launch), Some(on)) = (&self.recorder, launch, on) {
-            recorder.depends(launch, recorder.end_of_trace(on), because);
-        }
-    }
-}
-
-/// What was launched.
-pub(crate) fn launch(parent: OperationNumber, body: &dyn Mappable, requirements: &[Bound]) -> Launch {
-    Launch {
-        parent,
-        name: body.name().to_owned(),
-        points: body.points(),
-        requirements: requirements.iter().map(|bound| bound.requirement.clone()).collect(),
-        after: Vec::new(),
-    }
 }

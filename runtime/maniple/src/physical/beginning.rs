@@ -6,9 +6,9 @@ use maniple_realm::profile::{LabelId, Profiler, Tag, common};
 use maniple_realm::transfer::Transfer;
 use smallvec::SmallVec;
 
+use super::application::Application;
+use super::instance::PhysicalInstance;
 use crate::error::{Error, Result};
-use crate::physical::application::Application;
-use crate::physical::instance::PhysicalInstance;
 
 /// What a leaf task does itself when it begins.
 #[derive(Default)]

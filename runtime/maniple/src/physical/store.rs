@@ -1,0 +1,187 @@
+//! What all region states of a runtime share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use maniple_mapper::InstanceId;
+use maniple_realm::instance::{Instance, InstanceError};
+use maniple_realm::locks::Mutex;
+use maniple_realm::machine::{Machine, MemoryId};
+use maniple_realm::memory::OutOfMemory;
+use maniple_realm::transfer::{Transfer, TransferError};
+use maniple_realm::{After, Class, Event, Fault, Realm, Spawn};
+use maniple_record as record;
+use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId};
+
+use super::instance::PhysicalInstance;
+use super::movement::Preconditions;
+use super::recordings::Recordings;
+use super::state::RegionState;
+use crate::error::Error;
+use crate::recorder::Recorder;
+use crate::statistics::Counters;
+
+/// The machine with the instances in its memories, and what is counted and recorded of their use.
+pub(crate) struct Store {
+    pub(crate) realm: Realm,
+    pub(crate) forest: Arc<Forest>,
+    next_instance: AtomicU64,
+    /// All region states, to find instances that are not needed when a memory is full.
+    states: Mutex<Vec<Weak<RegionState>>>,
+    /// What remembers instances besides the region states.
+    caches: Mutex<Vec<Weak<dyn Cache>>>,
+    pub(crate) counters: Counters,
+    pub(crate) recorder: Option<Arc<Recorder>>,
+    pub(crate) recordings: Recordings,
+}
+
+/// Something that remembers instances, or the regions that they are of, and can find them out anew.
+pub(crate) trait Cache: Send + Sync {
+    /// Forgets what it remembers to some extent. Returns whether there was anything to forget.
+    fn discard(&self, extent: Discard) -> bool;
+}
+
+/// What a [`Cache`] forgets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Discard {
+    /// Instances.
+    Instances,
+    /// Everything, the names of regions too.
+    Everything,
+}
+
+/// So few states or caches are not swept.
+const FEW: usize = 64;
+
+/// Adds to a list; those that have been dropped are swept out when its length has doubled.
+fn remember<T: ?Sized>(list: &Mutex<Vec<Weak<T>>>, new: Weak<T>) {
+    let mut list = list.lock();
+    if list.len() >= FEW && list.len().is_power_of_two() {
+        list.retain(|known| known.strong_count() > 0);
+    }
+    list.push(new);
+}
+
+fn alive<T: ?Sized>(list: &Mutex<Vec<Weak<T>>>) -> Vec<Arc<T>> {
+    list.lock().iter().filter_map(Weak::upgrade).collect()
+}
+
+impl Store {
+    /// Of a machine that has no instances yet.
+    pub(crate) fn new(realm: Realm, recorder: Option<Arc<Recorder>>) -> Self {
+        Self {
+            realm,
+            forest: Forest::new(),
+            next_instance: AtomicU64::new(0),
+            states: Mutex::default(),
+            caches: Mutex::default(),
+            counters: Counters::default(),
+            recorder,
+            recordings: Recordings::default(),
+        }
+    }
+
+    pub(crate) fn machine(&self) -> &Machine {
+        self.realm.machine()
+    }
+
+    /// The realm, for forgetting ended uses; none while a record is kept, or a trace recorded, which want to see them.
+    pub(crate) fn pruning_realm(&self) -> Option<&Realm> {
+        (self.recorder.is_none() && !self.recordings.are_under_way()).then_some(&self.realm)
+    }
+
+    /// Remembers a region state.
+    pub(crate) fn register(&self, state: &Arc<RegionState>) {
+        remember(&self.states, Arc::downgrade(state));
+    }
+
+    /// Remembers a cache.
+    pub(crate) fn register_cache(&self, cache: Weak<dyn Cache>) {
+        remember(&self.caches, cache);
+    }
+
+    /// Has caches forget instances; if none remembers any, everything: regions that only they can name stay for their sake. Returns whether there was anything
+    /// to forget.
+    pub(crate) fn discard_caches(&self) -> bool {
+        let caches = alive(&self.caches);
+        let discard = |extent| caches.iter().filter(|cache| cache.discard(extent)).count() > 0;
+        discard(Discard::Instances) || discard(Discard::Everything)
+    }
+
+    /// Makes room in a memory, in all region states but those that are being worked on. Whether there was anything to forget.
+    pub(crate) fn make_room(&self, memory: MemoryId) -> bool {
+        let mut any = false;
+        for state in alive(&self.states) {
+            if let Some(mut data) = state.try_lock() {
+                any |= data.make_room(memory, &self.realm);
+            }
+        }
+        any
+    }
+
+    pub(crate) fn new_instance(
+        &self,
+        storage: (Arc<Instance>, Event),
+        region: LogicalRegion,
+        fields: FieldMask,
+        reduction: Option<OperatorId>,
+    ) -> Arc<PhysicalInstance> {
+        let id = InstanceId(self.next_instance.fetch_add(1, Ordering::Relaxed));
+        self.counters.instances.add(1);
+        let records = (self.realm.clone(), self.recorder.clone());
+        let instance =
+            PhysicalInstance::new(id, records, storage, (region, fields), reduction, self.recordings.clone());
+        if let Some(recorder) = &self.recorder {
+            let known = record::Instance {
+                region: instance.region().clone(),
+                fields: instance.fields().clone(),
+                buffer: reduction,
+            };
+            recorder.instance(id, known);
+        }
+        instance
+    }
+
+    /// Has the machine carry out transfers after the preconditions.
+    pub(crate) fn transfer(
+        &self,
+        transfers: impl IntoIterator<Item = Result<Transfer, TransferError>>,
+        after: &Preconditions,
+    ) -> Event {
+        match transfers.into_iter().collect::<Result<Vec<_>, _>>() {
+            Ok(transfers) if transfers.is_empty() => self.own_handle(self.realm.merge(after.after())),
+            Ok(transfers) => {
+                let spawn = Spawn { class: Class::Runtime, ..Spawn::after(after.after()) };
+                // SAFETY: the physical analysis orders every use of the fields and points concerned before or after this one by the
+                // preconditions and by the event returned; fields have the types that the field space says, in all instances.
+                unsafe { self.realm.transfer(transfers, spawn) }
+            }
+            Err(error) => self.poisoned(Error::internal(error)),
+        }
+    }
+
+    /// An event that has failed.
+    pub(crate) fn poisoned(&self, error: Error) -> Event {
+        let event = self.realm.user_event();
+        self.realm.poison(event, Arc::<Fault>::from(error));
+        event.event()
+    }
+
+    /// Gives back an instance whose memory is still to be freed.
+    pub(crate) fn promised(&self, instance: &Arc<Instance>) -> InstanceError {
+        // SAFETY: nobody has got the instance.
+        let given_back = unsafe { self.realm.destroy_instance(instance, After::NOTHING) };
+        debug_assert!(given_back.is_ok(), "an instance is destroyed once: {given_back:?}");
+        let memory = instance.memory();
+        let pool = self.realm.memory_pool(memory);
+        let (requested, used, capacity) = (instance.layout().bytes() as u64, pool.used(), pool.capacity());
+        InstanceError::OutOfMemory(OutOfMemory {
+            memory,
+            requested,
+            used,
+            capacity,
+            releasing: 0,
+            deferred: pool.deferred(),
+        })
+    }
+}
