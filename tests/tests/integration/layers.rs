@@ -98,7 +98,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("runtime/realm/src/net/tcp", &["driver", "reading"]),
-    ("tensor/src/distributed", &["computation", "elements", "fetch", "leaf", "place", "tensor"]),
 ];
 
 /// A module, as its names from the root of the crate.
