@@ -19,6 +19,7 @@ const CRATES: &[&str] = &[
     "runtime/macros",
     "mapper",
     "runtime/record",
+    "runtime/files",
     "runtime/maniple",
     "tensor",
     "apps",
