@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use maniple::profile::{ProfileError, RecordingError};
 use maniple::record::Violation;
 
-use crate::market::MatrixError;
+use crate::input::InputError;
 use crate::report::{bytes, bytes_apart};
 
 /// The result of a simulation.
@@ -29,9 +29,9 @@ pub enum Error {
         /// Bytes that data may take; `None` if the system gives no more.
         available: Option<u64>,
     },
-    /// A matrix that can't be read or used.
+    /// A file with a matrix or tensor that can't be read or used.
     #[error(transparent)]
-    Matrix(#[from] MatrixError),
+    Input(#[from] InputError),
     /// The answer is not what it should be.
     #[error("verification failed: {0}")]
     Verification(String),

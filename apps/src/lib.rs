@@ -13,9 +13,8 @@
 //! - [`options`]: what all of them accept: workers, mapper, memory; [`recording`]: checking and drawing what a run did; [`info`]: the machine as the
 //!   runtime sees it;
 //! - [`prof`]: looking at profiles, which all of them record if asked to;
-//! - [`market`]: what readers of Matrix Market files need;
 //! - [`launch`]: starting any program as several nodes;
-//! - [`verify`]: what a wrong result is; [`error`]: what else can go wrong, and the exit codes;
+//! - [`verify`]: what a wrong result is; [`input`]: why a file can't be used; [`error`]: what else can go wrong, and the exit codes;
 //! - [`cli`]: the command line; [`report`] and [`progress`]: what it prints.
 //!
 //! Each simulation can be run from Rust:
@@ -38,9 +37,9 @@ pub mod decomposition;
 pub mod error;
 mod headings;
 pub mod info;
+pub mod input;
 #[cfg(unix)]
 pub mod launch;
-pub mod market;
 pub mod metg;
 pub mod options;
 pub mod prof;

@@ -1,191 +1,90 @@
-//! Reads Matrix Market files (Boisvert, Pozo and Remington 1996, *The Matrix Market Exchange Formats*).
+//! Symmetric matrices from Matrix Market files.
 //!
-//! Read are symmetric matrices of real numbers in all forms that the format has for them: `coordinate` and `array`; `real`, `integer` and
-//! `pattern` (all ones); `symmetric`, and `general` if the numbers are symmetric. What is refused is refused with the name of the
-//! file, the line and the reason.
+//! Read are real numbers in all forms that the format has for them: `coordinate` and `array`; `real`, `integer` and `pattern` (all ones); `symmetric`, and `general` if the numbers are
+//! symmetric. What is refused is refused with the name of the file, the line and the reason.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use maniple_files::matrix_market::{Field, Header, Layout, Reader, Symmetry};
+
 use super::sparse::{Entry, Sparse};
-pub use crate::market::MatrixError;
-use crate::market::{Header, Layout, Lines, Numbers, Symmetry, is_overflow, parse_number, shown, sizes};
+use crate::input::InputError;
 use crate::report::counted;
 
 /// Reads a symmetric matrix.
 ///
 /// # Errors
 /// If the file can't be read or breaks off, a line of it does not make sense, or the matrix is not square, real and symmetric.
-pub fn read(file: &Path) -> Result<Sparse, MatrixError> {
-    let opened = File::open(file).map_err(|source| MatrixError::Unreadable { file: file.to_owned(), source })?;
-    read_from(file, opened)
+pub fn read(file: &Path) -> Result<Sparse, InputError> {
+    let opened = File::open(file).map_err(|source| InputError::Unreadable { file: file.to_owned(), source })?;
+    read_from(file, BufReader::new(opened))
 }
 
 /// Reads a symmetric matrix from anything; `file` is what errors call it.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_from(file: &Path, text: impl Read) -> Result<Sparse, MatrixError> {
-    let mut lines = Lines::new(file, text);
-    let header = Header::read(&mut lines, solvable)?;
-    let size = Size::read(&mut lines, &header)?;
-    let entries = match header.layout {
-        Layout::Coordinate => read_coordinates(&mut lines, &header, size)?,
-        Layout::Array => read_array(&mut lines, &header, size)?,
-    };
-    if let Some(extra) = lines.next()? {
-        let extra = shown(extra);
-        return Err(lines.wrong(format!("'{extra}' is too much: the file says that it has {}", size.promised())));
+pub fn read_from(file: &Path, text: impl BufRead) -> Result<Sparse, InputError> {
+    let refused = |error| InputError::read(file, error);
+    let mut reader = Reader::new(text).map_err(refused)?;
+    let header = *reader.header();
+    solvable(&header).map_err(|reason| InputError::line(file, 1, reason.to_owned()))?;
+    fitting(&header).map_err(|reason| InputError::line(file, reader.line(), reason))?;
+    // The file may promise more than it has: memory is taken for what is there.
+    let mut entries = Vec::new();
+    while let Some(entry) = reader.next_entry::<f64>().map_err(refused)? {
+        if !entry.value.is_finite() {
+            let reason = format!("the value '{}' is not finite", entry.value);
+            return Err(InputError::line(file, reader.line(), reason));
+        }
+        let entry = Entry { row: entry.row as u32, column: entry.column as u32, value: entry.value };
+        entries.push((entry, reader.line()));
     }
-    assemble(&lines, &header, size, entries)
+    assemble(file, &header, entries)
 }
 
 /// Whether a matrix of this kind can be solved.
-fn solvable(header: &Header) -> Result<(), String> {
-    let reason = match (header.numbers, header.symmetry) {
-        (Numbers::Complex, _) => "the entries are complex; this solver takes real ones",
-        (_, Symmetry::Skew) => "the matrix is skew-symmetric, hence not positive definite",
-        (_, Symmetry::Hermitian) => "the matrix is hermitian; this solver takes real symmetric ones",
-        _ => return Ok(()),
-    };
-    Err(reason.to_owned())
-}
-
-fn is_symmetric(header: &Header) -> bool {
-    header.symmetry == Symmetry::Symmetric
-}
-
-/// An entry and the line that it stands in.
-type Placed = (Entry, usize);
-
-#[derive(Clone, Copy)]
-struct Size {
-    /// Rows, and columns.
-    rows: usize,
-    /// Entries in the file.
-    entries: usize,
-}
-
-impl Size {
-    fn read(lines: &mut Lines<'_, impl Read>, header: &Header) -> Result<Self, MatrixError> {
-        let (rows, columns, entries) = match header.layout {
-            Layout::Coordinate => {
-                let [rows, columns, entries] = sizes(lines, "ROWS COLUMNS ENTRIES")?;
-                (rows, columns, Some(entries))
-            }
-            Layout::Array => {
-                let [rows, columns] = sizes(lines, "ROWS COLUMNS")?;
-                (rows, columns, None)
-            }
-        };
-        Self::checked((rows, columns, entries), header).map_err(|reason| lines.wrong(reason))
-    }
-
-    /// The entries that the file says it has, in words.
-    fn promised(&self) -> String {
-        counted(self.entries, "entry", "entries")
-    }
-
-    fn checked((rows, columns, entries): (i64, i64, Option<i64>), header: &Header) -> Result<Self, String> {
-        if rows < 1 || columns < 1 {
-            return Err(format!("expected at least 1 row and 1 column, found {rows} and {columns}"));
-        }
-        if rows != columns {
-            return Err(format!("the matrix is {rows} by {columns}; only a square one can be solved"));
-        }
-        if rows > i64::from(u32::MAX) {
-            return Err(format!("the matrix has {rows} rows; at most {} can be numbered", u32::MAX));
-        }
-        let rows = rows as usize;
-        let entries = match entries {
-            None if is_symmetric(header) => rows * (rows + 1) / 2,
-            None => rows.saturating_mul(rows),
-            Some(entries) if entries < rows as i64 => {
-                return Err(format!(
-                    "expected at least {}, since a positive definite matrix has all of its diagonal, found {entries}",
-                    counted(rows, "entry", "entries")
-                ));
-            }
-            Some(entries) => entries as usize,
-        };
-        Ok(Self { rows, entries })
+fn solvable(header: &Header) -> Result<(), &'static str> {
+    match (header.field, header.symmetry) {
+        (Field::Complex, _) => Err("the entries are complex; this solver takes real ones"),
+        (_, Symmetry::Skew) => Err("the matrix is skew-symmetric, hence not positive definite"),
+        _ => Ok(()),
     }
 }
 
-fn read_coordinates(lines: &mut Lines<'_, impl Read>, header: &Header, size: Size) -> Result<Vec<Placed>, MatrixError> {
-    // The file may promise more than it has: memory is taken for what is there.
-    let mut entries = Vec::new();
-    for count in 0..size.entries {
-        let Some(line) = lines.next()? else { return Err(broken_off(lines, count, size)) };
-        let entry = parse_entry(line, header, size.rows).map_err(|reason| lines.wrong(reason))?;
-        entries.push((entry, lines.number()));
+/// Whether a matrix of this size can be solved.
+fn fitting(header: &Header) -> Result<(), String> {
+    let Header { rows, columns, entries, .. } = *header;
+    if rows != columns {
+        return Err(format!("the matrix is {rows} by {columns}; only a square one can be solved"));
     }
-    Ok(entries)
-}
-
-fn read_array(lines: &mut Lines<'_, impl Read>, header: &Header, size: Size) -> Result<Vec<Placed>, MatrixError> {
-    let mut entries = Vec::new();
-    for column in 0..size.rows {
-        let first = if is_symmetric(header) { column } else { 0 };
-        for row in first..size.rows {
-            let count = entries.len();
-            let Some(line) = lines.next()? else { return Err(broken_off(lines, count, size)) };
-            let value = parse_value(line, header).map_err(|reason| lines.wrong(reason))?;
-            entries.push((Entry { row: row as u32, column: column as u32, value }, lines.number()));
-        }
+    if rows > u64::from(u32::MAX) {
+        return Err(format!("the matrix has {rows} rows; at most {} can be numbered", u32::MAX));
     }
-    Ok(entries)
-}
-
-fn broken_off(lines: &Lines<'_, impl Read>, count: usize, size: Size) -> MatrixError {
-    lines.wrong(format!("the file ends after {count} of {}", size.promised()))
-}
-
-fn parse_entry(line: &str, header: &Header, rows: usize) -> Result<Entry, String> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let (row, column, value) = match (header.numbers, &words[..]) {
-        (Numbers::Pattern, &[row, column]) => (row, column, 1.0),
-        (Numbers::Pattern, _) => return Err(format!("expected 'ROW COLUMN', found '{}'", shown(line))),
-        (_, &[row, column, value]) => (row, column, parse_value(value, header)?),
-        _ => return Err(format!("expected 'ROW COLUMN VALUE', found '{}'", shown(line))),
-    };
-    let place = |name: &str, word: &str| match word.parse::<i64>() {
-        Ok(number) if number >= 1 && number <= rows as i64 => Ok((number - 1) as u32),
-        Ok(number) => Err(format!("{name} {number} is not between 1 and {rows}")),
-        Err(error) if is_overflow(&error) => Err(format!("{name} {} is not between 1 and {rows}", shown(word))),
-        Err(_) => Err(format!("the {name} '{}' is not a whole number", shown(word))),
-    };
-    let entry = Entry { row: place("row", row)?, column: place("column", column)?, value };
-    if is_symmetric(header) && entry.column > entry.row {
+    if header.layout == Layout::Coordinate && entries < rows {
         return Err(format!(
-            "entry ({row}, {column}) is above the diagonal; a symmetric file lists those below, and the diagonal"
+            "expected at least {}, since a positive definite matrix has all of its diagonal, found {entries}",
+            counted(rows as usize, "entry", "entries")
         ));
     }
-    Ok(entry)
-}
-
-fn parse_value(word: &str, header: &Header) -> Result<f64, String> {
-    parse_number(word, header.numbers == Numbers::Integer)
+    Ok(())
 }
 
 /// How far apart, relative to the larger, two entries may be that should be equal: enough for files that print few digits.
 const SYMMETRY_TOLERANCE: f64 = 1e-9;
 
 /// Puts rows in order, mirrors what the file leaves out, and checks that a general matrix is symmetric.
-fn assemble(
-    lines: &Lines<'_, impl Read>,
-    header: &Header,
-    size: Size,
-    placed: Vec<Placed>,
-) -> Result<Sparse, MatrixError> {
+fn assemble(file: &Path, header: &Header, placed: Vec<(Entry, u64)>) -> Result<Sparse, InputError> {
+    let is_symmetric = header.symmetry == Symmetry::Symmetric;
     let mirrored = placed.iter().map(|(entry, _)| entry.mirrored()).filter(|entry| entry.row != entry.column);
-    let all: Vec<Entry> = match is_symmetric(header) {
+    let all: Vec<Entry> = match is_symmetric {
         true => placed.iter().map(|(entry, _)| *entry).chain(mirrored).collect(),
         false => placed.iter().map(|(entry, _)| *entry).collect(),
     };
-    let matrix = Sparse::from_entries(size.rows, all);
-    if !is_symmetric(header) {
+    let matrix = Sparse::from_entries(header.rows as usize, all);
+    if !is_symmetric {
         let scale = matrix.largest_value();
         for (entry, line) in &placed {
             let (value, other) = (matrix.get(entry.row, entry.column), matrix.get(entry.column, entry.row));
@@ -195,18 +94,18 @@ fn assemble(
                 let reason = format!(
                     "the matrix is not symmetric: entry ({row}, {column}) is {value}, but ({column}, {row}) is {other}"
                 );
-                return Err(lines.wrong_at(*line, reason));
+                return Err(InputError::line(file, *line, reason));
             }
         }
     }
-    matrix.check_diagonal().map_err(|reason| lines.unsuitable(reason))?;
+    let unsuitable = |reason| InputError::Unsuitable { name: file.display().to_string(), reason };
+    matrix.check_diagonal().map_err(unsuitable)?;
     Ok(matrix)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
 
     fn parse(text: &str) -> Result<Sparse, String> {
         read_from(Path::new("a.mtx"), text.as_bytes()).map_err(|error| error.to_string())
@@ -251,32 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_matrix_market_file_is_refused() {
-        let first = "the first line of a Matrix Market file is '%%MatrixMarket matrix FORMAT FIELD SYMMETRY'";
-        refused("", "a.mtx:1: the file is empty");
-        refused("1 1 1\n", &format!("a.mtx:1: {first}, not '1 1 1'"));
-        refused("\n", &format!("a.mtx:1: {first}, not ''"));
-        let short = "%%MatrixMarket matrix coordinate real";
-        refused(short, &format!("a.mtx:1: {first}, not '{short}'"));
-        refused(&format!("\u{feff}{short}"), "a.mtx:1: the file starts with a byte order mark; save it without");
-        let endless = read_from(Path::new("a.mtx"), io::repeat(0)).unwrap_err().to_string();
-        assert_eq!(endless, format!("a.mtx:1: {first}, not '{}...'", r"\0".repeat(40)));
-        let binary = read_from(Path::new("a.mtx"), &b"\x7fELF\x02\xff\n"[..]).unwrap_err().to_string();
-        assert_eq!(binary, format!(r"a.mtx:1: {first}, not '\u{{7f}}ELF\u{{2}}\xff'"));
-    }
-
-    #[test]
     fn what_conjugate_gradients_cannot_solve_is_refused_with_the_reason() {
         let header = |rest: &str| format!("%%MatrixMarket matrix {rest}\n1 1 1\n1 1 1\n");
         let skew = "a.mtx:1: the matrix is skew-symmetric, hence not positive definite";
         refused(&header("coordinate real skew-symmetric"), skew);
-        refused(
-            &header("coordinate complex symmetric"),
-            "a.mtx:1: the entries are complex; this solver takes real ones",
-        );
-        let hermitian = "a.mtx:1: the matrix is hermitian; this solver takes real symmetric ones";
-        refused(&header("coordinate real hermitian"), hermitian);
-        refused(&header("array pattern general"), "a.mtx:1: an 'array' has all entries, so it can't be a 'pattern'");
+        for symmetry in ["symmetric", "hermitian"] {
+            let complex = header(&format!("coordinate complex {symmetry}"));
+            refused(&complex, "a.mtx:1: the entries are complex; this solver takes real ones");
+        }
         let general = "%%MatrixMarket matrix coordinate real general\n";
         refused(&format!("{general}2 3 1\n"), "a.mtx:2: the matrix is 2 by 3; only a square one can be solved");
         refused(
@@ -290,46 +171,17 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_entries_that_make_no_sense_are_refused_where_they_stand() {
+    fn what_the_reader_and_the_solver_refuse_has_a_line() {
         let symmetric = "%%MatrixMarket matrix coordinate real symmetric\n";
-        refused(symmetric, "a.mtx:1: the file ends before the line 'ROWS COLUMNS ENTRIES'");
-        refused(&format!("{symmetric}2 2\n"), "a.mtx:2: expected 'ROWS COLUMNS ENTRIES', found '2 2'");
-        refused(&format!("{symmetric}0 0 0\n"), "a.mtx:2: expected at least 1 row and 1 column, found 0 and 0");
-        refused(&format!("{symmetric}-1 -1 1\n"), "a.mtx:2: expected at least 1 row and 1 column, found -1 and -1");
         refused(
             &format!("{symmetric}3000000000 3000000000 2\n"),
             "a.mtx:2: expected at least 3000000000 entries, since a positive definite matrix has all of its diagonal, found 2",
-        );
-        refused(&format!("{symmetric}1 1 2\n1 1 1\n"), "a.mtx:3: the file ends after 1 of 2 entries");
-        refused(
-            &format!("{symmetric}1 1 1\n1 1 1\n1 1 2\n"),
-            "a.mtx:4: '1 1 2' is too much: the file says that it has 1 entry",
-        );
-        let huge = "99999999999999999999";
-        refused(
-            &format!("{symmetric}{huge} {huge} 1\n"),
-            &format!("a.mtx:2: '{huge}' is too large a number for 'ROWS COLUMNS ENTRIES'"),
         );
         refused(
             &format!("{symmetric}5000000000 5000000000 5000000000\n"),
             "a.mtx:2: the matrix has 5000000000 rows; at most 4294967295 can be numbered",
         );
-        refused(
-            &format!("{symmetric}1 1 {}\n1 1 1\n", i64::MAX),
-            "a.mtx:3: the file ends after 1 of 9223372036854775807 entries",
-        );
-        refused(&format!("{symmetric}1 1 1\n{huge} 1 1\n"), &format!("a.mtx:3: row {huge} is not between 1 and 1"));
-        refused(&format!("{symmetric}1 1 1\n1 1 1\0\n"), r"a.mtx:3: '1\0' is not a number");
-        refused(&format!("{symmetric}1 1 1\n1 2 1\n"), "a.mtx:3: column 2 is not between 1 and 1");
-        refused(&format!("{symmetric}1 1 1\n0 1 1\n"), "a.mtx:3: row 0 is not between 1 and 1");
-        refused(&format!("{symmetric}1 1 1\n1 1\n"), "a.mtx:3: expected 'ROW COLUMN VALUE', found '1 1'");
         refused(&format!("{symmetric}1 1 1\n1 1 one\n"), "a.mtx:3: 'one' is not a number");
         refused(&format!("{symmetric}1 1 1\n1 1 inf\n"), "a.mtx:3: the value 'inf' is not finite");
-        refused(
-            &format!("{symmetric}2 2 2\n1 2 1\n2 2 1\n"),
-            "a.mtx:3: entry (1, 2) is above the diagonal; a symmetric file lists those below, and the diagonal",
-        );
-        let integer = "%%MatrixMarket matrix coordinate integer symmetric\n1 1 1\n1 1 1.5\n";
-        refused(integer, "a.mtx:3: '1.5' is not a whole number");
     }
 }

@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use maniple::Runtime;
 
-use self::matrix_market::MatrixError;
 use self::sparse::Sparse;
 use self::system::{End, Limits, Outcome, System};
 use crate::error::{Error, Result};
+use crate::input::InputError;
 use crate::options::{RuntimeOptions, default_from_command_line, piece_count, positive, workers_of_job};
 use crate::progress::Progress;
 use crate::report::{Table, counted, scientific, seconds};
@@ -146,7 +146,7 @@ impl fmt::Display for Report {
 /// Solves a system whose right-hand side is all ones.
 ///
 /// # Errors
-/// [`Error::Matrix`] if the matrix can't be read or is not symmetric, [`Error::Usage`] if there are more pieces than rows,
+/// [`Error::Input`] if the matrix can't be read or is not symmetric, [`Error::Usage`] if there are more pieces than rows,
 /// [`Error::NoConvergence`] if the tolerance was not reached, [`Error::Runtime`] if a task fails.
 pub fn run(options: &Options) -> Result<Report> {
     let (name, matrix) = match &options.matrix {
@@ -260,7 +260,7 @@ fn check(outcome: &Outcome, residual: f64, tolerance: f64, name: &str) -> Result
             let reason = format!(
                 "the matrix is not positive definite: iteration {iterations} met a direction d with d . A d <= 0"
             );
-            MatrixError::Unsuitable { name: name.to_owned(), reason }.into()
+            InputError::Unsuitable { name: name.to_owned(), reason }.into()
         }
     })
 }

@@ -64,7 +64,7 @@ impl fmt::Display for Answer {
 ///
 /// # Errors
 /// [`AppError::Usage`] if the statement, the algorithm and the grid do not fit each other, [`AppError::Verification`] if the result is wrong,
-/// [`AppError::Matrix`] and [`AppError::Write`] for files, [`AppError::Runtime`] if a task fails, for instance for want of memory.
+/// [`AppError::Input`] and [`AppError::Write`] for files, [`AppError::Runtime`] if a task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Answer> {
     warnings::print();
     let problem = Problem::new(options)?;

@@ -11,7 +11,7 @@ use maniple_tensor::notation::{
 use super::Options;
 use super::files::Array;
 use crate::error::{Error, Result};
-use crate::market::MatrixError;
+use crate::input::InputError;
 use crate::report::counted;
 
 /// A statement, checked.
@@ -55,7 +55,7 @@ impl Problem {
             let accesses = accesses(&sketch, name)?;
             let Some(array) = inputs.remove(name) else { continue };
             let unfit = |reason: String| {
-                Error::Matrix(MatrixError::Unsuitable { name: file.path().display().to_string(), reason })
+                Error::Input(InputError::Unsuitable { name: file.path().display().to_string(), reason })
             };
             let array = fitting(array, accesses[0].tensor.order()).map_err(unfit)?;
             for access in &accesses {

@@ -175,7 +175,7 @@ fn files_that_cannot_be_used_are_refused_with_the_reason() {
     refused(
         "short.npy",
         numpy("<f8", false, "(2, 2)", &[0; 24]),
-        ": this is no whole .npy file: failed to fill whole buffer",
+        ": this is no whole .npy file: it ends after 24 of 32 bytes of its elements",
     );
     refused(
         "promises.npy",
@@ -206,10 +206,14 @@ fn files_that_cannot_be_used_are_refused_with_the_reason() {
     refused(
         "unsigned.npy",
         numpy("<u2", false, "(1, 1)", &[0; 2]),
-        ": its elements are '<u2'; tensors have float32, float64, int32, int64, complex64 and complex128: convert it with NumPy's astype",
+        ": its elements are '<u2'; they must be float32, float64, int32, int64, complex64 or complex128: convert it with NumPy's astype",
     );
     refused("line.npy", numpy("<f8", false, "(2,)", &[0; 16]), ": expected a tensor of 2 dimensions, found 2");
-    refused("text.npy", b"hello world".to_vec(), ": this is no whole .npy file: magic not found for NPY file");
+    refused(
+        "text.npy",
+        b"hello world".to_vec(),
+        r": this is no .npy file: it starts with 'hello worl', not '\x93NUMPY'",
+    );
     let market = |text: &str| format!("%%MatrixMarket matrix {text}").into_bytes();
     refused(
         "sparse.mtx",

@@ -2,15 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::future::IntoFuture;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use maniple::space::{AnyRect, Rect};
-use maniple::{Context, FutureMap, TaskLauncher};
+use maniple::{Context, TaskLauncher};
 
 use super::error::DistributedError;
 use super::fetch::Fetch;
+use super::launched::Launched;
 use super::leaf::definition;
 use super::tensor::Tensor;
 use crate::element::Scalar;
@@ -87,27 +86,6 @@ impl fmt::Debug for Computation {
 /// As of [`Computation::new`].
 pub fn compute(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Launched, DistributedError> {
     Computation::new(cx, plan, tensors)?.launch(cx)
-}
-
-/// What was launched. To await it is to wait for its end, and to hear of the first failure; nobody has to.
-#[derive(Debug, Default)]
-#[must_use = "what it failed of is heard where it is awaited, or where its results are read"]
-pub struct Launched {
-    pub(super) steps: Vec<FutureMap<()>>,
-}
-
-impl IntoFuture for Launched {
-    type Output = Result<(), DistributedError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            for step in self.steps {
-                step.await?;
-            }
-            Ok(())
-        })
-    }
 }
 
 fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Tensor, DistributedError> {

@@ -5,12 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use maniple::space::{AnyRect, AnySpace, Point, Rect};
-use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
-use maniple::{
-    Context, Error, Field, FieldId, FieldMask, FieldValue, Privilege, Projection, Requirement, Target, TaskLauncher,
-};
+use maniple::task::{TaskDefinition, TaskOptions, Value};
+use maniple::{Context, Error, Field, FieldMask, FieldValue, Privilege, Projection, Requirement, Target, TaskLauncher};
 
 use super::error::DistributedError;
+use super::rows::set_rows;
 use super::tensor::Tensor;
 use crate::element::Element;
 use crate::rectangle::Rectangle;
@@ -154,11 +153,8 @@ impl Tensor {
     ) -> Result<(), DistributedError> {
         self.check_type(T::TYPE)?;
         let pieces: BTreeSet<&Rectangle> = pieces.iter().filter(|piece| !piece.is_empty()).collect();
-        let pieces: Vec<AnySpace> = pieces
-            .iter()
-            .map(|piece| self.modes().rect(piece).map(AnySpace::from))
-            .collect::<Option<_>>()
-            .ok_or_else(|| self.too_many_dimensions())?;
+        let pieces: Vec<AnySpace> =
+            pieces.iter().map(|piece| self.rect(piece).map(AnySpace::from)).collect::<Result<_, _>>()?;
         if pieces.is_empty() {
             return Ok(());
         }
@@ -175,29 +171,6 @@ impl Tensor {
         let domain = AnyRect::from(Rect::<1>::from(0..pieces.len() as i64));
         cx.index_launch(domain, TaskLauncher::new(&Arc::new(task)).requirement(requirement).typed::<()>());
         Ok(())
-    }
-}
-
-/// Sets all that a task may write of a field, row by row: `row` is given the coordinates of the first element in the region, and where they go.
-pub(super) fn set_rows<T: Element + FieldValue>(
-    call: &LeafCall<'_>,
-    field: FieldId,
-    row: impl Fn(&[i64], &mut [T]),
-) -> maniple::Result<()> {
-    fn set<T: Element + FieldValue, const D: usize>(
-        call: &LeafCall<'_>,
-        field: FieldId,
-        row: impl Fn(&[i64], &mut [T]),
-    ) -> maniple::Result<()> {
-        let mut elements = call.write::<T, D>(0, field)?;
-        elements.space().rows().for_each(|rows| row(&rows.lo.0, &mut elements.span_mut(rows)));
-        Ok(())
-    }
-    match call.region(0)?.space().space().dim() {
-        1 => set::<T, 1>(call, field, row),
-        2 => set::<T, 2>(call, field, row),
-        3 => set::<T, 3>(call, field, row),
-        _ => set::<T, 4>(call, field, row),
     }
 }
 

@@ -81,13 +81,7 @@ pub(super) fn by_table(table: Vec<i64>) -> Projection {
 
 /// A partition of the tensor into pieces.
 fn partition(cx: &Context, tensor: &Tensor, pieces: &[Rectangle]) -> Result<LogicalPartition, DistributedError> {
-    let space = |piece: &Rectangle| {
-        let rect = tensor.modes().rect(piece);
-        rect.map(AnySpace::from).ok_or_else(|| DistributedError::Order {
-            tensor: tensor.variable().name().to_owned(),
-            found: piece.order(),
-        })
-    };
+    let space = |piece| tensor.rect(piece).map(AnySpace::from);
     let pieces = pieces.iter().map(space).collect::<Result<Vec<_>, _>>()?;
     let partitioning = cx.index_partition(tensor.region().space(), pieces.len(), &pieces)?;
     Ok(tensor.region().partition(&partitioning).map_err(Error::from)?)

@@ -6,9 +6,10 @@ use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value, Workers};
 use maniple::{Error, FieldId};
 
 use super::modes::Modes;
-use super::tensor::view;
-use crate::kernel::{Argument, Executable, Team};
+use crate::element::ElementType;
+use crate::kernel::{Argument, Dimension, Executable, Team, View};
 use crate::plan::{Order, Plan};
+use crate::with_element;
 
 /// Who runs the loops over threads of a leaf: those workers of the node that have nothing else to do.
 struct Helpers<'a> {
@@ -72,4 +73,27 @@ fn run_leaf(
     // SAFETY: the plan's rectangles cover all that the kernel accesses, which is verified and has no buffers of its own that are not written first; iterations of its parallel
     // loops are independent, or the schedule would have been refused.
     unsafe { executable.call(&mut arguments, helpers) }.map_err(Error::from_task)
+}
+
+/// A view of what a task has of a tensor with these dimensions.
+///
+/// # Safety
+///
+/// The view lives no longer than the call, and of the values that others may see, nothing is changed through it.
+unsafe fn view<'a>(
+    call: &LeafCall<'a>,
+    (requirement, field): (usize, FieldId),
+    (element, modes): (ElementType, &Modes),
+) -> maniple::Result<View<'a>> {
+    let strided = with_element!(element, T => call.strided::<T>(requirement, field))?;
+    let (bounds, size) = (strided.bounds(), element.size() as isize);
+    let dimension = |d: usize| Dimension {
+        low: bounds.lo().coords()[d],
+        high: bounds.hi().coords()[d] + 1,
+        stride: (strided.strides()[d] / size) as i64,
+    };
+    let dimensions = modes.levels().map(dimension).collect();
+    // SAFETY: the task has the field at all points of the rectangle, as values of that type; privileges say that nobody changes them, or, if they
+    // may be changed, that nobody else looks.
+    Ok(unsafe { View::from_raw(strided.address(), element, dimensions, strided.is_writable()) })
 }

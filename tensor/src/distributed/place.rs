@@ -6,29 +6,18 @@ use maniple::space::{AnyRect, AnySpace, Rect};
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{Context, Error, FieldId, FieldMask, FieldValue, Privilege, Requirement, Target, TaskLauncher};
 
-use super::computation::Launched;
-use super::elements::set_rows;
 use super::error::DistributedError;
 use super::fetch::by_table;
+use super::home::Home;
+use super::launched::Launched;
 use super::modes::rect;
+use super::rows::set_rows;
 use super::tensor::Tensor;
 use crate::element::{Element, Scalar};
 use crate::machine::Machine;
 use crate::placement::{Along, Piece, Placed, Placement};
 use crate::rectangle::Rectangle;
 use crate::with_element;
-
-/// The pieces of a tensor on the processors of a machine.
-#[derive(Clone, Debug)]
-pub(super) struct Home {
-    placed: Arc<Placed>,
-    /// A point for each processor.
-    domain: AnyRect,
-    /// Each element once.
-    own: Target,
-    /// With the copies, if there are any.
-    all: Option<Target>,
-}
 
 /// Does nothing. What it asks for is brought to where it runs.
 static PLACE: LazyLock<Arc<TaskDefinition>> =
@@ -71,8 +60,7 @@ impl Tensor {
 impl Home {
     fn new(cx: &Context, tensor: &Tensor, placed: Placed) -> Result<Self, DistributedError> {
         let order = tensor.variable().order();
-        let too_many = || DistributedError::Order { tensor: tensor.variable().name().to_owned(), found: order };
-        let nothing = rect(&vec![(0, 0); order.max(1)]).ok_or_else(too_many)?;
+        let nothing = rect(&vec![(0, 0); order.max(1)]).ok_or_else(|| tensor.too_many_dimensions())?;
         let mut spaces = vec![AnySpace::from(nothing)];
         let mut known: Vec<Piece> = Vec::new();
         let (mut own, mut all) = (Vec::new(), Vec::new());
@@ -82,9 +70,8 @@ impl Home {
                 _ if piece.is_empty() => 0,
                 Some(number) => number + 1,
                 None => {
-                    let rectangles = piece.rectangles().map(|part| tensor.modes().rect(&part));
-                    let rectangles = rectangles.collect::<Option<Vec<_>>>().ok_or_else(too_many)?;
-                    let parts: Vec<AnySpace> = rectangles.into_iter().map(AnySpace::from).collect();
+                    let parts = piece.rectangles().map(|part| tensor.rect(&part).map(AnySpace::from));
+                    let parts: Vec<AnySpace> = parts.collect::<Result<_, _>>()?;
                     let all = AnySpace::union_all(order.max(1), &parts);
                     spaces.push(all.expect("the parts have the tensor's dimensions"));
                     known.push(piece);

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use maniple::space::AnySpace;
+use maniple::space::{AnyRect, AnySpace};
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
     Context, Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Region, Requirement,
@@ -11,13 +11,12 @@ use maniple::{
 };
 use parking_lot::Mutex;
 
-use super::elements::set_rows;
 use super::error::DistributedError;
+use super::home::Home;
 use super::modes::Modes;
-use super::place::Home;
+use super::rows::set_rows;
 use crate::element::{Element, ElementType, Scalar};
 use crate::format::Format;
-use crate::kernel::{Dimension, View};
 use crate::notation::{DenseArray, TensorVariable};
 use crate::rectangle::Rectangle;
 use crate::with_element;
@@ -179,6 +178,11 @@ impl Tensor {
         if found == self.variable.element() { Ok(()) } else { Err(self.other_type(found)) }
     }
 
+    /// The part of the region with a rectangle's elements.
+    pub(super) fn rect(&self, rectangle: &Rectangle) -> Result<AnyRect, DistributedError> {
+        self.modes.rect(rectangle).ok_or_else(|| self.too_many_dimensions())
+    }
+
     pub(super) fn too_many_dimensions(&self) -> DistributedError {
         DistributedError::Order { tensor: self.variable.name().to_owned(), found: self.variable.order() }
     }
@@ -198,29 +202,6 @@ impl Tensor {
 
 /// A tensor that is being read.
 type Reading<'a> = Pin<Box<dyn Future<Output = Result<DenseArray, DistributedError>> + Send + 'a>>;
-
-/// A view of what a task has of a tensor with these dimensions.
-///
-/// # Safety
-///
-/// The view lives no longer than the call, and of the values that others may see, nothing is changed through it.
-pub(super) unsafe fn view<'a>(
-    call: &LeafCall<'a>,
-    (requirement, field): (usize, FieldId),
-    (element, modes): (ElementType, &Modes),
-) -> maniple::Result<View<'a>> {
-    let strided = with_element!(element, T => call.strided::<T>(requirement, field))?;
-    let (bounds, size) = (strided.bounds(), element.size() as isize);
-    let dimension = |d: usize| Dimension {
-        low: bounds.lo().coords()[d],
-        high: bounds.hi().coords()[d] + 1,
-        stride: (strided.strides()[d] / size) as i64,
-    };
-    let dimensions = modes.levels().map(dimension).collect();
-    // SAFETY: the task has the field at all points of the rectangle, as values of that type; privileges say that nobody changes them, or, if they
-    // may be changed, that nobody else looks.
-    Ok(unsafe { View::from_raw(strided.address(), element, dimensions, strided.is_writable()) })
-}
 
 fn write_typed<T: Element + FieldValue>(
     call: &LeafCall<'_>,

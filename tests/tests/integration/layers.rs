@@ -20,6 +20,7 @@ const CRATES: &[&str] = &[
     "mapper",
     "runtime/record",
     "runtime/analysis",
+    "runtime/files",
     "runtime/maniple",
     "tensor",
     "apps",
@@ -90,7 +91,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("runtime/realm/src/net/tcp", &["driver", "reading"]),
-    ("tensor/src/distributed", &["computation", "elements", "fetch", "leaf", "place", "tensor"]),
 ];
 
 /// A module, as its names from the root of the crate.

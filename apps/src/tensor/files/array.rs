@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use maniple_files::Number;
 use maniple_tensor::element::{Complex, Element, ElementType, Scalar};
 use maniple_tensor::notation::cast;
 use maniple_tensor::with_element;
@@ -27,7 +28,7 @@ pub enum Elements {
 }
 
 /// An element type whose values can be in files.
-pub trait Stored: Random + npyz::Serialize + npyz::Deserialize + npyz::AutoSerialize {
+pub trait Stored: Random + Number {
     #[doc(hidden)]
     fn wrap(elements: Arc<Vec<Self>>) -> Elements;
     #[doc(hidden)]

@@ -1,18 +1,19 @@
 //! Tensors in files: NumPy's `.npy`, and Matrix Market `array` files of matrices (`.mtx`).
 
 mod array;
-mod header;
-mod market;
-mod npy;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use maniple_files::matrix_market::{Field, Header, Layout, Reader, write_array};
+use maniple_files::{Complex, Dense, NumberType, Problem, ReadError, npy};
+use maniple_tensor::with_element;
+
 pub use self::array::{Array, Stored};
 use crate::error::{Error, Result};
-use crate::market::MatrixError;
+use crate::input::InputError;
 use crate::options::place;
 
 /// A file whose name says what is in it.
@@ -40,9 +41,9 @@ impl TensorFile {
     /// Reads the tensor.
     ///
     /// # Errors
-    /// [`Error::Matrix`] if the file can't be read, or what is in it is no tensor of one of the six element types.
+    /// [`Error::Input`] if the file can't be read, or what is in it is no tensor of one of the six element types.
     pub fn read(&self) -> Result<Array> {
-        let unreadable = |source| MatrixError::Unreadable { file: self.path.clone(), source };
+        let unreadable = |source| InputError::Unreadable { file: self.path.clone(), source };
         let file = File::open(&self.path).map_err(unreadable)?;
         let data = file.metadata().map_err(unreadable)?;
         if data.is_dir() {
@@ -58,18 +59,14 @@ impl TensorFile {
         let is_numpy = match self.form {
             Form::Numpy => true,
             Form::MatrixMarket => false,
-            Form::ByContent => file.fill_buf().map_err(unreadable)?.first() == header::MAGIC.first(),
+            Form::ByContent => file.fill_buf().map_err(unreadable)?.first() == npy::MAGIC.first(),
         };
-        Ok(match (is_numpy, data.is_file()) {
-            (true, true) => npy::read(&self.path, file, data.len())?,
-            (true, false) => {
-                // How long a pipe is, is known at its end.
-                let mut content = Vec::new();
-                file.read_to_end(&mut content).map_err(unreadable)?;
-                npy::read(&self.path, &content[..], content.len() as u64)?
-            }
-            (false, _) => market::read(&self.path, file)?,
-        })
+        let array = match is_numpy {
+            // The length of a pipe is known at its end.
+            true => read_npy(file, data.is_file().then_some(data.len())),
+            false => read_market(file),
+        };
+        Ok(array.map_err(|error| InputError::read(&self.path, error))?)
     }
 
     /// A file that is read. Of a pipe or device, such as `/dev/stdin` or what a shell makes of `<(...)`, the content says what it is.
@@ -107,9 +104,9 @@ impl TensorFile {
         let write = || {
             let mut file = BufWriter::new(File::create(&self.path)?);
             match self.form {
-                Form::Numpy => npy::write(array, &mut file)?,
+                Form::Numpy => write_npy(array, &mut file)?,
                 // What is written has a name that tells.
-                Form::MatrixMarket | Form::ByContent => market::write(array, &mut file)?,
+                Form::MatrixMarket | Form::ByContent => write_market(array, &mut file)?,
             }
             file.flush()
         };
@@ -129,4 +126,56 @@ impl FromStr for TensorFile {
         };
         Ok(Self { path, form })
     }
+}
+
+/// Reads a NumPy file, of so many bytes if that is known.
+fn read_npy(mut source: impl BufRead, length: Option<u64>) -> Result<Array, ReadError> {
+    let header = &npy::Header::read(&mut source)?;
+    let source = &mut source;
+    Ok(match header.number {
+        NumberType::I32 => array::<i32>(npy::read_elements(header, source, length)?),
+        NumberType::I64 => array::<i64>(npy::read_elements(header, source, length)?),
+        NumberType::F32 => array::<f32>(npy::read_elements(header, source, length)?),
+        NumberType::F64 => array::<f64>(npy::read_elements(header, source, length)?),
+        NumberType::C32 => array::<Complex<f32>>(npy::read_elements(header, source, length)?),
+        NumberType::C64 => array::<Complex<f64>>(npy::read_elements(header, source, length)?),
+    })
+}
+
+/// Reads a dense matrix of `f64`, `i64` or complex numbers of `f64`, whatever its numbers are.
+fn read_market(source: impl BufRead) -> Result<Array, ReadError> {
+    let reader = Reader::new(source)?;
+    let Header { layout, field, rows, columns, .. } = *reader.header();
+    let refused = |line, reason| Err(ReadError::Line { line, problem: Problem::Unsupported(reason) });
+    if layout == Layout::Coordinate {
+        return refused(1, "the matrix is sparse ('coordinate'); tensors are read from 'array' files".to_owned());
+    }
+    if rows.checked_mul(columns).is_none_or(|all| all > 1 << 48) {
+        return refused(reader.line(), format!("{rows} x {columns} elements are too many"));
+    }
+    Ok(match field {
+        Field::Integer => array::<i64>(reader.dense()?),
+        Field::Complex => array::<Complex<f64>>(reader.dense()?),
+        Field::Real | Field::Pattern => array::<f64>(reader.dense()?),
+    })
+}
+
+fn array<T: Stored>(dense: Dense<T>) -> Array {
+    let dense = dense.by_rows();
+    Array::new(dense.shape.iter().map(|&extent| extent as i64).collect(), dense.elements)
+}
+
+fn write_npy(array: &Array, into: &mut impl Write) -> io::Result<()> {
+    let shape: Vec<u64> = array.dimensions().iter().map(|&extent| extent as u64).collect();
+    with_element!(array.element(), T => array.elements::<T>().map_or(Ok(()), |elements| npy::write_array(into, &shape, elements)))
+}
+
+/// Writes a matrix; a vector as one column, a scalar as one element.
+fn write_market(array: &Array, into: &mut impl Write) -> io::Result<()> {
+    let extent = |dimension: usize| array.dimensions().get(dimension).map_or(1, |&extent| extent as u64);
+    let (rows, columns) = (extent(0), extent(1));
+    let numbers = (0..columns).flat_map(|column| (0..rows).map(move |row| (row * columns + column) as usize));
+    with_element!(array.element(), T => array.elements::<T>().map_or(Ok(()), |elements| {
+        write_array(into, (rows, columns), numbers.map(|number| elements[number]))
+    }))
 }

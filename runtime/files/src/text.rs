@@ -1,62 +1,64 @@
-//! The lines of a file of text, of which nothing is taken for granted.
+//! Lines of text files, of which nothing is taken for granted.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::io::{BufRead, Read};
 
-use super::MatrixError;
+use crate::error::{Problem, ReadError};
 
-/// The longest line that is read, in bytes. The format's own limit is 1024; what has no line ends at all must not fill the memory.
+/// The longest line that is read, in bytes. Matrix Market's own limit is 1024; a file without line ends must not fill the memory.
 const LONGEST: usize = 64 << 10;
 
 /// The lines of a file, one at a time.
-pub(crate) struct Lines<'a, R> {
-    file: &'a Path,
-    text: BufReader<R>,
+#[derive(Debug)]
+pub(crate) struct Lines<R> {
+    text: R,
+    /// The byte with which comments begin.
+    comment: u8,
     /// The number of the last line read.
-    line: usize,
+    line: u64,
     buffer: Vec<u8>,
 }
 
-impl<'a, R: Read> Lines<'a, R> {
-    pub(crate) fn new(file: &'a Path, text: R) -> Self {
-        Self { file, text: BufReader::new(text), line: 0, buffer: Vec::new() }
+impl<R: BufRead> Lines<R> {
+    pub(crate) fn new(text: R, comment: u8) -> Self {
+        Self { text, comment, line: 0, buffer: Vec::new() }
     }
 
     /// The number of the last line read, from 1; 0 before.
-    pub(crate) fn number(&self) -> usize {
+    pub(crate) fn number(&self) -> u64 {
         self.line
     }
 
-    /// The start of the next line whatever it is, at most [`LONGEST`] and one bytes; [`Lines::text`] is for looking at it once more.
-    pub(crate) fn raw(&mut self) -> Result<Option<&[u8]>, MatrixError> {
+    /// The start of the next line whatever it is, at most [`LONGEST`] and one bytes; [`Lines::text`] gives it as text.
+    pub(crate) fn raw(&mut self) -> Result<Option<&[u8]>, ReadError> {
         self.buffer.clear();
-        let unreadable = |source| MatrixError::Unreadable { file: self.file.to_owned(), source };
         let mut limited = (&mut self.text).take(LONGEST as u64 + 1);
-        if limited.read_until(b'\n', &mut self.buffer).map_err(unreadable)? == 0 {
+        if limited.read_until(b'\n', &mut self.buffer)? == 0 {
             return Ok(None);
         }
         self.line += 1;
         Ok(Some(&self.buffer))
     }
 
-    /// The line that was read last.
-    pub(crate) fn text(&self) -> Result<&str, MatrixError> {
+    /// The line that was read last, without blanks around it.
+    pub(crate) fn text(&self) -> Result<&str, ReadError> {
         if self.buffer.len() > LONGEST {
             let start = shown(&self.buffer);
-            return Err(self.wrong(format!("the line that starts with '{start}' is longer than {LONGEST} bytes")));
+            let reason = format!("the line that starts with '{start}' is longer than {LONGEST} bytes");
+            return Err(self.wrong(Problem::Malformed(reason)));
         }
         std::str::from_utf8(&self.buffer).map(str::trim).map_err(|error| {
             let found = shown(&self.buffer[error.valid_up_to()..]);
-            self.wrong(format!("'{found}' is not text"))
+            self.wrong(Problem::Malformed(format!("'{found}' is not text")))
         })
     }
 
     /// The next line that is neither empty nor a comment.
-    pub(crate) fn next(&mut self) -> Result<Option<&str>, MatrixError> {
+    pub(crate) fn next(&mut self) -> Result<Option<&str>, ReadError> {
+        let comment = self.comment;
         while let Some(line) = self.raw()? {
             // Comments are in whatever encoding; those without an end are not read to it.
-            if line.trim_ascii_start().starts_with(b"%") && line.len() <= LONGEST {
+            if line.trim_ascii_start().first() == Some(&comment) && line.len() <= LONGEST {
                 continue;
             }
             if !self.text()?.is_empty() {
@@ -67,19 +69,9 @@ impl<'a, R: Read> Lines<'a, R> {
         Ok(None)
     }
 
-    /// Something is wrong with the line that was read last.
-    pub(crate) fn wrong(&self, reason: String) -> MatrixError {
-        self.wrong_at(self.line.max(1), reason)
-    }
-
-    /// Something is wrong with a line.
-    pub(crate) fn wrong_at(&self, line: usize, reason: String) -> MatrixError {
-        MatrixError::Line { file: self.file.to_owned(), line, reason }
-    }
-
-    /// Something is wrong with all of it.
-    pub(crate) fn unsuitable(&self, reason: String) -> MatrixError {
-        MatrixError::Unsuitable { name: self.file.display().to_string(), reason }
+    /// An error in the line that was read last.
+    pub(crate) fn wrong(&self, problem: Problem) -> ReadError {
+        ReadError::Line { line: self.line.max(1), problem }
     }
 }
 
@@ -92,21 +84,30 @@ const PACKED: [(&[u8], &str); 5] = [
     (b"\x28\xb5\x2f\xfd", "zstd"),
 ];
 
-/// What a file is that starts like this, if it is a known thing other than lines of plain text, and what to do about it.
-pub(crate) fn foreign(start: &[u8]) -> Option<String> {
-    if let Some((_, packer)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
-        return Some(format!("the file is packed with {packer}; unpack it first"));
+/// The known compression of a file that starts like this, and what to do about it.
+pub(crate) fn packed(start: &[u8]) -> Option<Problem> {
+    let (_, packer) = PACKED.iter().find(|(magic, _)| start.starts_with(magic))?;
+    Some(Problem::Foreign(format!("the file is packed with {packer}; unpack it first")))
+}
+
+/// The known format other than lines of plain text of a file that starts like this, and what to do about it.
+pub(crate) fn foreign(start: &[u8]) -> Option<Problem> {
+    let told = |reason: &str| Some(Problem::Foreign(reason.to_owned()));
+    if let Some(problem) = packed(start) {
+        return Some(problem);
     }
     if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
-        return Some("the file is text in UTF-16; save it in UTF-8".to_owned());
+        return told("the file is text in UTF-16; save it in UTF-8");
     }
     if start.starts_with(b"\xef\xbb\xbf") {
-        return Some("the file starts with a byte order mark; save it without".to_owned());
+        return told("the file starts with a byte order mark; save it without");
     }
     let line_end = start.iter().position(|&byte| byte == b'\r')?;
     let is_alone = start.get(line_end + 1).is_some_and(|&next| next != b'\n');
-    (is_alone && start.starts_with(b"%%"))
-        .then(|| "lines end with a carriage return alone, as on old Macs; end them with line feeds".to_owned())
+    if is_alone && start.starts_with(b"%%") {
+        return told("lines end with a carriage return alone, as on old Macs; end them with line feeds");
+    }
+    None
 }
 
 /// How much of a line is fit for a message, in characters.
@@ -144,10 +145,10 @@ fn pieces(chunk: std::str::Utf8Chunk<'_>) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
+    use std::io::{self, BufReader};
 
-    fn lines(text: &[u8]) -> Lines<'static, &[u8]> {
-        Lines::new(Path::new("a.txt"), text)
+    fn lines(text: &[u8]) -> Lines<&[u8]> {
+        Lines::new(text, b'%')
     }
 
     #[test]
@@ -162,10 +163,10 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_refused_before_it_fills_the_memory() {
-        let mut endless = Lines::new(Path::new("a.txt"), (&b"1 2\n"[..]).chain(io::repeat(b'7')));
+        let mut endless = Lines::new(BufReader::new((&b"1 2\n"[..]).chain(io::repeat(b'7'))), b'%');
         assert_eq!(endless.next().unwrap(), Some("1 2"));
         let start = "7".repeat(SHOWN);
-        let message = format!("a.txt:2: the line that starts with '{start}...' is longer than 65536 bytes");
+        let message = format!("line 2: the line that starts with '{start}...' is longer than 65536 bytes");
         assert_eq!(endless.next().unwrap_err().to_string(), message);
         assert!(endless.buffer.capacity() < 4 * LONGEST, "{}", endless.buffer.capacity());
     }
@@ -192,7 +193,7 @@ mod tests {
     #[test]
     fn what_is_not_text_is_shown_in_escapes() {
         let message = lines(b"1 1 \xff\x00\n").next().unwrap_err().to_string();
-        assert_eq!(message, r"a.txt:1: '\xff\0' is not text");
+        assert_eq!(message, r"line 1: '\xff\0' is not text");
     }
 
     #[test]
@@ -207,9 +208,12 @@ mod tests {
     #[test]
     fn known_files_that_are_not_lines_of_text_are_told() {
         for (magic, packer) in PACKED {
-            assert_eq!(foreign(magic), Some(format!("the file is packed with {packer}; unpack it first")));
+            let told = foreign(magic).map(|problem| problem.to_string());
+            assert_eq!(told, Some(format!("the file is packed with {packer}; unpack it first")));
         }
-        let told = |start: &[u8], what: &str| assert!(foreign(start).is_some_and(|told| told.contains(what)), "{what}");
+        let told = |start: &[u8], what: &str| {
+            assert!(foreign(start).is_some_and(|told| told.to_string().contains(what)), "{what}")
+        };
         told(b"\xff\xfe%\x00", "UTF-16");
         told(b"\xef\xbb\xbf%%MatrixMarket", "byte order mark");
         told(b"%%MatrixMarket matrix\r1 1 1\r", "carriage return");

@@ -1,0 +1,41 @@
+//! File formats of dense and sparse arrays, as plain readers and writers. They know neither regions nor tensors: readers take anything that is `Read` or `BufRead` and writers anything
+//! that is `Write`; elements are plain numbers.
+//!
+//! | module | what it is for |
+//! | --- | --- |
+//! | [`matrix_market`] | Matrix Market: matrices as text, dense or by coordinates |
+//! | [`npy`] | NumPy's `.npy`: dense arrays in binary |
+//! | [`tns`] | FROSTT's `.tns`: sparse tensors as text |
+//! | `dense` | [`Dense`] arrays: shape, [`Order`] and elements |
+//! | `number` | the six types of elements, [`Number`] and [`NumberType`] |
+//! | `text` | lines of text, of which nothing is taken for granted |
+//! | `error` | [`ReadError`]: the line or byte, and the [`Problem`] there |
+//!
+//! Sparse formats are read entry by entry. Memory is taken for what a file has, never for what its header announces. Files come from anywhere: whatever is in them, readers give an error
+//! and do not panic.
+//!
+//! ```
+//! use maniple_files::matrix_market::{Layout, Reader};
+//!
+//! let text = "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 4.0\n2 1 one\n";
+//! let mut reader = Reader::new(text.as_bytes())?;
+//! assert_eq!((reader.header().layout, reader.header().entries), (Layout::Coordinate, 2));
+//! assert_eq!(reader.next_entry::<f64>()?.map(|entry| entry.value), Some(4.0));
+//! let error = reader.next_entry::<f64>().unwrap_err();
+//! assert_eq!(error.to_string(), "line 4: 'one' is not a number");
+//! # Ok::<(), maniple_files::ReadError>(())
+//! ```
+
+mod dense;
+mod error;
+pub mod matrix_market;
+pub mod npy;
+mod number;
+mod text;
+pub mod tns;
+
+pub use num_complex::Complex;
+
+pub use self::dense::{Dense, Order};
+pub use self::error::{Problem, ReadError};
+pub use self::number::{Number, NumberType};

@@ -1,0 +1,218 @@
+//! The first line of a Matrix Market file, and its sizes.
+
+use std::fmt;
+use std::io::BufRead;
+
+use crate::error::{Problem, ReadError};
+use crate::number::{Number, NumberType, is_overflow};
+use crate::text::{Lines, foreign, shown};
+
+/// Which entries are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Those that are not zero, with their coordinates, in any order. Entries at the same place add up.
+    Coordinate,
+    /// All, column by column.
+    Array,
+}
+
+/// What entries are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Floats.
+    Real,
+    /// Integers.
+    Integer,
+    /// Pairs of floats.
+    Complex,
+    /// All ones, which are not written.
+    Pattern,
+}
+
+impl Field {
+    /// The field in which numbers of a type are written.
+    #[must_use]
+    pub fn of(number: NumberType) -> Self {
+        match number {
+            NumberType::I32 | NumberType::I64 => Self::Integer,
+            NumberType::F32 | NumberType::F64 => Self::Real,
+            NumberType::C32 | NumberType::C64 => Self::Complex,
+        }
+    }
+
+    /// Whether entries can be read as numbers of a type: those of [their own](Self::of), integers also as floats, and a pattern as all.
+    #[must_use]
+    pub fn fits(self, number: NumberType) -> bool {
+        match self {
+            Self::Pattern => true,
+            Self::Integer => !number.is_complex(),
+            Self::Real | Self::Complex => self == Self::of(number),
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Real => "real",
+            Self::Integer => "integer",
+            Self::Complex => "complex",
+            Self::Pattern => "pattern",
+        })
+    }
+}
+
+/// Which entries are not listed because they follow from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symmetry {
+    /// None.
+    General,
+    /// Those above the diagonal: they equal those below.
+    Symmetric,
+    /// Those above the diagonal, which are those below with the opposite sign; the diagonal is zero.
+    Skew,
+    /// Those above the diagonal: they are the complex conjugates of those below.
+    Hermitian,
+}
+
+impl Symmetry {
+    /// The entry on the other side of the diagonal, if it follows from this one.
+    #[must_use]
+    pub fn mirrored<T: Number>(self, value: T) -> Option<T> {
+        match self {
+            Self::General => None,
+            Self::Symmetric => Some(value),
+            Self::Skew => Some(value.negated()),
+            Self::Hermitian => Some(value.conjugated()),
+        }
+    }
+
+    /// The first row of a column that is listed in the layout [`Layout::Array`].
+    pub(super) fn first_row(self, column: u64) -> u64 {
+        match self {
+            Self::General => 0,
+            Self::Symmetric | Self::Hermitian => column,
+            Self::Skew => column + 1,
+        }
+    }
+}
+
+/// What the first line and the line of sizes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Which entries are listed.
+    pub layout: Layout,
+    /// What they are.
+    pub field: Field,
+    /// Which entries follow from others.
+    pub symmetry: Symmetry,
+    /// The rows of the matrix; at least one.
+    pub rows: u64,
+    /// The columns of the matrix; at least one.
+    pub columns: u64,
+    /// How many entries the file should list; the largest number if there are more.
+    pub entries: u64,
+}
+
+impl Header {
+    pub(super) fn read(lines: &mut Lines<impl BufRead>) -> Result<Self, ReadError> {
+        let Some(first) = lines.raw()? else {
+            return Err(lines.wrong(Problem::Truncated("the file is empty".to_owned())));
+        };
+        if let Some(problem) = foreign(first) {
+            return Err(lines.wrong(problem));
+        }
+        let (found, text) = (shown(first), String::from_utf8_lossy(first).to_ascii_lowercase());
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let ["%%matrixmarket", object, layout, field, symmetry] = words[..] else {
+            return Err(lines.wrong(Problem::Foreign(format!(
+                "the first line of a Matrix Market file is '%%MatrixMarket matrix FORMAT FIELD SYMMETRY', not '{found}'"
+            ))));
+        };
+        lines.text()?;
+        let kinds = kinds(object, layout, field, symmetry).map_err(|problem| lines.wrong(problem))?;
+        let sizes = match kinds.0 {
+            Layout::Coordinate => sizes::<3>(lines, "ROWS COLUMNS ENTRIES")?.to_vec(),
+            Layout::Array => sizes::<2>(lines, "ROWS COLUMNS")?.to_vec(),
+        };
+        Self::new(kinds, &sizes).map_err(|problem| lines.wrong(problem))
+    }
+
+    fn new((layout, field, symmetry): (Layout, Field, Symmetry), sizes: &[i64]) -> Result<Self, Problem> {
+        let (rows, columns) = (sizes[0], sizes[1]);
+        if rows < 1 || columns < 1 {
+            let reason = format!("expected at least 1 row and 1 column, found {rows} and {columns}");
+            return Err(Problem::Unsupported(reason));
+        }
+        if symmetry != Symmetry::General && rows != columns {
+            let reason = format!("the matrix is {rows} by {columns}; a symmetric one is square");
+            return Err(Problem::Malformed(reason));
+        }
+        let (rows, columns) = (rows as u64, columns as u64);
+        let all = match symmetry {
+            Symmetry::General => u128::from(rows) * u128::from(columns),
+            Symmetry::Symmetric | Symmetry::Hermitian => u128::from(rows) * (u128::from(rows) + 1) / 2,
+            Symmetry::Skew => u128::from(rows) * (u128::from(rows) - 1) / 2,
+        };
+        let entries = match sizes.get(2) {
+            None => u64::try_from(all).unwrap_or(u64::MAX),
+            Some(&listed) => u64::try_from(listed)
+                .map_err(|_| Problem::Malformed(format!("expected a number of entries from 0 on, found {listed}")))?,
+        };
+        Ok(Self { layout, field, symmetry, rows, columns, entries })
+    }
+}
+
+fn kinds(object: &str, layout: &str, field: &str, symmetry: &str) -> Result<(Layout, Field, Symmetry), Problem> {
+    let unknown = |what: &str, found: &str, known: &str| {
+        Err(Problem::Unsupported(format!("the {what} '{}' is none of {known}", shown(found))))
+    };
+    if object != "matrix" {
+        let reason = format!("the object is '{}'; only a 'matrix' is of use here", shown(object));
+        return Err(Problem::Unsupported(reason));
+    }
+    let layout = match layout {
+        "coordinate" => Layout::Coordinate,
+        "array" => Layout::Array,
+        other => return unknown("format", other, "'coordinate', 'array'"),
+    };
+    let field = match field {
+        "real" | "double" => Field::Real,
+        "integer" => Field::Integer,
+        "complex" => Field::Complex,
+        "pattern" => Field::Pattern,
+        other => return unknown("field", other, "'real', 'integer', 'complex', 'pattern'"),
+    };
+    let symmetry = match symmetry {
+        "general" => Symmetry::General,
+        "symmetric" => Symmetry::Symmetric,
+        "skew-symmetric" => Symmetry::Skew,
+        "hermitian" => Symmetry::Hermitian,
+        other => return unknown("symmetry", other, "'general', 'symmetric', 'skew-symmetric', 'hermitian'"),
+    };
+    let malformed = |reason: &str| Err(Problem::Malformed(reason.to_owned()));
+    match (layout, field, symmetry) {
+        (Layout::Array, Field::Pattern, _) => malformed("an 'array' has all entries, so it can't be a 'pattern'"),
+        (_, Field::Real | Field::Integer | Field::Pattern, Symmetry::Hermitian) => {
+            malformed("a hermitian matrix has complex entries; this one is 'symmetric'")
+        }
+        kinds => Ok(kinds),
+    }
+}
+
+/// Reads the line after the comments, which has as many whole numbers as there are words in `what`.
+fn sizes<const N: usize>(lines: &mut Lines<impl BufRead>, what: &str) -> Result<[i64; N], ReadError> {
+    let Some(line) = lines.next()? else {
+        return Err(lines.wrong(Problem::Truncated(format!("the file ends before the line '{what}'"))));
+    };
+    let other = || Problem::Malformed(format!("expected '{what}', found '{}'", shown(line)));
+    let number = |word: &str| {
+        word.parse::<i64>().map_err(|error| match is_overflow(&error) {
+            true => Problem::TooLarge(format!("'{}' is too large a number for '{what}'", shown(word))),
+            false => other(),
+        })
+    };
+    let numbers: Result<Vec<i64>, Problem> = line.split_whitespace().map(number).collect();
+    let numbers = numbers.and_then(|numbers| numbers.try_into().map_err(|_| other()));
+    numbers.map_err(|problem| lines.wrong(problem))
+}

@@ -1,0 +1,148 @@
+//! The entries of a Matrix Market file, as a stream.
+
+use std::io::BufRead;
+
+use super::header::{Field, Header, Layout, Symmetry};
+use crate::dense::{Dense, Order};
+use crate::error::{Problem, ReadError, entries};
+use crate::number::{Number, coordinate, is_integer, no_integer};
+use crate::text::{Lines, shown};
+
+/// An entry that a file lists.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry<T> {
+    /// The row, counted from 0.
+    pub row: u64,
+    /// The column, counted from 0.
+    pub column: u64,
+    /// The value.
+    pub value: T,
+}
+
+/// A Matrix Market file that is being read.
+#[derive(Debug)]
+pub struct Reader<R> {
+    lines: Lines<R>,
+    header: Header,
+    /// How many entries were read.
+    count: u64,
+    /// Row and column of the next entry in the layout [`Layout::Array`].
+    next: (u64, u64),
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads a file to the end of its sizes.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the file has another format, or its header makes no sense.
+    pub fn new(source: R) -> Result<Self, ReadError> {
+        let mut lines = Lines::new(source, b'%');
+        let header = Header::read(&mut lines)?;
+        Ok(Self { lines, header, count: 0, next: (header.symmetry.first_row(0), 0) })
+    }
+
+    /// What the first line and the line of sizes say.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The number of the last line read, from 1: of the sizes, and then of each entry.
+    pub fn line(&self) -> u64 {
+        self.lines.number()
+    }
+
+    /// Reads the next entry; none after the last one, when nothing else may follow.
+    ///
+    /// # Errors
+    /// [`ReadError`] if a line makes no sense, the file has fewer or more entries than it says, or its [field](Field::fits) does not fit the type.
+    pub fn next_entry<T: Number>(&mut self) -> Result<Option<Entry<T>>, ReadError> {
+        let Self { lines, header, count, next } = self;
+        let Some(line) = lines.next()? else {
+            if *count == header.entries {
+                return Ok(None);
+            }
+            let reason = format!("the file ends after {count} of {}", entries(header.entries));
+            return Err(lines.wrong(Problem::Truncated(reason)));
+        };
+        if *count == header.entries {
+            let (line, promised) = (shown(line), entries(header.entries));
+            let reason = format!("'{line}' is too much: the file says that it has {promised}");
+            return Err(lines.wrong(Problem::Malformed(reason)));
+        }
+        let entry = match header.layout {
+            Layout::Coordinate => listed(line, header),
+            Layout::Array => value(line, header.field).map(|value| Entry { row: next.0, column: next.1, value }),
+        };
+        let entry = entry.map_err(|problem| lines.wrong(problem))?;
+        *count += 1;
+        next.0 += 1;
+        if next.0 == header.rows {
+            *next = (header.symmetry.first_row(next.1 + 1), next.1 + 1);
+        }
+        Ok(Some(entry))
+    }
+
+    /// Reads all entries of a file in the layout [`Layout::Array`], and adds those that follow by symmetry. Memory is taken for what the file has, not for what it says.
+    ///
+    /// # Errors
+    /// As of [`next_entry`](Self::next_entry), and [`Problem::Unsupported`] if the file has the other layout.
+    pub fn dense<T: Number>(mut self) -> Result<Dense<T>, ReadError> {
+        let Header { layout, symmetry, rows, columns, .. } = self.header;
+        if layout == Layout::Coordinate {
+            let reason = "the matrix is sparse ('coordinate'); an 'array' has all elements".to_owned();
+            return Err(ReadError::Line { line: 1, problem: Problem::Unsupported(reason) });
+        }
+        let mut values = Vec::new();
+        while let Some(entry) = self.next_entry::<T>()? {
+            values.push(entry.value);
+        }
+        let mut elements = vec![T::zeroed(); (rows * columns) as usize];
+        let mut values = values.into_iter();
+        for column in 0..columns {
+            for (row, value) in (symmetry.first_row(column)..rows).zip(&mut values) {
+                elements[(row * columns + column) as usize] = value;
+                if let Some(mirrored) = symmetry.mirrored(value).filter(|_| row != column) {
+                    elements[(column * columns + row) as usize] = mirrored;
+                }
+            }
+        }
+        Ok(Dense { shape: vec![rows, columns], order: Order::Rows, elements })
+    }
+}
+
+/// An entry with its coordinates.
+fn listed<T: Number>(line: &str, header: &Header) -> Result<Entry<T>, Problem> {
+    let first_word = |text: &'_ str| text.find(char::is_whitespace).unwrap_or(text.len());
+    let (row, rest) = line.split_at(first_word(line));
+    let rest = rest.trim_start();
+    let (column, rest) = rest.split_at(first_word(rest));
+    let rest = rest.trim_start();
+    let (words, form) = match header.field {
+        Field::Pattern => (0, "ROW COLUMN"),
+        Field::Complex => (2, "ROW COLUMN REAL IMAGINARY"),
+        Field::Real | Field::Integer => (1, "ROW COLUMN VALUE"),
+    };
+    if column.is_empty() || rest.split_whitespace().count() != words {
+        return Err(Problem::Malformed(format!("expected '{form}', found '{}'", shown(line))));
+    }
+    let value = value(rest, header.field)?;
+    let place = (coordinate("row", row, Some(header.rows))?, coordinate("column", column, Some(header.columns))?);
+    if header.symmetry != Symmetry::General && place.1 > place.0 {
+        let reason = format!(
+            "entry ({row}, {column}) is above the diagonal; a symmetric file lists those below, and the diagonal"
+        );
+        return Err(Problem::Malformed(reason));
+    }
+    Ok(Entry { row: place.0, column: place.1, value })
+}
+
+fn value<T: Number>(text: &str, field: Field) -> Result<T, Problem> {
+    if !field.fits(T::TYPE) {
+        return Err(Problem::Unsupported(format!("the entries are {field}, which do not fit {}", T::TYPE)));
+    }
+    match field {
+        Field::Pattern => Ok(T::ONE),
+        Field::Integer if !is_integer(text) => Err(no_integer(text)),
+        Field::Integer | Field::Real | Field::Complex => T::parse(text),
+    }
+}

@@ -1,0 +1,220 @@
+//! The header of a `.npy` file.
+
+use std::io::{self, Read};
+
+use py_literal::Value;
+
+use crate::dense::Order;
+use crate::error::{Problem, ReadError};
+use crate::number::{Number, NumberType};
+use crate::text::{packed, shown};
+
+/// The first bytes of each `.npy` file.
+pub const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// The longest header that is read; NumPy reads no longer ones from files that it does not trust.
+const LONGEST: usize = 10_000;
+
+/// Headers of arrays have a handful of brackets. The parser follows them however deep they are.
+const MOST_BRACKETS: usize = 100;
+
+/// What the header of a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The type of the elements.
+    pub number: NumberType,
+    /// Whether the first byte of a number, or of each part of a complex one, is the most significant.
+    pub big_endian: bool,
+    /// The order of the elements.
+    pub order: Order,
+    /// The extent of each dimension.
+    pub shape: Vec<u64>,
+    /// The offset of the first element in the file.
+    pub start: u64,
+}
+
+impl Header {
+    /// Reads the header, and no byte of what follows.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the file has another format, or elements of a type that is no [`NumberType`].
+    pub fn read(source: &mut impl Read) -> Result<Self, ReadError> {
+        let mut header = Vec::new();
+        let read = |source: &mut dyn Read, header: &mut Vec<u8>, length: usize| {
+            source.take((length - header.len()) as u64).read_to_end(header)
+        };
+        read(source, &mut header, 10)?;
+        if !header.starts_with(MAGIC) {
+            let reason = match header.is_empty() {
+                true => "this is no .npy file: it is empty".to_owned(),
+                false => format!("this is no .npy file: it starts with '{}', not '\\x93NUMPY'", shown(&header)),
+            };
+            return Err(wrong(0, packed(&header).unwrap_or(Problem::Foreign(reason))));
+        }
+        let start = match header.get(6) {
+            None | Some(1) => 10,
+            Some(2 | 3) => 12,
+            Some(version) => {
+                let reason = format!("its version of the format is {version}; versions 1 to 3 can be read");
+                return Err(wrong(6, Problem::Unsupported(reason)));
+            }
+        };
+        read(source, &mut header, start)?;
+        let length = match header[..] {
+            [_, _, _, _, _, _, _, _, a, b] => usize::from(u16::from_le_bytes([a, b])),
+            [_, _, _, _, _, _, _, _, a, b, c, d] => u32::from_le_bytes([a, b, c, d]) as usize,
+            _ => {
+                let reason = format!("this is no whole .npy file: it ends after {} bytes", header.len());
+                return Err(wrong(header.len(), Problem::Truncated(reason)));
+            }
+        };
+        if length > LONGEST {
+            let reason = format!("its header has {length} bytes, and such headers have at most {LONGEST}");
+            return Err(wrong(8, Problem::Unsupported(reason)));
+        }
+        read(source, &mut header, start + length)?;
+        let found = header.len() - start;
+        if found < length {
+            let reason = format!("it ends after {found} bytes of its header, which has {length}");
+            return Err(wrong(header.len(), Problem::Truncated(reason)));
+        }
+        Self::of_text(&mut header[start..], (start + length) as u64).map_err(|problem| wrong(start, problem))
+    }
+
+    fn of_text(text: &mut [u8], start: u64) -> Result<Self, Problem> {
+        let brackets = text.iter().filter(|byte| b"([{".contains(byte)).count();
+        if brackets > MOST_BRACKETS {
+            let reason = format!("its header has {brackets} brackets, and describes no plain array");
+            return Err(Problem::Unsupported(reason));
+        }
+        without_long_suffixes(text);
+        // What the parser says would be its grammar.
+        let parsed = std::str::from_utf8(text).ok().and_then(|text| text.trim_end().parse().ok());
+        let Some(Value::Dict(entries)) = parsed else {
+            return Err(Problem::Malformed(format!(
+                "its header must be a dictionary such as {{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3)}}, and is '{}'",
+                shown(text)
+            )));
+        };
+        let get = |key: &str| {
+            // As in Python, the last of several counts.
+            let found = entries.iter().rev().find(|(found, _)| found.as_string().is_some_and(|found| found == key));
+            found.map(|(_, value)| value).ok_or_else(|| Problem::Malformed(format!("its header has no '{key}'")))
+        };
+        let (descr, fortran_order, shape) = (get("descr")?, get("fortran_order")?, get("shape")?);
+        let (number, big_endian) = element(descr).ok_or_else(|| {
+            let known = "float32, float64, int32, int64, complex64 or complex128";
+            let found = shown(descr.to_string());
+            Problem::Unsupported(format!(
+                "its elements are {found}; they must be {known}: convert it with NumPy's astype"
+            ))
+        })?;
+        let order = match fortran_order {
+            Value::Boolean(true) => Order::Columns,
+            Value::Boolean(false) => Order::Rows,
+            _ => {
+                return Err(Problem::Malformed(
+                    "the 'fortran_order' in its header is neither True nor False".to_owned(),
+                ));
+            }
+        };
+        let shape = extents(shape).ok_or_else(|| {
+            Problem::Malformed("the 'shape' in its header is no tuple of whole numbers from 0 on".to_owned())
+        })?;
+        let header = Self { number, big_endian, order, shape, start };
+        // All products of extents fit, those without extents of 0 included.
+        let multiplied = |product: i64, &extent: &u64| product.checked_mul(i64::try_from(extent.max(1)).ok()?);
+        match header.shape.iter().try_fold(number.size() as i64, multiplied) {
+            Some(_) => Ok(header),
+            None => Err(Problem::TooLarge(format!(
+                "it says that it has {} elements, which are more than can be counted",
+                header.extents()
+            ))),
+        }
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// The bytes of all elements.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.count() * self.number.size() as u64
+    }
+
+    /// The extents, for messages.
+    pub(super) fn extents(&self) -> String {
+        match self.shape[..] {
+            [] => "1".to_owned(),
+            _ => self.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x "),
+        }
+    }
+}
+
+fn wrong(byte: usize, problem: Problem) -> ReadError {
+    ReadError::Byte { byte: byte as u64, problem }
+}
+
+/// Makes blanks of the `L` with which Python 2 ended large whole numbers, as in `(1000L, 3L)`.
+fn without_long_suffixes(text: &mut [u8]) {
+    let mut quote = None;
+    for place in 0..text.len() {
+        match (quote, text[place]) {
+            (None, b'\'' | b'"') => quote = Some(text[place]),
+            (Some(open), byte) if open == byte => quote = None,
+            (None, b'L') if place > 0 && text[place - 1].is_ascii_digit() => text[place] = b' ',
+            _ => {}
+        }
+    }
+}
+
+/// The type that NumPy describes like this, and whether it is big-endian.
+fn element(descr: &Value) -> Option<(NumberType, bool)> {
+    let descr = descr.as_string()?;
+    let (order, name) = descr.split_at_checked(1)?;
+    let big_endian = match order {
+        "<" => false,
+        ">" => true,
+        "=" => cfg!(target_endian = "big"),
+        _ => return None,
+    };
+    let known = [NumberType::I32, NumberType::I64, NumberType::F32, NumberType::F64, NumberType::C32, NumberType::C64];
+    known.into_iter().find(|&number| self::name(number) == name).map(|number| (number, big_endian))
+}
+
+/// What NumPy calls a type, without the order of its bytes.
+fn name(number: NumberType) -> &'static str {
+    match number {
+        NumberType::I32 => "i4",
+        NumberType::I64 => "i8",
+        NumberType::F32 => "f4",
+        NumberType::F64 => "f8",
+        NumberType::C32 => "c8",
+        NumberType::C64 => "c16",
+    }
+}
+
+/// The extents, if they are numbers.
+fn extents(shape: &Value) -> Option<Vec<u64>> {
+    let (Value::Tuple(extents) | Value::List(extents)) = shape else { return None };
+    extents.iter().map(|extent| u64::try_from(extent.as_integer()?).ok()).collect()
+}
+
+/// The header of an array by rows in this machine's order of bytes: version 1.0, with blanks to a multiple of 64 bytes.
+pub(super) fn text<T: Number>(shape: &[u64]) -> io::Result<Vec<u8>> {
+    let order = if cfg!(target_endian = "big") { '>' } else { '<' };
+    let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
+    // A tuple of one has a comma.
+    let extents = if shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
+    let mut text = format!("{{'descr': '{order}{}', 'fortran_order': False, 'shape': ({extents}), }}", name(T::TYPE));
+    let length = (MAGIC.len() + 4 + text.len() + 1).next_multiple_of(64) - MAGIC.len() - 4;
+    text.extend(std::iter::repeat_n(' ', length - text.len() - 1));
+    text.push('\n');
+    let length = u16::try_from(length).map_err(|_| {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("{} dimensions are too many for a .npy file", shape.len()))
+    })?;
+    Ok([MAGIC, &[1, 0], &length.to_le_bytes(), text.as_bytes()].concat())
+}

@@ -1,0 +1,270 @@
+//! The types of elements, in bytes and in text.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::num::{IntErrorKind, ParseIntError};
+use std::str::FromStr;
+
+use bytemuck::Pod;
+use num_complex::Complex;
+
+use crate::error::Problem;
+use crate::text::shown;
+
+/// The type of the elements of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NumberType {
+    /// Integers of 32 bits.
+    I32,
+    /// Integers of 64 bits.
+    I64,
+    /// Floats of 32 bits.
+    F32,
+    /// Floats of 64 bits.
+    F64,
+    /// Complex numbers with parts of 32 bits.
+    C32,
+    /// Complex numbers with parts of 64 bits.
+    C64,
+}
+
+impl NumberType {
+    /// The bytes of one number.
+    #[must_use]
+    pub fn size(self) -> usize {
+        self.part_size() * if self.is_complex() { 2 } else { 1 }
+    }
+
+    /// The bytes of a number, or of each of the two parts of a complex one.
+    pub(crate) fn part_size(self) -> usize {
+        match self {
+            Self::I32 | Self::F32 | Self::C32 => 4,
+            Self::I64 | Self::F64 | Self::C64 => 8,
+        }
+    }
+
+    /// Whether numbers are integers.
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        matches!(self, Self::I32 | Self::I64)
+    }
+
+    /// Whether numbers are complex.
+    #[must_use]
+    pub fn is_complex(self) -> bool {
+        matches!(self, Self::C32 | Self::C64)
+    }
+}
+
+impl fmt::Display for NumberType {
+    /// Writes the name that NumPy has for the type.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::I32 => "int32",
+            Self::I64 => "int64",
+            Self::F32 => "float32",
+            Self::F64 => "float64",
+            Self::C32 => "complex64",
+            Self::C64 => "complex128",
+        })
+    }
+}
+
+/// A type of elements: `i32`, `i64`, `f32`, `f64`, and complex numbers of the last two.
+pub trait Number: Pod {
+    /// The type as a value.
+    const TYPE: NumberType;
+    /// The number 1.
+    const ONE: Self;
+
+    /// Reads the number in a text without blanks around it. A complex number is its real and imaginary part with blanks between. Floats may have Fortran's exponents, such as `1.5D+03`,
+    /// and be `inf`, `infinity` or `nan`.
+    ///
+    /// # Errors
+    /// [`Problem::Malformed`] if the text is no such number, [`Problem::TooLarge`] if it is one that does not fit; a float that is too large does not become an infinity.
+    fn parse(text: &str) -> Result<Self, Problem>;
+
+    /// Writes the number as [`parse`](Self::parse) reads it, with as many digits as tell it from all others of its type.
+    ///
+    /// # Errors
+    /// As of `into`.
+    fn write(self, into: &mut impl Write) -> io::Result<()>;
+
+    /// The number with the opposite sign; the smallest integer is its own opposite.
+    #[must_use]
+    fn negated(self) -> Self;
+
+    /// The complex conjugate; of a real number, the number.
+    #[must_use]
+    fn conjugated(self) -> Self;
+}
+
+macro_rules! integers {
+    ($($ty:ty => $variant:ident),*) => {$(
+        impl Number for $ty {
+            const TYPE: NumberType = NumberType::$variant;
+            const ONE: Self = 1;
+
+            fn parse(text: &str) -> Result<Self, Problem> {
+                text.parse().map_err(|error| match is_overflow(&error) {
+                    true => too_large(text, Self::BITS),
+                    false => no_integer(text),
+                })
+            }
+
+            fn write(self, into: &mut impl Write) -> io::Result<()> {
+                write!(into, "{self}")
+            }
+
+            fn negated(self) -> Self {
+                self.wrapping_neg()
+            }
+
+            fn conjugated(self) -> Self {
+                self
+            }
+        }
+    )*};
+}
+
+macro_rules! floats {
+    ($($ty:ty => $real:ident, $complex:ident),*) => {$(
+        impl Number for $ty {
+            const TYPE: NumberType = NumberType::$real;
+            const ONE: Self = 1.0;
+
+            fn parse(text: &str) -> Result<Self, Problem> {
+                let value = Self::from_str(text).or_else(|_| Self::from_str(&text.replace(['d', 'D'], "e")));
+                match value {
+                    // An infinity is written in letters.
+                    Ok(value) if value.is_infinite() && text.contains(|c: char| c.is_ascii_digit()) => {
+                        Err(too_large(text, 8 * size_of::<Self>() as u32))
+                    }
+                    Ok(value) => Ok(value),
+                    Err(_) => Err(Problem::Malformed(format!("'{}' is not a number", shown(text)))),
+                }
+            }
+
+            fn write(self, into: &mut impl Write) -> io::Result<()> {
+                write!(into, "{self:e}")
+            }
+
+            fn negated(self) -> Self {
+                -self
+            }
+
+            fn conjugated(self) -> Self {
+                self
+            }
+        }
+
+        impl Number for Complex<$ty> {
+            const TYPE: NumberType = NumberType::$complex;
+            const ONE: Self = Self::new(1.0, 0.0);
+
+            fn parse(text: &str) -> Result<Self, Problem> {
+                let mut words = text.split_whitespace();
+                match (words.next(), words.next(), words.next()) {
+                    (Some(real), Some(imaginary), None) => Ok(Self::new(<$ty>::parse(real)?, <$ty>::parse(imaginary)?)),
+                    _ => Err(Problem::Malformed(format!("expected 'REAL IMAGINARY', found '{}'", shown(text)))),
+                }
+            }
+
+            fn write(self, into: &mut impl Write) -> io::Result<()> {
+                write!(into, "{:e} {:e}", self.re, self.im)
+            }
+
+            fn negated(self) -> Self {
+                -self
+            }
+
+            fn conjugated(self) -> Self {
+                self.conj()
+            }
+        }
+    )*};
+}
+
+integers!(i32 => I32, i64 => I64);
+floats!(f32 => F32, C32, f64 => F64, C64);
+
+fn too_large(text: &str, bits: u32) -> Problem {
+    Problem::TooLarge(format!("the value '{}' is too large for {bits} bits", shown(text)))
+}
+
+pub(crate) fn no_integer(text: &str) -> Problem {
+    Problem::Malformed(format!("'{}' is not a whole number", shown(text)))
+}
+
+/// Whether a text is an integer, of any size.
+pub(crate) fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a text is an integer that does not fit.
+pub(crate) fn is_overflow(error: &ParseIntError) -> bool {
+    matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow)
+}
+
+/// Reads a coordinate, which text files count from 1, and counts it from 0. `extent` is how many there are, if it is known.
+pub(crate) fn coordinate(name: &str, word: &str, extent: Option<u64>) -> Result<u64, Problem> {
+    match word.parse::<u64>() {
+        Ok(number) if number >= 1 && extent.is_none_or(|extent| number <= extent) => Ok(number - 1),
+        Err(_) if !is_integer(word) => {
+            Err(Problem::Malformed(format!("the {name} '{}' is not a whole number", shown(word))))
+        }
+        _ => {
+            let (word, last) = (shown(word), extent.unwrap_or(u64::MAX));
+            Err(Problem::Malformed(format!("{name} {word} is not between 1 and {last}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused<T: Number + fmt::Debug>(text: &str, message: &str) {
+        assert_eq!(T::parse(text).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn floats_are_read_as_fortran_writes_them_too() {
+        for text in ["1500", "1.5e3", "1.5D+03", "1.5d3", "+1.5E3"] {
+            assert_eq!(f64::parse(text), Ok(1500.0), "{text}");
+        }
+    }
+
+    #[test]
+    fn infinities_and_nans_are_words() {
+        assert_eq!(f64::parse("-Infinity"), Ok(f64::NEG_INFINITY));
+        assert_eq!(f32::parse("inf"), Ok(f32::INFINITY));
+        assert!(f64::parse("NaN").unwrap().is_nan());
+        refused::<f64>("1e999", "the value '1e999' is too large for 64 bits");
+        refused::<f32>("1e99", "the value '1e99' is too large for 32 bits");
+    }
+
+    #[test]
+    fn texts_that_are_no_numbers_are_refused() {
+        refused::<f64>("one", "'one' is not a number");
+        refused::<f64>("1 2", "'1 2' is not a number");
+        refused::<f64>("", "'' is not a number");
+        refused::<i64>("1.5", "'1.5' is not a whole number");
+        refused::<i64>("99999999999999999999", "the value '99999999999999999999' is too large for 64 bits");
+        refused::<i32>("-2147483649", "the value '-2147483649' is too large for 32 bits");
+        refused::<Complex<f64>>("1", "expected 'REAL IMAGINARY', found '1'");
+        refused::<Complex<f64>>("1 2 3", "expected 'REAL IMAGINARY', found '1 2 3'");
+    }
+
+    #[test]
+    fn coordinates_are_counted_from_one_in_files() {
+        assert_eq!(coordinate("row", "3", Some(3)), Ok(2));
+        let told = |word| coordinate("row", word, Some(3)).unwrap_err().to_string();
+        assert_eq!(told("0"), "row 0 is not between 1 and 3");
+        assert_eq!(told("4"), "row 4 is not between 1 and 3");
+        assert_eq!(told("-1"), "row -1 is not between 1 and 3");
+        assert_eq!(told("99999999999999999999"), "row 99999999999999999999 is not between 1 and 3");
+        assert_eq!(told("one"), "the row 'one' is not a whole number");
+    }
+}
