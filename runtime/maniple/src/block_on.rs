@@ -9,8 +9,8 @@ use maniple_realm::Fault;
 use maniple_realm::profile::{Kind, Tag};
 use maniple_realm::worker::Signal;
 
+use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
-use crate::runtime::RuntimeCore;
 
 /// A thread that polls, and whether it was woken since it last did.
 struct Poller {

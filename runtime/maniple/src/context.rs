@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::block_on::block_on;
+use crate::core::RuntimeCore;
 use crate::deletions::{Inherited, Log};
 use crate::error::{Error, Result};
 use crate::fork::{self, InFlight};
@@ -35,7 +36,6 @@ use crate::physical::movement::Preconditions;
 use crate::physical::state::RegionState;
 use crate::profiling;
 use crate::replicate::Replica;
-use crate::runtime::RuntimeCore;
 use crate::slices::Arrived;
 use crate::trace::Tracing;
 use crate::watched::Watched;

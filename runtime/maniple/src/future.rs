@@ -15,12 +15,12 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::completion::{self, Completion, ReplayedStage};
+use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
 use crate::fork::{Fork, Outcome};
 use crate::operation::Operation;
 use crate::recorder::Recorder;
 use crate::replicate::{Local, Spread};
-use crate::runtime::RuntimeCore;
 use crate::task::arguments::Arguments;
 use crate::task::definition::OnFailure;
 use crate::task::{TaskDefinition, Value};

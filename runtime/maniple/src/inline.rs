@@ -17,6 +17,7 @@ use maniple_region::{
 use maniple_space::{AnyRect, Rect};
 
 use crate::context::{Context, ContextState};
+use crate::core::{Chance, RuntimeCore};
 use crate::error::{Error, Result};
 use crate::mapped::{Mapped, ReadMapping, WriteMapping};
 use crate::mapping::MAPPING_ATTEMPTS;
@@ -30,7 +31,6 @@ use crate::physical::issuing::Issuing;
 use crate::physical::places::Places;
 use crate::physical::preparation::Preparation;
 use crate::regions::Region;
-use crate::runtime::{Chance, RuntimeCore};
 use crate::task::call::{PhysicalRegion, Placement};
 
 /// Mappings that a task holds.

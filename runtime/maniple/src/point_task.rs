@@ -12,6 +12,7 @@ use maniple_region::{LogicalRegion, Privilege};
 use smallvec::SmallVec;
 
 use crate::context::{Context, ContextState, HeldRegion, Owned};
+use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
 use crate::future::Origin;
 use crate::let_go::let_go;
@@ -26,7 +27,6 @@ use crate::physical::places::Places;
 use crate::physical::preparation::Preparation;
 use crate::physical::selection::Selection;
 use crate::physical::state::{RegionState, Sink};
-use crate::runtime::RuntimeCore;
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
 use crate::task::taken::Taken;
 use crate::task::{Body, Value};
@@ -233,7 +233,7 @@ impl ContextTask {
 }
 
 /// What a task that failed should have changed in its parent's state is lost: nobody can tell how far it came.
-fn lose(core: &crate::runtime::RuntimeCore, place: Option<Place>, borrowed: &[PhysicalRegion], error: Error) {
+fn lose(core: &crate::core::RuntimeCore, place: Option<Place>, borrowed: &[PhysicalRegion], error: Error) {
     let event = core.store.poisoned(error);
     core.store.record_loss(place, borrowed.iter().map(PhysicalRegion::usage).collect());
     for PhysicalRegion { region, place, .. } in borrowed {
@@ -245,7 +245,7 @@ fn lose(core: &crate::runtime::RuntimeCore, place: Option<Place>, borrowed: &[Ph
 
 /// Tells everybody that a point with a context has ended.
 fn finish(
-    core: &crate::runtime::RuntimeCore,
+    core: &crate::core::RuntimeCore,
     (state, operation, index): (&TaskState, &Arc<Operation>, usize),
     done: UserEvent,
     value: Result<Value>,

@@ -1,36 +1,26 @@
-//! The runtime: what all contexts share.
+//! The runtime, as users start and hold it.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use maniple_mapper::{DefaultMapper, Mapper};
-use maniple_realm::clock::Clock;
-use maniple_realm::locks::Mutex;
-use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
+use maniple_realm::Realm;
+use maniple_realm::machine::{Machine, MemoryId, ProcessorId};
 use maniple_realm::net::Transport;
 use maniple_realm::net::environment::Place;
-use maniple_realm::operation::with_context;
 use maniple_realm::profile::Profiler;
-use maniple_realm::threads::nap;
-use maniple_realm::{Class, Realm, Spawn, WorkerContext};
 use maniple_record::Record;
-use maniple_region::Forest;
 
 use crate::context::Context;
-use crate::deletions::Log;
+use crate::core::{Limits, RuntimeCore};
 use crate::error::{Error, Result};
-use crate::fork::{self, ForkCounts};
 use crate::launch::Launch;
-use crate::let_go::let_go;
 use crate::mapping::MapperSeat;
 use crate::physical::store::Store;
-use crate::profiling::{MAPPING, TellProblems, of_node, wanted_by_environment};
+use crate::profiling::{TellProblems, of_node, wanted_by_environment};
 use crate::replicate::Node;
 use crate::statistics::{PeerStatistics, Statistics};
-use crate::trace::Session;
 
 /// Makes the mapper of one processor.
 type MapperFactory = Box<dyn Fn(&Machine, ProcessorId) -> Box<dyn Mapper> + Send>;
@@ -195,39 +185,10 @@ impl RuntimeBuilder {
         };
         let seats = realm.machine().processors().iter();
         let seats = seats.map(|processor| MapperSeat::new((self.mapper)(realm.machine(), processor.id))).collect();
-        let forks = ForkCounts::new(realm.processors().len());
         let node = transport.map(|transport| Arc::new(Node::join(transport, &realm)));
-        let core = Arc::new(RuntimeCore {
-            store: Store::new(realm, self.records.then(Arc::default)),
-            clock: Clock::start(),
-            seats,
-            window: self.window,
-            top_levels: AtomicUsize::new(0),
-            deletions: Arc::default(),
-            has_starving: AtomicBool::new(false),
-            starving: Arc::default(),
-            forks,
-            tracing: self.tracing,
-            automatic_tracing: self.automatic_tracing,
-            sessions: Mutex::default(),
-            node,
-        });
-        let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
-        core.store.realm.on_rest(fork::forget);
-        // Without anybody who starves the core is left alone: who drops the runtime is to find that no worker holds it.
-        let hungry = core.node.as_ref().map(|node| {
-            node.open_to_guests(&core);
-            Arc::downgrade(node)
-        });
-        core.store.realm.on_idle(move || {
-            let feed = || idle.upgrade().is_some_and(|core| core.feed_one());
-            let ask = |node: &Weak<Node>| node.upgrade().is_some_and(|node| node.is_idle());
-            (starving.lock().is_anybody() && feed()) || hungry.as_ref().is_some_and(ask)
-        });
-        if let Some(node) = &core.node {
-            // Workers that sleep already would only notice when they wake.
-            node.is_idle();
-        }
+        let store = Store::new(realm, self.records.then(Arc::default));
+        let limits = Limits { window: self.window, tracing: self.tracing, automatic_tracing: self.automatic_tracing };
+        let core = RuntimeCore::new(store, seats, limits, node);
         Ok(Runtime { core, _problems: profiler.filter(|_| !told).map(TellProblems) })
     }
 }
@@ -272,7 +233,7 @@ impl Drop for Runtime {
     /// have run or replayed.
     fn drop(&mut self) {
         self.core.store.realm.wait_until_idle();
-        if let Some(node) = &self.core.node {
+        if let Some(node) = self.core.node() {
             match self.core.check_whole() {
                 Err(error) => node.abort(&error.to_string()),
                 Ok(()) if std::thread::panicking() => node.abort(&node.panicked()),
@@ -308,13 +269,13 @@ impl Runtime {
     /// How many nodes the job has: 1 unless there is a [network](RuntimeBuilder::network).
     #[must_use]
     pub fn nodes(&self) -> usize {
-        self.core.node.as_ref().map_or(1, |node| node.nodes())
+        self.core.node().map_or(1, |node| node.nodes())
     }
 
     /// The number of this node, from 0.
     #[must_use]
     pub fn node(&self) -> usize {
-        self.core.node.as_ref().map_or(0, |node| node.rank())
+        self.core.node().map_or(0, |node| node.rank())
     }
 
     /// The machine that tasks run on.
@@ -367,7 +328,7 @@ impl Runtime {
         let (forked, ended) = self.core.forks.read();
         let counted = self.core.store.counters.read();
         let most_pending = self.core.realm().most_pending() as u64;
-        let open_exchanges = self.core.node.as_ref().map_or(0, |node| node.open_exchanges() as u64);
+        let open_exchanges = self.core.node().map_or(0, |node| node.open_exchanges() as u64);
         let (launches, tasks) = (counted.launches + forked, counted.tasks + ended);
         Statistics { launches, tasks, open_exchanges, most_pending, ..counted }.with_parcels(&self.peers())
     }
@@ -375,7 +336,7 @@ impl Runtime {
     /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all unless there is a [network](RuntimeBuilder::network).
     #[must_use]
     pub fn peers(&self) -> Vec<PeerStatistics> {
-        self.core.node.as_ref().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
+        self.core.node().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
     }
 
     /// What has been launched and issued since the last call, with what came after what: to be [checked](maniple_record::check()), drawn, or
@@ -403,255 +364,4 @@ impl Runtime {
     pub fn bytes_used(&self, memory: MemoryId) -> u64 {
         self.core.memory_used(memory)
     }
-}
-
-/// What all contexts share.
-pub(crate) struct RuntimeCore {
-    pub(crate) store: Store,
-    clock: Clock,
-    seats: Vec<MapperSeat>,
-    pub(crate) window: usize,
-    /// Top-level tasks that do not wait.
-    top_levels: AtomicUsize,
-    /// What earlier runs have destroyed.
-    pub(crate) deletions: Arc<Log>,
-    has_starving: AtomicBool,
-    starving: Arc<Mutex<Starving>>,
-    pub(crate) forks: ForkCounts,
-    tracing: bool,
-    automatic_tracing: bool,
-    /// Sessions of traces that have begun. Each knows the operation that stands for it, and that knows the session.
-    sessions: Mutex<Vec<Weak<Mutex<Session>>>>,
-    /// This process's part in a job of several.
-    node: Option<Arc<Node>>,
-}
-
-impl Drop for RuntimeCore {
-    fn drop(&mut self) {
-        while let Some(seat) = self.seats.pop() {
-            let_go("a mapper", "", seat);
-        }
-    }
-}
-
-impl RuntimeCore {
-    pub(crate) fn realm(&self) -> &Realm {
-        &self.store.realm
-    }
-
-    /// Nanoseconds since the runtime started.
-    pub(crate) fn now_ns(&self) -> u64 {
-        self.clock.now_ns()
-    }
-
-    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
-        self.node.as_ref()
-    }
-
-    pub(crate) fn forest(&self) -> &Arc<Forest> {
-        &self.store.forest
-    }
-
-    #[inline]
-    pub(crate) fn profiler(&self) -> Option<&Profiler> {
-        self.store.realm.profiler()
-    }
-
-    pub(crate) fn machine(&self) -> &Machine {
-        self.store.realm.machine()
-    }
-
-    /// Has a worker do work of the runtime's own. If it panics the machine breaks down, as nobody would hear of that.
-    pub(crate) fn spawn_own(&self, during: &'static str, spawn: Spawn<'_>, work: impl FnOnce() + Send + 'static) {
-        let body = move |worker: &WorkerContext<'_>| {
-            worker.realm().unheard(|| during.to_owned(), work);
-        };
-        self.store.realm.spawn(spawn, with_context(body));
-    }
-
-    pub(crate) fn first_processor(&self) -> ProcessorId {
-        self.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id)
-    }
-
-    /// The processor of the worker that calls; the first one, if it is none.
-    pub(crate) fn processor_here(&self) -> ProcessorId {
-        self.store.realm.current_processor().unwrap_or_else(|| self.first_processor())
-    }
-
-    /// Refuses to go on after a breakdown.
-    pub(crate) fn check_whole(&self) -> Result<()> {
-        match self.store.realm.breakdown() {
-            None => Ok(()),
-            Some(fault) => Err(Error::of_fault(fault, "", None)),
-        }
-    }
-
-    /// Whether the mapper lets a node that has nothing to do have a task that waits here, launched by a task on this processor.
-    pub(crate) fn permits_steal(&self, (task, origin): (&str, ProcessorId), thief: NodeId) -> bool {
-        let ask = |mapper: &mut dyn Mapper| mapper.permit_steal(task, thief);
-        self.seat(origin).try_call(self, "permit_steal", ask).unwrap_or(false)
-    }
-
-    /// The same for a leaf task with its data, launched by a task on this processor.
-    pub(crate) fn permits_steal_with_data(
-        &self,
-        (task, origin): (&str, ProcessorId),
-        thief: NodeId,
-        bytes: u64,
-    ) -> bool {
-        let ask = |mapper: &mut dyn Mapper| mapper.permit_steal_with_data(task, thief, bytes);
-        self.seat(origin).try_call(self, "permit_steal_with_data", ask).unwrap_or(false)
-    }
-
-    /// The mapper of a processor.
-    pub(crate) fn seat(&self, processor: ProcessorId) -> &MapperSeat {
-        &self.seats[processor.0 as usize]
-    }
-
-    pub(crate) fn memory_used(&self, memory: MemoryId) -> u64 {
-        self.store.realm.memory_pool(memory).used()
-    }
-
-    /// Whether launches may be forked. Not while a record is kept, which shows how each was analysed.
-    pub(crate) fn is_forking(&self) -> bool {
-        self.store.recorder.is_none()
-    }
-
-    pub(crate) fn is_tracing(&self) -> bool {
-        self.tracing
-    }
-
-    pub(crate) fn is_tracing_automatically(&self) -> bool {
-        self.tracing && self.automatic_tracing
-    }
-
-    /// Remembers a session of a trace.
-    pub(crate) fn register_session(&self, session: Weak<Mutex<Session>>) {
-        let mut sessions = self.sessions.lock();
-        if sessions.len() >= 64 && sessions.len().is_power_of_two() {
-            sessions.retain(|session| session.strong_count() > 0);
-        }
-        sessions.push(session);
-    }
-
-    /// Lets go of operations that will never be mapped, and of sessions that nothing wakes any more: they know their contexts, and these the core.
-    fn forget_waiting(&self) {
-        drop(std::mem::take(&mut self.starving.lock().work));
-        self.seats.iter().for_each(MapperSeat::forget_waiting);
-        let sessions = std::mem::take(&mut *self.sessions.lock());
-        for session in sessions.iter().filter_map(Weak::upgrade) {
-            let held = session.lock().abandon();
-            drop(held);
-        }
-    }
-
-    /// A leaf task has ended and given its instances back: who waits for room may try again.
-    pub(crate) fn task_ended(&self) {
-        if self.has_starving.load(Ordering::SeqCst) {
-            let mut starving = self.starving.lock();
-            self.has_starving.store(false, Ordering::SeqCst);
-            (starving.asked, starving.naps) = (0, 0);
-            starving.work.drain(..).for_each(|work| self.feed(work, Chance::Another));
-        }
-    }
-
-    /// Runs `again` after some leaf task has ended; or, when the machine has run out of work and nothing will end, as a last chance.
-    pub(crate) fn starve(&self, again: StarvingWork) {
-        let mut starving = self.starving.lock();
-        starving.work.push_back(again);
-        self.has_starving.store(true, Ordering::SeqCst);
-    }
-
-    /// A top-level task runs until the guard is dropped.
-    pub(crate) fn top_level_runs(&self) -> impl Drop {
-        self.top_levels.fetch_add(1, Ordering::SeqCst);
-        TopLevelRuns(self)
-    }
-
-    /// A top-level task waits where the runtime sees it: it lets go of nothing meanwhile.
-    pub(crate) fn while_top_level_waits<R>(&self, wait: impl FnOnce() -> R) -> R {
-        self.top_levels.fetch_sub(1, Ordering::SeqCst);
-        let result = wait();
-        self.top_levels.fetch_add(1, Ordering::SeqCst);
-        result
-    }
-
-    /// Nothing runs on workers: lets the first of those who wait try again; once all have, in vain, gives it its last chance. Whether there was one.
-    fn feed_one(&self) -> bool {
-        let mut starving = self.starving.lock();
-        // Tasks that are elsewhere keep their instances, and end.
-        if starving.have_all_asked() && self.node.as_ref().is_some_and(|node| node.has_tasks_away()) {
-            return false;
-        }
-        // A top-level task is on no worker. It may be about to let go of the last instance of a region, and may have lost its core just then. It
-        // may as well be waiting for something that we know nothing of, so it is not waited for for ever.
-        if starving.have_all_asked() && starving.naps < MOST_NAPS && self.top_levels.load(Ordering::SeqCst) > 0 {
-            let time = FIRST_NAP << starving.naps;
-            starving.naps += 1;
-            starving.asked = 0;
-            drop(starving);
-            let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
-            self.store.realm.spawn(spawn, move || nap(Duration::from_millis(time)));
-            return true;
-        }
-        let chance = if starving.have_all_asked() { Chance::Last } else { Chance::Another };
-        starving.asked = if chance == Chance::Last { 0 } else { starving.asked + 1 };
-        let first = starving.work.pop_front();
-        self.has_starving.store(!starving.work.is_empty(), Ordering::SeqCst);
-        drop(starving);
-        first.map(|work| self.feed(work, chance)).is_some()
-    }
-
-    fn feed(&self, work: StarvingWork, chance: Chance) {
-        let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
-        self.spawn_own("mapping what had no room before", spawn, move || work(chance));
-    }
-}
-
-/// Work that waits for any task to end.
-#[derive(Default)]
-struct Starving {
-    work: VecDeque<StarvingWork>,
-    /// How much of it has tried in vain since a task last ended.
-    asked: usize,
-    /// How often all of it has, and then waited for a top-level task.
-    naps: u32,
-}
-
-/// How long, in milliseconds, a top-level task that runs is waited for before what needs memory fails: at first, and how often twice as long.
-const FIRST_NAP: u64 = 1;
-const MOST_NAPS: u32 = 6;
-
-struct TopLevelRuns<'a>(&'a RuntimeCore);
-
-impl Drop for TopLevelRuns<'_> {
-    fn drop(&mut self) {
-        self.0.top_levels.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl Starving {
-    /// Whether anything waits. If not, nothing has tried in vain.
-    fn is_anybody(&mut self) -> bool {
-        if self.work.is_empty() {
-            self.asked = 0;
-        }
-        !self.work.is_empty()
-    }
-
-    fn have_all_asked(&self) -> bool {
-        self.asked >= self.work.len()
-    }
-}
-
-/// Work that waits until there may be room in a memory.
-pub(crate) type StarvingWork = Box<dyn FnOnce(Chance) + Send>;
-
-/// What waiting work may hope for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chance {
-    /// It may wait again.
-    Another,
-    /// Nothing runs, so nothing is going to change: it is now or never.
-    Last,
 }

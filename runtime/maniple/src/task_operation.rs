@@ -11,6 +11,7 @@ use maniple_region::{Privilege, Target as DataTarget};
 use maniple_space::{AnyPoint, AnyRect};
 
 use crate::context::{ContextState, Submission};
+use crate::core::Chance;
 use crate::error::{Error, Result};
 use crate::future::{Input, Results, Sources};
 use crate::launch::{LaunchSite, check_point};
@@ -29,7 +30,6 @@ use crate::physical::places::{KnownPlaces, Places};
 use crate::physical::preparation::Preparation;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::profiling::{LaunchLabels, MAPPING};
-use crate::runtime::Chance;
 use crate::slices::Division;
 use crate::task::arguments::Arguments;
 use crate::task::call::PhysicalRegion;

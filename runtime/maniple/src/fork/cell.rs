@@ -26,11 +26,11 @@ use super::spare;
 use super::watchers::Watchers;
 use super::word::{Outcome, Word};
 use crate::context::ContextState;
+use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
 use crate::future::Results;
 use crate::launch::TaskLauncher;
 use crate::let_go;
-use crate::runtime::RuntimeCore;
 use crate::task::TaskDefinition;
 use crate::task::arguments::Own;
 

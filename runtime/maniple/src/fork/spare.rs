@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::context::ContextState;
-use crate::runtime::RuntimeCore;
+use crate::core::RuntimeCore;
 
 /// Cells differ in size by this.
 const STEP: usize = 64;

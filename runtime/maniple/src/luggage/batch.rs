@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::description::{Description, Points};
 use super::homecoming::{Answer, Departed};
-use crate::runtime::RuntimeCore;
+use crate::core::RuntimeCore;
 
 /// What tasks know of those with which they leave. By what it can do: a [`Batch`] consists of tasks, which know it, and to see that all this may be sent from thread to thread the compiler would have to
 /// look deeper than it likes to, in the crates of users too.

@@ -8,9 +8,9 @@ use maniple_realm::{Class, Spawn, Target, UserEvent};
 
 use super::departure::MobileTask;
 use super::values;
+use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
 use crate::point_task::{LeafTask, PointTask};
-use crate::runtime::RuntimeCore;
 use crate::task::Value;
 
 /// What a node answers to whose task it was sent.

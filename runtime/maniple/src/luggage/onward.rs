@@ -9,8 +9,8 @@ use maniple_space::AnyPoint;
 
 use super::batch::{BatchDescription, SliceOfBatch};
 use super::description::Points;
+use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
-use crate::runtime::RuntimeCore;
 use crate::slices::ask;
 use crate::task::registry::find;
 

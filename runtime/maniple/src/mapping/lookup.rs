@@ -7,8 +7,8 @@ use maniple_realm::machine::{Machine, MemoryId};
 
 use super::point::LockedStates;
 use super::regions::Regions;
+use crate::core::RuntimeCore;
 use crate::physical::bound::Bound;
-use crate::runtime::RuntimeCore;
 
 /// The machine, and the instances of one point's requirements. States stay locked while the mapper decides, so what it sees is what it gets.
 pub(crate) struct Lookup<'a, 'l> {

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use super::decisions::MappedPoint;
 use super::regions::Regions;
+use crate::core::RuntimeCore;
 use crate::error::Error;
 use crate::physical::analysis::{Access, Analysis};
 use crate::physical::bound::Bound;
@@ -25,7 +26,6 @@ use crate::physical::preparation::Preparation;
 use crate::physical::selection::{Request, Selection, SelectionError, Taken};
 use crate::physical::set::Order;
 use crate::physical::state::{RegionData, RegionState};
-use crate::runtime::RuntimeCore;
 use crate::task::call::{PhysicalRegion, Placement};
 
 /// The region states of one operation, locked together.

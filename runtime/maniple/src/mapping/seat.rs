@@ -15,13 +15,13 @@ use super::answer::checked;
 use super::lookup::Lookup;
 use super::point::LockedStates;
 use super::regions::Regions;
+use crate::core::{Chance, RuntimeCore};
 use crate::error::{Error, Result};
 use crate::fork::ForkDecisions;
 use crate::operation::Operation;
 use crate::physical::instance::PhysicalInstance;
 use crate::profiling::MAPPING;
 use crate::replicate::found::without_waiting;
-use crate::runtime::{Chance, RuntimeCore};
 use crate::task::TaskDefinition;
 
 /// A mapper object: called by one thread at a time.

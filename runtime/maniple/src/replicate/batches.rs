@@ -11,10 +11,10 @@ use rustc_hash::FxHashMap;
 
 use super::luggage::{Header, Word, from, letter};
 use super::node::{BATCH, BATCH_RETURN, Node, Post, decode, encode};
+use crate::core::RuntimeCore;
 use crate::error::Error;
 use crate::luggage::{Answer, BatchDescription, Departed, Leg, divide, host};
 use crate::profiling::MAPPING;
-use crate::runtime::RuntimeCore;
 
 /// The batches that are elsewhere.
 #[derive(Default)]

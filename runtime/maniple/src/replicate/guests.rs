@@ -24,10 +24,10 @@ use serde::{Deserialize, Serialize};
 use super::failure::Failure;
 use super::hunger::Hunger;
 use super::node::{DONE, GUEST, Letter, Node, Post, decode, encode};
+use crate::core::RuntimeCore;
 use crate::error::Error;
 use crate::fork::Traveller;
 use crate::fork::host;
-use crate::runtime::RuntimeCore;
 
 /// So many tasks must wait here before one is given to a node that did not just ask: the next one is wanted here too.
 const SPARE: usize = 2;

@@ -7,9 +7,9 @@ use maniple_realm::machine::ProcessorId;
 use maniple_space::{AnyRect, AnySpace};
 use smallvec::{SmallVec, smallvec};
 
+use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
 use crate::replicate::Node;
-use crate::runtime::RuntimeCore;
 use crate::task_operation::TaskState;
 
 /// A slice is sent on so often at most: who does it more often would do it for ever.

@@ -8,10 +8,10 @@ use maniple_space::AnyRect;
 
 use super::{Description, Outcome};
 use crate::context::{Context, ContextState, Owned};
+use crate::core::RuntimeCore;
 use crate::error::Error;
 use crate::future::{Origin, Results, Sources};
 use crate::launch::TaskLauncher;
-use crate::runtime::RuntimeCore;
 use crate::task::registry::find;
 
 /// What slices are launched by.

@@ -14,10 +14,10 @@ use super::problem::Problem;
 use super::recorded::{self, NodeRecord};
 use super::recording::{NodeTape, PointTape, Role, Slot, Tape};
 use super::whole::Mark;
+use crate::core::RuntimeCore;
 use crate::launch::LaunchSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::physical::state::{RegionData, RegionState};
-use crate::runtime::RuntimeCore;
 use crate::task::call::PhysicalRegion;
 use crate::task::{Body, LeafBody};
 
