@@ -97,7 +97,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "worker",
         ],
     ),
-    ("runtime/realm/src/net/tcp", &["driver", "reading"]),
     ("tensor/src/distributed", &["computation", "elements", "fetch", "leaf", "place", "tensor"]),
 ];
 
