@@ -225,7 +225,7 @@ impl Realm {
         if let Some(profiler) = &self.core.profiler
             && !after.needs.contains(&event)
         {
-            profiler.after(event.into(), after);
+            profiler.came_after(event.into(), after.names());
         }
         event
     }

@@ -80,22 +80,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("runtime/maniple/src/trace", &["replay", "session"]),
     (
         "runtime/realm/src",
-        &[
-            "barrier",
-            "clock",
-            "event",
-            "graph",
-            "instance",
-            "memory",
-            "net",
-            "operation",
-            "profile",
-            "realm",
-            "simulation",
-            "sync",
-            "threads",
-            "worker",
-        ],
+        &["barrier", "event", "graph", "instance", "net", "operation", "realm", "worker"],
     ),
     ("tensor/src/distributed", &["computation", "elements", "fetch", "leaf", "place", "tensor"]),
 ];

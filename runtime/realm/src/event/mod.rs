@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::fault::Fault;
+use crate::profile::OperationId;
 
 pub(crate) mod faults;
 pub mod future;
@@ -67,6 +68,13 @@ impl Event {
     #[inline]
     pub(crate) fn generation(self) -> u32 {
         self.0 as u32 & ((1 << GENERATION_BITS) - 1)
+    }
+}
+
+/// A profile names an operation by its event.
+impl From<Event> for OperationId {
+    fn from(event: Event) -> Self {
+        Self(event.to_bits())
     }
 }
 

@@ -8,6 +8,7 @@ use super::Event;
 use super::slot::{Kind, LINKS, Slot};
 use super::word::{Phase, Ready};
 use crate::fault::Fault;
+use crate::profile::OperationId;
 use crate::realm::Core;
 
 /// What an operation waits for before it starts: all of these, poisoned or not.
@@ -44,6 +45,11 @@ impl<'a> After<'a> {
     /// After these, poisoned or not.
     pub fn follows(events: &'a [Event]) -> Self {
         Self { needs: &[], follows: events }
+    }
+
+    /// As a profile names them.
+    pub(crate) fn names(self) -> impl Iterator<Item = OperationId> + use<'a> {
+        self.needs.iter().chain(self.follows).map(|&event| event.into())
     }
 }
 

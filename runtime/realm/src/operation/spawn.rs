@@ -86,7 +86,7 @@ impl Core {
         header.class = spawn.class;
         header.kind = Kind::Queued;
         if let Some(profiler) = &self.profiler {
-            profiler.launched(event.into(), spawn.after);
+            profiler.launched(event.into(), spawn.after.names());
         }
         if let Some(ready) = self.arm(index, slot, spawn.after) {
             self.dispatch(index, slot, ready.poisoned);
@@ -113,7 +113,7 @@ impl Core {
     fn spawn_callback(&self, after: After<'_>, callback: impl Body) -> Event {
         let event = self.spawn_inline(after, callback);
         if let Some(profiler) = &self.profiler {
-            profiler.after(event.into(), after);
+            profiler.came_after(event.into(), after.names());
         }
         event
     }

@@ -21,8 +21,7 @@ use crate::memory::MemoryPool;
 use crate::net::Polled;
 use crate::operation::settle::settling;
 use crate::profile::Profiler;
-use crate::simulation;
-use crate::threads::Thread;
+use crate::threads::{Thread, simulated};
 use crate::worker::guest::{LENT, Place};
 use crate::worker::helpers::Helpers;
 use crate::worker::queue::{OwnDeques, Queues};
@@ -147,7 +146,7 @@ impl Core {
     #[inline]
     pub(crate) fn take_turn(&self) {
         if self.is_simulated && !settling() {
-            simulation::turn();
+            simulated::turn();
         }
     }
 
@@ -163,7 +162,7 @@ impl Core {
         /// Tells the realms of a process apart, so that a handle to the one is not used on the other.
         static REALMS: AtomicU32 = AtomicU32::new(0);
         let pools = MemoryPool::for_machine(&setting.machine);
-        let is_simulated = simulation::is_inside();
+        let is_simulated = simulated::is_inside();
         let cores = setting.cores.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
         let cores = cores.filter(|_| !is_simulated).unwrap_or(processors.len());
         let fewer_cores = (cores < processors.len()).then_some(cores);
@@ -375,7 +374,7 @@ impl Core {
             return Err(AlreadyTriggered { event });
         }
         if let Some(profiler) = &self.profiler {
-            profiler.after(event.into(), after);
+            profiler.came_after(event.into(), after.names());
         }
         if let Some(ready) = self.arm(event.slot(), slot, after) {
             // Nothing is left to wait for, so it happens because somebody says so.
