@@ -75,6 +75,7 @@ mod prefetch;
 pub mod profile;
 mod realm;
 pub mod reservation;
+mod scheduler;
 pub mod simulation;
 mod sync;
 pub mod threads;

@@ -65,7 +65,7 @@ impl fmt::Debug for Realm {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Realm")
-            .field("workers", &self.core.workers().len())
+            .field("workers", &self.core.presence.processors().len())
             .field("keeps_it_up", &self.kept.is_some())
             .finish_non_exhaustive()
     }
@@ -123,13 +123,13 @@ impl Realm {
 
     /// The processors that have workers.
     pub fn processors(&self) -> &[ProcessorId] {
-        self.core.workers()
+        self.core.presence.processors()
     }
 
     /// The processor whose worker had better run what is meant for another one and may run anywhere, as nodes of a [graph](crate::graph) may. With more
     /// workers than the system has cores for, some stand for their neighbours: else every worker would wait in turn for one that has no core.
     pub fn stand_in(&self, processor: ProcessorId) -> ProcessorId {
-        self.core.stand_in(processor)
+        self.core.presence.stand_in(processor)
     }
 
     /// The processor whose worker this thread is, if it is one of this realm's.
@@ -143,7 +143,10 @@ impl Realm {
     /// # Errors
     /// [`RealmError::UnknownProcessor`] and [`RealmError::EmptyGroup`].
     pub fn processor_group(&self, members: &[ProcessorId]) -> Result<GroupId, RealmError> {
-        let workers: Result<Box<[_]>, _> = members.iter().map(|&member| self.core.worker_of(member)).collect();
+        let workers: Result<Box<[_]>, _> = members
+            .iter()
+            .map(|&member| self.core.presence.worker_of(member).ok_or(RealmError::UnknownProcessor(member)))
+            .collect();
         let workers = workers?;
         if workers.is_empty() {
             Err(RealmError::EmptyGroup)

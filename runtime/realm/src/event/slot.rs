@@ -14,10 +14,10 @@ use crossbeam_utils::CachePadded;
 
 use super::word::{EventWord, LAST_GENERATION, Preconditions};
 use super::{Event, SLOT_BITS};
-use crate::operation::Class;
 use crate::operation::body::BodyTable;
 use crate::prefetch::prefetch_for_writing;
 use crate::profile::Tag;
+use crate::scheduler::Class;
 
 /// The preconditions that a slot can wait for by itself; more go through a tree of merges.
 pub(crate) const LINKS: usize = 4;

@@ -137,7 +137,7 @@ impl Active {
             if self.slots.ends.end_part(&self.graph, run) {
                 self.retire(run);
             }
-        } else if core.sleep.is_anybody_asleep() {
+        } else if core.presence.sleep.is_anybody_asleep() {
             (0..self.lanes()).for_each(|lane| self.wake_if_ready(core, lane));
             Self::see_to_watch(core);
         }
@@ -146,7 +146,7 @@ impl Active {
     /// Nodes may have become ready whose workers are at others that wait for these, by means that the realm knows nothing of.
     fn see_to_watch(core: &Core) {
         if !core.is_simulated {
-            core.sleep.see_to_watch();
+            core.presence.sleep.see_to_watch();
         }
     }
 
@@ -154,18 +154,18 @@ impl Active {
     /// If the node may run elsewhere and that worker is only one more than there are cores, those who are awake will look at its lane before they sleep.
     #[cold]
     fn wake_if_ready(&self, core: &Core, lane: usize) {
-        let may_wake = core.has_idle_core();
+        let may_wake = core.presence.has_idle_core();
         // Its worker will not come to it soon.
-        let is_elsewhere = core.is_elsewhere(lane);
-        if !(is_elsewhere || core.sleep.is_asleep(lane)) || !(may_wake || self.graph.pins[lane]) {
+        let is_elsewhere = core.presence.is_elsewhere(lane);
+        if !(is_elsewhere || core.presence.sleep.is_asleep(lane)) || !(may_wake || self.graph.pins[lane]) {
             return;
         }
         // Against the fence of a worker that falls asleep: either it sees what has been done, or we see where its lane stands.
         fence(Ordering::SeqCst);
         if self.near_cursor(lane).any(|(node, state)| state == State::Ready && (node.pinned || may_wake)) {
             match is_elsewhere {
-                true => core.announce_nodes(),
-                false => _ = core.sleep.wake(lane),
+                true => core.presence.announce_nodes(),
+                false => _ = core.presence.sleep.wake(lane),
             }
         }
     }
@@ -212,7 +212,7 @@ impl Active {
             let node = &self.graph.nodes[place];
             match self.state(run, place) {
                 State::Ready if who.leaves(node) => {
-                    core.sleep.wake(node.lane as usize);
+                    core.presence.sleep.wake(node.lane as usize);
                     ahead += 1;
                 }
                 State::Ready => {
@@ -259,7 +259,7 @@ impl Active {
         ready.any(|node| {
             let leaves = who.leaves(node);
             if leaves {
-                core.sleep.wake(node.lane as usize);
+                core.presence.sleep.wake(node.lane as usize);
             }
             !leaves
         })
@@ -338,7 +338,7 @@ impl Active {
             self.gate(run, node.stage).watch(run);
         }
         self.slots.node_ends.at(run, place).end(run);
-        if core.sleep.is_anybody_asleep() {
+        if core.presence.sleep.is_anybody_asleep() {
             self.wake_for_what_follows(core, worker, place);
         }
         self.count_ended(run, node);
@@ -364,10 +364,10 @@ impl Active {
         if node.lane as usize != worker {
             self.wake_if_ready(core, node.lane as usize);
         } else if node.leads_several
-            && core.has_idle_core()
+            && core.presence.has_idle_core()
             && self.near_cursor(worker).filter(|(_, state)| *state == State::Ready).nth(1).is_some()
         {
-            core.announce_nodes();
+            core.presence.announce_nodes();
         }
         Self::see_to_watch(core);
     }

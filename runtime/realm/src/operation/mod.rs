@@ -9,10 +9,10 @@ use crate::event::After;
 use crate::fault::Fault;
 use crate::machine::ProcessorId;
 use crate::profile::Tag;
+pub use crate::scheduler::{Class, GroupId};
 use crate::worker::WorkerContext;
 
 pub(crate) mod body;
-pub(crate) mod destination;
 pub mod job;
 pub(crate) mod settle;
 mod spawn;
@@ -30,25 +30,6 @@ pub enum Target {
     On(ProcessorId),
     /// Any processor of the group and no other.
     Group(GroupId),
-}
-
-/// Names a group of processors: see [`Realm::processor_group`](crate::Realm::processor_group).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct GroupId {
-    /// The realm that made it, and that alone knows it.
-    pub(crate) realm: u32,
-    pub(crate) number: u32,
-}
-
-/// Whose work it is. Workers prefer the runtime's, since tasks wait for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Class {
-    /// The user's.
-    #[default]
-    Task,
-    /// The runtime's own: analysis, mapping, copies.
-    Runtime,
 }
 
 /// Where, when and how urgently an operation runs.

@@ -104,7 +104,7 @@ impl Core {
             next = worklist.waiters.borrow_mut().pop();
         }
         if worklist.queued.get() > 1 {
-            self.sleep.announce();
+            self.presence.sleep.announce();
         }
     }
 
@@ -113,7 +113,7 @@ impl Core {
     #[inline]
     pub(crate) fn announce_queued(&self) {
         if self.is_to_be_announced() {
-            self.sleep.announce();
+            self.presence.sleep.announce();
         }
     }
 
@@ -121,7 +121,7 @@ impl Core {
     #[inline]
     pub(crate) fn announce_pushed(&self) {
         if self.is_to_be_announced() {
-            self.sleep.announce_pushed();
+            self.presence.sleep.announce_pushed();
         }
     }
 

@@ -4,13 +4,13 @@ use std::any::type_name;
 use std::sync::Arc;
 
 use super::body::{Body, BodyTable, Call, store};
-use super::destination::Destination;
 use super::{Spawn, Target, Work};
 use crate::event::precondition::Remaining;
 use crate::event::slot::{BodyBytes, Kind};
 use crate::event::{After, Event};
 use crate::fault::{Abandoned, Fault};
 use crate::realm::{Core, RealmError};
+use crate::scheduler::destination::Destination;
 
 struct Run<W>(W);
 
@@ -140,14 +140,16 @@ impl Core {
 
     #[inline]
     fn destination(&self, target: Target) -> Result<Destination, RealmError> {
+        let worker_of = |processor| self.presence.worker_of(processor).ok_or(RealmError::UnknownProcessor(processor));
         match target {
             Target::Any => Ok(Destination::Any),
             // What others may steal is not worth a worker without a core.
-            Target::Near(processor) => {
-                self.worker_of(processor).map(|worker| Destination::Near(self.stand_in_of(worker)))
-            }
-            Target::On(processor) => self.worker_of(processor).map(Destination::On),
-            Target::Group(group) => self.queues.group_index(self.id, group).map(Destination::Group),
+            Target::Near(processor) => Ok(Destination::Near(self.presence.stand_in_of(worker_of(processor)?))),
+            Target::On(processor) => worker_of(processor).map(Destination::On),
+            Target::Group(group) => match self.queues.group_index(self.id, group) {
+                Some(index) => Ok(Destination::Group(index)),
+                None => Err(RealmError::UnknownGroup(group)),
+            },
         }
     }
 }

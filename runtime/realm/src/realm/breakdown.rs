@@ -122,7 +122,7 @@ impl Core {
         self.breakdowns.begin(fault);
         // A worker that is about to sleep looks after its own fence: it sees this, or is seen asleep.
         fence(Ordering::SeqCst);
-        self.sleep.wake_all();
+        self.presence.sleep.wake_all();
     }
 
     #[cold]

@@ -8,10 +8,10 @@ use crate::fault::install_panic_hook;
 use crate::machine::{Machine, ProcessorId, ProcessorKind};
 use crate::operation::GroupId;
 use crate::profile::Profiler;
+use crate::scheduler::queue::OwnDeques;
 use crate::threads::Thread;
 use crate::topology::Topology;
 use crate::worker::Local;
-use crate::worker::queue::OwnDeques;
 
 /// What cannot be asked of a realm.
 #[derive(Debug, thiserror::Error)]
@@ -136,7 +136,7 @@ impl RealmBuilder {
             match started {
                 Ok(thread) => keeper.add(thread),
                 Err(source) => {
-                    core.never_started(core.workers().len() - worker);
+                    core.never_started(core.presence.processors().len() - worker);
                     return Err(RealmError::Thread { worker, source });
                 }
             }

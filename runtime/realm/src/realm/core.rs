@@ -1,12 +1,11 @@
 //! What all threads of a realm share, and how it ends.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::locks::{Mutex, RwLock};
-use crossbeam_utils::CachePadded;
 
-use super::RealmError;
 use super::breakdown::Breakdowns;
 use crate::barrier::Barriers;
 use crate::event::faults::Faults;
@@ -19,14 +18,14 @@ use crate::graph::registry::Registry;
 use crate::machine::{Machine, ProcessorId};
 use crate::memory::MemoryPool;
 use crate::net::Polled;
+use crate::operation::job::Job;
 use crate::operation::settle::settling;
 use crate::profile::Profiler;
+use crate::scheduler::presence::Presence;
+use crate::scheduler::queue::{OwnDeques, Queues};
 use crate::threads::{Thread, simulated};
-use crate::worker::guest::{LENT, Place};
+use crate::worker::Local;
 use crate::worker::helpers::Helpers;
-use crate::worker::queue::{OwnDeques, Queues};
-use crate::worker::seat::Seat;
-use crate::worker::sleep::Sleep;
 
 /// What all threads of a realm share.
 pub(crate) struct Core {
@@ -38,22 +37,18 @@ pub(crate) struct Core {
     pub(crate) faults: Faults,
     /// Operations that waited for events to wake futures that are gone.
     pub(crate) idle_waiters: IdleWaiters,
-    pub(crate) queues: Queues,
+    pub(crate) queues: Queues<Job>,
     pub(crate) graphs: Registry,
-    pub(crate) sleep: Sleep,
+    pub(crate) presence: Presence,
     pub(crate) helpers: Helpers,
-    /// While graphs run, for each worker how many other things than nodes it is at, one on top of another.
-    pub(crate) elsewhere: Box<[CachePadded<AtomicU32>]>,
-    /// The place of the worker whose work a thread of the program's does while it waits.
-    pub(crate) seat: Seat<Place>,
-    /// Whether there is one: where a thread more than the workers would take the core of one.
+    /// The worker whose [place](Presence::seat) goes from hand to hand, once it has been lent.
+    pub(crate) lent: AtomicPtr<Local>,
+    /// Whether a thread of the program's may do a worker's work while it waits: where one more than the workers would take the core of one.
     pub(crate) lends_place: bool,
     /// The stack that such a thread must have left, in bytes.
     pub(crate) stack_of_guests: usize,
     /// How many helps may nest on one stack.
     pub(crate) help_depth: u32,
-    /// How many threads the system runs at a time, if those are fewer than the workers.
-    fewer_cores: Option<usize>,
     /// Whether its workers are threads of [a simulation](crate::simulation).
     pub(crate) is_simulated: bool,
     pub(crate) machine: Machine,
@@ -75,8 +70,6 @@ pub(crate) struct Core {
     /// Held for reading by those who touch slots without a handle that keeps the realm up; for writing while the last
     /// worker begins to abandon what is pending.
     pub(crate) gate: RwLock<()>,
-    /// The processor of each worker.
-    workers: Vec<ProcessorId>,
 }
 
 /// What the builder decides of a [`Core`].
@@ -95,7 +88,7 @@ impl Core {
         let asks = |ask: &(dyn Fn() -> bool + Send + Sync)| {
             self.unheard(|| "looking for work that waits for room".to_owned(), ask).unwrap_or(false)
         };
-        self.idle.get().is_some_and(|ask| self.sleep.all_asleep() && asks(ask))
+        self.idle.get().is_some_and(|ask| self.presence.sleep.all_asleep() && asks(ask))
     }
 
     /// A worker begins to search: it looks at the network meanwhile.
@@ -136,7 +129,7 @@ impl Core {
     /// A worker that is about to park leaves the network to others, if all sleep; whether something has come just then.
     pub(crate) fn idle_found_message(&self) -> bool {
         let end = |polled: &Arc<dyn Polled>| {
-            self.sleep.all_asleep()
+            self.presence.sleep.all_asleep()
                 && self.unheard(|| "receiving what other nodes sent".to_owned(), || polled.end()).unwrap_or(false)
         };
         self.polled.get().is_some_and(end)
@@ -158,14 +151,13 @@ impl Core {
     }
 
     /// The shared part of a realm whose workers serve these processors and own these deques.
-    pub(super) fn new(setting: Setting, processors: &[ProcessorId], own: &[OwnDeques]) -> Arc<Self> {
+    pub(super) fn new(setting: Setting, processors: &[ProcessorId], own: &[OwnDeques<Job>]) -> Arc<Self> {
         /// Tells the realms of a process apart, so that a handle to the one is not used on the other.
         static REALMS: AtomicU32 = AtomicU32::new(0);
         let pools = MemoryPool::for_machine(&setting.machine);
         let is_simulated = simulated::is_inside();
         let cores = setting.cores.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
         let cores = cores.filter(|_| !is_simulated).unwrap_or(processors.len());
-        let fewer_cores = (cores < processors.len()).then_some(cores);
         if let Some(profiler) = &setting.profiler {
             pools.iter().for_each(|pool| pool.record_to(profiler.clone()));
         }
@@ -178,13 +170,11 @@ impl Core {
             queues: Queues::new(own),
             graphs: Registry::default(),
             helpers: Helpers::new(processors.len()),
-            elsewhere: processors.iter().map(|_| CachePadded::default()).collect(),
-            seat: Seat::new(),
+            lent: AtomicPtr::new(ptr::null_mut()),
             lends_place: processors.len() >= cores,
             stack_of_guests: setting.stack_size / 4 * 3,
             help_depth: setting.help_depth,
-            sleep: Sleep::new(processors.len(), cores),
-            fewer_cores,
+            presence: Presence::new(processors, cores),
             is_simulated,
             pools,
             machine: setting.machine,
@@ -198,68 +188,12 @@ impl Core {
             stopping: AtomicBool::new(false),
             live: AtomicUsize::new(processors.len()),
             gate: RwLock::new(()),
-            workers: processors.to_vec(),
         })
-    }
-
-    /// Whether more workers are awake than the system has cores for: some of them had better sleep, lest one that is at something the others
-    /// wait for is made to wait itself.
-    #[inline]
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.fewer_cores.is_some_and(|cores| self.sleep.awake() > cores)
-    }
-
-    /// Whether the system has a core for one more worker.
-    pub(crate) fn has_idle_core(&self) -> bool {
-        self.fewer_cores.is_none() || self.sleep.has_idle_core()
-    }
-
-    /// Whether so many workers take all cores.
-    pub(crate) fn has_as_many_as_cores(&self, workers: usize) -> bool {
-        self.fewer_cores.is_none_or(|cores| workers >= cores)
-    }
-
-    /// See [`Realm::stand_in`](super::Realm::stand_in).
-    pub(super) fn stand_in(&self, processor: ProcessorId) -> ProcessorId {
-        self.worker_of(processor).map_or(processor, |worker| self.workers[self.stand_in_of(worker)])
-    }
-
-    /// The worker that runs what is meant for this one, unless that must: see [`stand_in`](Self::stand_in).
-    #[inline]
-    pub(crate) fn stand_in_of(&self, worker: usize) -> usize {
-        // Those that stand in are the first: one for each core.
-        self.fewer_cores.map_or(worker, |cores| worker * cores / self.workers.len())
-    }
-
-    /// Whether a worker runs what is meant for others: see [`stand_in`](Self::stand_in).
-    #[inline]
-    pub(crate) fn stands_in(&self, worker: usize) -> bool {
-        self.fewer_cores.is_none_or(|cores| worker < cores)
-    }
-
-    /// Says that nodes of a graph are ready that another worker might run.
-    pub(crate) fn announce_nodes(&self) {
-        match self.fewer_cores {
-            None => self.sleep.announce(),
-            // The others would take a core from one that runs nodes.
-            Some(cores) => _ = (0..cores).any(|worker| self.sleep.is_asleep(worker) && self.sleep.wake(worker)),
-        }
-    }
-
-    /// Whether a worker is at something else than nodes of graphs, or nobody has its place.
-    #[inline]
-    pub(crate) fn is_elsewhere(&self, worker: usize) -> bool {
-        self.elsewhere[worker].load(Ordering::SeqCst) != 0 || (worker == LENT && self.seat.is_unattended())
     }
 
     /// So many workers' threads could not be started: they count as ended.
     pub(super) fn never_started(&self, workers: usize) {
         self.live.fetch_sub(workers, Ordering::AcqRel);
-    }
-
-    /// The processor of each worker.
-    pub(crate) fn workers(&self) -> &[ProcessorId] {
-        &self.workers
     }
 
     pub(crate) fn weak(&self) -> Weak<Core> {
@@ -275,15 +209,6 @@ impl Core {
     #[inline]
     pub(crate) fn is_waiting_over(&self) -> bool {
         self.is_stopping() || self.breakdowns.first().is_some()
-    }
-
-    pub(crate) fn worker_of(&self, processor: ProcessorId) -> Result<usize, RealmError> {
-        let guess = processor.0 as usize;
-        if self.workers.get(guess) == Some(&processor) {
-            return Ok(guess);
-        }
-        let position = self.workers.iter().position(|&own| own == processor);
-        position.ok_or(RealmError::UnknownProcessor(processor))
     }
 
     /// An event that has triggered, poisoned.
@@ -470,8 +395,8 @@ impl Keeper {
             profiler.write_thread();
         }
         self.core.stopping.store(true, Ordering::SeqCst);
-        self.core.sleep.wake_all();
-        self.core.seat.call_back();
+        self.core.presence.sleep.wake_all();
+        self.core.presence.seat.call_back();
         if self.core.local().is_some() {
             // The last handle was dropped by a body: its worker cannot wait for itself.
             return;

@@ -6,35 +6,19 @@
 //! A guest runs nodes of graphs and what the runtime does, no more: a task might wait for what the program does afterwards. As soon as there are tasks
 //! for its worker, the worker's own thread has its place again.
 
-use std::ptr::NonNull;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Weak};
 
-use super::queue::Taker;
 use super::{Found, Local, exchange_current};
 use crate::event::{After, Event};
 use crate::fault::Fault;
 use crate::operation::settle::settling;
 use crate::profile::{Profiler, Records};
 use crate::realm::{Core, Realm, Whom};
+use crate::scheduler::presence::LENT;
 use crate::sync::Parker;
 use crate::worker::help::{Unpark, WakeWorker};
-
-/// The worker whose place a guest may have.
-pub(crate) const LENT: usize = 0;
-
-/// What belongs to a worker's thread alone, for the moment that of whoever has this.
-pub(crate) struct Place {
-    local: Pointer,
-    /// What the worker does is in its own row of a profile, whoever does it.
-    records: Records,
-}
-
-struct Pointer(NonNull<Local>);
-
-// SAFETY: a `Local` may be used by any thread, though only by one at a time: by the one that has the place. It lives on the stack of the worker's own
-// thread, which does not go on before it has the place again.
-unsafe impl Send for Pointer {}
 
 /// How long a guest stays.
 struct Stay<'a> {
@@ -61,7 +45,7 @@ impl Local {
     /// Whether a guest waits for this worker's place, and may have it.
     #[inline]
     pub(super) fn is_place_wanted(&self) -> bool {
-        self.index == LENT && self.core().seat.is_wanted() && !self.has_tasks()
+        self.index == LENT && self.core().presence.seat.is_wanted() && !self.has_tasks()
     }
 
     /// Lets a guest have the place. Nothing runs on this worker's stack.
@@ -71,11 +55,13 @@ impl Local {
         self.release_next();
         core.rest();
         let base = self.stack.0.get();
-        let before = exchange_current(std::ptr::null());
-        let place = Place { local: Pointer(NonNull::from(self)), records: Profiler::exchange(Records::default()) };
+        let before = exchange_current(ptr::null());
+        // Whoever is lent the place sees this: the seat is locked in between.
+        core.lent.store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
+        let records = Profiler::exchange(Records::default());
         // Asked while nobody else has the place.
-        let place = core.seat.lend(place, || core.is_stopping() || self.has_tasks());
-        Profiler::exchange(place.records);
+        let records = core.presence.seat.lend(records, || core.is_stopping() || self.has_tasks());
+        Profiler::exchange(records);
         exchange_current(before);
         self.stack.0.set(base);
     }
@@ -128,9 +114,9 @@ impl Local {
     fn sleep_as_guest(&self, goes_on: &dyn Fn() -> bool) {
         let core = self.core();
         core.rest();
-        core.sleep.fall_asleep(self.index);
+        core.presence.sleep.fall_asleep(self.index);
         if self.has_work() || !goes_on() || core.idle_found_message() || core.idle_found_work() {
-            core.sleep.cancel(self.index);
+            core.presence.sleep.cancel(self.index);
         } else {
             self.forget_graphs();
             self.park();
@@ -142,7 +128,7 @@ impl Local {
     fn find_as_guest(&self) -> Option<Found> {
         let core = self.core();
         core.poll_in_passing();
-        let taker = Taker { worker: self.index, own: &self.deques, table: &core.table };
+        let taker = self.taker();
         self.find_among_graphs(|| core.queues.find_runtime_work(&taker, self.random()).map(Found::Operation))
     }
 }
@@ -152,7 +138,7 @@ struct Searching<'a>(&'a Local);
 
 impl<'a> Searching<'a> {
     fn begin(local: &'a Local) -> Self {
-        local.core().sleep.begin_search();
+        local.core().presence.sleep.begin_search();
         Self(local)
     }
 }
@@ -166,27 +152,27 @@ impl Drop for Searching<'_> {
 /// A guest's time in a place. Whatever happens in it, it ends with the place left.
 struct Visit<'a> {
     core: &'a Core,
-    place: Option<Place>,
+    local: &'a Local,
     before: *const Local,
     own_records: Records,
     has_worked: bool,
 }
 
 impl<'a> Visit<'a> {
-    fn begin(core: &'a Core, mut place: Place) -> Self {
-        // SAFETY: the place is this thread's until the visit ends, and the reference is not used beyond this.
-        let local = unsafe { place.local.0.as_ref() };
+    /// Begins with what was taken from the seat.
+    fn begin(core: &'a Core, records: Records) -> Self {
+        // SAFETY: a `Local` may be used by any thread, though only by one at a time: by the one that has the place, which is this until the visit
+        // ends. It lives on the stack of the worker's own thread, which does not go on before it has the place again.
+        let local = unsafe { &*core.lent.load(Ordering::Relaxed) };
         let here = 0_u8;
         local.stack.0.set(&raw const here as usize);
-        let own_records = Profiler::exchange(std::mem::take(&mut place.records));
+        let own_records = Profiler::exchange(records);
         let before = exchange_current(local);
-        Self { core, place: Some(place), before, own_records, has_worked: true }
+        Self { core, local, before, own_records, has_worked: true }
     }
 
     fn stay(mut self, stay: &Stay<'_>) -> Leaves {
-        // SAFETY: as in `begin`; the visit ends with this call.
-        let local = self.place.as_ref().map(|place| unsafe { place.local.0.as_ref() });
-        let (leaves, has_worked) = local.map_or((Leaves::Idle, false), |local| local.work_as_guest(stay));
+        let (leaves, has_worked) = self.local.work_as_guest(stay);
         self.has_worked = has_worked;
         leaves
     }
@@ -194,15 +180,12 @@ impl<'a> Visit<'a> {
 
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
-        let Some(mut place) = self.place.take() else { return };
-        // SAFETY: as in `begin`.
-        let local = unsafe { place.local.0.as_ref() };
         // What goes with a graph may be the program's.
-        self.core.unheard(|| "letting go of graphs".to_owned(), || local.forget_graphs());
+        self.core.unheard(|| "letting go of graphs".to_owned(), || self.local.forget_graphs());
         self.core.rest();
         exchange_current(self.before);
-        place.records = Profiler::exchange(std::mem::take(&mut self.own_records));
-        self.core.seat.leave(place, self.has_worked);
+        let records = Profiler::exchange(std::mem::take(&mut self.own_records));
+        self.core.presence.seat.leave(records, self.has_worked);
     }
 }
 
@@ -215,17 +198,17 @@ impl Core {
         self.lends_place && !self.graphs.is_empty() && self.local().is_none() && (self.is_simulated || has_stack())
     }
 
-    fn visit(&self, place: Place, stay: &Stay<'_>) -> Leaves {
+    fn visit(&self, place: Records, stay: &Stay<'_>) -> Leaves {
         let leaves = Visit::begin(self, place).stay(stay);
         if leaves == Leaves::ForOwnThread {
-            self.seat.give_back();
+            self.presence.seat.give_back();
         }
         leaves
     }
 
     fn give_back_place(&self) {
         if self.lends_place && self.local().is_none() {
-            self.seat.give_back();
+            self.presence.seat.give_back();
         }
     }
 
@@ -236,15 +219,15 @@ impl Core {
             return Ok(false);
         }
         let has_ended = || self.result(event).is_some() || self.is_waiting_over();
-        let place = match self.seat.take_free() {
+        let place = match self.presence.seat.take_free() {
             Some(place) => place,
             None => {
                 let parker = Arc::default();
-                if !self.seat.ask(&parker) {
+                if !self.presence.seat.ask(&parker) {
                     return Ok(false);
                 }
                 let watch = self.breakdowns.watch(Whom::Thread(Arc::clone(&parker)));
-                let _watch = watch.inspect_err(|_| self.seat.withdraw())?;
+                let _watch = watch.inspect_err(|_| self.presence.seat.withdraw())?;
                 self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
                 let Some(place) = self.await_place(&parker, has_ended) else { return Ok(true) };
                 place
@@ -256,15 +239,15 @@ impl Core {
     }
 
     /// Has the worker's own thread let this one in, and waits for that: until it need not wait any more.
-    fn await_place(&self, parker: &Parker, is_over: impl Fn() -> bool) -> Option<Place> {
-        self.sleep.wake(LENT);
+    fn await_place(&self, parker: &Parker, is_over: impl Fn() -> bool) -> Option<Records> {
+        self.presence.sleep.wake(LENT);
         loop {
             parker.park();
             if is_over() {
-                self.seat.withdraw();
+                self.presence.seat.withdraw();
                 return None;
             }
-            let place = self.seat.take_free();
+            let place = self.presence.seat.take_free();
             if place.is_some() {
                 return place;
             }
@@ -278,9 +261,9 @@ impl Core {
             return;
         }
         if self.takes_guests() {
-            let asks = || self.seat.ask(&signal.parker);
+            let asks = || self.presence.seat.ask(&signal.parker);
             let waits = || asks().then(|| self.await_place(&signal.parker, || signal.is_given())).flatten();
-            if let Some(place) = self.seat.take_free().or_else(waits) {
+            if let Some(place) = self.presence.seat.take_free().or_else(waits) {
                 let holds = || !signal.is_given();
                 self.visit(place, &Stay { holds: &holds, has_better_to_do: &|| false, may_sleep: true });
             }
@@ -293,7 +276,7 @@ impl Core {
     }
 
     fn work_while(&self, holds: &dyn Fn() -> bool, has_better_to_do: &dyn Fn() -> bool) -> bool {
-        let place = if self.takes_guests() && !settling() { self.seat.take_free() } else { None };
+        let place = if self.takes_guests() && !settling() { self.presence.seat.take_free() } else { None };
         let stay = Stay { holds, has_better_to_do, may_sleep: false };
         place.is_some_and(|place| self.waiting(|| self.visit(place, &stay)) == Leaves::Done)
     }
@@ -313,8 +296,8 @@ impl Signal {
         self.parker.unpark();
         // Against the fence of a worker that falls asleep: either the guest sees the signal then, or we see that there is one.
         fence(Ordering::SeqCst);
-        if let Some(core) = self.core.upgrade().filter(|core| core.seat.has_guest()) {
-            core.sleep.wake(LENT);
+        if let Some(core) = self.core.upgrade().filter(|core| core.presence.seat.has_guest()) {
+            core.presence.sleep.wake(LENT);
         }
     }
 

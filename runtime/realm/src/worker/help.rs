@@ -48,7 +48,7 @@ pub(super) struct WakeWorker(pub(super) usize);
 
 impl Body for WakeWorker {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
-        call.core.sleep.wake(self.0);
+        call.core.presence.sleep.wake(self.0);
         Ok(())
     }
 }
@@ -150,7 +150,7 @@ impl Core {
     /// Waits, on a thread that is no worker, until all workers sleep; also after a breakdown.
     pub(crate) fn wait_until_all_sleep(&self) {
         let mut nap = FIRST_NAP;
-        while !self.sleep.all_asleep() && !self.is_stopping() {
+        while !self.presence.sleep.all_asleep() && !self.is_stopping() {
             nap = sleep_for(nap);
         }
     }
@@ -172,7 +172,7 @@ impl Core {
     #[cold]
     fn wake_resting(&self) {
         for worker in self.helpers.resting() {
-            self.sleep.wake(worker);
+            self.presence.sleep.wake(worker);
         }
     }
 }
@@ -229,7 +229,7 @@ impl Local {
     /// Searches, then sleeps, until there is work or the condition no longer holds.
     fn rest(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) {
         let core = self.core();
-        core.sleep.begin_search();
+        core.presence.sleep.begin_search();
         core.begin_polling();
         if let Some(found) = self.search_while(condition, || self.find()) {
             self.end_search();
@@ -240,10 +240,10 @@ impl Local {
             core.helpers.begin_rest(self.index);
         }
         core.rest();
-        core.sleep.fall_asleep(self.index);
+        core.presence.sleep.fall_asleep(self.index);
         let may_go_on = self.has_work() || core.is_waiting_over() || !condition();
         if may_go_on || core.idle_found_message() || core.idle_found_work() {
-            core.sleep.cancel(self.index);
+            core.presence.sleep.cancel(self.index);
         } else {
             self.forget_graphs();
             self.park();

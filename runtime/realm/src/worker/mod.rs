@@ -15,28 +15,23 @@ use crate::graph::registry::Known;
 use crate::machine::ProcessorId;
 use crate::operation::Class;
 use crate::operation::body::Finish;
-use crate::operation::destination::Destination;
 use crate::operation::job::Job;
 use crate::profile::{Activity, Profiler, Tag, common};
 use crate::realm::{Core, Realm};
+use crate::scheduler::Rank;
+use crate::scheduler::destination::Destination;
+use crate::scheduler::presence::LENT;
+use crate::scheduler::queue::{OwnDeques, Queued, Taker};
 use crate::threads;
-use crate::worker::guest::LENT;
-use crate::worker::queue::{OwnDeques, Rank, Taker};
 use crate::worker::watch::Watch;
 
 mod chunks;
-mod deque;
 pub(crate) mod guest;
 mod help;
 pub(crate) mod helpers;
 mod jobs;
 mod nodes;
-pub(crate) mod queue;
-pub(crate) mod seat;
 mod sharing;
-pub(crate) mod sleep;
-#[cfg(test)]
-mod tests;
 mod watch;
 
 pub use guest::Signal;
@@ -83,7 +78,7 @@ pub(crate) struct Local {
     pub(crate) realm: Realm,
     pub(crate) index: usize,
     pub(crate) processor: ProcessorId,
-    deques: OwnDeques,
+    deques: OwnDeques<Job>,
     slots: RefCell<SlotCache>,
     /// An operation that the end of the last one made ready, to be run next without going through a queue; 0 for none.
     next: Cell<u32>,
@@ -117,6 +112,16 @@ pub(crate) enum Found {
     Operation(u32),
     Job(Job),
     Node(Arc<Active>, Claimed),
+}
+
+impl From<Queued<Job>> for Found {
+    #[inline]
+    fn from(queued: Queued<Job>) -> Self {
+        match queued {
+            Queued::Operation(index) => Self::Operation(index),
+            Queued::Job(job) => Self::Job(job),
+        }
+    }
 }
 
 impl Found {
@@ -239,7 +244,7 @@ impl Core {
                 }
                 _ => {
                     self.queues.push_inbox(worker, class, index);
-                    if !self.sleep.wake(worker) {
+                    if !self.presence.sleep.wake(worker) {
                         self.announce_pushed();
                     }
                 }
@@ -250,13 +255,13 @@ impl Core {
             }
             Destination::On(worker) => {
                 self.queues.push_pinned(worker, class, priority, index);
-                if !self.sleep.wake(worker) && worker == LENT && self.seat.is_unattended() {
-                    self.seat.give_back();
+                if !self.presence.sleep.wake(worker) && worker == LENT && self.presence.seat.is_unattended() {
+                    self.presence.seat.give_back();
                 }
             }
             Destination::Group(group) => {
                 let group = self.queues.push_group(group, rank, index);
-                let _woken = group.members().iter().any(|&worker| self.sleep.wake(worker));
+                let _woken = group.members().iter().any(|&worker| self.presence.sleep.wake(worker));
             }
         }
     }
@@ -266,10 +271,10 @@ impl Local {
     pub(crate) fn new(
         realm: Realm,
         (index, processor): (usize, ProcessorId),
-        deques: OwnDeques,
+        deques: OwnDeques<Job>,
         stack_size: usize,
     ) -> Self {
-        let watch = Watch::new(realm.core().workers().len());
+        let watch = Watch::new(realm.core().presence.processors().len());
         Self {
             realm,
             index,
@@ -348,7 +353,7 @@ impl Local {
             Found::Job(job) => self.deques.push_job(job),
             Found::Node(..) => unreachable!("nodes are not kept"),
         }
-        self.core().sleep.announce();
+        self.core().presence.sleep.announce();
     }
 
     /// Finds something to do without waiting.
@@ -367,15 +372,22 @@ impl Local {
         let others_turn = self.tick.get() >= OTHERS_EVERY;
         self.tick.set(if others_turn { 0 } else { self.tick.get() + 1 });
         let queues = &self.core().queues;
-        let taker = Taker { worker: self.index, own: &self.deques, table: &self.core().table };
+        let taker = self.taker();
         let Some(next) = self.take_next() else {
-            return queues.find(&taker, others_turn, self.random());
+            return queues.find(&taker, others_turn, self.random()).map(Found::from);
         };
         if others_turn && let Some(found) = queues.find_here(&taker, true) {
             self.release(next);
-            return Some(found);
+            return Some(found.into());
         }
         Some(next)
+    }
+
+    /// As whom this worker takes something from the queues.
+    #[inline]
+    fn taker(&self) -> Taker<'_, Job, impl Fn(u32)> {
+        let table = &self.core().table;
+        Taker { worker: self.index, own: &self.deques, prefetch: |index| table.prefetch(index) }
     }
 
     /// What was kept to be run next. If that is an operation and a job, they take turns with the queues.
@@ -405,7 +417,7 @@ impl Local {
     /// Looks for something to do, sleeping while there is nothing; `None` if the realm stops, or somebody wants this worker's place.
     fn search(&self) -> Option<Found> {
         let core = self.core();
-        core.sleep.begin_search();
+        core.presence.sleep.begin_search();
         let found = loop {
             if core.is_stopping() || self.is_place_wanted() {
                 break None;
@@ -415,10 +427,10 @@ impl Local {
                 break Some(found);
             }
             core.rest();
-            core.sleep.fall_asleep(self.index);
+            core.presence.sleep.fall_asleep(self.index);
             let may_go_on = self.has_work() || core.is_stopping() || self.is_place_wanted();
             if may_go_on || core.idle_found_message() || core.idle_found_work() {
-                core.sleep.cancel(self.index);
+                core.presence.sleep.cancel(self.index);
             } else {
                 self.forget_graphs();
                 self.park();
@@ -444,7 +456,7 @@ impl Local {
             if let Some(found) = find() {
                 return Some(found);
             }
-            if self.core().is_crowded() {
+            if self.core().presence.is_crowded() {
                 break;
             }
             self.core().take_turn();
@@ -466,12 +478,12 @@ impl Local {
     /// Stops searching, and passes the search on if there is more to be found.
     fn end_search(&self) {
         let core = self.core();
-        if core.sleep.end_search() && core.queues.has_work_for_anyone() {
-            core.sleep.announce();
+        if core.presence.sleep.end_search() && core.queues.has_work_for_anyone() {
+            core.presence.sleep.announce();
         }
         // It may have been woken to go on watch, and found something to do.
-        if !core.graphs.is_empty() && !core.is_simulated && core.sleep.is_anybody_asleep() {
-            core.sleep.see_to_watch();
+        if !core.graphs.is_empty() && !core.is_simulated && core.presence.sleep.is_anybody_asleep() {
+            core.presence.sleep.see_to_watch();
         }
     }
 
@@ -496,7 +508,7 @@ impl Local {
             self.completing.set(depths.2);
         }
         if is_elsewhere {
-            self.core().elsewhere[self.index].fetch_sub(1, Ordering::SeqCst);
+            self.core().presence.elsewhere[self.index].fetch_sub(1, Ordering::SeqCst);
         }
     }
 

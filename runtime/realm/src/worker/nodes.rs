@@ -29,7 +29,9 @@ impl Local {
         let mine = || self.claim_node(|graph| graph.claim(self.core(), self.index, Who::Owner));
         let found = if self.served.replace(false) { operation().or_else(mine) } else { mine().or_else(operation) };
         let rescues = self.rescues.replace(false);
-        if found.is_some() || (!rescues && (self.core().is_crowded() || !self.core().stands_in(self.index))) {
+        if found.is_some()
+            || (!rescues && (self.core().presence.is_crowded() || !self.core().presence.stands_in(self.index)))
+        {
             return found;
         }
         self.claim_node(|graph| self.steal_node(graph))
@@ -102,12 +104,12 @@ impl Local {
                 // What the next node waits for besides others may have come from another process.
                 continue;
             }
-            if core.is_crowded() || !is_expecting {
+            if core.presence.is_crowded() || !is_expecting {
                 return None;
             }
             // What this worker waits for may be a node that its own worker does not come to.
             let hopeful_rounds = if self.has_stolen.get() { HOPELESS_ROUNDS } else { HOPEFUL_ROUNDS };
-            if round % hopeful_rounds == hopeful_rounds - 1 && core.stands_in(self.index) {
+            if round % hopeful_rounds == hopeful_rounds - 1 && core.presence.stands_in(self.index) {
                 let stolen = self.steal_node(graph);
                 if stolen.is_some() {
                     self.has_stolen.set(true);
@@ -129,8 +131,8 @@ impl Local {
     fn leave_nodes_to_others(&self) -> bool {
         let core = self.core();
         // Against the opening of a gate: either who opens it sees this, or we see what is ready.
-        core.elsewhere[self.index].fetch_add(1, Ordering::SeqCst);
-        if core.sleep.is_anybody_asleep()
+        core.presence.elsewhere[self.index].fetch_add(1, Ordering::SeqCst);
+        if core.presence.sleep.is_anybody_asleep()
             && let Ok(mut known) = self.known.try_borrow_mut()
         {
             self.refresh(&mut known);
@@ -148,8 +150,8 @@ impl Local {
         let mut known = self.known.borrow_mut();
         self.refresh(&mut known);
         let core = self.core();
-        let who = if core.stands_in(self.index) { Who::Thief } else { Who::Bystander };
-        let for_others = core.has_idle_core();
+        let who = if core.presence.stands_in(self.index) { Who::Thief } else { Who::Bystander };
+        let for_others = core.presence.has_idle_core();
         let has_ready = |graph: &Active| {
             graph.has_ready(core, self.index, Who::Owner)
                 || (for_others && (0..graph.lanes()).any(|lane| graph.has_ready(core, lane, who)))

@@ -41,7 +41,7 @@ impl Core {
     /// See [`Realm::for_each`](crate::Realm::for_each).
     pub(crate) fn for_each(&self, count: usize, body: &Body<'_>) {
         match self.local() {
-            Some(local) if count > 1 && self.workers().len() > 1 => local.share(count, body),
+            Some(local) if count > 1 && self.presence.processors().len() > 1 => local.share(count, body),
             _ => (0..count).for_each(body),
         }
     }
@@ -69,7 +69,7 @@ impl Local {
             if chunks.have_ended() {
                 return;
             }
-            if self.core().is_crowded() {
+            if self.core().presence.is_crowded() {
                 break;
             }
             for _ in 0..round {
@@ -83,7 +83,7 @@ impl Local {
         let head = Arc::into_raw(Arc::clone(shared)).cast_mut().cast::<JobHead>();
         // SAFETY: the loop begins with the head, and this reference to it, which is the job's own, is taken back when the job is run or dropped.
         self.deques.push_job(unsafe { Job::from_raw(NonNull::new_unchecked(head)) });
-        self.core().sleep.announce();
+        self.core().presence.sleep.announce();
     }
 
     /// Takes an invitation back, unless it was taken up: a body with many loops would leave as many behind.
@@ -92,7 +92,7 @@ impl Local {
         if !job.is(Arc::as_ptr(shared).cast()) {
             self.deques.push_job(job);
             // Somebody may have looked just now and gone to sleep.
-            self.core().sleep.announce();
+            self.core().presence.sleep.announce();
         }
     }
 }
