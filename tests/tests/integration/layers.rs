@@ -78,10 +78,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("runtime/maniple/src/trace", &["issuing", "recording"]),
     ("runtime/maniple/src/trace", &["recorded", "template"]),
     ("runtime/maniple/src/trace", &["replay", "session"]),
-    (
-        "runtime/realm/src",
-        &["barrier", "event", "graph", "instance", "net", "operation", "realm", "worker"],
-    ),
     ("tensor/src/distributed", &["computation", "elements", "fetch", "leaf", "place", "tensor"]),
 ];
 

@@ -5,18 +5,32 @@
 
 use std::sync::Arc;
 
-use crate::event::After;
+use crate::events::After;
 use crate::fault::Fault;
 use crate::machine::ProcessorId;
 use crate::profile::Tag;
 pub use crate::scheduler::{Class, GroupId};
-use crate::worker::WorkerContext;
 
+mod arming;
 pub(crate) mod body;
+pub(crate) mod breakdown;
+mod context;
+mod error;
+mod future;
 pub mod job;
+pub(crate) mod local;
+pub(crate) mod operations;
 pub(crate) mod settle;
 mod spawn;
 pub mod task;
+mod trigger;
+
+pub use breakdown::{Breakdown, BreakdownWatch};
+pub(crate) use context::Worker;
+pub use context::WorkerContext;
+pub(crate) use error::MOST_WORKERS;
+pub use error::RealmError;
+pub use future::EventFuture;
 
 /// Where an operation may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -3,13 +3,14 @@
 use std::any::type_name;
 use std::sync::Arc;
 
-use super::body::{Body, BodyTable, Call, store};
+use super::body::{Body, store};
+use super::error::RealmError;
+use super::operations::{BodyTable, Call, Operations};
 use super::{Spawn, Target, Work};
-use crate::event::precondition::Remaining;
-use crate::event::slot::{BodyBytes, Kind};
-use crate::event::{After, Event};
+use crate::events::precondition::Remaining;
+use crate::events::slot::{BodyBytes, Kind};
+use crate::events::{After, Event};
 use crate::fault::{Abandoned, Fault};
-use crate::realm::{Core, RealmError};
 use crate::scheduler::destination::Destination;
 
 struct Run<W>(W);
@@ -46,7 +47,7 @@ struct Unheard<F>(F);
 impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Unheard<F> {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         let callback = || (self.0)(call.fault.map_or(Ok(()), Err));
-        call.core.unheard(|| format!("a callback of `when`, {},", type_name::<F>()), callback);
+        call.operations.unheard(|| format!("a callback of `when`, {},", type_name::<F>()), callback);
         Ok(())
     }
 
@@ -55,7 +56,7 @@ impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Unheard<F> {
     }
 }
 
-impl Core {
+impl Operations {
     pub(crate) fn spawn<W: Work>(&self, spawn: Spawn<'_>, work: W) -> Event {
         // SAFETY: the body and its table go into one slot.
         self.spawn_body(spawn, |_, storage| unsafe { store(storage, Run(work)) })

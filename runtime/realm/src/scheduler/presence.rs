@@ -8,6 +8,7 @@ use super::seat::Seat;
 use super::sleep::Sleep;
 use crate::machine::ProcessorId;
 use crate::profile::Records;
+use crate::threads::simulated;
 
 /// The worker whose place a guest may have.
 pub(crate) const LENT: usize = 0;
@@ -15,6 +16,8 @@ pub(crate) const LENT: usize = 0;
 /// The workers of a realm, as others see them.
 pub(crate) struct Presence {
     pub(crate) sleep: Sleep,
+    /// Whether they are threads of [a simulation](crate::simulation).
+    pub(crate) is_simulated: bool,
     /// While graphs run, for each worker how many other things than nodes it is at, one on top of another.
     pub(crate) elsewhere: Box<[CachePadded<AtomicU32>]>,
     /// The place of the worker whose work a thread of the program's does while it waits. With it go what that worker has recorded: what it does is in its
@@ -31,6 +34,7 @@ impl Presence {
     pub(crate) fn new(processors: &[ProcessorId], cores: usize) -> Self {
         Self {
             sleep: Sleep::new(processors.len(), cores),
+            is_simulated: simulated::is_inside(),
             elsewhere: processors.iter().map(|_| CachePadded::default()).collect(),
             seat: Seat::new(),
             fewer_cores: (cores < processors.len()).then_some(cores),

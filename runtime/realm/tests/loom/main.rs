@@ -44,7 +44,7 @@ mod seat;
 mod sleep;
 #[path = "../../src/net/tcp/turn.rs"]
 mod turn;
-#[path = "../../src/event/word.rs"]
+#[path = "../../src/events/word.rs"]
 mod word;
 #[path = "../../src/graph/words.rs"]
 mod words;

@@ -4,8 +4,8 @@
 //! stays so for ever, also after the slot behind it has been given to other events. An event can be *poisoned*: it has
 //! triggered, and what it stood for failed. Poison spreads along [`After::needs`].
 //!
-//! Read on in `word` (the protocol), `slot` (the table behind the handles), `faults` (why events were poisoned),
-//! `precondition` (subscribing and merging) and [`future`] (awaiting an event).
+//! Read on in `word` (the protocol), `slot` (the table behind the handles), `faults` (why events were poisoned), `precondition` (what operations wait for)
+//! and `idle` (whom an awaited event wakes). What a trigger sets off is told in [`operation`](crate::operation).
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::profile::OperationId;
 
 pub(crate) mod faults;
-pub mod future;
+pub(crate) mod idle;
 pub(crate) mod precondition;
 pub(crate) mod slot;
 pub(crate) mod word;
