@@ -51,16 +51,15 @@ impl Local {
     /// Lets a guest have the place. Nothing runs on this worker's stack.
     #[cold]
     pub(super) fn lend_place(&self) {
-        let (operations, workers) = (self.operations(), &*self.workers);
         self.queue.release_next();
-        workers.rest();
+        self.workers.rest();
         let base = self.stack.0.get();
         let before = exchange_current(ptr::null());
         // Whoever is lent the place sees this: the seat is locked in between.
-        workers.lent.store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
+        self.workers.lent.store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
         let records = Profiler::exchange(Records::default());
         // Asked while nobody else has the place.
-        let records = operations.presence.seat.lend(records, || operations.is_stopping() || self.has_tasks());
+        let records = self.presence().seat.lend(records, || self.operations().is_stopping() || self.has_tasks());
         Profiler::exchange(records);
         exchange_current(before);
         self.stack.0.set(base);
@@ -73,7 +72,7 @@ impl Local {
 
     /// Does the work of this worker that guests do.
     fn work_as_guest(&self, stay: &Stay<'_>) -> (Leaves, bool) {
-        let (operations, workers) = (self.operations(), &*self.workers);
+        let operations = self.operations();
         let goes_on = || (stay.holds)() && !operations.is_waiting_over();
         let mut has_worked = false;
         loop {
@@ -89,7 +88,7 @@ impl Local {
                 None if operations.queues.has_work_for(self.index()) => return (Leaves::ForOwnThread, has_worked),
                 None => {
                     let _searching = Searching::begin(self);
-                    workers.begin_polling();
+                    self.workers.begin_polling();
                     let mut goes_on = || goes_on() && !(stay.has_better_to_do)() && !self.has_tasks();
                     let found = self.search_while(&mut goes_on, || self.find_as_guest());
                     if found.is_none() && goes_on() {
@@ -112,11 +111,10 @@ impl Local {
     }
 
     fn sleep_as_guest(&self, goes_on: &dyn Fn() -> bool) {
-        let (operations, workers) = (self.operations(), &*self.workers);
-        workers.rest();
-        operations.presence.sleep.fall_asleep(self.index());
-        if self.has_work() || !goes_on() || workers.idle_found_message() || workers.idle_found_work() {
-            operations.presence.sleep.cancel(self.index());
+        self.workers.rest();
+        self.presence().sleep.fall_asleep(self.index());
+        if self.has_work() || !goes_on() || self.workers.idle_found_message() || self.workers.idle_found_work() {
+            self.presence().sleep.cancel(self.index());
         } else {
             self.forget_graphs();
             self.park();
@@ -126,10 +124,11 @@ impl Local {
     /// Finds a node of a graph, or something that the runtime does.
     #[inline]
     fn find_as_guest(&self) -> Option<Found> {
-        let (operations, workers) = (self.operations(), &*self.workers);
-        workers.poll_in_passing();
+        self.workers.poll_in_passing();
         let taker = self.queue.taker();
-        self.find_among_graphs(|| operations.queues.find_runtime_work(&taker, self.random()).map(Found::Operation))
+        self.find_among_graphs(|| {
+            self.operations().queues.find_runtime_work(&taker, self.random()).map(Found::Operation)
+        })
     }
 }
 
@@ -198,20 +197,20 @@ impl Workers {
         self.waiting.lends_place
             && !self.graphs.is_empty()
             && self.local().is_none()
-            && (self.operations.presence.is_simulated || has_stack())
+            && (self.presence().is_simulated || has_stack())
     }
 
     fn visit(&self, place: Records, stay: &Stay<'_>) -> Leaves {
         let leaves = Visit::begin(self, place).stay(stay);
         if leaves == Leaves::ForOwnThread {
-            self.operations.presence.seat.give_back();
+            self.presence().seat.give_back();
         }
         leaves
     }
 
     fn give_back_place(&self) {
         if self.waiting.lends_place && self.local().is_none() {
-            self.operations.presence.seat.give_back();
+            self.presence().seat.give_back();
         }
     }
 
@@ -222,15 +221,15 @@ impl Workers {
             return Ok(false);
         }
         let has_ended = || self.operations.result(event).is_some() || self.operations.is_waiting_over();
-        let place = match self.operations.presence.seat.take_free() {
+        let place = match self.presence().seat.take_free() {
             Some(place) => place,
             None => {
                 let parker = Arc::default();
-                if !self.operations.presence.seat.ask(&parker) {
+                if !self.presence().seat.ask(&parker) {
                     return Ok(false);
                 }
                 let watch = self.operations.breakdowns.watch(Whom::Thread(Arc::clone(&parker)));
-                let _watch = watch.inspect_err(|_| self.operations.presence.seat.withdraw())?;
+                let _watch = watch.inspect_err(|_| self.presence().seat.withdraw())?;
                 self.operations.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
                 let Some(place) = self.await_place(&parker, has_ended) else { return Ok(true) };
                 place
@@ -243,14 +242,14 @@ impl Workers {
 
     /// Has the worker's own thread let this one in, and waits for that: until it need not wait any more.
     fn await_place(&self, parker: &Parker, is_over: impl Fn() -> bool) -> Option<Records> {
-        self.operations.presence.sleep.wake(LENT);
+        self.presence().sleep.wake(LENT);
         loop {
             parker.park();
             if is_over() {
-                self.operations.presence.seat.withdraw();
+                self.presence().seat.withdraw();
                 return None;
             }
-            let place = self.operations.presence.seat.take_free();
+            let place = self.presence().seat.take_free();
             if place.is_some() {
                 return place;
             }
@@ -264,9 +263,9 @@ impl Workers {
             return;
         }
         if self.takes_guests() {
-            let asks = || self.operations.presence.seat.ask(&signal.parker);
+            let asks = || self.presence().seat.ask(&signal.parker);
             let waits = || asks().then(|| self.await_place(&signal.parker, || signal.is_given())).flatten();
-            if let Some(place) = self.operations.presence.seat.take_free().or_else(waits) {
+            if let Some(place) = self.presence().seat.take_free().or_else(waits) {
                 let holds = || !signal.is_given();
                 self.visit(place, &Stay { holds: &holds, has_better_to_do: &|| false, may_sleep: true });
             }
@@ -279,7 +278,7 @@ impl Workers {
     }
 
     pub(crate) fn work_while(&self, holds: &dyn Fn() -> bool, has_better_to_do: &dyn Fn() -> bool) -> bool {
-        let place = if self.takes_guests() && !settling() { self.operations.presence.seat.take_free() } else { None };
+        let place = if self.takes_guests() && !settling() { self.presence().seat.take_free() } else { None };
         let stay = Stay { holds, has_better_to_do, may_sleep: false };
         place.is_some_and(|place| self.waiting(|| self.visit(place, &stay)) == Leaves::Done)
     }

@@ -79,7 +79,7 @@ impl Workers {
         if self.wait_as_guest(event)? {
             return Ok(());
         }
-        let parker = match self.operations.presence.is_simulated {
+        let parker = match self.presence().is_simulated {
             // Threads of a simulation share what is the system thread's own.
             true => Arc::default(),
             // A thread that ends has none of its own any more.
@@ -151,7 +151,7 @@ impl Workers {
     /// Waits, on a thread that is no worker, until all workers sleep; also after a breakdown.
     pub(crate) fn wait_until_all_sleep(&self) {
         let mut nap = FIRST_NAP;
-        while !self.operations.presence.sleep.all_asleep() && !self.operations.is_stopping() {
+        while !self.presence().sleep.all_asleep() && !self.operations.is_stopping() {
             nap = sleep_for(nap);
         }
     }
@@ -173,7 +173,7 @@ impl Workers {
     #[cold]
     fn wake_resting(&self) {
         for worker in self.helpers.resting() {
-            self.operations.presence.sleep.wake(worker);
+            self.presence().sleep.wake(worker);
         }
     }
 }
@@ -229,28 +229,27 @@ impl Local {
 
     /// Searches, then sleeps, until there is work or the condition no longer holds.
     fn rest(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) {
-        let (operations, workers) = (self.operations(), &*self.workers);
-        operations.presence.sleep.begin_search();
-        workers.begin_polling();
+        self.presence().sleep.begin_search();
+        self.workers.begin_polling();
         if let Some(found) = self.search_while(condition, || self.find()) {
             self.end_search();
             self.run(found);
             return;
         }
         if on_any_end {
-            workers.helpers.begin_rest(self.index());
+            self.workers.helpers.begin_rest(self.index());
         }
-        workers.rest();
-        operations.presence.sleep.fall_asleep(self.index());
-        let may_go_on = self.has_work() || operations.is_waiting_over() || !condition();
-        if may_go_on || workers.idle_found_message() || workers.idle_found_work() {
-            operations.presence.sleep.cancel(self.index());
+        self.workers.rest();
+        self.presence().sleep.fall_asleep(self.index());
+        let may_go_on = self.has_work() || self.operations().is_waiting_over() || !condition();
+        if may_go_on || self.workers.idle_found_message() || self.workers.idle_found_work() {
+            self.presence().sleep.cancel(self.index());
         } else {
             self.forget_graphs();
             self.park();
         }
         if on_any_end {
-            workers.helpers.end_rest(self.index());
+            self.workers.helpers.end_rest(self.index());
         }
         self.end_search();
     }

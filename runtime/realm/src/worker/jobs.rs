@@ -55,11 +55,10 @@ impl Local {
     /// A job of this worker's own, unless there is something else to do first.
     #[inline]
     fn next_own_job(&self) -> Option<Job> {
-        let operations = self.operations();
-        let (queues, worker) = (&operations.queues, self.index());
+        let (queues, worker) = (&self.operations().queues, self.index());
         if self.queue.next.get() != 0
             || queues.has_runtime_work_for(worker, &self.queue.deques)
-            || operations.is_stopping()
+            || self.operations().is_stopping()
         {
             return None;
         }

@@ -216,9 +216,8 @@ impl Local {
 
     /// Finds something to do, sleeping while there is nothing; `None` once the realm stops.
     fn next_found(&self) -> Option<Found> {
-        let operations = self.operations();
         loop {
-            if operations.is_stopping() {
+            if self.operations().is_stopping() {
                 return None;
             }
             if self.is_place_wanted() {
@@ -231,21 +230,20 @@ impl Local {
 
     /// Looks for something to do, sleeping while there is nothing; `None` if the realm stops, or somebody wants this worker's place.
     fn search(&self) -> Option<Found> {
-        let (operations, workers) = (self.operations(), &*self.workers);
-        operations.presence.sleep.begin_search();
+        self.presence().sleep.begin_search();
         let found = loop {
-            if operations.is_stopping() || self.is_place_wanted() {
+            if self.operations().is_stopping() || self.is_place_wanted() {
                 break None;
             }
-            workers.begin_polling();
+            self.workers.begin_polling();
             if let Some(found) = self.search_while(&mut || !self.is_place_wanted(), || self.find()) {
                 break Some(found);
             }
-            workers.rest();
-            operations.presence.sleep.fall_asleep(self.index());
-            let may_go_on = self.has_work() || operations.is_stopping() || self.is_place_wanted();
-            if may_go_on || workers.idle_found_message() || workers.idle_found_work() {
-                operations.presence.sleep.cancel(self.index());
+            self.workers.rest();
+            self.presence().sleep.fall_asleep(self.index());
+            let may_go_on = self.has_work() || self.operations().is_stopping() || self.is_place_wanted();
+            if may_go_on || self.workers.idle_found_message() || self.workers.idle_found_work() {
+                self.presence().sleep.cancel(self.index());
             } else {
                 self.forget_graphs();
                 self.park();
@@ -292,14 +290,12 @@ impl Local {
 
     /// Stops searching, and passes the search on if there is more to be found.
     fn end_search(&self) {
-        let operations = self.operations();
-        if operations.presence.sleep.end_search() && operations.queues.has_work_for_anyone() {
-            operations.presence.sleep.announce();
+        if self.presence().sleep.end_search() && self.operations().queues.has_work_for_anyone() {
+            self.presence().sleep.announce();
         }
         // It may have been woken to go on watch, and found something to do.
-        if !self.graphs.is_empty() && !operations.presence.is_simulated && operations.presence.sleep.is_anybody_asleep()
-        {
-            operations.presence.sleep.see_to_watch();
+        if !self.graphs.is_empty() && !self.presence().is_simulated && self.presence().sleep.is_anybody_asleep() {
+            self.presence().sleep.see_to_watch();
         }
     }
 
@@ -331,7 +327,7 @@ impl Local {
     /// Runs a ready operation and settles what follows from its end.
     #[inline]
     fn run_operation(&self, index: u32) {
-        let (operations, workers) = (self.operations(), &*self.workers);
+        let operations = self.operations();
         let slot = operations.table.slot(index);
         let context = WorkerContext { worker: &self.queue.worker, event: slot.pending_event(index) };
         // What follows from the operation's end, until this goes, is its doing too.
@@ -344,14 +340,13 @@ impl Local {
             let nested = self.queue.worker.completing.replace(true);
             operations.complete(index, slot, result);
             self.queue.worker.completing.set(nested);
-            workers.after_run(self.index());
+            self.workers.after_run(self.index());
         }
     }
 
     /// Sleeps until woken, or until it wakes up by itself as it was on watch.
     fn park(&self) {
-        let operations = self.operations();
-        match &operations.profiler {
+        match &self.operations().profiler {
             None => self.park_or_watch(),
             Some(profiler) => profiler.while_asleep(|| self.park_or_watch()),
         }

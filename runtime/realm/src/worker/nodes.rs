@@ -44,10 +44,9 @@ impl Local {
 
     #[inline]
     fn refresh(&self, known: &mut Known) {
-        let operations = self.operations();
         if !self.graphs.is_current(known) {
             // What goes with a graph may be the program's, and panic.
-            operations.unheard(|| "letting go of graphs".to_owned(), || self.graphs.refresh(known));
+            self.operations().unheard(|| "letting go of graphs".to_owned(), || self.graphs.refresh(known));
         }
     }
 
@@ -62,25 +61,24 @@ impl Local {
 
     /// Runs a node, and those of this worker's that are ready after it or soon will be.
     pub(super) fn serve(&self, graph: &Active, claimed: Claimed) {
-        let (operations, workers) = (self.operations(), &*self.workers);
         let context = WorkerContext { worker: &self.queue.worker, event: Event::NONE };
         graph.run(self.presence(), self.index(), claimed, &context);
-        workers.helpers.ran_node(self.index());
+        self.workers.helpers.ran_node(self.index());
         for _ in 1..NODES_IN_A_ROW {
             // Whatever is claimed is run.
             let Some(next) = self.expect_node(graph) else { break };
             graph.run(self.presence(), self.index(), next, &context);
-            workers.helpers.ran_node(self.index());
-            operations.take_turn();
+            self.workers.helpers.ran_node(self.index());
+            self.operations().take_turn();
         }
         self.served.set(true);
-        workers.after_run(self.index());
+        self.workers.after_run(self.index());
     }
 
     /// The next node to run, one of this worker's own if that is ready or only waits for others; unless there is something better to do.
     #[inline]
     fn expect_node(&self, graph: &Active) -> Option<Claimed> {
-        let (operations, workers) = (self.operations(), &*self.workers);
+        let operations = self.operations();
         for round in 0..EXPECTING_ROUNDS {
             if self.queue.next.get() != 0
                 || operations.queues.has_runtime_work_for(self.index(), &self.queue.deques)
@@ -100,16 +98,16 @@ impl Local {
                 return Some(claimed);
             }
             let is_expecting = graph.is_expecting(self.index());
-            if !is_expecting && workers.poll_in_passing() {
+            if !is_expecting && self.workers.poll_in_passing() {
                 // What the next node waits for besides others may have come from another process.
                 continue;
             }
-            if operations.presence.is_crowded() || !is_expecting {
+            if self.presence().is_crowded() || !is_expecting {
                 return None;
             }
             // What this worker waits for may be a node that its own worker does not come to.
             let hopeful_rounds = if self.has_stolen.get() { HOPELESS_ROUNDS } else { HOPEFUL_ROUNDS };
-            if round % hopeful_rounds == hopeful_rounds - 1 && operations.presence.stands_in(self.index()) {
+            if round % hopeful_rounds == hopeful_rounds - 1 && self.presence().stands_in(self.index()) {
                 let stolen = self.steal_node(graph);
                 if stolen.is_some() {
                     self.has_stolen.set(true);
@@ -129,10 +127,9 @@ impl Local {
     }
 
     fn leave_nodes_to_others(&self) -> bool {
-        let operations = self.operations();
         // Against the opening of a gate: either who opens it sees this, or we see what is ready.
-        operations.presence.elsewhere[self.index()].fetch_add(1, Ordering::SeqCst);
-        if operations.presence.sleep.is_anybody_asleep()
+        self.presence().elsewhere[self.index()].fetch_add(1, Ordering::SeqCst);
+        if self.presence().sleep.is_anybody_asleep()
             && let Ok(mut known) = self.known.try_borrow_mut()
         {
             self.refresh(&mut known);
@@ -149,9 +146,8 @@ impl Local {
         }
         let mut known = self.known.borrow_mut();
         self.refresh(&mut known);
-        let operations = self.operations();
-        let who = if operations.presence.stands_in(self.index()) { Who::Thief } else { Who::Bystander };
-        let for_others = operations.presence.has_idle_core();
+        let who = if self.presence().stands_in(self.index()) { Who::Thief } else { Who::Bystander };
+        let for_others = self.presence().has_idle_core();
         let has_ready = |graph: &Active| {
             graph.has_ready(self.presence(), self.index(), Who::Owner)
                 || (for_others && (0..graph.lanes()).any(|lane| graph.has_ready(self.presence(), lane, who)))

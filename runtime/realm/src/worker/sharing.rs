@@ -40,7 +40,7 @@ impl Workers {
     /// See [`Realm::for_each`](crate::Realm::for_each).
     pub(crate) fn for_each(&self, count: usize, body: &Body<'_>) {
         match self.local() {
-            Some(local) if count > 1 && self.operations.presence.processors().len() > 1 => local.share(count, body),
+            Some(local) if count > 1 && self.presence().processors().len() > 1 => local.share(count, body),
             _ => (0..count).for_each(body),
         }
     }

@@ -10,6 +10,7 @@ use crate::fault::Fault;
 use crate::graph::registry::Registry;
 use crate::net::Polled;
 use crate::operation::operations::Operations;
+use crate::scheduler::presence::Presence;
 
 /// What the workers of a realm share, besides operations.
 pub(crate) struct Workers {
@@ -57,12 +58,17 @@ impl Workers {
         })
     }
 
+    #[inline]
+    pub(super) fn presence(&self) -> &Presence {
+        &self.operations.presence
+    }
+
     /// A worker that is about to park asks for work in the name of all, if all sleep.
     pub(crate) fn idle_found_work(&self) -> bool {
         let asks = |ask: &(dyn Fn() -> bool + Send + Sync)| {
             self.operations.unheard(|| "looking for work that waits for room".to_owned(), ask).unwrap_or(false)
         };
-        self.idle.get().is_some_and(|ask| self.operations.presence.sleep.all_asleep() && asks(ask))
+        self.idle.get().is_some_and(|ask| self.presence().sleep.all_asleep() && asks(ask))
     }
 
     /// A worker begins to search: it looks at the network meanwhile.
@@ -103,7 +109,7 @@ impl Workers {
     /// A worker that is about to park leaves the network to others, if all sleep; whether something has come just then.
     pub(crate) fn idle_found_message(&self) -> bool {
         let end = |polled: &Arc<dyn Polled>| {
-            self.operations.presence.sleep.all_asleep()
+            self.presence().sleep.all_asleep()
                 && self
                     .operations
                     .unheard(|| "receiving what other nodes sent".to_owned(), || polled.end())
