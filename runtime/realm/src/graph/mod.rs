@@ -104,23 +104,25 @@ pub struct Place {
 /// Runs are numbered from 0. The caller opens the stages of each run, in any order, and of the runs one after the other.
 pub struct GraphRuns {
     /// What keeps the workers up. Goes first.
-    _keeps: Box<dyn Send + Sync>,
+    _keeper: Box<dyn Send + Sync>,
     operations: Arc<Operations>,
     registry: Arc<Registry>,
     active: Arc<Active>,
 }
 
 impl GraphRuns {
-    /// See [`Realm::start_graph`](crate::Realm::start_graph). The workers are there as long as `keeps` is.
+    /// See [`Realm::start_graph`](crate::Realm::start_graph). The workers are there as long as `keeper` is.
     pub(crate) fn start(
-        (graph, work, depth): (&Arc<Graph>, Arc<dyn GraphWork>, usize),
+        graph: &Arc<Graph>,
+        work: Arc<dyn GraphWork>,
+        depth: usize,
         operations: Arc<Operations>,
         registry: Arc<Registry>,
-        keeps: Box<dyn Send + Sync>,
+        keeper: Box<dyn Send + Sync>,
     ) -> Self {
         let active = Arc::new(Active::new(Arc::clone(graph), work, depth.max(4).next_power_of_two()));
         registry.add(&active);
-        Self { _keeps: keeps, operations, registry, active }
+        Self { _keeper: keeper, operations, registry, active }
     }
 
     /// Whether the stages of a run may be opened: its slot is armed. A run whose time has not come is armed when an earlier one ends

@@ -12,7 +12,7 @@ impl Realm {
     /// Workers look at the graph until the handle is dropped.
     pub fn start_graph(&self, graph: &Arc<Graph>, work: Arc<dyn GraphWork>, depth: usize) -> GraphRuns {
         let (operations, registry) = (Arc::clone(&self.shared.operations), Arc::clone(&self.workers().graphs));
-        GraphRuns::start((graph, work, depth), operations, registry, Box::new(self.clone()))
+        GraphRuns::start(graph, work, depth, operations, registry, Box::new(self.clone()))
     }
 
     /// Waits until the workers have let go of all graphs that run no more, and so of what those hold: a few microseconds after they have found
