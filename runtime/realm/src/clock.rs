@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use crate::simulation;
+use crate::threads::simulated;
 
 /// Nanoseconds since an origin, never going back.
 #[derive(Clone, Copy, Debug)]
@@ -16,9 +16,9 @@ impl Clock {
         Self { origin: Instant::now() }
     }
 
-    /// Nanoseconds since the origin; wraps after five centuries. In a [`simulation`] a turn takes a microsecond, and it began at the origin.
+    /// Nanoseconds since the origin; wraps after five centuries. In a [simulation](crate::simulation) a turn takes a microsecond, and it began at the origin.
     pub fn now_ns(&self) -> u64 {
-        if let Some(turns) = simulation::time() {
+        if let Some(turns) = simulated::time() {
             return turns * 1000;
         }
         self.origin.elapsed().as_nanos() as u64

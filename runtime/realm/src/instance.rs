@@ -29,8 +29,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod deferred;
-
 use std::any::Any;
 use std::fmt;
 use std::ptr::{NonNull, null_mut};
@@ -41,7 +39,7 @@ use crate::locks::Mutex;
 use maniple_space::AnyPoint;
 use thiserror::Error;
 
-use crate::event::UserEvent;
+use crate::events::{Event, UserEvent};
 use crate::layout::{FieldId, Layout};
 use crate::machine::MemoryId;
 use crate::memory::{AnnouncedRelease, Block, Grant, MemoryPool, OutOfMemory, Reservation, SystemRefused};
@@ -157,7 +155,7 @@ pub struct Instance {
     base: AtomicPtr<u8>,
     holding: Mutex<Holding>,
     /// Set if the bytes were promised for later, by a realm.
-    ready: OnceLock<UserEvent>,
+    pub(crate) ready: OnceLock<UserEvent>,
 }
 
 struct Holding {
@@ -181,6 +179,12 @@ enum Storage {
 }
 
 impl Instance {
+    /// The event after which its bytes are there, as [`Realm::create_instance`](crate::Realm::create_instance) gave it.
+    #[must_use]
+    pub fn ready(&self) -> Event {
+        self.ready.get().map_or(Event::NONE, |ready| ready.event())
+    }
+
     /// Makes an instance: now, or, if the memory can only promise room, later. In the second case `on_ready` is called
     /// once the bytes are there (or the system refused them); it must be short. The promise has a handle of its own until
     /// then: an instance that all others have dropped gets its bytes, and gives them back at once.

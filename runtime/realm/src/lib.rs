@@ -4,23 +4,31 @@
 //! gives an [`Event`] that triggers when it is done. Programs are graphs of operations; the realm runs each as soon as
 //! what it waits for has happened, on workers that steal from one another and sleep when there is nothing to do.
 //!
-//! # The parts, in reading order
+//! # The parts, from the ground up
 //!
-//! Synchronisation:
-//! * [`event`]: handles to what has happened or will; merging; poison, by which failures travel.
-//! * [`operation`]: [`Work`] that waits for events and runs once; where ([`Target`]) and how urgently; async bodies.
-//! * [`graph`]: work that repeats, compiled once and run many times without events.
-//! * [`worker`]: the threads behind the processors: queues, stealing, sleeping, waiting by helping.
-//! * [`barrier`], [`reservation`]: phase barriers, and locks that are acquired by an event.
-//! * [`fault`], [`profile`], [`clock`], [`threads`]: why something failed; what ran when, and after what; time; the system's threads.
-//! * [`simulation`]: all of that in one thread, in an order that a seed decides.
+//! A part imports only parts before it in this list; a test holds that. What a lower one needs of a higher one, it is given: as a value, a closure, or
+//! through a trait that it owns.
 //!
-//! The machine and its data:
-//! * [`pressure`]: what the process has of what the system lets it use.
-//! * [`machine`], [`topology`]: processors, memories, who reaches what; and how that is found out.
-//! * [`memory`], [`layout`], [`instance`]: bytes with a capacity, how elements lie in them, and the two together.
-//! * [`reduction`], [`transfer`]: folding values; copies, fills, gathers and scatters between instances.
+//! The outside world:
+//! * [`fault`], [`locks`], `prefetch`: why something failed; locks that are counted; hints for caches.
+//! * [`threads`], `sync`, [`clock`]: the system's threads, parking, time. A simulation takes the system's place through a trait of `threads`.
+//! * [`machine`], [`topology`], [`pressure`]: processors, memories, who reaches what; how that is found out; what the process may use of it.
+//! * [`profile`]: records of what ran when, and after what.
+//!
+//! Data:
+//! * [`memory`], [`layout`], [`reduction`]: bytes with a capacity, how elements lie in them, how values are folded.
+//! * `scheduler`: what waits where, and which workers are awake.
+//! * `events` ([`event`]): handles to what has happened or will; the slots behind them; poison, by which failures travel.
+//! * [`instance`], [`transfer`]: memory with a layout; copies, fills, gathers and scatters between instances.
 //! * [`net`]: several nodes: messages, bytes from memory to memory, agreements; in one process, or over TCP (feature `tcp`).
+//!
+//! What runs:
+//! * [`operation`]: [`Work`] that waits for events and runs once; where ([`Target`]) and how urgently; what a trigger sets off; async bodies; jobs.
+//! * [`barrier`], [`reservation`]: phase barriers, and locks that are acquired by an event.
+//! * [`graph`]: work that repeats, compiled once and run many times without events.
+//! * [`worker`]: the threads behind the processors: stealing, sleeping, waiting by helping.
+//! * `realm`: [`Realm`], the handle by which all of that is used.
+//! * [`simulation`]: all of that in one thread, in an order that a seed decides.
 //!
 //! The protocols (event words, sleeping workers, barriers, reservations, shutdown) are told, with their races and why
 //! each is won, in the crate's `README.md`; `tests/loom` checks them.
@@ -65,7 +73,7 @@
 
 pub mod barrier;
 pub mod clock;
-pub mod event;
+mod events;
 pub mod fault;
 pub mod graph;
 #[doc(hidden)]
@@ -75,21 +83,31 @@ mod prefetch;
 pub mod profile;
 mod realm;
 pub mod reservation;
+mod scheduler;
 pub mod simulation;
 mod sync;
 pub mod threads;
 pub mod worker;
 
+/// Events: what has happened, and what waits for it.
+pub mod event {
+    pub use crate::events::{After, AlreadyTriggered, Event, EventStatus, UserEvent};
+
+    /// Awaiting an event.
+    pub mod future {
+        pub use crate::operation::EventFuture;
+    }
+}
+
 pub use barrier::{Barrier, BarrierError};
-pub use event::{After, Event, EventStatus, UserEvent};
+pub use events::{After, Event, EventStatus, UserEvent};
 pub use fault::Fault;
 pub use operation::job::{Job, JobHead, JobTable};
-pub use operation::{Class, GroupId, Spawn, Target, Work};
+pub use operation::{Breakdown, BreakdownWatch, Class, GroupId, RealmError, Spawn, Target, Work, WorkerContext};
 #[doc(hidden)]
 pub use prefetch::{prefetch_for_reading, prefetch_for_writing};
-pub use realm::{Breakdown, BreakdownWatch, Realm, RealmBuilder, RealmError};
+pub use realm::{Realm, RealmBuilder};
 pub use reservation::{Mode, Reservation};
-pub use worker::WorkerContext;
 
 pub mod instance;
 pub mod layout;

@@ -70,26 +70,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("runtime/maniple/src/replicate", &["finding", "plan", "replica"]),
     ("runtime/maniple/src/trace", &["recorded", "template"]),
     ("runtime/maniple/src/trace", &["replay", "session"]),
-    (
-        "runtime/realm/src",
-        &[
-            "barrier",
-            "clock",
-            "event",
-            "graph",
-            "instance",
-            "memory",
-            "net",
-            "operation",
-            "profile",
-            "realm",
-            "simulation",
-            "sync",
-            "threads",
-            "worker",
-        ],
-    ),
-    ("runtime/realm/src/net/tcp", &["driver", "reading"]),
 ];
 
 /// A module, as its names from the root of the crate.

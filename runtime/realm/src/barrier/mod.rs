@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 use crate::locks::{Mutex, RwLock};
 
-use crate::event::{After, Event, UserEvent};
+use crate::events::{After, Event, UserEvent};
 use crate::fault::Fault;
-use crate::operation::body::{Body, Call};
-use crate::realm::{Core, Realm};
+use crate::operation::body::Body;
+use crate::operation::operations::{Call, Operations};
 use phases::{Change, Phases, Refused};
 
 mod phases;
@@ -35,7 +35,7 @@ mod tests;
 
 /// One phase of a phase barrier.
 ///
-/// The handle of an [altered](Realm::alter_arrival_count) barrier carries the time of the alteration: arrivals through
+/// The handle of an [altered](crate::Realm::alter_arrival_count) barrier carries the time of the alteration: arrivals through
 /// it count only after the alteration, even where they overtake it on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Barrier {
@@ -106,48 +106,82 @@ pub(crate) struct Barriers {
     made: RwLock<(u32, HashMap<u32, Arc<BarrierState>>)>,
 }
 
-impl Core {
-    fn barrier(&self, barrier: Barrier) -> Result<Arc<BarrierState>, BarrierError> {
-        let of_ours = || self.barriers.made.read().1.get(&barrier.id).map(Arc::clone);
-        (barrier.realm == self.id).then(of_ours).flatten().ok_or(BarrierError::Unknown(barrier))
+impl Barriers {
+    /// See [`Realm::barrier`](crate::Realm::barrier).
+    pub(crate) fn make(&self, operations: &Operations, arrivals: u32) -> Barrier {
+        let mut made = self.made.write();
+        let id = made.0;
+        made.0 += 1;
+        let state = BarrierState { phases: Phases::new(arrivals), poisoned: Mutex::default() };
+        made.1.insert(id, Arc::new(state));
+        Barrier { realm: operations.id, id, phase: 0, timestamp: 0 }
     }
 
-    /// Counts `count` arrivals, with the fault that they bring.
-    fn count_arrivals(&self, barrier: Barrier, count: u32, fault: Option<&Arc<Fault>>) -> Result<(), BarrierError> {
-        let state = self.barrier(barrier)?;
-        let change = Change { phase: barrier.phase, arrivals: -i64::from(count) };
-        let note = |phase: &mut PhaseState| {
-            if let Some(fault) = fault
-                && phase.fault.is_none()
-            {
-                phase.fault = Some(Arc::clone(fault));
-            }
-        };
-        let counted =
-            state.phases.arrive(barrier.timestamp, change, note, |phase, data| self.announce(&state, phase, data));
-        counted.map_err(|refused| refusal(barrier, refused, count))
+    fn get(&self, operations: &Operations, barrier: Barrier) -> Result<Arc<BarrierState>, BarrierError> {
+        let of_ours = || self.made.read().1.get(&barrier.id).map(Arc::clone);
+        (barrier.realm == operations.id).then(of_ours).flatten().ok_or(BarrierError::Unknown(barrier))
     }
 
-    fn announce(&self, barrier: &BarrierState, phase: u32, data: PhaseState) {
-        let event = match (&data.fault, data.event) {
-            (None, None) => return,
-            (_, event) => event.unwrap_or_else(|| self.user_event()),
-        };
-        let triggered = match data.fault {
-            None => self.trigger(event),
-            Some(fault) => {
-                barrier.poisoned.lock().insert(phase, event.event());
-                self.poison(event, fault)
-            }
-        };
-        self.first_trigger(triggered);
+    /// See [`Realm::arrive`](crate::Realm::arrive).
+    pub(crate) fn arrive(&self, operations: &Operations, barrier: Barrier, count: u32, after: After<'_>) -> Event {
+        let (state, remaining) = (self.get(operations, barrier), operations.remaining(after));
+        let arrival = Arrival { state, barrier, count };
+        if remaining.as_single() != Some(Event::NONE) {
+            return operations.spawn_inline_remaining(remaining, arrival);
+        }
+        match arrival.count(operations, None) {
+            Ok(()) => Event::NONE,
+            Err(error) => operations.poisoned_event(Fault::new(error)),
+        }
+    }
+
+    /// See [`Realm::alter_arrival_count`](crate::Realm::alter_arrival_count).
+    pub(crate) fn alter(&self, operations: &Operations, barrier: Barrier, delta: i32) -> Result<Barrier, BarrierError> {
+        let state = self.get(operations, barrier)?;
+        let timestamp = state.phases.stamp();
+        let change = Change { phase: barrier.phase, arrivals: i64::from(delta) };
+        let altered = state.phases.alter(timestamp, change, |phase, data| state.announce(operations, phase, data));
+        altered.map_err(|refused| refusal(barrier, refused, delta.unsigned_abs()))?;
+        Ok(Barrier { timestamp, ..barrier })
+    }
+
+    /// See [`Realm::phase_event`](crate::Realm::phase_event).
+    pub(crate) fn event(&self, operations: &Operations, barrier: Barrier) -> Event {
+        self.get(operations, barrier)
+            .and_then(|state| state.event(operations, barrier))
+            .unwrap_or_else(|error| operations.poisoned_event(Fault::new(error)))
+    }
+
+    /// See [`Realm::destroy_barrier`](crate::Realm::destroy_barrier).
+    pub(crate) fn destroy(&self, operations: &Operations, barrier: Barrier) {
+        let is_ours = barrier.realm == operations.id;
+        let removed = is_ours.then(|| self.made.write().1.remove(&barrier.id)).flatten();
+        let open = removed.map_or_else(Vec::new, |state| state.phases.close());
+        for event in open.into_iter().filter_map(|phase| phase.event) {
+            operations.first_trigger(operations.poison(event, Arc::new(Fault::new(BarrierError::Unknown(barrier)))));
+        }
     }
 }
 
 impl BarrierState {
+    fn announce(&self, operations: &Operations, phase: u32, data: PhaseState) {
+        let event = match (&data.fault, data.event) {
+            (None, None) => return,
+            (_, event) => event.unwrap_or_else(|| operations.user_event()),
+        };
+        let triggered = match data.fault {
+            None => operations.trigger(event),
+            Some(fault) => {
+                self.poisoned.lock().insert(phase, event.event());
+                operations.poison(event, fault)
+            }
+        };
+        operations.first_trigger(triggered);
+    }
+
     /// The event of a phase, made if need be.
-    fn event(&self, core: &Core, barrier: Barrier) -> Result<Event, BarrierError> {
-        let event = |data: &mut PhaseState| data.event.get_or_insert_with(|| core.user_event()).event();
+    fn event(&self, operations: &Operations, barrier: Barrier) -> Result<Event, BarrierError> {
+        let event = |data: &mut PhaseState| data.event.get_or_insert_with(|| operations.user_event()).event();
         let open = self.phases.with_open(barrier.phase, event).map_err(|refused| refusal(barrier, refused, 0))?;
         // A phase that was complete when the barrier was destroyed has its event still.
         let event = open.or_else(|| self.poisoned.lock().get(&barrier.phase).copied());
@@ -166,85 +200,35 @@ fn refusal(barrier: Barrier, refused: Refused, count: u32) -> BarrierError {
     }
 }
 
-/// An arrival that waits for its preconditions.
+/// An arrival that may wait for its preconditions.
 struct Arrival {
+    state: Result<Arc<BarrierState>, BarrierError>,
     barrier: Barrier,
     count: u32,
 }
 
-impl Body for Arrival {
-    fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
-        let counted = call.core.count_arrivals(self.barrier, self.count, call.fault);
-        counted.map_err(|error| Arc::new(Fault::new(error)))
+impl Arrival {
+    /// Counts it, with the fault that it brings.
+    fn count(self, operations: &Operations, fault: Option<&Arc<Fault>>) -> Result<(), BarrierError> {
+        let Self { state, barrier, count } = self;
+        let state = state?;
+        let change = Change { phase: barrier.phase, arrivals: -i64::from(count) };
+        let note = |phase: &mut PhaseState| {
+            if let Some(fault) = fault
+                && phase.fault.is_none()
+            {
+                phase.fault = Some(Arc::clone(fault));
+            }
+        };
+        let announce = |phase, data| state.announce(operations, phase, data);
+        let counted = state.phases.arrive(barrier.timestamp, change, note, announce);
+        counted.map_err(|refused| refusal(barrier, refused, count))
     }
 }
 
-impl Realm {
-    /// A new barrier at its first phase, of which each phase expects so many arrivals.
-    ///
-    /// The realm keeps it until it is [destroyed](Self::destroy_barrier), with a few bytes for each of its phases that was
-    /// poisoned.
-    ///
-    /// # Panics
-    /// If `arrivals` is 0: every phase would be complete.
-    pub fn barrier(&self, arrivals: u32) -> Barrier {
-        assert!(arrivals > 0, "a barrier needs at least one arrival a phase");
-        let mut made = self.core().barriers.made.write();
-        let id = made.0;
-        made.0 += 1;
-        let state = BarrierState { phases: Phases::new(arrivals), poisoned: Mutex::default() };
-        made.1.insert(id, Arc::new(state));
-        Barrier { realm: self.core().id, id, phase: 0, timestamp: 0 }
-    }
-
-    /// Arrives `count` times at a phase, once `after` has triggered. A poisoned precondition poisons the phase, and the
-    /// arrival still counts.
-    ///
-    /// Gives the event of the arrival's having been counted. It is poisoned if the arrival itself was; or by a
-    /// [`BarrierError`] when the phase was complete or expected fewer, in which case nothing was counted.
-    pub fn arrive<'a>(&self, barrier: Barrier, count: u32, after: impl Into<After<'a>>) -> Event {
-        let remaining = self.core().remaining(after.into());
-        if remaining.as_single() != Some(Event::NONE) {
-            return self.core().spawn_inline_remaining(remaining, Arrival { barrier, count });
-        }
-        match self.core().count_arrivals(barrier, count, None) {
-            Ok(()) => Event::NONE,
-            Err(error) => self.core().poisoned_event(Fault::new(error)),
-        }
-    }
-
-    /// Changes how many arrivals this phase, and this phase alone, waits for, and gives the handle to arrive through
-    /// afterwards.
-    ///
-    /// # Errors
-    /// [`BarrierError`]: the phase is complete, fewer than `-delta` arrivals are missing, or there is no such barrier.
-    pub fn alter_arrival_count(&self, barrier: Barrier, delta: i32) -> Result<Barrier, BarrierError> {
-        let core = self.core();
-        let state = core.barrier(barrier)?;
-        let timestamp = state.phases.stamp();
-        let change = Change { phase: barrier.phase, arrivals: i64::from(delta) };
-        let altered = state.phases.alter(timestamp, change, |phase, data| core.announce(&state, phase, data));
-        altered.map_err(|refused| refusal(barrier, refused, delta.unsigned_abs()))?;
-        Ok(Barrier { timestamp, ..barrier })
-    }
-
-    /// The event that triggers when the phase is complete. Of a barrier that does not exist (any more), an event
-    /// poisoned by [`BarrierError::Unknown`].
-    pub fn phase_event(&self, barrier: Barrier) -> Event {
-        let core = self.core();
-        core.barrier(barrier)
-            .and_then(|state| state.event(core, barrier))
-            .unwrap_or_else(|error| core.poisoned_event(Fault::new(error)))
-    }
-
-    /// Destroys the barrier. Events of phases that are not complete are poisoned with [`BarrierError::Unknown`]. Nothing if
-    /// it was destroyed before, or is another realm's.
-    pub fn destroy_barrier(&self, barrier: Barrier) {
-        let is_ours = barrier.realm == self.core().id;
-        let removed = is_ours.then(|| self.core().barriers.made.write().1.remove(&barrier.id)).flatten();
-        let open = removed.map_or_else(Vec::new, |state| state.phases.close());
-        for event in open.into_iter().filter_map(|phase| phase.event) {
-            self.poison(event, Fault::new(BarrierError::Unknown(barrier)));
-        }
+impl Body for Arrival {
+    fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
+        let counted = self.count(call.operations, call.fault);
+        counted.map_err(|error| Arc::new(Fault::new(error)))
     }
 }

@@ -12,9 +12,9 @@ use super::slots::Slots;
 use super::words::{Gate, Manner};
 use super::{GraphWork, Place};
 use crate::fault::{self, Fault};
+use crate::operation::WorkerContext;
 use crate::prefetch::prefetch_for_writing;
-use crate::realm::Core;
-use crate::worker::WorkerContext;
+use crate::scheduler::presence::Presence;
 
 /// A graph that runs.
 pub(crate) struct Active {
@@ -130,50 +130,50 @@ impl Active {
     }
 
     /// Opens a stage, whose end is told if it is watched.
-    pub(super) fn open(&self, core: &Core, (run, stage): (u64, u32), manner: Manner, watched: bool) {
+    pub(super) fn open(&self, presence: &Presence, (run, stage): (u64, u32), manner: Manner, watched: bool) {
         self.gate(run, stage).open(run, manner, watched);
         if self.graph.shifts_of_stage(stage).is_empty() {
             self.tell_end(run, stage);
             if self.slots.ends.end_part(&self.graph, run) {
                 self.retire(run);
             }
-        } else if core.sleep.is_anybody_asleep() {
-            (0..self.lanes()).for_each(|lane| self.wake_if_ready(core, lane));
-            Self::see_to_watch(core);
+        } else if presence.sleep.is_anybody_asleep() {
+            (0..self.lanes()).for_each(|lane| self.wake_if_ready(presence, lane));
+            Self::see_to_watch(presence);
         }
     }
 
     /// Nodes may have become ready whose workers are at others that wait for these, by means that the realm knows nothing of.
-    fn see_to_watch(core: &Core) {
-        if !core.is_simulated {
-            core.sleep.see_to_watch();
+    fn see_to_watch(presence: &Presence) {
+        if !presence.is_simulated {
+            presence.sleep.see_to_watch();
         }
     }
 
     /// Wakes the worker of a lane if it sleeps and a node is ready that it should run, after something has been done that may have made one so.
     /// If the node may run elsewhere and that worker is only one more than there are cores, those who are awake will look at its lane before they sleep.
     #[cold]
-    fn wake_if_ready(&self, core: &Core, lane: usize) {
-        let may_wake = core.has_idle_core();
+    fn wake_if_ready(&self, presence: &Presence, lane: usize) {
+        let may_wake = presence.has_idle_core();
         // Its worker will not come to it soon.
-        let is_elsewhere = core.is_elsewhere(lane);
-        if !(is_elsewhere || core.sleep.is_asleep(lane)) || !(may_wake || self.graph.pins[lane]) {
+        let is_elsewhere = presence.is_elsewhere(lane);
+        if !(is_elsewhere || presence.sleep.is_asleep(lane)) || !(may_wake || self.graph.pins[lane]) {
             return;
         }
         // Against the fence of a worker that falls asleep: either it sees what has been done, or we see where its lane stands.
         fence(Ordering::SeqCst);
         if self.near_cursor(lane).any(|(node, state)| state == State::Ready && (node.pinned || may_wake)) {
             match is_elsewhere {
-                true => core.announce_nodes(),
-                false => _ = core.sleep.wake(lane),
+                true => presence.announce_nodes(),
+                false => _ = presence.sleep.wake(lane),
             }
         }
     }
 
     /// The worker of a lane has begun something else: others are to look at the nodes that are ready.
     #[cold]
-    pub(crate) fn leave_to_others(&self, core: &Core, lane: usize) {
-        self.wake_if_ready(core, lane);
+    pub(crate) fn leave_to_others(&self, presence: &Presence, lane: usize) {
+        self.wake_if_ready(presence, lane);
     }
 
     /// The nodes of a lane that its worker looks at.
@@ -191,19 +191,19 @@ impl Active {
     /// Claims a node of a lane that is ready, if there is one near its cursor. A thief leaves pinned nodes alone, and sees to it that their
     /// worker is awake: maybe nobody thought so when they became ready.
     #[inline]
-    pub(crate) fn claim(&self, core: &Core, lane: usize, who: Who) -> Option<Claimed> {
-        self.claim_among(core, lane, who, LOOK_AHEAD)
+    pub(crate) fn claim(&self, presence: &Presence, lane: usize, who: Who) -> Option<Claimed> {
+        self.claim_among(presence, lane, who, LOOK_AHEAD)
     }
 
     /// Claims the first unclaimed node of the caller's lane, if it is ready. Nothing beyond is looked at.
     #[inline]
-    pub(crate) fn claim_first(&self, core: &Core, lane: usize) -> Option<Claimed> {
-        self.claim_among(core, lane, Who::Owner, 1)
+    pub(crate) fn claim_first(&self, presence: &Presence, lane: usize) -> Option<Claimed> {
+        self.claim_among(presence, lane, Who::Owner, 1)
     }
 
     /// Claims a node of a lane that is ready, if it is one of the first so many that are unclaimed.
     #[inline]
-    fn claim_among(&self, core: &Core, lane: usize, who: Who, nodes: usize) -> Option<Claimed> {
+    fn claim_among(&self, presence: &Presence, lane: usize, who: Who, nodes: usize) -> Option<Claimed> {
         let mut cursor = self.cursor(lane)?;
         let (mut ahead, mut passed) = (0, 0);
         // Those behind a node that may not run yet are not counted: the lane's cursor stays there, so the next look would come no further.
@@ -212,7 +212,7 @@ impl Active {
             let node = &self.graph.nodes[place];
             match self.state(run, place) {
                 State::Ready if who.leaves(node) => {
-                    core.sleep.wake(node.lane as usize);
+                    presence.sleep.wake(node.lane as usize);
                     ahead += 1;
                 }
                 State::Ready => {
@@ -248,7 +248,7 @@ impl Active {
     }
 
     /// Whether a node of a lane is ready, and the caller's to run: see [`claim`](Self::claim).
-    pub(crate) fn has_ready(&self, core: &Core, lane: usize, who: Who) -> bool {
+    pub(crate) fn has_ready(&self, presence: &Presence, lane: usize, who: Who) -> bool {
         let Some(mut cursor) = self.cursor(lane) else { return false };
         while self.state(cursor.run, cursor.place()) == State::Gone {
             self.step(lane, &mut cursor, true, who);
@@ -259,7 +259,7 @@ impl Active {
         ready.any(|node| {
             let leaves = who.leaves(node);
             if leaves {
-                core.sleep.wake(node.lane as usize);
+                presence.sleep.wake(node.lane as usize);
             }
             !leaves
         })
@@ -316,7 +316,7 @@ impl Active {
 
     /// Runs a claimed node and settles what follows from its end.
     #[inline]
-    pub(crate) fn run(&self, core: &Core, worker: usize, claimed: Claimed, context: &WorkerContext<'_>) {
+    pub(crate) fn run(&self, presence: &Presence, worker: usize, claimed: Claimed, context: &WorkerContext<'_>) {
         let Claimed { run, place, manner } = claimed;
         let node = &self.graph.nodes[place];
         let named = Place { node: node.index, run };
@@ -338,8 +338,8 @@ impl Active {
             self.gate(run, node.stage).watch(run);
         }
         self.slots.node_ends.at(run, place).end(run);
-        if core.sleep.is_anybody_asleep() {
-            self.wake_for_what_follows(core, worker, place);
+        if presence.sleep.is_anybody_asleep() {
+            self.wake_for_what_follows(presence, worker, place);
         }
         self.count_ended(run, node);
     }
@@ -356,20 +356,20 @@ impl Active {
 
     /// A node has ended, and somebody sleeps: wakes whose nodes that has made ready, and others if there are several for this worker.
     #[cold]
-    fn wake_for_what_follows(&self, core: &Core, worker: usize, place: usize) {
+    fn wake_for_what_follows(&self, presence: &Presence, worker: usize, place: usize) {
         let node = &self.graph.nodes[place];
         for &lane in self.graph.lanes_after(place) {
-            self.wake_if_ready(core, lane as usize);
+            self.wake_if_ready(presence, lane as usize);
         }
         if node.lane as usize != worker {
-            self.wake_if_ready(core, node.lane as usize);
+            self.wake_if_ready(presence, node.lane as usize);
         } else if node.leads_several
-            && core.has_idle_core()
+            && presence.has_idle_core()
             && self.near_cursor(worker).filter(|(_, state)| *state == State::Ready).nth(1).is_some()
         {
-            core.announce_nodes();
+            presence.announce_nodes();
         }
-        Self::see_to_watch(core);
+        Self::see_to_watch(presence);
     }
 
     /// Counts an ended node: the last of a stage may be what somebody waits for, and the last of all ends the run.

@@ -2,7 +2,7 @@
 //!
 //! A [`GraphSpec`] lists nodes in an order in which they could run one after another, and says which come after which, within one run and
 //! from one run to the next. [`Graph::new`] compiles it: edges that others imply go, each node gets its place in the *lane* of the worker
-//! that is its home. [`Realm::start_graph`] makes it run: whoever drives the [`GraphRuns`] opens one *stage* after another, a group of nodes
+//! that is its home. [`Realm::start_graph`](crate::Realm::start_graph) makes it run: whoever drives the [`GraphRuns`] opens one *stage* after another, a group of nodes
 //! that belong together, and workers run the nodes of open stages as soon as what they come after has ended. Runs overlap: the next one's
 //! nodes start where the edges allow.
 //!
@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use crate::fault::Fault;
 use crate::machine::ProcessorId;
-use crate::realm::Realm;
-use crate::worker::WorkerContext;
+use crate::operation::WorkerContext;
+use crate::operation::operations::Operations;
 
 pub(crate) mod active;
 mod compile;
@@ -28,6 +28,7 @@ mod words;
 use active::Active;
 pub use compile::Graph;
 pub use order::Predecessors;
+use registry::Registry;
 use words::Manner;
 
 /// What a [`Graph`] is compiled from.
@@ -98,37 +99,32 @@ pub struct Place {
     pub run: u64,
 }
 
-/// A graph that runs: see [`Realm::start_graph`].
+/// A graph that runs: see [`Realm::start_graph`](crate::Realm::start_graph).
 ///
 /// Runs are numbered from 0. The caller opens the stages of each run, in any order, and of the runs one after the other.
 pub struct GraphRuns {
-    realm: Realm,
+    /// What keeps the workers up. Goes first.
+    _keeper: Box<dyn Send + Sync>,
+    operations: Arc<Operations>,
+    registry: Arc<Registry>,
     active: Arc<Active>,
 }
 
-impl Realm {
-    /// Has the workers serve a graph, whose first run comes after nothing. At most `depth` runs are under way or armed for at a time; it
-    /// is rounded up to a power of two of at least 4.
-    ///
-    /// Workers look at the graph until the handle is dropped.
-    pub fn start_graph(&self, graph: &Arc<Graph>, work: Arc<dyn GraphWork>, depth: usize) -> GraphRuns {
-        let active = Arc::new(Active::new(Arc::clone(graph), work, depth.max(4).next_power_of_two()));
-        self.core().graphs.add(&active);
-        GraphRuns { realm: self.clone(), active }
-    }
-}
-
-impl Realm {
-    /// Waits until the workers have let go of all graphs that run no more, and so of what those hold: a few microseconds after they have found
-    /// nothing else to do. Nothing on a worker, which may have one itself.
-    pub fn release_graphs(&self) {
-        if self.current_processor().is_none() {
-            self.help_while(|| !self.core().graphs.are_released());
-        }
-    }
-}
-
 impl GraphRuns {
+    /// See [`Realm::start_graph`](crate::Realm::start_graph). The workers are there as long as `keeper` is.
+    pub(crate) fn start(
+        graph: &Arc<Graph>,
+        work: Arc<dyn GraphWork>,
+        depth: usize,
+        operations: Arc<Operations>,
+        registry: Arc<Registry>,
+        keeper: Box<dyn Send + Sync>,
+    ) -> Self {
+        let active = Arc::new(Active::new(Arc::clone(graph), work, depth.max(4).next_power_of_two()));
+        registry.add(&active);
+        Self { _keeper: keeper, operations, registry, active }
+    }
+
     /// Whether the stages of a run may be opened: its slot is armed. A run whose time has not come is armed when an earlier one ends
     /// ([`GraphWork::run_ended`]).
     #[must_use]
@@ -149,7 +145,7 @@ impl GraphRuns {
 
     fn open_as(&self, run: u64, stage: u32, manner: Manner, watched: bool) {
         debug_assert!(self.is_armed(run), "run {run} is opened before its slot is free");
-        self.active.open(self.realm.core(), (run, stage), manner, watched);
+        self.active.open(&self.operations.presence, (run, stage), manner, watched);
     }
 
     /// From any thread, for a stage that has been opened: calls [`GraphWork::stage_ended`] when its nodes have ended. False if they have ended already; then
@@ -186,7 +182,7 @@ impl GraphRuns {
 
 impl Drop for GraphRuns {
     fn drop(&mut self) {
-        self.realm.core().graphs.remove(&self.active);
+        self.registry.remove(&self.active);
     }
 }
 

@@ -2,27 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::event::slot::{BODY_BYTES, BodyBytes};
+use super::operations::{BodyTable, Call, Finish};
+use crate::events::slot::{BODY_BYTES, BodyBytes};
 use crate::fault::Fault;
-use crate::realm::Core;
-use crate::worker::WorkerContext;
-
-/// How a body is called.
-pub(crate) struct Call<'a> {
-    pub(crate) core: &'a Core,
-    /// The worker that calls; none when a triggering thread runs an inline body, or when the realm goes down.
-    pub(crate) worker: Option<&'a WorkerContext<'a>>,
-    /// The fault of a poisoned precondition: the body's work is off.
-    pub(crate) fault: Option<&'a Arc<Fault>>,
-}
-
-/// How a call ended.
-pub(crate) enum Finish {
-    /// The body is gone and the operation is over.
-    Done(Result<(), Arc<Fault>>),
-    /// The body stays in its slot and will have itself queued again.
-    Suspended,
-}
 
 /// Something that is called once, when its operation's preconditions have triggered.
 pub(crate) trait Body: Send + Sized + 'static {
@@ -33,14 +15,6 @@ pub(crate) trait Body: Send + Sized + 'static {
     fn abandon(self, fault: &Arc<Fault>) {
         let _ = fault;
     }
-}
-
-/// What can be done with a body of some type: its virtual table.
-pub(crate) struct BodyTable {
-    /// Calls the body; unless the call ends `Suspended`, the storage is empty afterwards.
-    pub(crate) call: unsafe fn(*mut BodyBytes, Call<'_>) -> Finish,
-    /// Abandons the body, leaving the storage empty.
-    pub(crate) abandon: unsafe fn(*mut BodyBytes, &Arc<Fault>),
 }
 
 /// Puts `body` into `storage` and gives its table.

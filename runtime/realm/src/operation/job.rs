@@ -7,9 +7,8 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
+use super::context::WorkerContext;
 use crate::profile::{OperationId, Tag};
-use crate::realm::Core;
-use crate::worker::WorkerContext;
 
 /// What can be done with a job of some kind.
 #[derive(Debug)]
@@ -123,31 +122,5 @@ impl<F: FnOnce(&WorkerContext<'_>) + Send + 'static> Boxed<F> {
     unsafe fn discard(head: NonNull<JobHead>) {
         // SAFETY: as in `run`.
         drop(unsafe { Box::from_raw(head.cast::<Self>().as_ptr()) });
-    }
-}
-
-impl Core {
-    /// The oldest job of some queue, if it is of this kind.
-    pub(crate) fn steal_job(&self, table: &'static JobTable) -> Option<NonNull<JobHead>> {
-        match self.queues.steal_oldest_job()?.into_raw_of(table) {
-            Ok(head) => Some(head),
-            Err(other) => {
-                self.queue_job(other);
-                None
-            }
-        }
-    }
-
-    /// Queues a job with the worker that this thread is, or for any.
-    #[inline]
-    pub(crate) fn queue_job(&self, job: Job) {
-        match self.local() {
-            Some(local) => local.queue_job(job),
-            None if self.is_stopping() => {}
-            None => {
-                self.queues.push_shared_job(job);
-                self.announce_queued();
-            }
-        }
     }
 }

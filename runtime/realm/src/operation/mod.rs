@@ -1,22 +1,38 @@
 //! Operations: work that waits for events, runs once on a worker, and whose end is an event.
 //!
-//! [`Spawn`] says where, when and how urgently, [`Work`] what. Read on in `body` (how a closure lives in a slot),
-//! `settle` (what a trigger sets off), [`task`] (async bodies) and [`job`] (work without events).
+//! [`Spawn`] says where, when and how urgently, [`Work`] what. Read on in `operations` (what all of them share), `body` (how a closure lives in a slot),
+//! `spawn` and `arming` (how one comes to wait), `trigger` and `settle` (what a trigger sets off), `local` (where ready ones are queued), `context` (what
+//! they know of their worker), `future` (awaiting an event), [`task`] (async bodies), [`job`] (work without events) and `breakdown` (failures of which
+//! nobody would hear).
 
 use std::sync::Arc;
 
-use crate::event::After;
+use crate::events::After;
 use crate::fault::Fault;
 use crate::machine::ProcessorId;
 use crate::profile::Tag;
-use crate::worker::WorkerContext;
+pub use crate::scheduler::{Class, GroupId};
 
+mod arming;
 pub(crate) mod body;
-pub(crate) mod destination;
+pub(crate) mod breakdown;
+mod context;
+mod error;
+mod future;
 pub mod job;
+pub(crate) mod local;
+pub(crate) mod operations;
 pub(crate) mod settle;
 mod spawn;
 pub mod task;
+mod trigger;
+
+pub use breakdown::{Breakdown, BreakdownWatch};
+pub(crate) use context::Worker;
+pub use context::WorkerContext;
+pub(crate) use error::MOST_WORKERS;
+pub use error::RealmError;
+pub use future::EventFuture;
 
 /// Where an operation may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,25 +46,6 @@ pub enum Target {
     On(ProcessorId),
     /// Any processor of the group and no other.
     Group(GroupId),
-}
-
-/// Names a group of processors: see [`Realm::processor_group`](crate::Realm::processor_group).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct GroupId {
-    /// The realm that made it, and that alone knows it.
-    pub(crate) realm: u32,
-    pub(crate) number: u32,
-}
-
-/// Whose work it is. Workers prefer the runtime's, since tasks wait for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Class {
-    /// The user's.
-    #[default]
-    Task,
-    /// The runtime's own: analysis, mapping, copies.
-    Runtime,
 }
 
 /// Where, when and how urgently an operation runs.

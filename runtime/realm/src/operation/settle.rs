@@ -11,19 +11,19 @@ use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
-use super::body::{Call, Finish};
-use crate::event::Event;
-use crate::event::slot::{Kind, LINKS, Slot, reusable};
+use super::context::WorkerContext;
+use super::operations::{Call, Finish, Operations, Slot};
+use crate::events::Event;
+use crate::events::slot::{Kind, LINKS, reusable};
 use crate::fault::{self, Fault};
 use crate::profile::Profiler;
-use crate::realm::Core;
-use crate::worker::WorkerContext;
+use crate::threads::simulated;
 
 /// Waiters taken by a trigger: the first node, and the event whose poison they get (the null event for none).
 type Waiters = (u32, Event);
 
 struct Worklist {
-    core: *const Core,
+    operations: *const Operations,
     waiters: RefCell<SmallVec<[Waiters; 16]>>,
     /// Operations queued since this settling began.
     queued: Cell<u32>,
@@ -50,7 +50,15 @@ impl Drop for Reactivate {
     }
 }
 
-impl Core {
+impl Operations {
+    /// In a simulation, lets others have a turn. The caller holds no lock.
+    #[inline]
+    pub(crate) fn take_turn(&self) {
+        if self.presence.is_simulated && !settling() {
+            simulated::turn();
+        }
+    }
+
     /// Triggers the slot's pending event, which the caller alone has the right to. The slot is no longer the caller's.
     #[inline]
     pub(crate) fn trigger_slot(&self, index: u32, slot: &Slot, poisoned: bool) {
@@ -91,12 +99,12 @@ impl Core {
         let outer = ACTIVE.get();
         // SAFETY: `ACTIVE` is null or points into a frame further down this very stack.
         if let Some(outer) = unsafe { outer.as_ref() }
-            && ptr::eq(outer.core, self)
+            && ptr::eq(outer.operations, self)
         {
             outer.waiters.borrow_mut().push(waiters);
             return;
         }
-        let worklist = Worklist { core: self, waiters: RefCell::new(SmallVec::new()), queued: Cell::new(0) };
+        let worklist = Worklist { operations: self, waiters: RefCell::new(SmallVec::new()), queued: Cell::new(0) };
         let _reactivate = Reactivate(ACTIVE.replace(&worklist));
         let mut next = Some(waiters);
         while let Some((head, source)) = next {
@@ -104,7 +112,7 @@ impl Core {
             next = worklist.waiters.borrow_mut().pop();
         }
         if worklist.queued.get() > 1 {
-            self.sleep.announce();
+            self.presence.sleep.announce();
         }
     }
 
@@ -113,7 +121,7 @@ impl Core {
     #[inline]
     pub(crate) fn announce_queued(&self) {
         if self.is_to_be_announced() {
-            self.sleep.announce();
+            self.presence.sleep.announce();
         }
     }
 
@@ -121,7 +129,7 @@ impl Core {
     #[inline]
     pub(crate) fn announce_pushed(&self) {
         if self.is_to_be_announced() {
-            self.sleep.announce_pushed();
+            self.presence.sleep.announce_pushed();
         }
     }
 
@@ -129,7 +137,7 @@ impl Core {
     fn is_to_be_announced(&self) -> bool {
         // SAFETY: `ACTIVE` is null or points into a frame further down this very stack.
         match unsafe { ACTIVE.get().as_ref() } {
-            Some(worklist) if ptr::eq(worklist.core, self) => {
+            Some(worklist) if ptr::eq(worklist.operations, self) => {
                 let queued = worklist.queued.get();
                 worklist.queued.set(queued + 1);
                 queued.is_multiple_of(ANNOUNCE_EVERY)
@@ -186,7 +194,7 @@ impl Core {
         // SAFETY: the caller owns the slot.
         let table = unsafe { slot.header() }.body.expect("operations with a body have its table");
         let body = slot.body();
-        let call = Call { core: self, worker, fault: fault.as_ref() };
+        let call = Call { operations: self, worker, fault: fault.as_ref() };
         // SAFETY: the body was stored together with its table, and a ready slot is called once.
         let finish =
             fault::catch(|| unsafe { (table.call)(body, call) }).unwrap_or_else(|panic| Finish::Done(Err(panic)));

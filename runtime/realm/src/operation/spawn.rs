@@ -3,14 +3,15 @@
 use std::any::type_name;
 use std::sync::Arc;
 
-use super::body::{Body, BodyTable, Call, store};
-use super::destination::Destination;
+use super::body::{Body, store};
+use super::error::RealmError;
+use super::operations::{BodyTable, Call, Operations};
 use super::{Spawn, Target, Work};
-use crate::event::precondition::Remaining;
-use crate::event::slot::{BodyBytes, Kind};
-use crate::event::{After, Event};
+use crate::events::precondition::Remaining;
+use crate::events::slot::{BodyBytes, Kind};
+use crate::events::{After, Event};
 use crate::fault::{Abandoned, Fault};
-use crate::realm::{Core, RealmError};
+use crate::scheduler::destination::Destination;
 
 struct Run<W>(W);
 
@@ -46,7 +47,7 @@ struct Unheard<F>(F);
 impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Unheard<F> {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
         let callback = || (self.0)(call.fault.map_or(Ok(()), Err));
-        call.core.unheard(|| format!("a callback of `when`, {},", type_name::<F>()), callback);
+        call.operations.unheard(|| format!("a callback of `when`, {},", type_name::<F>()), callback);
         Ok(())
     }
 
@@ -55,7 +56,7 @@ impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Unheard<F> {
     }
 }
 
-impl Core {
+impl Operations {
     pub(crate) fn spawn<W: Work>(&self, spawn: Spawn<'_>, work: W) -> Event {
         // SAFETY: the body and its table go into one slot.
         self.spawn_body(spawn, |_, storage| unsafe { store(storage, Run(work)) })
@@ -86,7 +87,7 @@ impl Core {
         header.class = spawn.class;
         header.kind = Kind::Queued;
         if let Some(profiler) = &self.profiler {
-            profiler.launched(event.into(), spawn.after);
+            profiler.launched(event.into(), spawn.after.names());
         }
         if let Some(ready) = self.arm(index, slot, spawn.after) {
             self.dispatch(index, slot, ready.poisoned);
@@ -113,7 +114,7 @@ impl Core {
     fn spawn_callback(&self, after: After<'_>, callback: impl Body) -> Event {
         let event = self.spawn_inline(after, callback);
         if let Some(profiler) = &self.profiler {
-            profiler.after(event.into(), after);
+            profiler.came_after(event.into(), after.names());
         }
         event
     }
@@ -140,14 +141,16 @@ impl Core {
 
     #[inline]
     fn destination(&self, target: Target) -> Result<Destination, RealmError> {
+        let worker_of = |processor| self.presence.worker_of(processor).ok_or(RealmError::UnknownProcessor(processor));
         match target {
             Target::Any => Ok(Destination::Any),
             // What others may steal is not worth a worker without a core.
-            Target::Near(processor) => {
-                self.worker_of(processor).map(|worker| Destination::Near(self.stand_in_of(worker)))
-            }
-            Target::On(processor) => self.worker_of(processor).map(Destination::On),
-            Target::Group(group) => self.queues.group_index(self.id, group).map(Destination::Group),
+            Target::Near(processor) => Ok(Destination::Near(self.presence.stand_in_of(worker_of(processor)?))),
+            Target::On(processor) => worker_of(processor).map(Destination::On),
+            Target::Group(group) => match self.queues.group_index(self.id, group) {
+                Some(index) => Ok(Destination::Group(index)),
+                None => Err(RealmError::UnknownGroup(group)),
+            },
         }
     }
 }

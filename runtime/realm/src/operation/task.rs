@@ -24,12 +24,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
-use super::body::{BodyTable, Call, Finish};
+use super::operations::{BodyTable, Call, Finish, Operations};
 use super::{Outcome, Spawn};
-use crate::event::Event;
-use crate::event::slot::BodyBytes;
+use crate::events::Event;
+use crate::events::slot::BodyBytes;
 use crate::fault::{self, Fault};
-use crate::realm::Core;
 
 const IDLE: u8 = 0;
 const QUEUED: u8 = 1;
@@ -63,7 +62,7 @@ pub fn is_stranded() -> bool {
 }
 
 struct Task<F> {
-    core: Arc<Core>,
+    operations: Arc<Operations>,
     /// The operation's event, hence its slot.
     event: Event,
     state: AtomicU8,
@@ -78,16 +77,16 @@ unsafe impl<F: Send> Sync for Task<F> {}
 // SAFETY: as above; the other fields are `Send`.
 unsafe impl<F: Send> Send for Task<F> {}
 
-impl Core {
+impl Operations {
     pub(crate) fn spawn_async<F>(&self, spawn: Spawn<'_>, future: F) -> Event
     where
         F: Future + Send + 'static,
         F::Output: Outcome,
     {
-        let core = self.weak().upgrade().expect("a realm in use exists");
+        let operations = self.weak().upgrade().expect("a realm in use exists");
         self.spawn_body(spawn, |event, storage| {
             let task = Task {
-                core,
+                operations,
                 event,
                 state: AtomicU8::new(NEW),
                 wakers: AtomicUsize::new(0),
@@ -193,7 +192,7 @@ where
 impl<F> Task<F> {
     fn queue(&self) {
         let index = self.event.slot();
-        self.core.enqueue(index, self.core.table.slot(index));
+        self.operations.enqueue(index, self.operations.table.slot(index));
     }
 }
 
@@ -240,8 +239,8 @@ unsafe fn drop_waker<F: Send + 'static>(data: *const ()) {
 impl<F: Send + 'static> Task<F> {
     fn wake(&self) {
         // A waker does not keep the realm up, so it may find it going down. Whoever wakes may be in the gate already.
-        let _gate = self.core.gate.read_recursive();
-        if self.core.is_stopping() {
+        let _gate = self.operations.gate.read_recursive();
+        if self.operations.is_stopping() {
             return;
         }
         let mut state = self.state.load(Ordering::Relaxed);

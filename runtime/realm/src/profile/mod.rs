@@ -33,7 +33,6 @@ use std::sync::{Arc, OnceLock};
 use maniple_space::AnyRect;
 
 use crate::clock::{FineClock, unix_ns};
-use crate::event::After;
 use crate::machine::{Machine, NodeId, ProcessorId};
 
 mod activity;
@@ -159,6 +158,7 @@ impl Profiler {
     }
 
     /// Records that an operation comes after others.
+    #[cold]
     pub fn came_after(&self, operation: OperationId, earlier: impl IntoIterator<Item = OperationId>) {
         buffer::with(&self.0, |buffer| push_after(buffer, operation, earlier.into_iter()));
     }
@@ -212,18 +212,12 @@ impl Profiler {
 
     /// An operation was launched by whoever this thread works for.
     #[cold]
-    pub(crate) fn launched(&self, operation: OperationId, after: After<'_>) {
+    pub(crate) fn launched(&self, operation: OperationId, after: impl IntoIterator<Item = OperationId>) {
         let time = self.now_ns();
         buffer::with(&self.0, |buffer| {
             buffer.push(Record::Launched { operation, by: buffer.current, time });
-            push_after(buffer, operation, names(after));
+            push_after(buffer, operation, after.into_iter());
         });
-    }
-
-    /// Something comes after other things.
-    #[cold]
-    pub(crate) fn after(&self, operation: OperationId, after: After<'_>) {
-        self.came_after(operation, names(after));
     }
 
     #[cold]
@@ -262,11 +256,6 @@ impl Profiler {
         self.span(Tag::of(label), operation, start);
         result
     }
-}
-
-/// The names of events that something comes after.
-fn names(after: After<'_>) -> impl Iterator<Item = OperationId> {
-    after.needs.iter().chain(after.follows).map(|&event| event.into())
 }
 
 fn push_after(buffer: &mut buffer::Buffer, operation: OperationId, earlier: impl Iterator<Item = OperationId>) {

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::label::Tag;
-use crate::event::Event;
 
 /// Names an operation, or something that happened and that operations wait for.
 ///
@@ -25,12 +24,6 @@ impl OperationId {
     #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::NONE
-    }
-}
-
-impl From<Event> for OperationId {
-    fn from(event: Event) -> Self {
-        Self(event.to_bits())
     }
 }
 

@@ -1,52 +1,20 @@
 //! Building a realm: its machine, its options, its workers' threads.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::Realm;
-use super::core::{Core, Keeper, Setting};
+use super::shared::{Keeper, Shared};
 use crate::fault::install_panic_hook;
-use crate::machine::{Machine, ProcessorId, ProcessorKind};
-use crate::operation::GroupId;
+use crate::machine::{Machine, ProcessorKind};
+use crate::operation::operations::Operations;
+use crate::operation::{MOST_WORKERS, RealmError};
 use crate::profile::Profiler;
-use crate::threads::Thread;
+use crate::scheduler::presence::Presence;
+use crate::scheduler::queue::OwnDeques;
+use crate::threads::{Thread, simulated};
 use crate::topology::Topology;
-use crate::worker::Local;
-use crate::worker::queue::OwnDeques;
-
-/// What cannot be asked of a realm.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RealmError {
-    /// No worker to run anything.
-    #[error("a realm needs at least one worker: the machine has no cpu, or `workers(0)` was asked for")]
-    NoWorkers,
-    /// More workers than any machine has processors.
-    #[error("{found} workers are more than {MOST_WORKERS}; ask for one a processor")]
-    TooManyWorkers {
-        /// How many.
-        found: usize,
-    },
-    /// The operating system gave no thread.
-    #[error("cannot start the thread of worker {worker}: ask for fewer workers, or a smaller stack")]
-    Thread {
-        /// The worker.
-        worker: usize,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The processor has no worker here.
-    #[error("{0} has no worker in this realm: only its cpus run operations")]
-    UnknownProcessor(ProcessorId),
-    /// Two realms can't share a profile.
-    #[error("the profiler records another realm, or has: make one for each")]
-    ProfilerInUse,
-    /// The group is another realm's.
-    #[error("processor group {} is another realm's: make one in the realm that runs the operation", .0.number)]
-    UnknownGroup(GroupId),
-    /// A group without members could run nothing.
-    #[error("a processor group needs at least one processor")]
-    EmptyGroup,
-}
+use crate::worker::{Local, Waiting, Workers};
 
 /// How a realm is to be: see [`Realm::builder`].
 #[derive(Clone, Debug)]
@@ -109,7 +77,8 @@ impl RealmBuilder {
     /// [`RealmError::NoWorkers`], [`RealmError::TooManyWorkers`] and [`RealmError::Thread`].
     pub fn build(self) -> Result<Realm, RealmError> {
         install_panic_hook();
-        let machine = match (self.machine, self.workers) {
+        let Self { workers, machine, profiler, stack_size, help_depth, cores } = self;
+        let machine = match (machine, workers) {
             (Some(machine), _) => machine,
             (None, Some(0)) => return Err(RealmError::NoWorkers),
             (None, Some(found)) if found > MOST_WORKERS => return Err(RealmError::TooManyWorkers { found }),
@@ -122,31 +91,36 @@ impl RealmBuilder {
         if processors.len() > MOST_WORKERS {
             return Err(RealmError::TooManyWorkers { found: processors.len() });
         }
-        if self.profiler.as_ref().is_some_and(|profiler| !profiler.begin(&machine)) {
+        if profiler.as_ref().is_some_and(|profiler| !profiler.begin(&machine)) {
             return Err(RealmError::ProfilerInUse);
         }
         let own: Vec<_> = processors.iter().map(|_| OwnDeques::new()).collect();
-        let Self { profiler, help_depth, stack_size, cores, .. } = self;
-        let core = Core::new(Setting { machine, profiler, help_depth, stack_size, cores }, &processors, &own);
-        let keeper = Keeper::new(Arc::clone(&core));
+        let cores = cores.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
+        let cores = cores.filter(|_| !simulated::is_inside()).unwrap_or(processors.len());
+        let lends_place = processors.len() >= cores;
+        let waiting = Waiting { help_depth, lends_place, stack_of_guests: stack_size / 4 * 3 };
+        let operations = Operations::new(Presence::new(&processors, cores), &own, profiler);
+        let shared = Shared::new(machine, Workers::new(operations, waiting));
+        let keeper = Keeper::new(Arc::clone(&shared));
         for (worker, (processor, own)) in processors.into_iter().zip(own).enumerate() {
-            let inner = Realm { core: Arc::clone(&core), keeper: Arc::downgrade(&keeper), kept: None };
-            let work = move || Local::new(inner, (worker, processor), own, stack_size).work();
+            let inner = Realm { shared: Arc::clone(&shared), keeper: Arc::downgrade(&keeper), kept: None };
+            // A handle that outlives all that the thread does.
+            let work = move || {
+                Local::new(&inner.shared.workers, (worker, processor), own, stack_size, NonNull::from(&inner).cast())
+                    .work()
+            };
             let started = Thread::start(format!("realm-{worker}"), stack_size, work);
             match started {
                 Ok(thread) => keeper.add(thread),
                 Err(source) => {
-                    core.never_started(core.workers().len() - worker);
+                    shared.workers.never_started(shared.operations.presence.processors().len() - worker);
                     return Err(RealmError::Thread { worker, source });
                 }
             }
         }
-        Ok(Realm { core, keeper: Arc::downgrade(&keeper), kept: Some(keeper) })
+        Ok(Realm { shared, keeper: Arc::downgrade(&keeper), kept: Some(keeper) })
     }
 }
-
-/// More workers than this are surely a mistake.
-const MOST_WORKERS: usize = 1024;
 
 /// The share of the detected memory that instances may take.
 const INSTANCE_SHARE: f64 = 0.75;

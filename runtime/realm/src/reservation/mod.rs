@@ -23,10 +23,10 @@ use std::sync::{Arc, Weak};
 
 use smallvec::SmallVec;
 
-use crate::event::{After, Event, UserEvent};
+use crate::events::{After, Event, UserEvent};
 use crate::fault::Fault;
-use crate::operation::body::{Body, Call};
-use crate::realm::{Core, Realm};
+use crate::operation::body::Body;
+use crate::operation::operations::{Call, Operations};
 use lock::{EXCLUSIVE, LAST_MODE, Lock, NotHeld};
 
 mod lock;
@@ -41,7 +41,7 @@ pub struct Reservation(Arc<Shared>);
 struct Shared {
     lock: Lock,
     /// The realm that made it, whose events stand in the queue.
-    core: Weak<Core>,
+    operations: Weak<Operations>,
     realm: u32,
 }
 
@@ -56,15 +56,15 @@ impl Drop for Shared {
         let waiting = self.lock.give_up();
         // Of a realm that is gone nobody waits for events.
         if !waiting.is_empty()
-            && let Some(core) = self.core.upgrade()
+            && let Some(operations) = self.operations.upgrade()
         {
             // Its last worker may be at the end of what is pending just now.
-            let _gate = core.gate.read_recursive();
-            if !core.is_stopping() {
+            let _gate = operations.gate.read_recursive();
+            if !operations.is_stopping() {
                 let fault = Arc::new(Fault::new(NeverReleased));
                 for ticket in waiting {
                     let event = UserEvent { event: Event::from_bits(ticket), realm: self.realm };
-                    core.first_trigger(core.poison(event, Arc::clone(&fault)));
+                    operations.first_trigger(operations.poison(event, Arc::clone(&fault)));
                 }
             }
         }
@@ -102,18 +102,56 @@ pub struct NotReserved;
 #[error("the last handle to the reservation was dropped while it was held: release it once for each acquisition")]
 pub struct NeverReleased;
 
-impl Core {
+impl Reservation {
+    /// See [`Realm::reservation`](crate::Realm::reservation).
+    pub(crate) fn new(operations: &Operations) -> Self {
+        Self(Arc::new(Shared { lock: Lock::new(), operations: operations.weak(), realm: operations.id }))
+    }
+
+    /// See [`Realm::acquire`](crate::Realm::acquire).
+    pub(crate) fn acquire(&self, operations: &Operations, mode: Mode, after: After<'_>) -> Event {
+        assert!(mode.code() <= LAST_MODE, "{mode:?}: shared modes are numbered up to {LAST_MODE}");
+        self.check_own(operations);
+        let remaining = operations.remaining(after);
+        if remaining.as_single() == Some(Event::NONE) {
+            return self.acquire_now(operations, mode);
+        }
+        let granted = operations.user_event();
+        let acquisition = Acquisition { reservation: self.clone(), mode, granted };
+        operations.spawn_inline_remaining(remaining, acquisition);
+        granted.event()
+    }
+
+    /// See [`Realm::release`](crate::Realm::release).
+    pub(crate) fn release(&self, operations: &Operations, after: After<'_>) -> Event {
+        self.check_own(operations);
+        // Whoever waits for the reservation must not pay for what went wrong under it.
+        let events: SmallVec<[Event; 8]> = after.needs.iter().chain(after.follows).copied().collect();
+        let remaining = operations.remaining(After::follows(&events));
+        if remaining.as_single() != Some(Event::NONE) {
+            return operations.spawn_inline_remaining(remaining, Release(self.clone()));
+        }
+        match self.release_now(operations) {
+            Ok(()) => Event::NONE,
+            Err(fault) => operations.poisoned_event(fault),
+        }
+    }
+
+    fn check_own(&self, operations: &Operations) {
+        assert_eq!(self.0.realm, operations.id, "{self:?} belongs to another realm: use it there");
+    }
+
     /// Acquires now or in its turn; gives the event of having it.
-    fn acquire_now(&self, reservation: &Reservation, mode: Mode) -> Event {
-        let granted = reservation.0.lock.acquire(mode.code(), || self.user_event().event().to_bits());
+    fn acquire_now(&self, operations: &Operations, mode: Mode) -> Event {
+        let granted = self.0.lock.acquire(mode.code(), || operations.user_event().event().to_bits());
         granted.map_or(Event::NONE, Event::from_bits)
     }
 
-    fn release_now(&self, reservation: &Reservation) -> Result<(), Arc<Fault>> {
-        let granted = reservation.0.lock.release().map_err(|NotHeld| Arc::new(Fault::new(NotReserved)))?;
+    fn release_now(&self, operations: &Operations) -> Result<(), Arc<Fault>> {
+        let granted = self.0.lock.release().map_err(|NotHeld| Arc::new(Fault::new(NotReserved)))?;
         for ticket in granted {
-            let event = UserEvent { event: Event::from_bits(ticket), realm: self.id };
-            self.first_trigger(self.trigger(event));
+            let event = UserEvent { event: Event::from_bits(ticket), realm: operations.id };
+            operations.first_trigger(operations.trigger(event));
         }
         Ok(())
     }
@@ -128,12 +166,12 @@ struct Acquisition {
 
 impl Body for Acquisition {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
-        let core = call.core;
-        core.first_trigger(match call.fault {
-            Some(fault) => core.poison(self.granted, Arc::clone(fault)),
+        let operations = call.operations;
+        operations.first_trigger(match call.fault {
+            Some(fault) => operations.poison(self.granted, Arc::clone(fault)),
             None => {
-                let held = core.acquire_now(&self.reservation, self.mode);
-                core.trigger_after(self.granted, After::from(&held))
+                let held = self.reservation.acquire_now(operations, self.mode);
+                operations.trigger_after(self.granted, After::from(&held))
             }
         });
         Ok(())
@@ -144,53 +182,6 @@ struct Release(Reservation);
 
 impl Body for Release {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
-        call.core.release_now(&self.0)
-    }
-}
-
-impl Realm {
-    /// A new reservation, held by nobody.
-    pub fn reservation(&self) -> Reservation {
-        let core = self.core();
-        Reservation(Arc::new(Shared { lock: Lock::new(), core: core.weak(), realm: core.id }))
-    }
-
-    /// Asks for the reservation once `after` has triggered, and gives the event of having it. If a needed precondition
-    /// is poisoned, so is the event, and nothing was acquired.
-    ///
-    /// # Panics
-    /// If a shared mode's number is above 2^31 - 1, or the reservation is another realm's.
-    pub fn acquire<'a>(&self, reservation: &Reservation, mode: Mode, after: impl Into<After<'a>>) -> Event {
-        assert!(mode.code() <= LAST_MODE, "{mode:?}: shared modes are numbered up to {LAST_MODE}");
-        self.check_own(reservation);
-        let remaining = self.core().remaining(after.into());
-        if remaining.as_single() == Some(Event::NONE) {
-            return self.core().acquire_now(reservation, mode);
-        }
-        let granted = self.user_event();
-        let acquisition = Acquisition { reservation: reservation.clone(), mode, granted };
-        self.core().spawn_inline_remaining(remaining, acquisition);
-        granted.event()
-    }
-
-    /// Releases the reservation once `after` has triggered, poisoned or not, and gives the event of that. It is
-    /// poisoned by [`NotReserved`] when nobody held it.
-    pub fn release<'a>(&self, reservation: &Reservation, after: impl Into<After<'a>>) -> Event {
-        self.check_own(reservation);
-        let after = after.into();
-        // Whoever waits for the reservation must not pay for what went wrong under it.
-        let events: SmallVec<[Event; 8]> = after.needs.iter().chain(after.follows).copied().collect();
-        let remaining = self.core().remaining(After::follows(&events));
-        if remaining.as_single() != Some(Event::NONE) {
-            return self.core().spawn_inline_remaining(remaining, Release(reservation.clone()));
-        }
-        match self.core().release_now(reservation) {
-            Ok(()) => Event::NONE,
-            Err(fault) => self.core().poisoned_event(fault),
-        }
-    }
-
-    fn check_own(&self, reservation: &Reservation) {
-        assert_eq!(reservation.0.realm, self.core().id, "{reservation:?} belongs to another realm: use it there");
+        self.0.release_now(call.operations)
     }
 }

@@ -37,7 +37,6 @@ use std::rc::Rc;
 
 use crate::net::loopback::Network;
 use scheduler::{Happening, Process, Scheduler};
-pub(crate) use scheduler::{is_inside, nap, start_thread, time, turn, wait_until};
 
 /// A program to be simulated: threads, a network, and what befalls them.
 pub struct Simulation {

@@ -18,17 +18,8 @@ use super::{Hang, Report};
 use crate::fault;
 use crate::net::loopback::Network;
 use crate::operation::task;
+use crate::threads::simulated::{self, Pause};
 use crate::worker::{self, Local};
-
-/// Why a thread gives its turn to others.
-enum Pause {
-    /// To be fair.
-    Turn,
-    /// To sleep for a while.
-    Nap,
-    /// To wait for something, in a few words. Both are on the stack of the thread, which does not go on before it is asked to.
-    Until(&'static str, *const dyn Fn() -> bool),
-}
 
 type Body = Coroutine<(), Pause, ()>;
 
@@ -98,71 +89,33 @@ pub(super) struct Scheduler {
 }
 
 thread_local! {
-    /// The scheduler that runs on this system thread.
-    static SCHEDULER: Cell<*const Scheduler> = const { Cell::new(ptr::null()) };
+    /// Whether a scheduler runs on this system thread.
+    static REIGNS: Cell<bool> = const { Cell::new(false) };
     /// What the coroutine that is running yields by.
     static YIELDER: Cell<*const Yielder<(), Pause>> = const { Cell::new(ptr::null()) };
 }
 
-/// Whether this is a thread of a simulation.
-#[inline]
-pub(crate) fn is_inside() -> bool {
-    !YIELDER.get().is_null()
-}
-
-/// The simulation's time, on one of its threads: turns that have been taken.
-#[inline]
-pub(crate) fn time() -> Option<u64> {
-    // SAFETY: set while the scheduler runs, which outlives all turns of its threads.
-    is_inside().then(|| unsafe { &*SCHEDULER.get() }.turns.get())
-}
-
-/// Lets others have a turn. Nothing if this is no thread of a simulation.
-pub(crate) fn turn() {
-    if is_inside() {
-        pause(Pause::Turn);
+impl simulated::Scheduler for Scheduler {
+    fn turns(&self) -> u64 {
+        self.turns.get()
     }
-}
 
-/// Goes on when nobody else can.
-pub(crate) fn nap() {
-    pause(Pause::Nap);
-}
-
-/// Goes on when a condition holds that others bring about.
-pub(crate) fn wait_until(what: &'static str, condition: &dyn Fn() -> bool) {
-    if !condition() {
-        // SAFETY: only the lifetime changes. The scheduler asks while this thread is paused here, so what is borrowed is there.
-        let condition =
-            unsafe { std::mem::transmute::<*const (dyn Fn() -> bool + '_), *const dyn Fn() -> bool>(condition) };
-        pause(Pause::Until(what, condition));
+    fn pause(&self, pause: Pause) {
+        let yielder = YIELDER.get();
+        // SAFETY: a coroutine sets its own when it begins and whenever it goes on: so this is that of the coroutine which runs this, whose stack
+        // it is on.
+        unsafe { &*yielder }.suspend(pause);
+        YIELDER.set(yielder);
     }
-}
 
-fn pause(pause: Pause) {
-    let yielder = YIELDER.get();
-    assert!(!yielder.is_null(), "only threads of a simulation pause in it");
-    // SAFETY: a coroutine sets its own when it begins and whenever it goes on, and it is reset when the coroutine's turn is over: so this is that of
-    // the coroutine which runs this, whose stack it is on.
-    unsafe { &*yielder }.suspend(pause);
-    YIELDER.set(yielder);
-}
-
-/// Adds a thread to the simulation that this thread is in; `has_ended` tells when it has.
-pub(crate) fn start_thread(
-    name: String,
-    stack: usize,
-    has_ended: Arc<AtomicBool>,
-    body: impl FnOnce() + 'static,
-) -> io::Result<()> {
-    let body = move || {
-        body();
-        has_ended.store(true, Ordering::Relaxed);
-    };
-    // SAFETY: as in `time`.
-    let scheduler = unsafe { &*SCHEDULER.get() };
-    let process = scheduler.running.get().expect("a thread is running: this one");
-    scheduler.add_to((process, false), name, stack, body)
+    fn start(&self, name: String, stack: usize, has_ended: Arc<AtomicBool>, body: Box<dyn FnOnce()>) -> io::Result<()> {
+        let body = move || {
+            body();
+            has_ended.store(true, Ordering::Relaxed);
+        };
+        let process = self.running.get().expect("a thread is running: this one");
+        self.add_to((process, false), name, stack, body)
+    }
 }
 
 /// What may have the next turn.
@@ -222,7 +175,7 @@ impl Scheduler {
 
     pub(super) fn run(mut self) -> Result<Report, Hang> {
         let mut happenings = std::mem::take(&mut self.happenings);
-        let _reign = Reign::begin(&self);
+        let _reign = Reign::begin();
         let (mut last, mut naps, mut digest) = (None, 0, FxHasher::default());
         while self.threads.borrow().iter().any(Option::is_some) {
             while let Some(due) = happenings.first_entry().filter(|entry| *entry.key() <= self.turns.get()) {
@@ -299,8 +252,7 @@ impl Scheduler {
             sleeper.expect("it was chosen from those that are there");
         self.running.set(Some(process));
         let outside = state.exchange();
-        let result = catch_unwind(AssertUnwindSafe(|| body.resume(())));
-        YIELDER.set(ptr::null());
+        let result = catch_unwind(AssertUnwindSafe(|| simulated::run_inside(self, || body.resume(()))));
         let state = outside.exchange();
         match result {
             Ok(CoroutineResult::Yield(pause)) => {
@@ -330,16 +282,15 @@ impl Drop for Scheduler {
 struct Reign;
 
 impl Reign {
-    fn begin(scheduler: &Scheduler) -> Self {
-        assert!(SCHEDULER.get().is_null(), "a simulation cannot be run within another one");
-        SCHEDULER.set(scheduler);
+    fn begin() -> Self {
+        assert!(!REIGNS.replace(true), "a simulation cannot be run within another one");
         Self
     }
 }
 
 impl Drop for Reign {
     fn drop(&mut self) {
-        SCHEDULER.set(ptr::null());
+        REIGNS.set(false);
     }
 }
 

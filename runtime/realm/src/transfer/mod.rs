@@ -35,12 +35,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod deferred;
 mod error;
 mod few;
 mod indirect;
 mod kernels;
 mod pack;
+pub(crate) mod pieces;
 mod runs;
 
 use std::mem::MaybeUninit;
@@ -55,11 +55,11 @@ use crate::layout::{FieldId, FieldLayout};
 use crate::memory::{Block, SystemRefused};
 use crate::reduction::RawReduction;
 
-pub use deferred::channel;
 pub use error::TransferError;
 pub use few::FewValues;
 pub use indirect::Dangling;
 pub use pack::{pack, pack_into, unpack, unpack_and_apply, unpack_and_fold};
+pub use pieces::channel;
 
 /// A field of an instance.
 #[derive(Clone, Debug)]

@@ -6,35 +6,19 @@
 //! A guest runs nodes of graphs and what the runtime does, no more: a task might wait for what the program does afterwards. As soon as there are tasks
 //! for its worker, the worker's own thread has its place again.
 
-use std::ptr::NonNull;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Weak};
 
-use super::queue::Taker;
-use super::{Found, Local, exchange_current};
-use crate::event::{After, Event};
+use super::{Found, Local, Workers, exchange_current};
+use crate::events::{After, Event};
 use crate::fault::Fault;
+use crate::operation::breakdown::Whom;
 use crate::operation::settle::settling;
 use crate::profile::{Profiler, Records};
-use crate::realm::{Core, Realm, Whom};
+use crate::scheduler::presence::LENT;
 use crate::sync::Parker;
 use crate::worker::help::{Unpark, WakeWorker};
-
-/// The worker whose place a guest may have.
-pub(crate) const LENT: usize = 0;
-
-/// What belongs to a worker's thread alone, for the moment that of whoever has this.
-pub(crate) struct Place {
-    local: Pointer,
-    /// What the worker does is in its own row of a profile, whoever does it.
-    records: Records,
-}
-
-struct Pointer(NonNull<Local>);
-
-// SAFETY: a `Local` may be used by any thread, though only by one at a time: by the one that has the place. It lives on the stack of the worker's own
-// thread, which does not go on before it has the place again.
-unsafe impl Send for Pointer {}
 
 /// How long a guest stays.
 struct Stay<'a> {
@@ -61,34 +45,35 @@ impl Local {
     /// Whether a guest waits for this worker's place, and may have it.
     #[inline]
     pub(super) fn is_place_wanted(&self) -> bool {
-        self.index == LENT && self.core().seat.is_wanted() && !self.has_tasks()
+        self.index() == LENT && self.presence().seat.is_wanted() && !self.has_tasks()
     }
 
     /// Lets a guest have the place. Nothing runs on this worker's stack.
     #[cold]
     pub(super) fn lend_place(&self) {
-        let core = self.core();
-        self.release_next();
-        core.rest();
+        self.queue.release_next();
+        self.workers.rest();
         let base = self.stack.0.get();
-        let before = exchange_current(std::ptr::null());
-        let place = Place { local: Pointer(NonNull::from(self)), records: Profiler::exchange(Records::default()) };
+        let before = exchange_current(ptr::null());
+        // Whoever is lent the place sees this: the seat is locked in between.
+        self.workers.lent.store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
+        let records = Profiler::exchange(Records::default());
         // Asked while nobody else has the place.
-        let place = core.seat.lend(place, || core.is_stopping() || self.has_tasks());
-        Profiler::exchange(place.records);
+        let records = self.presence().seat.lend(records, || self.operations().is_stopping() || self.has_tasks());
+        Profiler::exchange(records);
         exchange_current(before);
         self.stack.0.set(base);
     }
 
     /// Whether there are tasks for this worker, that is anything that a guest leaves alone.
     fn has_tasks(&self) -> bool {
-        self.core().queues.has_work_of_others(self.index, &self.deques) || self.deques.has_jobs()
+        self.operations().queues.has_work_of_others(self.index(), &self.queue.deques) || self.queue.deques.has_jobs()
     }
 
     /// Does the work of this worker that guests do.
     fn work_as_guest(&self, stay: &Stay<'_>) -> (Leaves, bool) {
-        let core = self.core();
-        let goes_on = || (stay.holds)() && !core.is_waiting_over();
+        let operations = self.operations();
+        let goes_on = || (stay.holds)() && !operations.is_waiting_over();
         let mut has_worked = false;
         loop {
             if !goes_on() {
@@ -100,10 +85,10 @@ impl Local {
             let found = match self.find_as_guest() {
                 Some(found) => Some(found),
                 None if (stay.has_better_to_do)() => return (Leaves::Done, has_worked),
-                None if core.queues.has_work_for(self.index) => return (Leaves::ForOwnThread, has_worked),
+                None if operations.queues.has_work_for(self.index()) => return (Leaves::ForOwnThread, has_worked),
                 None => {
                     let _searching = Searching::begin(self);
-                    core.begin_polling();
+                    self.workers.begin_polling();
                     let mut goes_on = || goes_on() && !(stay.has_better_to_do)() && !self.has_tasks();
                     let found = self.search_while(&mut goes_on, || self.find_as_guest());
                     if found.is_none() && goes_on() {
@@ -118,19 +103,18 @@ impl Local {
             if let Some(found) = found {
                 self.run(found);
                 // What follows from it may be a task.
-                self.release_next();
+                self.queue.release_next();
                 has_worked = true;
-                core.take_turn();
+                operations.take_turn();
             }
         }
     }
 
     fn sleep_as_guest(&self, goes_on: &dyn Fn() -> bool) {
-        let core = self.core();
-        core.rest();
-        core.sleep.fall_asleep(self.index);
-        if self.has_work() || !goes_on() || core.idle_found_message() || core.idle_found_work() {
-            core.sleep.cancel(self.index);
+        self.workers.rest();
+        self.presence().sleep.fall_asleep(self.index());
+        if self.has_work() || !goes_on() || self.workers.idle_found_message() || self.workers.idle_found_work() {
+            self.presence().sleep.cancel(self.index());
         } else {
             self.forget_graphs();
             self.park();
@@ -140,10 +124,11 @@ impl Local {
     /// Finds a node of a graph, or something that the runtime does.
     #[inline]
     fn find_as_guest(&self) -> Option<Found> {
-        let core = self.core();
-        core.poll_in_passing();
-        let taker = Taker { worker: self.index, own: &self.deques, table: &core.table };
-        self.find_among_graphs(|| core.queues.find_runtime_work(&taker, self.random()).map(Found::Operation))
+        self.workers.poll_in_passing();
+        let taker = self.queue.taker();
+        self.find_among_graphs(|| {
+            self.operations().queues.find_runtime_work(&taker, self.random()).map(Found::Operation)
+        })
     }
 }
 
@@ -152,7 +137,7 @@ struct Searching<'a>(&'a Local);
 
 impl<'a> Searching<'a> {
     fn begin(local: &'a Local) -> Self {
-        local.core().sleep.begin_search();
+        local.presence().sleep.begin_search();
         Self(local)
     }
 }
@@ -165,28 +150,28 @@ impl Drop for Searching<'_> {
 
 /// A guest's time in a place. Whatever happens in it, it ends with the place left.
 struct Visit<'a> {
-    core: &'a Core,
-    place: Option<Place>,
+    workers: &'a Workers,
+    local: &'a Local,
     before: *const Local,
     own_records: Records,
     has_worked: bool,
 }
 
 impl<'a> Visit<'a> {
-    fn begin(core: &'a Core, mut place: Place) -> Self {
-        // SAFETY: the place is this thread's until the visit ends, and the reference is not used beyond this.
-        let local = unsafe { place.local.0.as_ref() };
+    /// Begins with what was taken from the seat.
+    fn begin(workers: &'a Workers, records: Records) -> Self {
+        // SAFETY: a `Local` may be used by any thread, though only by one at a time: by the one that has the place, which is this until the visit
+        // ends. It lives on the stack of the worker's own thread, which does not go on before it has the place again.
+        let local = unsafe { &*workers.lent.load(Ordering::Relaxed) };
         let here = 0_u8;
         local.stack.0.set(&raw const here as usize);
-        let own_records = Profiler::exchange(std::mem::take(&mut place.records));
+        let own_records = Profiler::exchange(records);
         let before = exchange_current(local);
-        Self { core, place: Some(place), before, own_records, has_worked: true }
+        Self { workers, local, before, own_records, has_worked: true }
     }
 
     fn stay(mut self, stay: &Stay<'_>) -> Leaves {
-        // SAFETY: as in `begin`; the visit ends with this call.
-        let local = self.place.as_ref().map(|place| unsafe { place.local.0.as_ref() });
-        let (leaves, has_worked) = local.map_or((Leaves::Idle, false), |local| local.work_as_guest(stay));
+        let (leaves, has_worked) = self.local.work_as_guest(stay);
         self.has_worked = has_worked;
         leaves
     }
@@ -194,38 +179,38 @@ impl<'a> Visit<'a> {
 
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
-        let Some(mut place) = self.place.take() else { return };
-        // SAFETY: as in `begin`.
-        let local = unsafe { place.local.0.as_ref() };
         // What goes with a graph may be the program's.
-        self.core.unheard(|| "letting go of graphs".to_owned(), || local.forget_graphs());
-        self.core.rest();
+        self.workers.operations.unheard(|| "letting go of graphs".to_owned(), || self.local.forget_graphs());
+        self.workers.rest();
         exchange_current(self.before);
-        place.records = Profiler::exchange(std::mem::take(&mut self.own_records));
-        self.core.seat.leave(place, self.has_worked);
+        let records = Profiler::exchange(std::mem::take(&mut self.own_records));
+        self.workers.operations.presence.seat.leave(records, self.has_worked);
     }
 }
 
-impl Core {
+impl Workers {
     /// Whether this thread, which is about to wait, may have a worker's place meanwhile: if it is no worker, while graphs run. Bodies that run there want a
     /// stack.
     #[inline]
     fn takes_guests(&self) -> bool {
-        let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= self.stack_of_guests);
-        self.lends_place && !self.graphs.is_empty() && self.local().is_none() && (self.is_simulated || has_stack())
+        let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= self.waiting.stack_of_guests);
+        self.waiting.lends_place
+            && !self.graphs.is_empty()
+            && self.local().is_none()
+            && (self.presence().is_simulated || has_stack())
     }
 
-    fn visit(&self, place: Place, stay: &Stay<'_>) -> Leaves {
+    fn visit(&self, place: Records, stay: &Stay<'_>) -> Leaves {
         let leaves = Visit::begin(self, place).stay(stay);
         if leaves == Leaves::ForOwnThread {
-            self.seat.give_back();
+            self.presence().seat.give_back();
         }
         leaves
     }
 
     fn give_back_place(&self) {
-        if self.lends_place && self.local().is_none() {
-            self.seat.give_back();
+        if self.waiting.lends_place && self.local().is_none() {
+            self.presence().seat.give_back();
         }
     }
 
@@ -235,52 +220,52 @@ impl Core {
             self.give_back_place();
             return Ok(false);
         }
-        let has_ended = || self.result(event).is_some() || self.is_waiting_over();
-        let place = match self.seat.take_free() {
+        let has_ended = || self.operations.result(event).is_some() || self.operations.is_waiting_over();
+        let place = match self.presence().seat.take_free() {
             Some(place) => place,
             None => {
                 let parker = Arc::default();
-                if !self.seat.ask(&parker) {
+                if !self.presence().seat.ask(&parker) {
                     return Ok(false);
                 }
-                let watch = self.breakdowns.watch(Whom::Thread(Arc::clone(&parker)));
-                let _watch = watch.inspect_err(|_| self.seat.withdraw())?;
-                self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
+                let watch = self.operations.breakdowns.watch(Whom::Thread(Arc::clone(&parker)));
+                let _watch = watch.inspect_err(|_| self.presence().seat.withdraw())?;
+                self.operations.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
                 let Some(place) = self.await_place(&parker, has_ended) else { return Ok(true) };
                 place
             }
         };
-        self.spawn_inline(After::follows(&[event]), WakeWorker(LENT));
+        self.operations.spawn_inline(After::follows(&[event]), WakeWorker(LENT));
         self.visit(place, &Stay { holds: &|| !has_ended(), has_better_to_do: &|| false, may_sleep: true });
         Ok(has_ended())
     }
 
     /// Has the worker's own thread let this one in, and waits for that: until it need not wait any more.
-    fn await_place(&self, parker: &Parker, is_over: impl Fn() -> bool) -> Option<Place> {
-        self.sleep.wake(LENT);
+    fn await_place(&self, parker: &Parker, is_over: impl Fn() -> bool) -> Option<Records> {
+        self.presence().sleep.wake(LENT);
         loop {
             parker.park();
             if is_over() {
-                self.seat.withdraw();
+                self.presence().seat.withdraw();
                 return None;
             }
-            let place = self.seat.take_free();
+            let place = self.presence().seat.take_free();
             if place.is_some() {
                 return place;
             }
         }
     }
 
-    fn wait_for(&self, signal: &Signal) {
-        debug_assert!(std::ptr::eq(signal.core.as_ptr(), self), "a signal is waited for in its own realm");
+    pub(crate) fn wait_for(&self, signal: &Signal) {
+        debug_assert!(std::ptr::eq(signal.workers.as_ptr(), self), "a signal is waited for in its own realm");
         assert!(!settling(), "a callback of `when` must not wait: it runs on the thread that triggers events");
         if signal.take() {
             return;
         }
         if self.takes_guests() {
-            let asks = || self.seat.ask(&signal.parker);
+            let asks = || self.presence().seat.ask(&signal.parker);
             let waits = || asks().then(|| self.await_place(&signal.parker, || signal.is_given())).flatten();
-            if let Some(place) = self.seat.take_free().or_else(waits) {
+            if let Some(place) = self.presence().seat.take_free().or_else(waits) {
                 let holds = || !signal.is_given();
                 self.visit(place, &Stay { holds: &holds, has_better_to_do: &|| false, may_sleep: true });
             }
@@ -292,29 +277,33 @@ impl Core {
         }
     }
 
-    fn work_while(&self, holds: &dyn Fn() -> bool, has_better_to_do: &dyn Fn() -> bool) -> bool {
-        let place = if self.takes_guests() && !settling() { self.seat.take_free() } else { None };
+    pub(crate) fn work_while(&self, holds: &dyn Fn() -> bool, has_better_to_do: &dyn Fn() -> bool) -> bool {
+        let place = if self.takes_guests() && !settling() { self.presence().seat.take_free() } else { None };
         let stay = Stay { holds, has_better_to_do, may_sleep: false };
         place.is_some_and(|place| self.waiting(|| self.visit(place, &stay)) == Leaves::Done)
     }
 }
 
-/// What a thread that is no worker waits for in [`Realm::wait_for`], and anybody may give.
+/// What a thread that is no worker waits for in [`Realm::wait_for`](crate::Realm::wait_for), and anybody may give.
 pub struct Signal {
-    core: Weak<Core>,
+    workers: Weak<Workers>,
     is_given: AtomicBool,
     parker: Arc<Parker>,
 }
 
 impl Signal {
+    pub(crate) fn new(workers: &Arc<Workers>) -> Self {
+        Self { workers: Arc::downgrade(workers), is_given: AtomicBool::new(false), parker: Arc::default() }
+    }
+
     /// Gives the signal. Given several times before it is waited for, it counts as given once.
     pub fn give(&self) {
         self.is_given.store(true, Ordering::SeqCst);
         self.parker.unpark();
         // Against the fence of a worker that falls asleep: either the guest sees the signal then, or we see that there is one.
         fence(Ordering::SeqCst);
-        if let Some(core) = self.core.upgrade().filter(|core| core.seat.has_guest()) {
-            core.sleep.wake(LENT);
+        if let Some(workers) = self.workers.upgrade().filter(|workers| workers.operations.presence.seat.has_guest()) {
+            workers.operations.presence.sleep.wake(LENT);
         }
     }
 
@@ -325,28 +314,5 @@ impl Signal {
     /// In one step: what came before a signal that is given now is seen by whoever looks afterwards, or the signal is there the next time.
     fn take(&self) -> bool {
         self.is_given.swap(false, Ordering::SeqCst)
-    }
-}
-
-impl Realm {
-    /// A signal that has not been given.
-    #[must_use]
-    pub fn signal(&self) -> Signal {
-        Signal { core: self.core().weak(), is_given: AtomicBool::new(false), parker: Arc::default() }
-    }
-
-    /// While graphs run, a thread that is no worker and would have to wait as long as `holds` may do a worker's work, as in [`wait`](Self::wait); and when there is
-    /// none, only until it has better to do. Gives whether it may go on: else it has to wait otherwise. Never sleeps.
-    pub fn work_while(&self, holds: impl Fn() -> bool, has_better_to_do: impl Fn() -> bool) -> bool {
-        self.core().work_while(&holds, &has_better_to_do)
-    }
-
-    /// Waits until a signal of this realm is given, and takes it: one thread at a time, which is no worker. As in [`wait`](Self::wait), it may do a worker's work
-    /// meanwhile. It ends by nothing else: see [`watch_for_breakdown`](Self::watch_for_breakdown).
-    ///
-    /// # Panics
-    /// Inside a callback of [`when`](Self::when), which must not wait.
-    pub fn wait_for(&self, signal: &Signal) {
-        self.core().wait_for(signal);
     }
 }

@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Local;
-use crate::event::{After, Event};
+use super::{Local, Workers};
+use crate::events::{After, Event};
 use crate::fault::{Abandoned, Fault};
-use crate::operation::body::{Body, Call};
+use crate::operation::body::Body;
+use crate::operation::breakdown::Whom;
+use crate::operation::operations::Call;
 use crate::operation::settle::settling;
-use crate::realm::{Core, Whom};
 use crate::sync::Parker;
 use crate::threads;
 
@@ -48,29 +49,29 @@ pub(super) struct WakeWorker(pub(super) usize);
 
 impl Body for WakeWorker {
     fn call(self, call: Call<'_>) -> Result<(), Arc<Fault>> {
-        call.core.sleep.wake(self.0);
+        call.operations.presence.sleep.wake(self.0);
         Ok(())
     }
 }
 
-impl Core {
+impl Workers {
     pub(crate) fn wait(&self, event: Event) -> Result<(), Arc<Fault>> {
-        if let Some(result) = self.result(event) {
+        if let Some(result) = self.operations.result(event) {
             return result;
         }
         assert!(!settling(), "a callback of `when` must not wait: it runs on the thread that triggers events");
         match self.local() {
             Some(local) => {
                 let depth = local.depth.get();
-                if depth >= self.help_depth {
+                if depth >= self.waiting.help_depth {
                     return Err(Arc::new(Fault::new(HelpTooDeep { depth })));
                 }
-                self.spawn_inline(After::follows(&[event]), WakeWorker(local.index));
-                self.waiting_for(event, || local.help_while(&mut || self.result(event).is_none(), false));
+                self.operations.spawn_inline(After::follows(&[event]), WakeWorker(local.index()));
+                self.waiting_for(event, || local.help_while(&mut || self.operations.result(event).is_none(), false));
             }
             None => self.waiting_for(event, || self.wait_outside(event))?,
         }
-        self.result(event).unwrap_or_else(|| Err(self.why_waiting_is_over()))
+        self.operations.result(event).unwrap_or_else(|| Err(self.why_waiting_is_over()))
     }
 
     /// Waits on a thread that is no worker.
@@ -78,17 +79,17 @@ impl Core {
         if self.wait_as_guest(event)? {
             return Ok(());
         }
-        let parker = match self.is_simulated {
+        let parker = match self.presence().is_simulated {
             // Threads of a simulation share what is the system thread's own.
             true => Arc::default(),
             // A thread that ends has none of its own any more.
             false => PARKER.try_with(|parker| Arc::clone(&parker.borrow())).unwrap_or_default(),
         };
-        let watch = self.breakdowns.watch(Whom::Thread(Arc::clone(&parker)))?;
-        self.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
+        let watch = self.operations.breakdowns.watch(Whom::Thread(Arc::clone(&parker)))?;
+        self.operations.spawn_inline(After::follows(&[event]), Unpark(Arc::clone(&parker)));
         parker.park();
         drop(watch);
-        if self.breakdowns.first().is_some() {
+        if self.operations.breakdowns.first().is_some() {
             // The event's token, or that of the breakdown, may be still to come: it must not end another wait.
             let _ = PARKER.try_with(RefCell::take);
         }
@@ -97,7 +98,7 @@ impl Core {
 
     /// The fault of waits that have ended without what was waited for.
     fn why_waiting_is_over(&self) -> Arc<Fault> {
-        self.breakdowns.first().cloned().unwrap_or_else(|| Arc::new(Fault::new(Abandoned)))
+        self.operations.breakdowns.first().cloned().unwrap_or_else(|| Arc::new(Fault::new(Abandoned)))
     }
 
     pub(crate) fn wait_if_safe(&self, event: Event) -> bool {
@@ -106,14 +107,14 @@ impl Core {
             // A failure of the event is for others to see.
             _ => drop(self.wait(event)),
         }
-        self.result(event).is_some()
+        self.operations.result(event).is_some()
     }
 
     pub(crate) fn help_while(&self, mut condition: impl FnMut() -> bool) -> bool {
         match self.local() {
             _ if !condition() => true,
             _ if settling() => false,
-            Some(local) if local.depth.get() >= self.help_depth => false,
+            Some(local) if local.depth.get() >= self.waiting.help_depth => false,
             Some(local) => self.waiting(|| local.help_while(&mut condition, true)),
             None => self.waiting(|| self.sleep_while(&mut condition)),
         }
@@ -121,7 +122,7 @@ impl Core {
 
     /// Waits, and records that.
     pub(super) fn waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
-        match &self.profiler {
+        match &self.operations.profiler {
             None => wait(),
             Some(profiler) => profiler.while_waiting(wait),
         }
@@ -129,7 +130,7 @@ impl Core {
 
     /// Waits for an event, and records that.
     fn waiting_for<R>(&self, event: Event, wait: impl FnOnce() -> R) -> R {
-        if let Some(profiler) = &self.profiler {
+        if let Some(profiler) = &self.operations.profiler {
             profiler.awaited(event.into());
         }
         self.waiting(wait)
@@ -139,7 +140,7 @@ impl Core {
     fn sleep_while(&self, condition: &mut dyn FnMut() -> bool) -> bool {
         let mut nap = FIRST_NAP;
         while condition() {
-            if self.is_waiting_over() {
+            if self.operations.is_waiting_over() {
                 return false;
             }
             nap = sleep_for(nap);
@@ -150,7 +151,7 @@ impl Core {
     /// Waits, on a thread that is no worker, until all workers sleep; also after a breakdown.
     pub(crate) fn wait_until_all_sleep(&self) {
         let mut nap = FIRST_NAP;
-        while !self.sleep.all_asleep() && !self.is_stopping() {
+        while !self.presence().sleep.all_asleep() && !self.operations.is_stopping() {
             nap = sleep_for(nap);
         }
     }
@@ -172,7 +173,7 @@ impl Core {
     #[cold]
     fn wake_resting(&self) {
         for worker in self.helpers.resting() {
-            self.sleep.wake(worker);
+            self.presence().sleep.wake(worker);
         }
     }
 }
@@ -194,62 +195,61 @@ impl Local {
             if !condition() {
                 break true;
             }
-            if self.core().is_waiting_over() {
+            if self.operations().is_waiting_over() {
                 break false;
             }
             match self.find() {
                 Some(found) => {
                     self.run(found);
-                    self.core().take_turn();
+                    self.operations().take_turn();
                 }
                 None => self.rest(condition, on_any_end),
             }
         };
         self.depth.set(self.depth.get() - 1);
         // Whoever waited may go on for long: what was kept to be run next is for others.
-        self.release_next();
+        self.queue.release_next();
         met
     }
 
     /// Runs operations until the event triggers or none is ready.
     fn help_with_ready(&self, event: Event) {
         let depth = self.depth.get();
-        if depth >= self.core().help_depth {
+        if depth >= self.workers.waiting.help_depth {
             return;
         }
         self.depth.set(depth + 1);
-        while self.core().result(event).is_none() && !self.core().is_waiting_over() {
+        while self.operations().result(event).is_none() && !self.operations().is_waiting_over() {
             let Some(found) = self.find() else { break };
             self.run(found);
         }
         self.depth.set(depth);
-        self.release_next();
+        self.queue.release_next();
     }
 
     /// Searches, then sleeps, until there is work or the condition no longer holds.
     fn rest(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) {
-        let core = self.core();
-        core.sleep.begin_search();
-        core.begin_polling();
+        self.presence().sleep.begin_search();
+        self.workers.begin_polling();
         if let Some(found) = self.search_while(condition, || self.find()) {
             self.end_search();
             self.run(found);
             return;
         }
         if on_any_end {
-            core.helpers.begin_rest(self.index);
+            self.workers.helpers.begin_rest(self.index());
         }
-        core.rest();
-        core.sleep.fall_asleep(self.index);
-        let may_go_on = self.has_work() || core.is_waiting_over() || !condition();
-        if may_go_on || core.idle_found_message() || core.idle_found_work() {
-            core.sleep.cancel(self.index);
+        self.workers.rest();
+        self.presence().sleep.fall_asleep(self.index());
+        let may_go_on = self.has_work() || self.operations().is_waiting_over() || !condition();
+        if may_go_on || self.workers.idle_found_message() || self.workers.idle_found_work() {
+            self.presence().sleep.cancel(self.index());
         } else {
             self.forget_graphs();
             self.park();
         }
         if on_any_end {
-            core.helpers.end_rest(self.index);
+            self.workers.helpers.end_rest(self.index());
         }
         self.end_search();
     }

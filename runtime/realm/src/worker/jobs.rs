@@ -1,14 +1,13 @@
 //! Workers and jobs: queueing them, and running one after the other.
 
-use super::{Local, OTHERS_EVERY, WorkerContext};
-use crate::event::Event;
+use super::{Local, OTHERS_EVERY, WorkerContext, Workers};
+use crate::events::Event;
 use crate::operation::job::Job;
-use crate::realm::Core;
 
 /// So many jobs of its own a worker runs before it looks whether there is anything else.
 const JOBS_IN_A_ROW: usize = 64;
 
-impl Core {
+impl Workers {
     /// Runs jobs of this worker's own on top of the caller until `is_done`. Not if this thread is no worker, while there is something else to do first, or with
     /// more than a quarter of the stack in use. Whether it is done.
     #[inline]
@@ -21,19 +20,6 @@ impl Core {
 }
 
 impl Local {
-    /// Queues a job with this worker; or keeps it to run it next.
-    #[inline]
-    pub(crate) fn queue_job(&self, job: Job) {
-        let kept = self.next_job.take();
-        if self.completing.get() && kept.is_none() {
-            self.next_job.set(Some(job));
-            return;
-        }
-        self.next_job.set(kept);
-        self.deques.push_job(job);
-        self.core().announce_queued();
-    }
-
     /// Runs a job, and then those of this worker's own that are ready.
     #[inline]
     pub(super) fn run_jobs(&self, job: Job) {
@@ -43,10 +29,10 @@ impl Local {
             for _ in 1..JOBS_IN_A_ROW {
                 let Some(job) = self.next_own_job() else { break };
                 self.run_job(job);
-                self.core().take_turn();
+                self.operations().take_turn();
             }
         }
-        self.core().after_run(self.index);
+        self.workers.after_run(self.index());
     }
 
     #[inline]
@@ -58,29 +44,31 @@ impl Local {
             let Some(job) = self.next_own_job() else { return false };
             self.nested.set(self.nested.get() + 1);
             // Not on to the body below, which would take it for its own panic.
-            self.core().unheard(|| format!("a job, as worker {} ran it,", self.index), || self.run_job(job));
+            self.operations().unheard(|| format!("a job, as worker {} ran it,", self.index()), || self.run_job(job));
             self.nested.set(self.nested.get() - 1);
         }
         // The body may go on for long: what was kept to be run next is for others.
-        self.release_next();
+        self.queue.release_next();
         true
     }
 
     /// A job of this worker's own, unless there is something else to do first.
     #[inline]
     fn next_own_job(&self) -> Option<Job> {
-        let core = self.core();
-        let (queues, worker) = (&core.queues, self.index);
-        if self.next.get() != 0 || queues.has_runtime_work_for(worker, &self.deques) || core.is_stopping() {
+        let (queues, worker) = (&self.operations().queues, self.index());
+        if self.queue.next.get() != 0
+            || queues.has_runtime_work_for(worker, &self.queue.deques)
+            || self.operations().is_stopping()
+        {
             return None;
         }
         if self.tick.get() >= OTHERS_EVERY {
-            if queues.has_work_of_others(worker, &self.deques) {
+            if queues.has_work_of_others(worker, &self.queue.deques) {
                 return None;
             }
             self.tick.set(0);
         }
-        let job = self.next_job.take().or_else(|| self.deques.pop_job())?;
+        let job = self.queue.next_job.take().or_else(|| self.queue.deques.pop_job())?;
         self.tick.set(self.tick.get() + 1);
         Some(job)
     }
@@ -95,8 +83,8 @@ impl Local {
 
     #[inline]
     fn run_job(&self, job: Job) {
-        let context = WorkerContext { local: self, event: Event::NONE };
-        match &self.core().profiler {
+        let context = WorkerContext { worker: &self.queue.worker, event: Event::NONE };
+        match &self.operations().profiler {
             None => job.run(&context),
             Some(profiler) => {
                 let (operation, tag) = job.recorded();
@@ -109,7 +97,7 @@ impl Local {
 
     /// The realm stops: jobs that were not run are dropped, here, where their destructors may still use the realm.
     pub(super) fn drop_jobs(&self) {
-        while let Some(job) = self.deques.pop_job() {
+        while let Some(job) = self.queue.deques.pop_job() {
             drop(job);
         }
     }

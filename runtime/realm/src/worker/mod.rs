@@ -1,96 +1,48 @@
 //! Workers: one thread a processor, running operations, stealing them, sleeping when there are none.
 //!
-//! Read on in `queue` (what waits where), `sleep` (when workers sleep), `watch` (when there are more of them than cores), `help` (waiting on a worker), `jobs` and
+//! Read on in `workers` (what they share), `watch` (when there are more of them than cores), `help` (waiting on a worker), `jobs` and
 //! `nodes` (what else they run), `sharing` (loops that several run).
 
 use std::cell::{Cell, RefCell};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::event::Event;
-use crate::event::slot::{Header, Slot, SlotCache};
+use crate::events::Event;
+use crate::events::slot::Header;
 use crate::graph::active::{Active, Claimed};
-use crate::graph::registry::Known;
+use crate::graph::registry::{Known, Registry};
 use crate::machine::ProcessorId;
-use crate::operation::Class;
-use crate::operation::body::Finish;
-use crate::operation::destination::Destination;
+pub use crate::operation::WorkerContext;
 use crate::operation::job::Job;
+use crate::operation::local::{LocalQueue, set_current};
+use crate::operation::operations::{Finish, Operations, Slot};
+use crate::operation::{Class, Worker};
 use crate::profile::{Activity, Profiler, Tag, common};
-use crate::realm::{Core, Realm};
+use crate::scheduler::presence::Presence;
+use crate::scheduler::queue::{OwnDeques, Queued};
 use crate::threads;
-use crate::worker::guest::LENT;
-use crate::worker::queue::{OwnDeques, Rank, Taker};
 use crate::worker::watch::Watch;
 
 mod chunks;
-mod deque;
-pub(crate) mod guest;
+mod guest;
 mod help;
-pub(crate) mod helpers;
+mod helpers;
 mod jobs;
 mod nodes;
-pub(crate) mod queue;
-pub(crate) mod seat;
 mod sharing;
-pub(crate) mod sleep;
-#[cfg(test)]
-mod tests;
 mod watch;
+mod workers;
 
 pub use guest::Signal;
 pub use help::HelpTooDeep;
-
-/// What a body may know of the worker that runs it.
-pub struct WorkerContext<'a> {
-    local: &'a Local,
-    event: Event,
-}
-
-impl WorkerContext<'_> {
-    /// The processor that runs the body.
-    pub fn processor(&self) -> ProcessorId {
-        self.local.processor
-    }
-
-    /// The realm. The reference does not keep it from shutting down; a clone does.
-    pub fn realm(&self) -> &Realm {
-        &self.local.realm
-    }
-
-    /// The event of the operation whose body this is.
-    pub fn event(&self) -> Event {
-        self.event
-    }
-
-    /// The number of the worker, from 0.
-    pub fn worker(&self) -> usize {
-        self.local.index
-    }
-
-    /// Calls `settle`, by which a [`Job`] ends: what that makes ready first is kept aside, and run next, without a queue.
-    pub fn settle<R>(&self, settle: impl FnOnce() -> R) -> R {
-        let nested = self.local.completing.replace(true);
-        let result = settle();
-        self.local.completing.set(nested);
-        result
-    }
-}
+pub(crate) use workers::{Waiting, Workers};
 
 /// What belongs to one worker's thread alone.
 pub(crate) struct Local {
-    pub(crate) realm: Realm,
-    pub(crate) index: usize,
-    pub(crate) processor: ProcessorId,
-    deques: OwnDeques,
-    slots: RefCell<SlotCache>,
-    /// An operation that the end of the last one made ready, to be run next without going through a queue; 0 for none.
-    next: Cell<u32>,
-    /// The same of a job.
-    next_job: Cell<Option<Job>>,
-    /// Whether the end of an operation is being settled, so that what becomes ready may go to `next`.
-    completing: Cell<bool>,
+    queue: LocalQueue,
+    workers: Arc<Workers>,
+    graphs: Arc<Registry>,
     /// Nested helps on the stack.
     depth: Cell<u32>,
     /// Jobs that were begun on top of a body that awaits.
@@ -119,6 +71,16 @@ pub(crate) enum Found {
     Node(Arc<Active>, Claimed),
 }
 
+impl From<Queued<Job>> for Found {
+    #[inline]
+    fn from(queued: Queued<Job>) -> Self {
+        match queued {
+            Queued::Operation(index) => Self::Operation(index),
+            Queued::Job(job) => Self::Job(job),
+        }
+    }
+}
+
 impl Found {
     fn kind(&self) -> &'static str {
         match self {
@@ -132,153 +94,49 @@ impl Found {
 thread_local! {
     /// The worker that this thread is.
     static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
-    /// The slots kept by a thread that is no worker.
-    static OUTSIDE: RefCell<OutsideSlots> = const { RefCell::new(OutsideSlots { core: None, slots: None }) };
 }
 
 /// Makes this thread another worker, or none; gives what it was. For a system thread that is several of [a simulation's](crate::simulation) in turn.
 pub(crate) fn exchange_current(worker: *const Local) -> *const Local {
+    // SAFETY: null, or the worker that this thread is from now on, which is there as long as it is.
+    let queue = unsafe { worker.as_ref() }.map_or(ptr::null(), |local| ptr::from_ref(&local.queue));
+    set_current(queue);
     CURRENT.replace(worker)
 }
 
-/// A cache of slots of the realm that an outside thread used last.
-struct OutsideSlots {
-    /// Weak, yet its address cannot come to mean another realm: the allocation stays.
-    core: Option<std::sync::Weak<Core>>,
-    slots: Option<SlotCache>,
+/// Calls `body`, on a worker's thread, with that worker.
+fn with_current<R>(body: impl FnOnce(&Local) -> R) -> R {
+    // SAFETY: as in `Workers::local`; here the worker is there as long as its thread does nothing else.
+    body(unsafe { CURRENT.get().as_ref() }.expect("the thread is a worker's"))
 }
 
-impl OutsideSlots {
-    #[inline]
-    fn of(&mut self, core: &Core) -> &mut SlotCache {
-        if !self.core.as_ref().is_some_and(|kept| ptr::eq(kept.as_ptr(), core)) {
-            self.give_back();
-            self.core = Some(core.weak());
-        }
-        self.slots.get_or_insert_default()
-    }
-
-    fn give_back(&mut self) {
-        if let (Some(core), Some(slots)) = (self.core.take().and_then(|core| core.upgrade()), &mut self.slots) {
-            slots.give_back(&core.table);
-        }
-        self.slots = None;
-    }
-}
-
-impl Drop for OutsideSlots {
-    fn drop(&mut self) {
-        self.give_back();
-    }
-}
-
-impl Core {
+impl Workers {
     /// The worker that this thread is, if it is one of this realm's.
     #[inline]
     pub(crate) fn local(&self) -> Option<&Local> {
         // SAFETY: a worker sets `CURRENT` to its `Local` and resets it before that goes away; the reference given out
         // is bound to `self`, which the `Local` keeps alive, and does not leave the thread as `Local` is not `Sync`.
         let local = unsafe { CURRENT.get().as_ref() }?;
-        ptr::eq(local.realm.core(), self).then_some(local)
-    }
-
-    /// A slot for a new operation.
-    #[inline]
-    pub(crate) fn take_slot(&self) -> u32 {
-        match self.local() {
-            Some(local) => local.slots.borrow_mut().take(&self.table),
-            None => self.with_outside_slots(|slots| slots.take(&self.table)),
-        }
-    }
-
-    /// Frees a slot whose event has triggered.
-    #[inline]
-    pub(crate) fn put_slot(&self, index: u32) {
-        match self.local() {
-            Some(local) => local.slots.borrow_mut().put(&self.table, index),
-            None => self.with_outside_slots(|slots| slots.put(&self.table, index)),
-        }
-    }
-
-    /// Uses this thread's cache of slots; or one for the moment, when the thread is ending, or is just letting go of
-    /// another realm.
-    #[inline]
-    fn with_outside_slots<R>(&self, mut using: impl FnMut(&mut SlotCache) -> R) -> R {
-        let used = OUTSIDE.try_with(|outside| Some(using(outside.try_borrow_mut().ok()?.of(self))));
-        used.ok().flatten().unwrap_or_else(|| {
-            let mut slots = SlotCache::default();
-            let result = using(&mut slots);
-            slots.give_back(&self.table);
-            result
-        })
-    }
-
-    /// Queues a ready operation where its target wants it, and wakes a worker for it.
-    #[inline]
-    pub(crate) fn enqueue(&self, index: u32, slot: &Slot) {
-        // SAFETY: the caller has made the slot ready, and owns it until it is queued.
-        let &Header { class, priority, .. } = unsafe { slot.header() };
-        let rank = Rank::new(class, priority);
-        match Destination::decode(slot.target.load(Ordering::Relaxed)) {
-            Destination::Any if priority == 0 => match self.local() {
-                Some(local) if local.keep_next(class, index) => {}
-                Some(local) => {
-                    local.deques.push(class, index);
-                    self.announce_pushed();
-                }
-                None => {
-                    self.queues.push_shared(class, index);
-                    self.announce_pushed();
-                }
-            },
-            Destination::Near(worker) if priority == 0 => match self.local() {
-                Some(local) if local.index == worker && local.keep_next(class, index) => {}
-                Some(local) if local.index == worker => {
-                    local.deques.push(class, index);
-                    self.announce_pushed();
-                }
-                _ => {
-                    self.queues.push_inbox(worker, class, index);
-                    if !self.sleep.wake(worker) {
-                        self.announce_pushed();
-                    }
-                }
-            },
-            Destination::Any | Destination::Near(_) => {
-                self.queues.push_by_rank(rank, index);
-                self.announce_queued();
-            }
-            Destination::On(worker) => {
-                self.queues.push_pinned(worker, class, priority, index);
-                if !self.sleep.wake(worker) && worker == LENT && self.seat.is_unattended() {
-                    self.seat.give_back();
-                }
-            }
-            Destination::Group(group) => {
-                let group = self.queues.push_group(group, rank, index);
-                let _woken = group.members().iter().any(|&worker| self.sleep.wake(worker));
-            }
-        }
+        ptr::eq(Arc::as_ptr(&local.workers), self).then_some(local)
     }
 }
 
 impl Local {
+    /// A worker of those. `realm` is a handle to the realm that outlives it.
     pub(crate) fn new(
-        realm: Realm,
+        workers: &Arc<Workers>,
         (index, processor): (usize, ProcessorId),
-        deques: OwnDeques,
+        deques: OwnDeques<Job>,
         stack_size: usize,
+        realm: NonNull<()>,
     ) -> Self {
-        let watch = Watch::new(realm.core().workers().len());
+        let operations = Arc::clone(&workers.operations);
+        let watch = Watch::new(operations.presence.processors().len());
+        let worker = Worker { index, processor, completing: Cell::new(false), realm };
         Self {
-            realm,
-            index,
-            processor,
-            deques,
-            slots: RefCell::default(),
-            next: Cell::new(0),
-            next_job: Cell::new(None),
-            completing: Cell::new(false),
+            queue: LocalQueue::new(operations, worker, deques),
+            workers: Arc::clone(workers),
+            graphs: Arc::clone(&workers.graphs),
             depth: Cell::new(0),
             nested: Cell::new(0),
             tick: Cell::new(0),
@@ -292,70 +150,48 @@ impl Local {
         }
     }
 
-    fn core(&self) -> &Core {
-        self.realm.core()
+    #[inline]
+    fn operations(&self) -> &Operations {
+        &self.queue.operations
+    }
+
+    #[inline]
+    fn presence(&self) -> &Presence {
+        &self.queue.operations.presence
+    }
+
+    #[inline]
+    fn index(&self) -> usize {
+        self.queue.worker.index
     }
 
     /// The thread's whole life: runs operations until the realm stops.
     pub(crate) fn work(self) {
         self.stack.0.set(&raw const self as usize);
-        CURRENT.set(&self);
-        if let Some(profiler) = &self.core().profiler {
-            profiler.introduce_worker(self.processor);
+        exchange_current(&self);
+        if let Some(profiler) = &self.operations().profiler {
+            profiler.introduce_worker(self.queue.worker.processor);
         }
         while let Some(found) = self.next_found() {
             self.run(found);
-            self.core().take_turn();
+            self.operations().take_turn();
         }
-        self.release_next();
+        self.queue.release_next();
         self.drop_jobs();
-        self.core().rest();
-        CURRENT.set(ptr::null());
-        self.slots.borrow_mut().give_back(&self.core().table);
-        if let Some(profiler) = &self.core().profiler {
+        self.workers.rest();
+        exchange_current(ptr::null());
+        self.queue.slots.borrow_mut().give_back(&self.operations().table);
+        if let Some(profiler) = &self.operations().profiler {
             profiler.write_thread();
         }
-        self.core().worker_ended();
-    }
-
-    /// Keeps the operation to run it next, when it may overtake whatever is queued.
-    #[inline]
-    fn keep_next(&self, class: Class, index: u32) -> bool {
-        let keep = self.completing.get()
-            && self.next.get() == 0
-            && (class == Class::Runtime || !self.deques.has_runtime_work());
-        if keep {
-            self.next.set(index);
-        }
-        keep
-    }
-
-    /// Queues what was kept to run next, because something else comes first.
-    #[inline]
-    fn release_next(&self) {
-        while let Some(next) = self.take_next() {
-            self.release(next);
-        }
-    }
-
-    fn release(&self, kept: Found) {
-        match kept {
-            Found::Operation(index) => {
-                // SAFETY: the kept operation is ready and this worker's.
-                let class = unsafe { self.core().table.slot(index).header() }.class;
-                self.deques.push(class, index);
-            }
-            Found::Job(job) => self.deques.push_job(job),
-            Found::Node(..) => unreachable!("nodes are not kept"),
-        }
-        self.core().sleep.announce();
+        self.workers.worker_ended();
     }
 
     /// Finds something to do without waiting.
     #[inline]
     fn find(&self) -> Option<Found> {
-        self.core().poll_in_passing();
-        if self.core().graphs.is_empty() {
+        self.workers.poll_in_passing();
+        if self.graphs.is_empty() {
             return self.find_queued();
         }
         self.find_among_graphs(|| self.find_queued())
@@ -366,32 +202,22 @@ impl Local {
     fn find_queued(&self) -> Option<Found> {
         let others_turn = self.tick.get() >= OTHERS_EVERY;
         self.tick.set(if others_turn { 0 } else { self.tick.get() + 1 });
-        let queues = &self.core().queues;
-        let taker = Taker { worker: self.index, own: &self.deques, table: &self.core().table };
-        let Some(next) = self.take_next() else {
-            return queues.find(&taker, others_turn, self.random());
+        let queues = &self.operations().queues;
+        let taker = self.queue.taker();
+        let Some(next) = self.queue.take_next() else {
+            return queues.find(&taker, others_turn, self.random()).map(Found::from);
         };
         if others_turn && let Some(found) = queues.find_here(&taker, true) {
-            self.release(next);
-            return Some(found);
+            self.queue.release(next);
+            return Some(found.into());
         }
-        Some(next)
-    }
-
-    /// What was kept to be run next. If that is an operation and a job, they take turns with the queues.
-    #[inline]
-    fn take_next(&self) -> Option<Found> {
-        match self.next.replace(0) {
-            0 => self.next_job.take().map(Found::Job),
-            index => Some(Found::Operation(index)),
-        }
+        Some(next.into())
     }
 
     /// Finds something to do, sleeping while there is nothing; `None` once the realm stops.
     fn next_found(&self) -> Option<Found> {
-        let core = self.core();
         loop {
-            if core.is_stopping() {
+            if self.operations().is_stopping() {
                 return None;
             }
             if self.is_place_wanted() {
@@ -404,21 +230,20 @@ impl Local {
 
     /// Looks for something to do, sleeping while there is nothing; `None` if the realm stops, or somebody wants this worker's place.
     fn search(&self) -> Option<Found> {
-        let core = self.core();
-        core.sleep.begin_search();
+        self.presence().sleep.begin_search();
         let found = loop {
-            if core.is_stopping() || self.is_place_wanted() {
+            if self.operations().is_stopping() || self.is_place_wanted() {
                 break None;
             }
-            core.begin_polling();
+            self.workers.begin_polling();
             if let Some(found) = self.search_while(&mut || !self.is_place_wanted(), || self.find()) {
                 break Some(found);
             }
-            core.rest();
-            core.sleep.fall_asleep(self.index);
-            let may_go_on = self.has_work() || core.is_stopping() || self.is_place_wanted();
-            if may_go_on || core.idle_found_message() || core.idle_found_work() {
-                core.sleep.cancel(self.index);
+            self.workers.rest();
+            self.presence().sleep.fall_asleep(self.index());
+            let may_go_on = self.has_work() || self.operations().is_stopping() || self.is_place_wanted();
+            if may_go_on || self.workers.idle_found_message() || self.workers.idle_found_work() {
+                self.presence().sleep.cancel(self.index());
             } else {
                 self.forget_graphs();
                 self.park();
@@ -430,10 +255,10 @@ impl Local {
 
     /// Looks for work for a few microseconds, while `condition` holds: what comes soon is cheaper to spin for than to sleep for.
     fn search_while(&self, condition: &mut dyn FnMut() -> bool, find: impl Fn() -> Option<Found>) -> Option<Found> {
-        let is_polling = self.core().is_polling();
-        let rounds = match self.core().is_simulated {
+        let is_polling = self.workers.is_polling();
+        let rounds = match self.presence().is_simulated {
             true => SIMULATED_ROUNDS,
-            false if is_polling && self.core().polls_cheaply() => POLLING_ROUNDS,
+            false if is_polling && self.workers.polls_cheaply() => POLLING_ROUNDS,
             false if is_polling => CALLING_ROUNDS,
             false => SEARCH_ROUNDS,
         };
@@ -444,14 +269,14 @@ impl Local {
             if let Some(found) = find() {
                 return Some(found);
             }
-            if self.core().is_crowded() {
+            if self.presence().is_crowded() {
                 break;
             }
-            self.core().take_turn();
-            if is_polling && !self.core().is_simulated {
+            self.operations().take_turn();
+            if is_polling && !self.presence().is_simulated {
                 // What others send is what is mostly waited for, and to look for that alone is done soonest.
-                let polls = if self.core().polls_cheaply() { POLLS_A_ROUND } else { 1 };
-                (0..polls).any(|_| self.core().poll());
+                let polls = if self.workers.polls_cheaply() { POLLS_A_ROUND } else { 1 };
+                (0..polls).any(|_| self.workers.poll());
             } else {
                 (0..round.min(SEARCH_ROUNDS)).for_each(|_| std::hint::spin_loop());
             }
@@ -465,65 +290,63 @@ impl Local {
 
     /// Stops searching, and passes the search on if there is more to be found.
     fn end_search(&self) {
-        let core = self.core();
-        if core.sleep.end_search() && core.queues.has_work_for_anyone() {
-            core.sleep.announce();
+        if self.presence().sleep.end_search() && self.operations().queues.has_work_for_anyone() {
+            self.presence().sleep.announce();
         }
         // It may have been woken to go on watch, and found something to do.
-        if !core.graphs.is_empty() && !core.is_simulated && core.sleep.is_anybody_asleep() {
-            core.sleep.see_to_watch();
+        if !self.graphs.is_empty() && !self.presence().is_simulated && self.presence().sleep.is_anybody_asleep() {
+            self.presence().sleep.see_to_watch();
         }
     }
 
     /// Whether there is anything that this worker could do.
     fn has_work(&self) -> bool {
-        self.core().queues.has_work_for(self.index) || self.has_ready_node()
+        self.operations().queues.has_work_for(self.index()) || self.has_ready_node()
     }
 
     /// Does what was found. Bodies are caught by themselves: what panics here is the realm itself, or a job or graph that must not.
     #[inline]
     fn run(&self, found: Found) {
         let is_elsewhere = self.goes_elsewhere(&found);
-        let (kind, depths) = (found.kind(), (self.depth.get(), self.nested.get(), self.completing.get()));
+        let (kind, depths) = (found.kind(), (self.depth.get(), self.nested.get(), self.queue.worker.completing.get()));
         let run = || match found {
             Found::Operation(index) => self.run_operation(index),
             Found::Job(job) => self.run_jobs(job),
             Found::Node(graph, claimed) => self.serve(&graph, claimed),
         };
-        if self.core().unheard(|| format!("{kind}, as worker {} ran it,", self.index), run).is_none() {
+        if self.operations().unheard(|| format!("{kind}, as worker {} ran it,", self.index()), run).is_none() {
             self.depth.set(depths.0);
             self.nested.set(depths.1);
-            self.completing.set(depths.2);
+            self.queue.worker.completing.set(depths.2);
         }
         if is_elsewhere {
-            self.core().elsewhere[self.index].fetch_sub(1, Ordering::SeqCst);
+            self.presence().elsewhere[self.index()].fetch_sub(1, Ordering::SeqCst);
         }
     }
 
     /// Runs a ready operation and settles what follows from its end.
     #[inline]
     fn run_operation(&self, index: u32) {
-        let core = self.core();
-        let slot = core.table.slot(index);
-        let context = WorkerContext { local: self, event: slot.pending_event(index) };
+        let operations = self.operations();
+        let slot = operations.table.slot(index);
+        let context = WorkerContext { worker: &self.queue.worker, event: slot.pending_event(index) };
         // What follows from the operation's end, until this goes, is its doing too.
-        let activity = core.profiler.as_ref().map(|profiler| begin_activity(profiler, slot, context.event));
-        let finish = core.call(index, slot, Some(&context));
+        let activity = operations.profiler.as_ref().map(|profiler| begin_activity(profiler, slot, context.event));
+        let finish = operations.call(index, slot, Some(&context));
         if let Some(activity) = &activity {
             activity.end();
         }
         if let Finish::Done(result) = finish {
-            let nested = self.completing.replace(true);
-            core.complete(index, slot, result);
-            self.completing.set(nested);
-            core.after_run(self.index);
+            let nested = self.queue.worker.completing.replace(true);
+            operations.complete(index, slot, result);
+            self.queue.worker.completing.set(nested);
+            self.workers.after_run(self.index());
         }
     }
 
     /// Sleeps until woken, or until it wakes up by itself as it was on watch.
     fn park(&self) {
-        let core = self.core();
-        match &core.profiler {
+        match &self.operations().profiler {
             None => self.park_or_watch(),
             Some(profiler) => profiler.while_asleep(|| self.park_or_watch()),
         }

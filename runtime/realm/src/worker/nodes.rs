@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Found, Local, WorkerContext};
-use crate::event::Event;
+use crate::events::Event;
 use crate::graph::active::{Active, Claimed, Who};
 use crate::graph::registry::Known;
 
@@ -26,10 +26,10 @@ const HOPELESS_ROUNDS: usize = 4;
 impl Local {
     /// What to do next while there are graphs. Nodes take turns with operations.
     pub(super) fn find_among_graphs(&self, operation: impl Fn() -> Option<Found>) -> Option<Found> {
-        let mine = || self.claim_node(|graph| graph.claim(self.core(), self.index, Who::Owner));
+        let mine = || self.claim_node(|graph| graph.claim(self.presence(), self.index(), Who::Owner));
         let found = if self.served.replace(false) { operation().or_else(mine) } else { mine().or_else(operation) };
         let rescues = self.rescues.replace(false);
-        if found.is_some() || (!rescues && (self.core().is_crowded() || !self.core().stands_in(self.index))) {
+        if found.is_some() || (!rescues && (self.presence().is_crowded() || !self.presence().stands_in(self.index()))) {
             return found;
         }
         self.claim_node(|graph| self.steal_node(graph))
@@ -44,10 +44,9 @@ impl Local {
 
     #[inline]
     fn refresh(&self, known: &mut Known) {
-        let core = self.core();
-        if !core.graphs.is_current(known) {
+        if !self.graphs.is_current(known) {
             // What goes with a graph may be the program's, and panic.
-            core.unheard(|| "letting go of graphs".to_owned(), || core.graphs.refresh(known));
+            self.operations().unheard(|| "letting go of graphs".to_owned(), || self.graphs.refresh(known));
         }
     }
 
@@ -56,40 +55,41 @@ impl Local {
         let first = self.random() as usize % lanes;
         (first..lanes)
             .chain(0..first)
-            .filter(|&lane| lane != self.index)
-            .find_map(|lane| graph.claim(self.core(), lane, Who::Thief))
+            .filter(|&lane| lane != self.index())
+            .find_map(|lane| graph.claim(self.presence(), lane, Who::Thief))
     }
 
     /// Runs a node, and those of this worker's that are ready after it or soon will be.
     pub(super) fn serve(&self, graph: &Active, claimed: Claimed) {
-        let core = self.core();
-        let context = WorkerContext { local: self, event: Event::NONE };
-        graph.run(core, self.index, claimed, &context);
-        core.helpers.ran_node(self.index);
+        let context = WorkerContext { worker: &self.queue.worker, event: Event::NONE };
+        graph.run(self.presence(), self.index(), claimed, &context);
+        self.workers.helpers.ran_node(self.index());
         for _ in 1..NODES_IN_A_ROW {
             // Whatever is claimed is run.
             let Some(next) = self.expect_node(graph) else { break };
-            graph.run(core, self.index, next, &context);
-            core.helpers.ran_node(self.index);
-            core.take_turn();
+            graph.run(self.presence(), self.index(), next, &context);
+            self.workers.helpers.ran_node(self.index());
+            self.operations().take_turn();
         }
         self.served.set(true);
-        core.after_run(self.index);
+        self.workers.after_run(self.index());
     }
 
     /// The next node to run, one of this worker's own if that is ready or only waits for others; unless there is something better to do.
     #[inline]
     fn expect_node(&self, graph: &Active) -> Option<Claimed> {
-        let core = self.core();
+        let operations = self.operations();
         for round in 0..EXPECTING_ROUNDS {
-            if self.next.get() != 0 || core.queues.has_runtime_work_for(self.index, &self.deques) || core.is_stopping()
+            if self.queue.next.get() != 0
+                || operations.queues.has_runtime_work_for(self.index(), &self.queue.deques)
+                || operations.is_stopping()
             {
                 return None;
             }
             let is_thorough = round % THOROUGH_ROUNDS == THOROUGH_ROUNDS - 1;
             let claimed = match is_thorough {
-                true => graph.claim(core, self.index, Who::Owner),
-                false => graph.claim_first(core, self.index),
+                true => graph.claim(self.presence(), self.index(), Who::Owner),
+                false => graph.claim_first(self.presence(), self.index()),
             };
             if let Some(claimed) = claimed {
                 if round > 0 {
@@ -97,24 +97,24 @@ impl Local {
                 }
                 return Some(claimed);
             }
-            let is_expecting = graph.is_expecting(self.index);
-            if !is_expecting && core.poll_in_passing() {
+            let is_expecting = graph.is_expecting(self.index());
+            if !is_expecting && self.workers.poll_in_passing() {
                 // What the next node waits for besides others may have come from another process.
                 continue;
             }
-            if core.is_crowded() || !is_expecting {
+            if self.presence().is_crowded() || !is_expecting {
                 return None;
             }
             // What this worker waits for may be a node that its own worker does not come to.
             let hopeful_rounds = if self.has_stolen.get() { HOPELESS_ROUNDS } else { HOPEFUL_ROUNDS };
-            if round % hopeful_rounds == hopeful_rounds - 1 && core.stands_in(self.index) {
+            if round % hopeful_rounds == hopeful_rounds - 1 && self.presence().stands_in(self.index()) {
                 let stolen = self.steal_node(graph);
                 if stolen.is_some() {
                     self.has_stolen.set(true);
                     return stolen;
                 }
             }
-            core.take_turn();
+            operations.take_turn();
             spin_loop();
         }
         None
@@ -123,18 +123,17 @@ impl Local {
     /// Whether what was found takes this worker away from nodes: then others look after those that are ready, as it may take long.
     #[inline]
     pub(super) fn goes_elsewhere(&self, found: &Found) -> bool {
-        !matches!(found, Found::Node(..)) && !self.core().graphs.is_empty() && self.leave_nodes_to_others()
+        !matches!(found, Found::Node(..)) && !self.graphs.is_empty() && self.leave_nodes_to_others()
     }
 
     fn leave_nodes_to_others(&self) -> bool {
-        let core = self.core();
         // Against the opening of a gate: either who opens it sees this, or we see what is ready.
-        core.elsewhere[self.index].fetch_add(1, Ordering::SeqCst);
-        if core.sleep.is_anybody_asleep()
+        self.presence().elsewhere[self.index()].fetch_add(1, Ordering::SeqCst);
+        if self.presence().sleep.is_anybody_asleep()
             && let Ok(mut known) = self.known.try_borrow_mut()
         {
             self.refresh(&mut known);
-            known.graphs.iter().for_each(|graph| graph.leave_to_others(core, self.index));
+            known.graphs.iter().for_each(|graph| graph.leave_to_others(self.presence(), self.index()));
         }
         true
     }
@@ -142,30 +141,31 @@ impl Local {
     /// Whether a node is ready that this worker should run before it sleeps: the next one of its own, in any graph, or of others if there may
     /// be nobody else who looks before he sleeps.
     pub(super) fn has_ready_node(&self) -> bool {
-        if self.core().graphs.is_empty() {
+        if self.graphs.is_empty() {
             return false;
         }
         let mut known = self.known.borrow_mut();
         self.refresh(&mut known);
-        let core = self.core();
-        let who = if core.stands_in(self.index) { Who::Thief } else { Who::Bystander };
-        let for_others = core.has_idle_core();
+        let who = if self.presence().stands_in(self.index()) { Who::Thief } else { Who::Bystander };
+        let for_others = self.presence().has_idle_core();
         let has_ready = |graph: &Active| {
-            graph.has_ready(core, self.index, Who::Owner)
-                || (for_others && (0..graph.lanes()).any(|lane| graph.has_ready(core, lane, who)))
+            graph.has_ready(self.presence(), self.index(), Who::Owner)
+                || (for_others && (0..graph.lanes()).any(|lane| graph.has_ready(self.presence(), lane, who)))
         };
         known.graphs.iter().any(|graph| has_ready(graph))
     }
 
     /// Whether a node is ready that any worker may run.
     pub(super) fn has_left_node(&self) -> bool {
-        if self.core().graphs.is_empty() {
+        if self.graphs.is_empty() {
             return false;
         }
         let mut known = self.known.borrow_mut();
         self.refresh(&mut known);
-        let core = self.core();
-        known.graphs.iter().any(|graph| (0..graph.lanes()).any(|lane| graph.has_ready(core, lane, Who::Thief)))
+        known
+            .graphs
+            .iter()
+            .any(|graph| (0..graph.lanes()).any(|lane| graph.has_ready(self.presence(), lane, Who::Thief)))
     }
 
     /// Lets go of graphs before a sleep: they may be gone afterwards.

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use crate::locks::Mutex;
 
 use super::chunks::Chunks;
-use super::{Local, SEARCH_ROUNDS, WorkerContext};
+use super::{Local, SEARCH_ROUNDS, WorkerContext, Workers, with_current};
 use crate::fault::{self, Caught};
 use crate::operation::job::{Job, JobHead, JobTable};
 use crate::profile::{OperationId, Profiler, Tag, common};
-use crate::realm::Core;
 
 /// The loop's body.
 type Body<'a> = dyn Fn(usize) + Sync + 'a;
@@ -37,11 +36,11 @@ unsafe impl Sync for Loop {}
 
 static INVITATION: JobTable = JobTable { run: Loop::accept, drop: Loop::decline, recorded: Loop::recorded };
 
-impl Core {
+impl Workers {
     /// See [`Realm::for_each`](crate::Realm::for_each).
     pub(crate) fn for_each(&self, count: usize, body: &Body<'_>) {
         match self.local() {
-            Some(local) if count > 1 && self.workers().len() > 1 => local.share(count, body),
+            Some(local) if count > 1 && self.presence().processors().len() > 1 => local.share(count, body),
             _ => (0..count).for_each(body),
         }
     }
@@ -53,7 +52,7 @@ impl Local {
         // does not end, by panic neither, before all chunks have: nothing between here and there panics, as chunks are caught.
         let body = unsafe { transmute::<*const Body<'_>, *const Body<'static>>(body) };
         let head = JobHead::new(&INVITATION);
-        let operation = self.core().profiler.as_ref().map_or(OperationId::NONE, Profiler::current);
+        let operation = self.operations().profiler.as_ref().map_or(OperationId::NONE, Profiler::current);
         let shared = Arc::new(Loop { head, body, chunks: Chunks::new(count), panic: Mutex::default(), operation });
         shared.take_part(self);
         self.await_end_of(&shared.chunks);
@@ -69,30 +68,30 @@ impl Local {
             if chunks.have_ended() {
                 return;
             }
-            if self.core().is_crowded() {
+            if self.presence().is_crowded() {
                 break;
             }
             for _ in 0..round {
                 std::hint::spin_loop();
             }
         }
-        self.core().waiting(|| chunks.wait());
+        self.workers.waiting(|| chunks.wait());
     }
 
     fn invite(&self, shared: &Arc<Loop>) {
         let head = Arc::into_raw(Arc::clone(shared)).cast_mut().cast::<JobHead>();
         // SAFETY: the loop begins with the head, and this reference to it, which is the job's own, is taken back when the job is run or dropped.
-        self.deques.push_job(unsafe { Job::from_raw(NonNull::new_unchecked(head)) });
-        self.core().sleep.announce();
+        self.queue.deques.push_job(unsafe { Job::from_raw(NonNull::new_unchecked(head)) });
+        self.presence().sleep.announce();
     }
 
     /// Takes an invitation back, unless it was taken up: a body with many loops would leave as many behind.
     fn take_back_invitation(&self, shared: &Arc<Loop>) {
-        let Some(job) = self.deques.pop_job() else { return };
+        let Some(job) = self.queue.deques.pop_job() else { return };
         if !job.is(Arc::as_ptr(shared).cast()) {
-            self.deques.push_job(job);
+            self.queue.deques.push_job(job);
             // Somebody may have looked just now and gone to sleep.
-            self.core().sleep.announce();
+            self.presence().sleep.announce();
         }
     }
 }
@@ -133,10 +132,10 @@ impl Loop {
         self.chunks.end();
     }
 
-    unsafe fn accept(head: NonNull<JobHead>, context: &WorkerContext<'_>) {
+    unsafe fn accept(head: NonNull<JobHead>, _: &WorkerContext<'_>) {
         // SAFETY: the job is this loop's invitation, whose reference is taken back once.
         let shared = unsafe { Arc::from_raw(head.as_ptr().cast::<Self>().cast_const()) };
-        shared.take_part(context.local);
+        with_current(|local| shared.take_part(local));
     }
 
     unsafe fn decline(head: NonNull<JobHead>) {

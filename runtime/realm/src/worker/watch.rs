@@ -37,34 +37,33 @@ impl Local {
     /// Parks, not yet having done so since it fell asleep. Until it is woken; or, if it is the one on watch, until there is work that those who are awake do
     /// not come to.
     pub(super) fn park_or_watch(&self) {
-        let core = self.core();
-        let graphs_run = !core.graphs.is_empty() && !core.is_simulated;
-        if !core.sleep.begin_watch(self.index, graphs_run) {
-            return core.sleep.park(self.index);
+        let graphs_run = !self.graphs.is_empty() && !self.presence().is_simulated;
+        if !self.presence().sleep.begin_watch(self.index(), graphs_run) {
+            return self.presence().sleep.park(self.index());
         }
-        self.watch.look(&core.helpers);
+        self.watch.look(&self.workers.helpers);
         let mut nap = FIRST_NAP;
         loop {
-            if core.sleep.park_for(self.index, nap) {
-                return core.sleep.end_watch();
+            if self.presence().sleep.park_for(self.index(), nap) {
+                return self.presence().sleep.end_watch();
             }
-            let advanced = self.watch.look(&core.helpers);
+            let advanced = self.watch.look(&self.workers.helpers);
             // Without any the realm may be idle, and needs no watch. With fewer than there are cores, some of those awake may be waiting for what the realm
             // knows nothing of, or are at long bodies.
-            if advanced == 0 || (!core.has_as_many_as_cores(advanced) && self.finds_work_on_watch()) {
+            if advanced == 0 || (!self.presence().has_as_many_as_cores(advanced) && self.finds_work_on_watch()) {
                 break;
             }
             nap = LONGEST_NAP.min(nap * 2);
         }
-        core.sleep.end_watch();
+        self.presence().sleep.end_watch();
         if self.finds_work_on_watch() {
-            core.sleep.cancel(self.index);
+            self.presence().sleep.cancel(self.index());
             if self.rescues.get() {
                 // What this one runs may wait for another that nobody comes to.
-                core.sleep.see_to_watch();
+                self.presence().sleep.see_to_watch();
             }
         } else {
-            core.sleep.park(self.index);
+            self.presence().sleep.park(self.index());
         }
     }
 

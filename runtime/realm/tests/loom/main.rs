@@ -30,7 +30,7 @@ use word::{EventWord, Phase, Preconditions};
 
 #[path = "../../src/worker/chunks.rs"]
 mod chunks;
-#[path = "../../src/worker/deque.rs"]
+#[path = "../../src/scheduler/deque.rs"]
 mod deque;
 #[path = "../../src/worker/helpers.rs"]
 mod helpers;
@@ -38,13 +38,13 @@ mod helpers;
 mod lock;
 #[path = "../../src/barrier/phases.rs"]
 mod phases;
-#[path = "../../src/worker/seat.rs"]
+#[path = "../../src/scheduler/seat.rs"]
 mod seat;
-#[path = "../../src/worker/sleep.rs"]
+#[path = "../../src/scheduler/sleep.rs"]
 mod sleep;
 #[path = "../../src/net/tcp/turn.rs"]
 mod turn;
-#[path = "../../src/event/word.rs"]
+#[path = "../../src/events/word.rs"]
 mod word;
 #[path = "../../src/graph/words.rs"]
 mod words;

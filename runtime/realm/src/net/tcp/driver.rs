@@ -18,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use super::Settings;
 use super::error::JoinError;
 use super::link::Link;
-use super::reading::{Ended, Incoming};
+use super::reading::{Delivery, Ended, Incoming};
 use super::rendezvous::{Connections, meet};
 use crate::machine::NodeId;
 use crate::net::error::Loss;
@@ -63,14 +63,12 @@ pub(super) struct Shared {
     /// Whether there may be any.
     has_dirty: AtomicBool,
     /// Whether nothing is received any more.
-    pub(super) is_closing: AtomicBool,
+    pub(super) is_closing: Arc<AtomicBool>,
 }
 
 struct Peer {
     link: Link,
     incoming: Incoming,
-    /// Whether something has come since the last heartbeat.
-    has_spoken: AtomicBool,
     /// Whether it has this machine's address.
     is_near: bool,
 }
@@ -130,7 +128,7 @@ impl Shared {
         let mut found = false;
         for node in (first..nodes).chain(0..first).take(LOOKS) {
             if let Some(Peer { link, incoming, .. }) = &self.peers[node] {
-                found |= incoming.look((self, NodeId(node as u16), link.stream()));
+                found |= incoming.look(link.stream());
             }
         }
         if found {
@@ -142,12 +140,6 @@ impl Shared {
 
     pub(super) fn is_near(&self, node: NodeId) -> bool {
         self.peer(node).is_some_and(|peer| peer.is_near)
-    }
-
-    pub(super) fn heard(&self, from: NodeId) {
-        if let Some(peer) = self.peer(from) {
-            peer.has_spoken.store(true, Ordering::Relaxed);
-        }
     }
 }
 
@@ -181,13 +173,12 @@ pub(super) fn run(settings: Settings, joined: &Sender<Joined>) {
 }
 
 pub(super) fn share(rank: NodeId, connections: Connections) -> Arc<Shared> {
-    let peers = connections.into_iter().map(|stream| {
+    let peers = connections.into_iter().enumerate().map(|(node, stream)| {
         stream.map(|stream| {
             let is_near =
                 matches!((stream.peer_addr(), stream.local_addr()), (Ok(its), Ok(ours)) if its.ip() == ours.ip());
             let (_, writing) = stream.into_split();
-            let incoming = Incoming::default();
-            Peer { link: Link::new(writing), incoming, has_spoken: AtomicBool::new(true), is_near }
+            Peer { link: Link::new(writing), incoming: Incoming::new(NodeId(node as u16)), is_near }
         })
     });
     Arc::new(Shared {
@@ -198,7 +189,7 @@ pub(super) fn share(rank: NodeId, connections: Connections) -> Arc<Shared> {
         next_look: AtomicUsize::new(0),
         dirty: Mutex::default(),
         has_dirty: AtomicBool::new(false),
-        is_closing: AtomicBool::new(false),
+        is_closing: Arc::default(),
     })
 }
 
@@ -276,8 +267,9 @@ fn start_reader(
     let (shared, sender, receiver) = (Arc::clone(shared), sender.clone(), Arc::clone(receiver));
     tokio::spawn(async move {
         let Some(Peer { link, incoming, .. }) = shared.peer(node) else { return };
-        incoming.start(&receiver, sender);
-        incoming.read((&shared, node, link.stream())).await;
+        let tell = Box::new(move |ended| drop(sender.send(Event::Ended(node, ended))));
+        incoming.start(Delivery { receiver, is_closing: Arc::clone(&shared.is_closing), tell });
+        incoming.read(link.stream(), || shared.flush()).await;
     })
 }
 
@@ -426,7 +418,7 @@ impl Driver {
         let mut lost = Vec::new();
         for connection in self.connections.iter_mut().filter(|connection| !connection.has_ended) {
             let Some(peer) = self.shared.peer(connection.node) else { continue };
-            if peer.has_spoken.swap(false, Ordering::Relaxed) || was_away {
+            if peer.incoming.has_spoken.swap(false, Ordering::Relaxed) || was_away {
                 connection.silent_since = now;
             }
             let silence = now - connection.silent_since;
@@ -465,7 +457,7 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let shared = share(NodeId(0), vec![None, Some(stream)]);
-        shared.peer(NodeId(1)).unwrap().has_spoken.store(false, Ordering::Relaxed);
+        shared.peer(NodeId(1)).unwrap().incoming.has_spoken.store(false, Ordering::Relaxed);
         let connection = Connection {
             node: NodeId(1),
             shared: Arc::clone(&shared),

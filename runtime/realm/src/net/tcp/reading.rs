@@ -10,7 +10,7 @@
 //! idle --the task is told, or a worker looks--> reading --nothing is left--> idle
 //!                                                  |  the connection has ended
 //!                                                  v
-//!                                                over, and the driver is told
+//!                                                over, which is told
 //! ```
 
 use std::io::{self, Read};
@@ -21,9 +21,7 @@ use bytes::{Buf, BufMut, BytesMut};
 use socket2::{SockRef, Socket};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::sync::mpsc::UnboundedSender;
 
-use super::driver::{Event, Shared};
 use super::turn::Turns;
 use crate::locks::Mutex;
 use crate::machine::NodeId;
@@ -82,8 +80,10 @@ enum Attempt {
 }
 
 /// What comes from one other node.
-#[derive(Default)]
 pub(super) struct Incoming {
+    from: NodeId,
+    /// Set when something has come.
+    pub(super) has_spoken: AtomicBool,
     turns: Turns,
     /// None until somebody wants what comes, and when nobody does any more. Of those who read, only the one whose turn it is comes here.
     reading: Mutex<Option<Reading>>,
@@ -92,9 +92,14 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// From now on somebody wants what comes, and the driver how it ends.
-    pub(super) fn start(&self, receiver: &Arc<dyn Receiver>, driver: UnboundedSender<Event>) {
-        *self.reading.lock() = Some(Reading::new(Arc::clone(receiver), driver));
+    pub(super) fn new(from: NodeId) -> Self {
+        let (has_spoken, is_over) = (AtomicBool::new(true), AtomicBool::new(false));
+        Self { from, has_spoken, turns: Turns::default(), reading: Mutex::default(), is_over }
+    }
+
+    /// From now on what comes goes to `delivery`.
+    pub(super) fn start(&self, delivery: Delivery) {
+        *self.reading.lock() = Some(Reading { delivery, buffer: BytesMut::with_capacity(2 * ROOM), placing: None });
     }
 
     /// From now on nobody does. Whoever is reading at this moment stops after that.
@@ -108,14 +113,14 @@ impl Incoming {
         drop(reading);
     }
 
-    /// Reads once, and receives what has come. If the connection has ended, the driver is told. True if another has left it to this thread to read all there is.
-    fn attempt(&self, (shared, from, stream): (&Shared, NodeId, &TcpStream), by: By) -> (Attempt, bool) {
+    /// Reads once, and receives what has come. If the connection has ended, that is told. True if another has left it to this thread to read all there is.
+    fn attempt(&self, stream: &TcpStream, by: By) -> (Attempt, bool) {
         let Some(turn) = self.turns.begin() else { return (Attempt::Busy, false) };
         let attempt = match &mut *self.reading.lock() {
             Some(reading) if !self.is_over.load(Ordering::SeqCst) => {
-                reading.attempt(shared, from, (stream, by)).unwrap_or_else(|ended| {
+                reading.attempt(self, (stream, by)).unwrap_or_else(|ended| {
                     self.is_over.store(true, Ordering::SeqCst);
-                    let _ = reading.driver.send(Event::Ended(from, ended));
+                    (reading.delivery.tell)(ended);
                     Attempt::Over
                 })
             }
@@ -129,10 +134,10 @@ impl Incoming {
     }
 
     /// A worker looks whether something has come; whether it has.
-    pub(super) fn look(&self, place: (&Shared, NodeId, &TcpStream)) -> bool {
-        let (first, mut is_left) = self.attempt(place, By::Worker);
+    pub(super) fn look(&self, stream: &TcpStream) -> bool {
+        let (first, mut is_left) = self.attempt(stream, By::Worker);
         while is_left {
-            is_left = match self.attempt(place, By::Worker) {
+            is_left = match self.attempt(stream, By::Worker) {
                 (Attempt::Read, _) => true,
                 (Attempt::Nothing | Attempt::Over, is_left) => is_left,
                 (Attempt::Busy, _) => !self.turns.leave(),
@@ -141,14 +146,14 @@ impl Incoming {
         first == Attempt::Read
     }
 
-    /// The reader task: reads whenever something has come, until the connection ends.
-    pub(super) async fn read(&self, (shared, from, stream): (&Shared, NodeId, &TcpStream)) {
+    /// The reader task: reads whenever something has come, until the connection ends. `flush` sends what the handlers have written.
+    pub(super) async fn read(&self, stream: &TcpStream, flush: impl Fn()) {
         // It is refused only when there is no driver any more.
         while stream.readable().await.is_ok() {
             loop {
-                let (attempt, is_left) = self.attempt((shared, from, stream), By::Task);
+                let (attempt, is_left) = self.attempt(stream, By::Task);
                 // What the handlers have sent goes out together.
-                shared.flush();
+                flush();
                 match attempt {
                     Attempt::Read => tokio::task::consume_budget().await,
                     Attempt::Nothing if is_left => {}
@@ -185,10 +190,18 @@ fn read_from(
     }
 }
 
+/// Where what is read goes.
+pub(super) struct Delivery {
+    pub(super) receiver: Arc<dyn Receiver>,
+    /// Set when messages are not received any more.
+    pub(super) is_closing: Arc<AtomicBool>,
+    /// Called when the connection ends.
+    pub(super) tell: Box<dyn Fn(Ended) + Send>,
+}
+
 /// How far what comes from a node has been read.
 struct Reading {
-    receiver: Arc<dyn Receiver>,
-    driver: UnboundedSender<Event>,
+    delivery: Delivery,
     buffer: BytesMut,
     /// A frame of which a part is still to come, to where it belongs.
     placing: Option<Placing>,
@@ -202,11 +215,7 @@ struct Placing {
 }
 
 impl Reading {
-    fn new(receiver: Arc<dyn Receiver>, driver: UnboundedSender<Event>) -> Self {
-        Self { receiver, driver, buffer: BytesMut::with_capacity(2 * ROOM), placing: None }
-    }
-
-    fn attempt(&mut self, shared: &Shared, from: NodeId, way: (&TcpStream, By)) -> Result<Attempt, Ended> {
+    fn attempt(&mut self, incoming: &Incoming, way: (&TcpStream, By)) -> Result<Attempt, Ended> {
         let read = match &mut self.placing {
             Some(placing) => placing.read(way, &mut self.buffer)?,
             None => self.read(way)?,
@@ -214,11 +223,11 @@ impl Reading {
         if read.is_none() {
             return Ok(Attempt::Nothing);
         }
-        shared.heard(from);
+        incoming.has_spoken.store(true, Ordering::Relaxed);
         if let Some(placing) = self.placing.take_if(|placing| placing.done == placing.length) {
-            self.receiver.placed(from, &placing.header, placing.length);
+            self.delivery.receiver.placed(incoming.from, &placing.header, placing.length);
         }
-        self.frames(shared, from)?;
+        self.frames(incoming.from)?;
         Ok(Attempt::Read)
     }
 
@@ -234,7 +243,7 @@ impl Reading {
     }
 
     /// Receives all frames that are in the buffer; a placed one also if a part of it is still to come.
-    fn frames(&mut self, shared: &Shared, from: NodeId) -> Result<(), Ended> {
+    fn frames(&mut self, from: NodeId) -> Result<(), Ended> {
         while self.placing.is_none()
             && let Some(decoded) = Header::decode(&self.buffer)?
         {
@@ -258,8 +267,8 @@ impl Reading {
                     let words = String::from_utf8_lossy(&frame[body]).into_owned();
                     return Err(Ended::Lost(Loss::Aborted(words)));
                 }
-                _ if shared.is_closing.load(Ordering::Relaxed) => {}
-                _ => self.receiver.receive(from, &header, &frame[head], frame.slice(body))?,
+                _ if self.delivery.is_closing.load(Ordering::Relaxed) => {}
+                _ => self.delivery.receiver.receive(from, &header, &frame[head], frame.slice(body))?,
             }
         }
         Ok(())
@@ -267,7 +276,7 @@ impl Reading {
 
     /// Puts bytes where they belong: those that are there, and later those that are still to come.
     fn place(&mut self, from: NodeId, header: Header, length: usize) -> Result<(), Ended> {
-        let place = self.receiver.place(from, &header, length)?;
+        let place = self.delivery.receiver.place(from, &header, length)?;
         let ready = length.min(self.buffer.len());
         if let Place::Memory(span) = &place
             && let Some(part) = span.part(0..ready)
@@ -276,7 +285,7 @@ impl Reading {
         }
         self.buffer.advance(ready);
         if ready == length {
-            self.receiver.placed(from, &header, length);
+            self.delivery.receiver.placed(from, &header, length);
         } else {
             self.placing = Some(Placing { header, place, length, done: ready });
         }

@@ -8,26 +8,8 @@ use crate::locks::{Mutex, RwLock};
 use crossbeam_deque::{Injector, Steal, Stealer as JobStealer, Worker as JobDeque};
 use crossbeam_utils::CachePadded;
 
-use crate::event::slot::Table;
-use crate::operation::job::Job;
-use crate::operation::{Class, GroupId};
-use crate::realm::RealmError;
-use crate::worker::Found;
-use crate::worker::deque::{Deque, Stealer};
-
-/// How urgent an operation is: its class first, then its priority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank(i64);
-
-impl Rank {
-    pub(crate) const RUNTIME: Rank = Rank::new(Class::Runtime, 0);
-    pub(crate) const TASK: Rank = Rank::new(Class::Task, 0);
-    const NOTHING: Rank = Rank(i64::MIN);
-
-    pub(crate) const fn new(class: Class, priority: i32) -> Self {
-        Self(((class as i64) << 40) + priority as i64)
-    }
-}
+use super::deque::{Deque, Stealer};
+use super::{Class, GroupId, Rank};
 
 /// An exact priority queue: highest rank first, then first come, first served.
 pub(crate) struct RankedQueue {
@@ -118,22 +100,28 @@ impl SharedQueue {
 }
 
 /// What the others see of a worker's queues. Arrays are indexed by [`Class`].
-struct WorkerQueues {
+struct WorkerQueues<J> {
     deques: [Stealer; 2],
     /// What others hand to this worker, and anyone may steal.
     inboxes: [SharedQueue; 2],
     /// What only this worker may run: of priority 0, and of others.
     pinned: [SharedQueue; 2],
     pinned_by_rank: RankedQueue,
-    jobs: JobStealer<Job>,
+    jobs: JobStealer<J>,
+}
+
+/// Something that waits: an operation, by the index of its slot, or a job.
+pub(crate) enum Queued<J> {
+    Operation(u32),
+    Job(J),
 }
 
 /// The worker that looks for something to do.
-pub(crate) struct Taker<'a> {
+pub(crate) struct Taker<'a, J, P> {
     pub(crate) worker: usize,
-    pub(crate) own: &'a OwnDeques,
-    /// Where the operations are.
-    pub(crate) table: &'a Table,
+    pub(crate) own: &'a OwnDeques<J>,
+    /// Begins to fetch an operation, to be run soon.
+    pub(crate) prefetch: P,
 }
 
 /// A processor group: one queue that its members serve.
@@ -143,12 +131,12 @@ pub(crate) struct Group {
 }
 
 /// All queues of a realm.
-pub(crate) struct Queues {
+pub(crate) struct Queues<J> {
     /// What threads that are no workers queued for anyone.
     shared: [SharedQueue; 2],
     /// The same of jobs.
-    shared_jobs: Injector<Job>,
-    workers: Box<[CachePadded<WorkerQueues>]>,
+    shared_jobs: Injector<J>,
+    workers: Box<[CachePadded<WorkerQueues<J>>]>,
     /// What anyone may run and has a priority other than 0.
     ranked: RankedQueue,
     groups: RwLock<Vec<Arc<Group>>>,
@@ -159,23 +147,23 @@ pub(crate) struct Queues {
 }
 
 /// The worker's own ends of its deques.
-pub(crate) struct OwnDeques {
+pub(crate) struct OwnDeques<J> {
     deques: [Deque; 2],
-    jobs: JobDeque<Job>,
+    jobs: JobDeque<J>,
 }
 
-impl OwnDeques {
+impl<J> OwnDeques<J> {
     pub(crate) fn new() -> Self {
         Self { deques: [Deque::new(), Deque::new()], jobs: JobDeque::new_lifo() }
     }
 
     #[inline]
-    pub(crate) fn push_job(&self, job: Job) {
+    pub(crate) fn push_job(&self, job: J) {
         self.jobs.push(job);
     }
 
     #[inline]
-    pub(crate) fn pop_job(&self) -> Option<Job> {
+    pub(crate) fn pop_job(&self) -> Option<J> {
         self.jobs.pop()
     }
 
@@ -196,9 +184,9 @@ impl OwnDeques {
     }
 }
 
-impl Queues {
-    pub(crate) fn new(own: &[OwnDeques]) -> Self {
-        let worker = |deques: &OwnDeques| {
+impl<J> Queues<J> {
+    pub(crate) fn new(own: &[OwnDeques<J>]) -> Self {
+        let worker = |deques: &OwnDeques<J>| {
             CachePadded::new(WorkerQueues {
                 deques: deques.stealers(),
                 inboxes: [SharedQueue::new(), SharedQueue::new()],
@@ -222,7 +210,7 @@ impl Queues {
         self.shared[class as usize].push(index);
     }
 
-    pub(crate) fn push_shared_job(&self, job: Job) {
+    pub(crate) fn push_shared_job(&self, job: J) {
         self.shared_jobs.push(job);
     }
 
@@ -264,43 +252,44 @@ impl Queues {
         GroupId { realm, number: groups.len() as u32 - 1 }
     }
 
-    pub(crate) fn group_index(&self, realm: u32, group: GroupId) -> Result<usize, RealmError> {
-        if group.realm == realm { Ok(group.number as usize) } else { Err(RealmError::UnknownGroup(group)) }
+    /// The number of a group, if it is this realm's.
+    pub(crate) fn group_index(&self, realm: u32, group: GroupId) -> Option<usize> {
+        (group.realm == realm).then_some(group.number as usize)
     }
 
     /// Takes what this worker should run next, from its own queues or from another's. `random` chooses the first victim.
-    pub(crate) fn find(&self, taker: &Taker<'_>, others_turn: bool, random: u32) -> Option<Found> {
+    pub(crate) fn find(&self, taker: &Taker<'_, J, impl Fn(u32)>, others_turn: bool, random: u32) -> Option<Queued<J>> {
         self.find_here(taker, others_turn)
-            .or_else(|| self.steal(taker, random).map(Found::Operation))
-            .or_else(|| self.steal_job(taker, random).map(Found::Job))
-            .or_else(|| self.take_ranked(taker.worker, Rank::NOTHING).map(Found::Operation))
+            .or_else(|| self.steal(taker, random).map(Queued::Operation))
+            .or_else(|| self.steal_job(taker, random).map(Queued::Job))
+            .or_else(|| self.take_ranked(taker.worker, Rank::NOTHING).map(Queued::Operation))
     }
 
     /// [`find`](Self::find) without stealing, and without what has a negative priority. `others_turn` puts what the
     /// worker was handed by others before its own tasks, and these before its jobs.
-    pub(crate) fn find_here(&self, taker: &Taker<'_>, others_turn: bool) -> Option<Found> {
+    pub(crate) fn find_here(&self, taker: &Taker<'_, J, impl Fn(u32)>, others_turn: bool) -> Option<Queued<J>> {
         if others_turn && let Some(found) = self.find_of_others(taker) {
             return Some(found);
         }
         self.take_ranked(taker.worker, Rank::RUNTIME)
             .or_else(|| self.take_of_class(taker, Class::Runtime))
             .or_else(|| self.take_ranked(taker.worker, Rank::TASK))
-            .map(Found::Operation)
-            .or_else(|| taker.own.pop_job().map(Found::Job))
-            .or_else(|| self.take_of_class(taker, Class::Task).map(Found::Operation))
-            .or_else(|| take_jobs(&self.shared_jobs, &taker.own.jobs).map(Found::Job))
+            .map(Queued::Operation)
+            .or_else(|| taker.own.pop_job().map(Queued::Job))
+            .or_else(|| self.take_of_class(taker, Class::Task).map(Queued::Operation))
+            .or_else(|| take_jobs(&self.shared_jobs, &taker.own.jobs).map(Queued::Job))
     }
 
     /// What a worker that always has something of its own would not come to.
-    fn find_of_others(&self, taker: &Taker<'_>) -> Option<Found> {
+    fn find_of_others(&self, taker: &Taker<'_, J, impl Fn(u32)>) -> Option<Queued<J>> {
         self.take_handed(taker, Class::Task)
             .or_else(|| self.take_of_class(taker, Class::Task))
-            .map(Found::Operation)
-            .or_else(|| take_jobs(&self.shared_jobs, &taker.own.jobs).map(Found::Job))
+            .map(Queued::Operation)
+            .or_else(|| take_jobs(&self.shared_jobs, &taker.own.jobs).map(Queued::Job))
     }
 
     /// What the runtime does, from this worker's queues or from others', but for what has a rank.
-    pub(crate) fn find_runtime_work(&self, taker: &Taker<'_>, random: u32) -> Option<u32> {
+    pub(crate) fn find_runtime_work(&self, taker: &Taker<'_, J, impl Fn(u32)>, random: u32) -> Option<u32> {
         self.take_of_class(taker, Class::Runtime).or_else(|| self.steal_of_class(taker, Class::Runtime, random))
     }
 
@@ -329,7 +318,7 @@ impl Queues {
     }
 
     #[inline]
-    fn take_of_class(&self, taker: &Taker<'_>, class: Class) -> Option<u32> {
+    fn take_of_class(&self, taker: &Taker<'_, J, impl Fn(u32)>, class: Class) -> Option<u32> {
         let pinned = &self.workers[taker.worker].pinned[class as usize];
         let taken = pinned.front.take().or_else(|| taker.own.deques[class as usize].pop());
         taken.or_else(|| self.take_handed(taker, class))
@@ -337,17 +326,17 @@ impl Queues {
 
     /// From the worker's inbox or the shared queue.
     #[inline]
-    fn take_handed(&self, taker: &Taker<'_>, class: Class) -> Option<u32> {
+    fn take_handed(&self, taker: &Taker<'_, J, impl Fn(u32)>, class: Class) -> Option<u32> {
         let inbox = &self.workers[taker.worker].inboxes[class as usize];
         taker.take(&inbox.front, class).or_else(|| taker.take(&self.shared[class as usize].front, class))
     }
 
-    fn steal(&self, taker: &Taker<'_>, random: u32) -> Option<u32> {
+    fn steal(&self, taker: &Taker<'_, J, impl Fn(u32)>, random: u32) -> Option<u32> {
         let classes = [Class::Runtime, Class::Task];
         classes.into_iter().find_map(|class| self.steal_of_class(taker, class, random))
     }
 
-    fn steal_of_class(&self, taker: &Taker<'_>, class: Class, random: u32) -> Option<u32> {
+    fn steal_of_class(&self, taker: &Taker<'_, J, impl Fn(u32)>, class: Class, random: u32) -> Option<u32> {
         self.others(taker.worker, random).find_map(|victim| {
             taker
                 .take(&victim.deques[class as usize], class)
@@ -355,13 +344,13 @@ impl Queues {
         })
     }
 
-    fn steal_job(&self, taker: &Taker<'_>, random: u32) -> Option<Job> {
+    fn steal_job(&self, taker: &Taker<'_, J, impl Fn(u32)>, random: u32) -> Option<J> {
         let mut victims = self.others(taker.worker, random);
         victims.find_map(|victim| retry(|| victim.jobs.steal_batch_and_pop(&taker.own.jobs)))
     }
 
     /// All workers but this, beginning with any.
-    fn others(&self, worker: usize, random: u32) -> impl Iterator<Item = &WorkerQueues> {
+    fn others(&self, worker: usize, random: u32) -> impl Iterator<Item = &WorkerQueues<J>> {
         let count = self.workers.len();
         let first = random as usize % count;
         (first..count).chain(0..first).filter(move |&other| other != worker).map(|other| &*self.workers[other])
@@ -373,7 +362,7 @@ impl Queues {
     }
 
     /// The oldest job that is for anyone, or of the worker that has most of them.
-    pub(crate) fn steal_oldest_job(&self) -> Option<Job> {
+    pub(crate) fn steal_oldest_job(&self) -> Option<J> {
         let richest = || self.workers.iter().max_by_key(|worker| worker.jobs.len());
         retry(|| self.shared_jobs.steal())
             .or_else(|| retry(|| richest().map_or(Steal::Empty, |worker| worker.jobs.steal())))
@@ -381,7 +370,7 @@ impl Queues {
 
     /// Whether there is work of the runtime that this worker should do before anything else.
     #[inline]
-    pub(crate) fn has_runtime_work_for(&self, worker: usize, own: &OwnDeques) -> bool {
+    pub(crate) fn has_runtime_work_for(&self, worker: usize, own: &OwnDeques<J>) -> bool {
         const RUNTIME: usize = Class::Runtime as usize;
         let handed = &self.workers[worker];
         own.has_runtime_work()
@@ -391,7 +380,7 @@ impl Queues {
     }
 
     /// Whether [`find_of_others`](Self::find_of_others) would find something, or there is something of a rank.
-    pub(crate) fn has_work_of_others(&self, worker: usize, own: &OwnDeques) -> bool {
+    pub(crate) fn has_work_of_others(&self, worker: usize, own: &OwnDeques<J>) -> bool {
         const TASK: usize = Class::Task as usize;
         !own.deques[TASK].is_empty()
             || !self.workers[worker].inboxes[TASK].is_empty()
@@ -436,7 +425,7 @@ fn pop_at_least(queue: &RankedQueue, least: Rank) -> Option<u32> {
     if queue.is_empty() || queue.top() < least { None } else { queue.pop() }
 }
 
-impl Taker<'_> {
+impl<J, P: Fn(u32)> Taker<'_, J, P> {
     /// Takes several items of a class: the oldest for now, and the others so that the oldest of them is next.
     #[inline]
     fn take(&self, queue: &Stealer, class: Class) -> Option<u32> {
@@ -446,14 +435,14 @@ impl Taker<'_> {
     fn take_batch(&self, queue: &Stealer, class: Class) -> Option<u32> {
         let stolen = queue.steal()?;
         // Another thread wrote them last, and it is a long way from there: all at once it is hardly longer.
-        stolen.items().iter().for_each(|&index| self.table.prefetch(index));
+        stolen.items().iter().for_each(|&index| (self.prefetch)(index));
         let (&first, others) = stolen.items().split_first()?;
         self.own.deques[class as usize].push_all(others.iter().rev().copied());
         Some(first)
     }
 }
 
-fn take_jobs(queue: &Injector<Job>, deque: &JobDeque<Job>) -> Option<Job> {
+fn take_jobs<J>(queue: &Injector<J>, deque: &JobDeque<J>) -> Option<J> {
     if queue.is_empty() { None } else { retry(|| queue.steal_batch_and_pop(deque)) }
 }
 

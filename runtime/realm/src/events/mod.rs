@@ -4,16 +4,17 @@
 //! stays so for ever, also after the slot behind it has been given to other events. An event can be *poisoned*: it has
 //! triggered, and what it stood for failed. Poison spreads along [`After::needs`].
 //!
-//! Read on in `word` (the protocol), `slot` (the table behind the handles), `faults` (why events were poisoned),
-//! `precondition` (subscribing and merging) and [`future`] (awaiting an event).
+//! Read on in `word` (the protocol), `slot` (the table behind the handles), `faults` (why events were poisoned), `precondition` (what operations wait for)
+//! and `idle` (whom an awaited event wakes). What a trigger sets off is told in [`operation`](crate::operation).
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::fault::Fault;
+use crate::profile::OperationId;
 
 pub(crate) mod faults;
-pub mod future;
+pub(crate) mod idle;
 pub(crate) mod precondition;
 pub(crate) mod slot;
 pub(crate) mod word;
@@ -67,6 +68,13 @@ impl Event {
     #[inline]
     pub(crate) fn generation(self) -> u32 {
         self.0 as u32 & ((1 << GENERATION_BITS) - 1)
+    }
+}
+
+/// A profile names an operation by its event.
+impl From<Event> for OperationId {
+    fn from(event: Event) -> Self {
+        Self(event.to_bits())
     }
 }
 

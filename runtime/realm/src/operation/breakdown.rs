@@ -5,13 +5,11 @@
 //! wait for ever. So nobody waits any more: the realm has broken down, and says why. What is queued is still run.
 
 use std::fmt;
-use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 use crate::locks::Mutex;
 
-use super::Core;
 use crate::fault::{self, Fault, Panic};
 use crate::sync::Parker;
 
@@ -91,7 +89,7 @@ impl Breakdowns {
     }
 
     /// The realm breaks down, unless it has.
-    fn begin(&self, fault: Fault) {
+    pub(super) fn begin(&self, fault: Fault) {
         let mut waiting = self.waiting.lock();
         if self.first.set(Arc::new(fault)).is_err() {
             return;
@@ -105,30 +103,5 @@ impl Breakdowns {
                 Whom::Future(waker) => drop(fault::catch(|| waker.wake())),
             }
         }
-    }
-}
-
-impl Core {
-    /// Does what nobody would hear of if it panicked: then the realm breaks down.
-    #[inline]
-    pub(crate) fn unheard<R>(&self, during: impl FnOnce() -> String, body: impl FnOnce() -> R) -> Option<R> {
-        fault::catch(body).map_err(|fault| self.break_down(during(), &fault)).ok()
-    }
-
-    /// Nobody waits any more, for a reason that is to be every wait's fault.
-    #[cold]
-    pub(crate) fn give_up(&self, fault: Fault) {
-        tracing::error!(%fault, "the realm has given up: nobody waits any more");
-        self.breakdowns.begin(fault);
-        // A worker that is about to sleep looks after its own fence: it sees this, or is seen asleep.
-        fence(Ordering::SeqCst);
-        self.sleep.wake_all();
-    }
-
-    #[cold]
-    pub(crate) fn break_down(&self, during: String, fault: &Fault) {
-        let unknown = || Panic { message: fault.to_string(), location: None, backtrace: None };
-        let breakdown = Breakdown { during, panic: fault.panic().cloned().unwrap_or_else(unknown) };
-        self.give_up(Fault::new(breakdown));
     }
 }

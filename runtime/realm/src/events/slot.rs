@@ -1,7 +1,7 @@
 //! The table behind the handles: slots that never move, and the free lists that hand them out.
 //!
 //! One slot is one operation and its event. A slot is 128 bytes: the first line holds everything that synchronises and
-//! schedules, the second the body, so that an event without a body touches one line.
+//! schedules, the second the body, so that an event without a body touches one line. How a body is called (`B`) is for those to say who store it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
@@ -14,10 +14,9 @@ use crossbeam_utils::CachePadded;
 
 use super::word::{EventWord, LAST_GENERATION, Preconditions};
 use super::{Event, SLOT_BITS};
-use crate::operation::Class;
-use crate::operation::body::BodyTable;
 use crate::prefetch::prefetch_for_writing;
 use crate::profile::Tag;
+use crate::scheduler::Class;
 
 /// The preconditions that a slot can wait for by itself; more go through a tree of merges.
 pub(crate) const LINKS: usize = 4;
@@ -46,9 +45,9 @@ pub(crate) enum Kind {
 
 /// The plain part of a slot: written by its maker before the slot is published, read by whoever makes it ready and runs
 /// it.
-#[derive(Default)]
-pub(crate) struct Header {
-    pub(crate) body: Option<&'static BodyTable>,
+pub(crate) struct Header<B: 'static> {
+    /// How the body is called.
+    pub(crate) body: Option<&'static B>,
     pub(crate) tag: Tag,
     pub(crate) priority: i32,
     pub(crate) kind: Kind,
@@ -59,30 +58,30 @@ pub(crate) struct Header {
 
 /// One operation and its event.
 #[repr(C, align(128))]
-pub(crate) struct Slot {
+pub(crate) struct Slot<B: 'static> {
     pub(crate) word: EventWord,
     /// The links of this slot's waiter nodes. Node `4 * slot + k` is in the list of the `k`-th precondition.
     pub(crate) links: [AtomicU32; LINKS],
     pub(crate) preconditions: Preconditions,
-    /// Where the body runs, see `operation::Target::encode`.
+    /// Where the body runs: an encoded [`Destination`](crate::scheduler::destination::Destination).
     pub(crate) target: AtomicU32,
-    header: UnsafeCell<Header>,
+    header: UnsafeCell<Header<B>>,
     body: UnsafeCell<BodyBytes>,
 }
 
-const _: () = assert!(size_of::<Slot>() == 128 && std::mem::offset_of!(Slot, body) == 64);
+const _: () = assert!(size_of::<Slot<()>>() == 128 && std::mem::offset_of!(Slot<()>, body) == 64);
 
 // SAFETY: `header` and `body` are only reached through `header`, `header_mut` and `body`, whose callers vouch for being
 // the slot's owner (or, for `header`, for the owner not writing); ownership passes from thread to thread through
 // `Preconditions` and the queues, which synchronise. What a body holds is `Send`.
-unsafe impl Sync for Slot {}
+unsafe impl<B: Sync> Sync for Slot<B> {}
 
-impl Slot {
+impl<B> Slot<B> {
     /// # Safety
     /// Nobody writes the header meanwhile: the caller owns the slot, or has found it in the waiter list of an event
     /// that it triggers and has not yet counted its precondition off.
     #[inline]
-    pub(crate) unsafe fn header(&self) -> &Header {
+    pub(crate) unsafe fn header(&self) -> &Header<B> {
         // SAFETY: as the caller vouches.
         unsafe { &*self.header.get() }
     }
@@ -91,7 +90,7 @@ impl Slot {
     /// The caller owns the slot: it has allocated and not published it, or made it ready, or runs it.
     #[allow(clippy::mut_from_ref)] // an UnsafeCell's content, under the caller's promise
     #[inline]
-    pub(crate) unsafe fn header_mut(&self) -> &mut Header {
+    pub(crate) unsafe fn header_mut(&self) -> &mut Header<B> {
         // SAFETY: as the caller vouches.
         unsafe { &mut *self.header.get() }
     }
@@ -109,8 +108,8 @@ impl Slot {
 }
 
 /// The slots of a realm: chunks of doubling size, so that finding a slot takes one load of a small array.
-pub(crate) struct Table {
-    chunks: [AtomicPtr<Slot>; CHUNKS],
+pub(crate) struct Table<B: 'static> {
+    chunks: [AtomicPtr<Slot<B>>; CHUNKS],
     pool: CachePadded<Mutex<Pool>>,
 }
 
@@ -138,7 +137,7 @@ fn locate(index: u32) -> (usize, usize) {
     (chunk as usize, (shifted - (1 << (chunk + FIRST_CHUNK_BITS))) as usize)
 }
 
-impl Table {
+impl<B> Table<B> {
     pub(crate) fn new() -> Self {
         Self {
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
@@ -152,7 +151,7 @@ impl Table {
     /// # Panics
     /// If no such slot was ever handed out: the handle is another realm's, or made up.
     #[inline]
-    pub(crate) fn slot(&self, index: u32) -> &Slot {
+    pub(crate) fn slot(&self, index: u32) -> &Slot<B> {
         let (chunk, offset) = locate(index);
         let slots = self.chunks.get(chunk).map_or(ptr::null_mut(), |chunk| chunk.load(Ordering::Acquire));
         assert!(!slots.is_null(), "event slot {index} does not exist: the handle belongs to another realm");
@@ -193,10 +192,10 @@ impl Table {
     /// Makes the chunk, if it is not there. With the pool's lock held.
     fn grow(&self, chunk: usize) {
         if self.chunks[chunk].load(Ordering::Relaxed).is_null() {
-            let layout = chunk_layout(chunk);
+            let layout = chunk_layout::<B>(chunk);
             // SAFETY: the layout is not empty. All-zero bytes are a valid slot: atomics and cells of zero, `None`s,
             // `Vacant`.
-            let slots = unsafe { alloc_zeroed(layout) }.cast::<Slot>();
+            let slots = unsafe { alloc_zeroed(layout) }.cast::<Slot<B>>();
             if slots.is_null() {
                 handle_alloc_error(layout);
             }
@@ -214,27 +213,27 @@ impl Table {
     }
 
     /// Every slot that was ever handed out.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &Slot)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &Slot<B>)> {
         let fresh = self.pool.lock().fresh;
         (1..fresh).map(|index| (index, self.slot(index)))
     }
 }
 
-impl Drop for Table {
+impl<B> Drop for Table<B> {
     fn drop(&mut self) {
         for (chunk, slots) in self.chunks.iter_mut().enumerate() {
             let slots = *slots.get_mut();
             if !slots.is_null() {
                 // SAFETY: allocated by `grow` with this very layout. Bodies were dropped by the realm's last sweep;
                 // headers own nothing else.
-                unsafe { dealloc(slots.cast(), chunk_layout(chunk)) };
+                unsafe { dealloc(slots.cast(), chunk_layout::<B>(chunk)) };
             }
         }
     }
 }
 
-fn chunk_layout(chunk: usize) -> Layout {
-    Layout::array::<Slot>(chunk_slots(chunk)).expect("a chunk is at most 2^25 slots of 128 bytes")
+fn chunk_layout<B: 'static>(chunk: usize) -> Layout {
+    Layout::array::<Slot<B>>(chunk_slots(chunk)).expect("a chunk is at most 2^25 slots of 128 bytes")
 }
 
 /// A thread's own free slots, exchanged with the pool a batch at a time, so that a thread that only allocates and one
@@ -250,7 +249,7 @@ impl Default for SlotCache {
 
 impl SlotCache {
     #[inline]
-    pub(crate) fn take(&mut self, table: &Table) -> u32 {
+    pub(crate) fn take<B>(&mut self, table: &Table<B>) -> u32 {
         if self.0.is_empty() {
             table.refill(&mut self.0);
         }
@@ -262,14 +261,14 @@ impl SlotCache {
     }
 
     #[inline]
-    pub(crate) fn put(&mut self, table: &Table, index: u32) {
+    pub(crate) fn put<B>(&mut self, table: &Table<B>, index: u32) {
         if self.0.len() == 2 * BATCH {
             table.give_back(self.0.drain(..BATCH));
         }
         self.0.push(index);
     }
 
-    pub(crate) fn give_back(&mut self, table: &Table) {
+    pub(crate) fn give_back<B>(&mut self, table: &Table<B>) {
         table.give_back(self.0.drain(..));
     }
 }

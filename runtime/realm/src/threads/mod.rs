@@ -1,5 +1,5 @@
 //! Threads as the rest of the crate sees them: starting them, waiting, letting time pass. The only place that asks the system for any of it, and so
-//! the seam at which [a simulation](crate::simulation) takes the system's place.
+//! the seam at which [a simulation](crate::simulation) takes the system's place: see `simulated`.
 
 use std::io;
 use std::sync::Arc;
@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::simulation;
-pub use crate::sync::Parker;
+mod parker;
+pub(crate) mod simulated;
+
+pub use parker::Parker;
 
 /// A thread of the realm's own: the system's, or one of the simulation in which it was started.
 pub(crate) enum Thread {
@@ -19,9 +21,9 @@ pub(crate) enum Thread {
 impl Thread {
     /// Starts a thread with a stack of so many bytes.
     pub(crate) fn start(name: String, stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<Self> {
-        if simulation::is_inside() {
+        if simulated::is_inside() {
             let has_ended = Arc::new(AtomicBool::new(false));
-            simulation::start_thread(name, stack, Arc::clone(&has_ended), body)?;
+            simulated::start(name, stack, Arc::clone(&has_ended), body)?;
             return Ok(Self::Simulated(has_ended));
         }
         thread::Builder::new().name(name).stack_size(stack).spawn(body).map(Self::System)
@@ -33,7 +35,7 @@ impl Thread {
             // A panic of its own was printed by the panic hook.
             Self::System(thread) => drop(thread.join()),
             Self::Simulated(has_ended) => {
-                simulation::wait_until("a thread to end", &|| has_ended.load(Ordering::Relaxed))
+                simulated::wait_until("a thread to end", &|| has_ended.load(Ordering::Relaxed))
             }
         }
     }
@@ -41,12 +43,12 @@ impl Thread {
 
 /// Sleeps. In a simulation, until nobody else has anything to do, which takes no time.
 pub fn nap(time: Duration) {
-    if simulation::is_inside() { simulation::nap() } else { thread::sleep(time) }
+    if simulated::is_inside() { simulated::nap() } else { thread::sleep(time) }
 }
 
 /// Lets others have the core, if they want it.
 pub fn yield_now() {
-    if simulation::is_inside() { simulation::turn() } else { thread::yield_now() }
+    if simulated::is_inside() { simulated::turn() } else { thread::yield_now() }
 }
 
 /// Makes this thread one that waits for a core when it wakes, until one is free or the system takes it from whoever has had it for some milliseconds. A thread

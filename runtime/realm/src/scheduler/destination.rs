@@ -1,6 +1,6 @@
 //! Where a ready operation goes, as a slot stores it.
 
-/// A [`Target`](super::Target) in the 32 bits that a slot has for it, with processors replaced by their workers.
+/// A [`Target`](crate::Target) in the 32 bits that a slot has for it, with processors replaced by their workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     Any,

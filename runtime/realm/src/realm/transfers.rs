@@ -2,24 +2,18 @@
 
 use std::sync::Arc;
 
-use maniple_space::{for_dimension, partition};
 use smallvec::SmallVec;
 
-use super::{Action, Transfer, execute_all};
-use crate::event::{After, Event};
+use super::Realm;
+use crate::events::{After, Event};
 use crate::fault::Fault;
-use crate::machine::MemoryId;
 use crate::operation::{Spawn, Target};
-use crate::profile::{LabelId, Record, Tag, common};
-use crate::realm::Realm;
-
-/// A transfer is cut for several workers if each gets at least so many bytes: below, waking a worker costs more than it
-/// gains.
-const BYTES_WORTH_A_WORKER: u64 = 1 << 20;
+use crate::profile::{Record, Tag};
+use crate::transfer::{Transfer, channel, execute_all};
 
 impl Realm {
     /// Executes transfers, one after the other, once the preconditions have triggered; gives the event of their end,
-    /// poisoned by the first [`TransferError`](super::TransferError). A large transfer that is alone and may run anywhere
+    /// poisoned by the first [`TransferError`](crate::transfer::TransferError). A large transfer that is alone and may run anywhere
     /// is shared by several workers.
     ///
     /// # Safety
@@ -54,55 +48,9 @@ impl Realm {
     }
 }
 
-/// The memories read and written, and the bytes written, by transfers that go together.
-#[cold]
-#[must_use]
-pub fn channel(transfers: &[Transfer]) -> (u32, u32, u64) {
-    let (from, to) = transfers.first().map_or((MemoryId(0), MemoryId(0)), Transfer::channel);
-    (from.0, to.0, transfers.iter().map(Transfer::bytes).sum())
-}
-
 fn run(transfers: &[Transfer]) -> Result<(), Arc<Fault>> {
     // SAFETY: promised by the caller of `Realm::transfer`.
     unsafe { execute_all(transfers) }.map_err(|error| Fault::new(error).into())
-}
-
-impl Transfer {
-    /// What a profile calls it.
-    #[must_use]
-    pub fn label(&self) -> LabelId {
-        match &self.action {
-            Action::Copy { .. } => common::COPY,
-            Action::Fill { .. } => common::FILL,
-            Action::Reduce { .. } => common::REDUCTION,
-            Action::Indirect(_) => common::INDIRECT,
-        }
-    }
-
-    /// The memories read and written; for a fill, the one written twice.
-    fn channel(&self) -> (MemoryId, MemoryId) {
-        match &self.action {
-            Action::Copy { from, to } | Action::Reduce { from, to, .. } => {
-                (from.instance.memory(), to.instance.memory())
-            }
-            Action::Fill { to, .. } => (to.instance.memory(), to.instance.memory()),
-            Action::Indirect(indirection) => indirection.channel(),
-        }
-    }
-
-    /// Pieces of equal volume, at most so many, each worth a worker; `None` if that is one, or if the order of points
-    /// matters.
-    fn cut(&self, workers: usize) -> Option<Vec<Self>> {
-        let pieces = (self.bytes() / BYTES_WORTH_A_WORKER).min(workers as u64) as usize;
-        let ordered = matches!(&self.action, Action::Indirect(indirection) if indirection.is_ordered());
-        if pieces < 2 || ordered {
-            return None;
-        }
-        for_dimension!(&self.space, |space| {
-            let spaces = partition::equal(space, pieces).ok()?.into_iter();
-            Some(spaces.map(|space| Self { space: space.into(), action: self.action.clone() }).collect())
-        })
-    }
 }
 
 #[cfg(test)]
@@ -113,6 +61,7 @@ mod tests {
     use crate::instance::{Instance, InstanceKind};
     use crate::layout::{FieldId, FieldSpec, LayoutSpec};
     use crate::machine::{Machine, MemoryId};
+    use crate::transfer::pieces::BYTES_WORTH_A_WORKER;
     use crate::transfer::{Dangling, FillValue, TransferError};
 
     const FIELD: FieldId = FieldId(0);

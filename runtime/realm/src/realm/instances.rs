@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Instance, InstanceError, InstanceKind, PromiseBroken, Readiness};
-use crate::event::{After, Event};
+use super::Realm;
+use crate::events::{After, Event};
 use crate::fault::Fault;
+use crate::instance::{Instance, InstanceError, InstanceKind, PromiseBroken, Readiness};
 use crate::layout::Layout;
 use crate::machine::MemoryId;
 use crate::operation::{Class, Spawn};
 use crate::profile::{Tag, common};
-use crate::realm::Realm;
 
 impl Realm {
     /// Makes an instance in a memory of the machine, and gives the event after which its bytes are there:
@@ -93,8 +93,8 @@ impl Realm {
         instance: &Arc<Instance>,
         after: impl Into<After<'a>>,
     ) -> Result<Event, InstanceError> {
-        if instance.ready.get().is_some_and(|ready| ready.realm != self.core().id) {
-            return Err(InstanceError::OtherRealm { instance: instance.id });
+        if instance.ready.get().is_some_and(|ready| ready.realm != self.operations().id) {
+            return Err(InstanceError::OtherRealm { instance: instance.id() });
         }
         instance.announce_release()?;
         let after = after.into();
@@ -106,14 +106,6 @@ impl Realm {
         let instance = Arc::clone(instance);
         // SAFETY: all uses are over by then, by the caller's promise.
         Ok(self.spawn(spawn, move || drop(unsafe { instance.release() })))
-    }
-}
-
-impl Instance {
-    /// The event after which its bytes are there, as [`Realm::create_instance`] gave it.
-    #[must_use]
-    pub fn ready(&self) -> Event {
-        self.ready.get().map_or(Event::NONE, |ready| ready.event())
     }
 }
 
