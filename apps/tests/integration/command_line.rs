@@ -879,3 +879,15 @@ mod around {
         assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
     }
 }
+
+#[test]
+fn a_program_that_needs_more_memory_than_the_system_lets_it_use_is_refused_and_does_not_abort() {
+    for kilobytes in [400_000, 600_000, 800_000] {
+        let run =
+            format!("ulimit -v {kilobytes}; exec \"$0\" run circuit --pieces 5000 --steps 1 --workers 2 --no-verify");
+        let output = Command::new("sh").args(["-c", &run, env!("CARGO_BIN_EXE_maniple")]).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "with {kilobytes} kB: {told}");
+        assert!(told.starts_with("error: ") && told.contains("memory"), "with {kilobytes} kB: {told}");
+    }
+}

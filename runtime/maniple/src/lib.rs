@@ -82,6 +82,7 @@ mod recorder;
 mod regions;
 mod replicate;
 mod runtime;
+mod set_operations;
 mod slices;
 mod statistics;
 mod sync;

@@ -10,7 +10,6 @@ use maniple_region::{LogicalPartition, LogicalRegion, Partitioning, Projection, 
 use maniple_space::{AnyPoint, AnyRect, AnySpace, IndexSpace, Rect, partition};
 
 use crate::error::{Error, Result};
-use crate::replicate::found::{Found, SetOperation};
 
 /// A region whose fields are the members of `F`: rows are the points of an index space of `D` dimensions, columns the fields.
 ///
@@ -360,62 +359,6 @@ impl<F, const D: usize> Partition<F, D> {
         self.logical.partitioning().union().space().typed().expect("the pieces have their parent's dimension")
     }
 
-    /// For each color, the points that are in either partition's piece.
-    ///
-    /// # Errors
-    /// [`Error::Partition`] if the two have different colors.
-    pub fn union<G>(&self, other: &Partition<G, D>) -> Result<Self> {
-        self.combine(other, SetOperation::Union)
-    }
-
-    /// For each color, the points that are in both partitions' pieces.
-    ///
-    /// # Errors
-    /// [`Error::Partition`] if the two have different colors.
-    pub fn intersection<G>(&self, other: &Partition<G, D>) -> Result<Self> {
-        self.combine(other, SetOperation::Intersection)
-    }
-
-    /// For each color, the points of this partition's piece that are not in the other's.
-    ///
-    /// # Errors
-    /// [`Error::Partition`] if the two have different colors.
-    pub fn difference<G>(&self, other: &Partition<G, D>) -> Result<Self> {
-        self.combine(other, SetOperation::Difference)
-    }
-
-    /// For each color, the points of this partition's piece that are in some piece of the other, of whatever color.
-    ///
-    /// ```
-    /// # use maniple::prelude::*;
-    /// # #[derive(Fields)]
-    /// # struct Cell { value: f64 }
-    /// # Runtime::builder().workers(1).build()?.run(async |cx| {
-    /// let cells = cx.region::<Cell>(100)?;
-    /// let owned = cells.partition(4).equal()?;
-    /// let edges = cells.partition(2).by_coloring(&[(0, Rect::from(0..10)), (1, Rect::from(90..100))])?;
-    /// let (outer, inner) = (owned.intersection_with_all(&edges)?, owned.difference_from_all(&edges)?);
-    /// assert_eq!(outer.piece(0)?.bounds(), Rect::from(0..10));
-    /// assert_eq!(inner.piece(0)?.bounds(), Rect::from(10..25));
-    /// # Ok(())
-    /// # })?;
-    /// # Ok::<(), maniple::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Region`] if something was destroyed.
-    pub fn intersection_with_all<G>(&self, other: &Partition<G, D>) -> Result<Self> {
-        self.combine(other, SetOperation::IntersectionWithAll)
-    }
-
-    /// For each color, the points of this partition's piece that are in no piece of the other.
-    ///
-    /// # Errors
-    /// [`Error::Region`] if something was destroyed.
-    pub fn difference_from_all<G>(&self, other: &Partition<G, D>) -> Result<Self> {
-        self.combine(other, SetOperation::DifferenceFromAll)
-    }
-
     /// Splits each piece by another partition: for each color the partition of that piece.
     ///
     /// # Errors
@@ -438,22 +381,6 @@ impl<F, const D: usize> Partition<F, D> {
     /// The partition with any projection.
     pub fn project_by(&self, projection: Projection) -> Projected<F, D> {
         Projected { target: Target::Partition(self.logical.clone(), projection), marker: PhantomData }
-    }
-
-    fn combine<G>(&self, other: &Partition<G, D>, operation: SetOperation) -> Result<Self> {
-        let (mine, others) = (self.logical.partitioning(), other.logical.partitioning());
-        self.logical.tree().check_run()?;
-        // Checked first: pieces may be elsewhere.
-        operation.check(mine.len(), others.len()).map_err(partition_error)?;
-        let partitioning = match Found::combined(operation, [mine, others]) {
-            Some((parent, colors, found)) => parent.forest().partition_elsewhere(&parent, colors, found)?,
-            None => {
-                let spaces = |of: &Partitioning| of.pieces().iter().map(|piece| piece.space().clone()).collect();
-                let (mine, others): (Vec<AnySpace>, Vec<AnySpace>) = (spaces(mine), spaces(others));
-                return self.parent().partition_erased(self.colors(), &operation.apply(&mine, &others));
-            }
-        };
-        Ok(Self::from_logical(self.logical.parent().partition(&partitioning)?))
     }
 }
 

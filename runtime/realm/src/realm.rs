@@ -37,6 +37,8 @@ pub use builder::RealmBuilder;
 /// waits that depend on them are given the fault [`Abandoned`](crate::fault::Abandoned). Handles that a pending body owns count, so a body
 /// should rather use its [`WorkerContext::realm`](crate::WorkerContext::realm); and one that has broken down is ended by its owner: see [`shut_down`](Self::shut_down).
 pub struct Realm {
+    /// Those of `shared`, one step nearer.
+    operations: Arc<Operations>,
     shared: Arc<Shared>,
     keeper: Weak<Keeper>,
     /// There in handles that keep the realm up.
@@ -46,7 +48,7 @@ pub struct Realm {
 impl Clone for Realm {
     /// A handle that keeps the realm up, unless it is going down already.
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), keeper: Weak::clone(&self.keeper), kept: self.keeper.upgrade() }
+        Self::new(Arc::clone(&self.shared), Weak::clone(&self.keeper), self.keeper.upgrade())
     }
 }
 
@@ -61,7 +63,7 @@ impl WeakRealm {
     pub(crate) fn upgrade(&self) -> Option<Realm> {
         let (shared, kept) = (self.shared.upgrade()?, self.keeper.upgrade());
         let usable = kept.is_some() || shared.operations.local().is_some();
-        usable.then(|| Realm { shared, keeper: Weak::clone(&self.keeper), kept })
+        usable.then(|| Realm::new(shared, Weak::clone(&self.keeper), kept))
     }
 }
 
@@ -76,6 +78,10 @@ impl fmt::Debug for Realm {
 }
 
 impl Realm {
+    fn new(shared: Arc<Shared>, keeper: Weak<Keeper>, kept: Option<Arc<Keeper>>) -> Self {
+        Self { operations: Arc::clone(&shared.operations), shared, keeper, kept }
+    }
+
     /// Describes a realm to be built: by default, this machine.
     ///
     /// ```
@@ -91,7 +97,7 @@ impl Realm {
 
     #[inline]
     fn operations(&self) -> &Operations {
-        &self.shared.operations
+        &self.operations
     }
 
     #[inline]
@@ -102,7 +108,7 @@ impl Realm {
     /// A handle that does not keep the realm up, for whoever may be the last to let go of it in a thread of the realm's own. Clones of it do.
     #[must_use]
     pub fn visitor(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), keeper: Weak::clone(&self.keeper), kept: None }
+        Self::new(Arc::clone(&self.shared), Weak::clone(&self.keeper), None)
     }
 
     /// For what the realm itself holds on to: a handle there would keep it up for ever.

@@ -33,7 +33,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     (
         "runtime/maniple/src",
         &[
-            "access",
             "block_on",
             "bulk",
             "completion",
@@ -50,7 +49,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "mapping",
             "operation",
             "point_task",
-            "regions",
             "replicate",
             "slices",
             "task",

@@ -145,30 +145,55 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     ///
     /// # Panics
     /// If the row is more than one point wide in another than the last dimension, or the region lacks one of its points.
+    #[inline]
     #[track_caller]
     pub(crate) fn row(&self, row: &Rect<D>) -> (NonNull<T>, bool) {
-        let flat = (0..D - 1).all(|d| row.lo[d] == row.hi[d]);
-        assert!(flat, "a span is a row along the last dimension, but {row} is wider in another");
+        if (0..D - 1).any(|d| row.lo[d] != row.hi[d]) {
+            not_a_row(row);
+        }
         if row.is_empty() {
             return (NonNull::dangling(), true);
         }
-        assert!(
-            self.contains_rect(row),
-            "the row {row} is not all in the region, whose points lie within {}",
-            self.space.bounds()
-        );
-        let together = match self.scattered {
-            None => self.strides[D - 1] == size_of::<T>() as isize,
-            Some(layout) => layout.is_slice(row),
-        };
-        // SAFETY: the region has the row's points, checked above.
-        (unsafe { self.place_unchecked(row.lo) }, together)
+        if !self.contains_rect(row) {
+            self.row_outside(row);
+        }
+        match self.scattered {
+            // SAFETY: the region has the row's points, checked above.
+            None => (unsafe { self.place_unchecked(row.lo) }, self.strides[D - 1] == size_of::<T>() as isize),
+            // SAFETY: as above.
+            Some(layout) => unsafe { self.scattered_row(layout, row) },
+        }
     }
 
+    /// [`row`](Self::row) where values have no strides.
+    ///
+    /// # Safety
+    /// The region has the row's points.
+    #[inline(never)]
+    unsafe fn scattered_row(&self, layout: &FieldLayout, row: &Rect<D>) -> (NonNull<T>, bool) {
+        // SAFETY: promised by the caller.
+        (unsafe { self.place_unchecked(row.lo) }, layout.is_slice(row))
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn row_outside(&self, row: &Rect<D>) -> ! {
+        panic!("the row {row} is not all in the region, whose points lie within {}", self.space.bounds());
+    }
+
+    #[inline]
     fn contains_rect(&self, rect: &Rect<D>) -> bool {
         let dense = self.members.is_dense();
         self.members.bounds().contains_rect(rect) && (dense || self.space.contains_rect(rect))
     }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn not_a_row<const D: usize>(row: &Rect<D>) -> ! {
+    panic!("a span is a row along the last dimension, but {row} is wider in another");
 }
 
 // A column is a reference in disguise. The accessors built on it are `Send` and `Sync` as `&T` or `&mut T` are, by their own fields.

@@ -52,6 +52,7 @@ impl<'a, T: Copy, const D: usize> Read<'a, T, D> {
     ///
     /// # Panics
     /// If the rectangle is no row, or the region lacks one of its points.
+    #[inline]
     #[must_use]
     #[track_caller]
     pub fn span(&self, row: Rect<D>) -> Span<'_, T> {

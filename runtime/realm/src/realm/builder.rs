@@ -103,7 +103,7 @@ impl RealmBuilder {
         let shared = Shared::new(machine, Workers::new(operations, waiting));
         let keeper = Keeper::new(Arc::clone(&shared));
         for (worker, (processor, own)) in processors.into_iter().zip(own).enumerate() {
-            let inner = Realm { shared: Arc::clone(&shared), keeper: Arc::downgrade(&keeper), kept: None };
+            let inner = Realm::new(Arc::clone(&shared), Arc::downgrade(&keeper), None);
             // A handle that outlives all that the thread does.
             let work = move || {
                 Local::new(&inner.shared.workers, (worker, processor), own, stack_size, NonNull::from(&inner).cast())
@@ -118,7 +118,7 @@ impl RealmBuilder {
                 }
             }
         }
-        Ok(Realm { shared, keeper: Arc::downgrade(&keeper), kept: Some(keeper) })
+        Ok(Realm::new(shared, Arc::downgrade(&keeper), Some(keeper)))
     }
 }
 
