@@ -70,3 +70,6 @@ pub mod architecture {}
 
 #[doc = include_str!("src/coming-from.md")]
 pub mod coming_from {}
+
+#[doc = include_str!("src/glossary.md")]
+pub mod glossary {}

@@ -137,7 +137,7 @@ impl Operation {
 
 impl order::Operation for Operation {
     fn is_mapped(&self) -> bool {
-        // The record tells also who has had to wait for nobody.
+        // While a record is kept, operations are not forgotten: it also has the dependences on those that were mapped before.
         self.recorded.is_none() && self.dependents.lock().is_none()
     }
 

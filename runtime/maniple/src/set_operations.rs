@@ -12,7 +12,7 @@ impl<F, const D: usize> Partition<F, D> {
     /// For each color, the points that are in either partition's piece.
     ///
     /// # Errors
-    /// [`Error::Partition`] if the two have different colors.
+    /// [`crate::Error::Partition`] if the two have different colors.
     pub fn union<G>(&self, other: &Partition<G, D>) -> Result<Self> {
         self.combine(other, SetOperation::Union)
     }
@@ -20,7 +20,7 @@ impl<F, const D: usize> Partition<F, D> {
     /// For each color, the points that are in both partitions' pieces.
     ///
     /// # Errors
-    /// [`Error::Partition`] if the two have different colors.
+    /// [`crate::Error::Partition`] if the two have different colors.
     pub fn intersection<G>(&self, other: &Partition<G, D>) -> Result<Self> {
         self.combine(other, SetOperation::Intersection)
     }
@@ -28,7 +28,7 @@ impl<F, const D: usize> Partition<F, D> {
     /// For each color, the points of this partition's piece that are not in the other's.
     ///
     /// # Errors
-    /// [`Error::Partition`] if the two have different colors.
+    /// [`crate::Error::Partition`] if the two have different colors.
     pub fn difference<G>(&self, other: &Partition<G, D>) -> Result<Self> {
         self.combine(other, SetOperation::Difference)
     }
@@ -52,7 +52,7 @@ impl<F, const D: usize> Partition<F, D> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Region`] if something was destroyed.
+    /// [`crate::Error::Region`] if something was destroyed.
     pub fn intersection_with_all<G>(&self, other: &Partition<G, D>) -> Result<Self> {
         self.combine(other, SetOperation::IntersectionWithAll)
     }
@@ -60,7 +60,7 @@ impl<F, const D: usize> Partition<F, D> {
     /// For each color, the points of this partition's piece that are in no piece of the other.
     ///
     /// # Errors
-    /// [`Error::Region`] if something was destroyed.
+    /// [`crate::Error::Region`] if something was destroyed.
     pub fn difference_from_all<G>(&self, other: &Partition<G, D>) -> Result<Self> {
         self.combine(other, SetOperation::DifferenceFromAll)
     }

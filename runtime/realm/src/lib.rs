@@ -6,7 +6,7 @@
 //!
 //! # The parts, from the ground up
 //!
-//! A part imports only parts before it in this list; a test holds that. What a lower one needs of a higher one, it is given: as a value, a closure, or
+//! A part imports only parts before it in this list; a test holds that there are no circles. What a lower one needs of a higher one, it is given: as a value, a closure, or
 //! through a trait that it owns.
 //!
 //! The outside world:

@@ -1,6 +1,6 @@
 //! The atomics, locks and parking that the lock-free protocols are written against.
 //!
-//! [`crate::event`]'s words, the workers' sleep and the reservations' lock word name these through `crate::sync` alone.
+//! The words of events, the workers' sleep and the reservations' lock word name these through `crate::sync` alone.
 //! `tests/loom` compiles the very same files with a `sync` module made of loom's types, so the model checker sees
 //! the code that ships, and the crate itself needs no conditional compilation.
 

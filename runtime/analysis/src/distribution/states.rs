@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::history::{Entry, Histories};
 
-/// What histories are, for history whether they are the same.
+/// The histories of a state as a key.
 type Key = Vec<(FieldMask, Vec<(u8, u64, Option<OperatorId>)>)>;
 
 /// States by number, and which is the current one.

@@ -410,7 +410,7 @@ mod tests {
         }
     }
 
-    /// `cargo test --release -p maniple --lib time_of_mining -- --ignored --nocapture`
+    /// `cargo test --release -p maniple-analysis --lib time_of_mining -- --ignored --nocapture`
     #[test]
     #[ignore = "prints times"]
     fn time_of_mining() {

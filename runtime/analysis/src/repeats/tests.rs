@@ -354,7 +354,7 @@ fn of_a_loop_that_is_nearly_all_one_launch_the_few_others_may_be_left_out() {
     assert!((0.9..1.0).contains(&covered), "{covered}");
 }
 
-/// `cargo test --release -p maniple --lib time_of_a_token -- --ignored --nocapture`
+/// `cargo test --release -p maniple-analysis --lib time_of_a_token -- --ignored --nocapture`
 #[test]
 #[ignore = "prints times"]
 fn time_of_a_token() {

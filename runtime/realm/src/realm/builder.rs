@@ -104,10 +104,10 @@ impl RealmBuilder {
         let keeper = Keeper::new(Arc::clone(&shared));
         for (worker, (processor, own)) in processors.into_iter().zip(own).enumerate() {
             let inner = Realm::new(Arc::clone(&shared), Arc::downgrade(&keeper), None);
-            // A handle that outlives all that the thread does.
             let work = move || {
-                Local::new(&inner.shared.workers, (worker, processor), own, stack_size, NonNull::from(&inner).cast())
-                    .work()
+                let (place, realm) = ((worker, processor), NonNull::from(&inner).cast());
+                // SAFETY: the handle outlives all that the thread does.
+                unsafe { Local::new(&inner.shared.workers, place, own, stack_size, realm) }.work();
             };
             let started = Thread::start(format!("realm-{worker}"), stack_size, work);
             match started {

@@ -122,8 +122,11 @@ impl Workers {
 }
 
 impl Local {
-    /// A worker of those. `realm` is a handle to the realm that outlives it.
-    pub(crate) fn new(
+    /// A worker of those.
+    ///
+    /// # Safety
+    /// `realm` points to a `Realm`, which stays there for as long as the worker.
+    pub(crate) unsafe fn new(
         workers: &Arc<Workers>,
         (index, processor): (usize, ProcessorId),
         deques: OwnDeques<Job>,
