@@ -84,14 +84,14 @@ impl RuntimeCore {
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
         core.store.realm.on_rest(fork::forget);
         // While nothing waits for memory the core is left alone: when the runtime is dropped, no worker is to hold it.
-        let hungry = core.node.as_ref().map(|node| {
+        let joined = core.node.as_ref().map(|node| {
             node.open_to_guests(&core);
             Arc::downgrade(node)
         });
         core.store.realm.on_idle(move || {
             let feed = || idle.upgrade().is_some_and(|core| core.feed_one());
             let ask = |node: &Weak<Node>| node.upgrade().is_some_and(|node| node.is_idle());
-            (starving.lock().is_anybody() && feed()) || hungry.as_ref().is_some_and(ask)
+            (starving.lock().is_anybody() && feed()) || joined.as_ref().is_some_and(ask)
         });
         if let Some(node) = &core.node {
             // Workers that sleep already would only notice when they wake.
@@ -126,7 +126,7 @@ impl RuntimeCore {
         self.store.realm.machine()
     }
 
-    /// Has a worker do work of the runtime's own. If it panics the machine breaks down, as nobody would hear of that.
+    /// Has a worker do work of the runtime's own. If it panics the machine breaks down, as no task would be told.
     pub(crate) fn spawn_own(&self, during: &'static str, spawn: Spawn<'_>, work: impl FnOnce() + Send + 'static) {
         let body = move |worker: &WorkerContext<'_>| {
             worker.realm().unheard(|| during.to_owned(), work);

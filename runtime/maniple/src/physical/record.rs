@@ -20,7 +20,7 @@ impl Store {
         }
     }
 
-    /// An event that triggers with another one: while a record is kept one that nobody else has, else that one.
+    /// An event that triggers with another one: while a record is kept a new one, else that one.
     pub(crate) fn own_handle(&self, event: Event) -> Event {
         if self.recorder.is_none() {
             return event;

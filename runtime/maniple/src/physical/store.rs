@@ -169,7 +169,7 @@ impl Store {
 
     /// Gives back an instance whose memory is still to be freed.
     pub(crate) fn promised(&self, instance: &Arc<Instance>) -> InstanceError {
-        // SAFETY: nobody has got the instance.
+        // SAFETY: the instance was not given to any user.
         let given_back = unsafe { self.realm.destroy_instance(instance, After::NOTHING) };
         debug_assert!(given_back.is_ok(), "an instance is destroyed once: {given_back:?}");
         let memory = instance.memory();
