@@ -50,7 +50,7 @@ impl Mappable for FillOperation {
 fn record_fill(operation: &Operation, region: &LogicalRegion, fields: &FieldMask) -> Option<OperationNumber> {
     let place = operation.place(0)?;
     let fill = || Kind::FillRegion { place, region: region.clone(), fields: fields.clone() };
-    operation.context.core.store.record(Some(place.parent), &Preconditions::default(), fill)
+    operation.scope.store().record(Some(place.parent), &Preconditions::default(), fill)
 }
 
 impl ContextState {

@@ -29,11 +29,12 @@ use crate::inline::InlineUses;
 use crate::launch::Sites;
 use crate::lazily::Lazily;
 use crate::let_go::let_go;
-use crate::operation::{self, Mappable, Operation};
+use crate::operation::{self, Mappable, Operation, Scope};
 use crate::physical::bound::Bound;
 use crate::physical::instance::Instances;
 use crate::physical::movement::Preconditions;
 use crate::physical::state::RegionState;
+use crate::physical::store::Store;
 use crate::profiling;
 use crate::replicate::Replica;
 use crate::slices::Arrived;
@@ -225,7 +226,7 @@ impl Context {
     /// [`Error::Mapper`] if the mapper panics.
     pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
         let core = &self.state.core;
-        let answer = core.seat(self.state.processor).tunable(core, name)?.unwrap_or(default);
+        let answer = core.seat(self.state.processor).tunable(&core.store, name)?.unwrap_or(default);
         if let Some(replica) = &self.state.replica {
             replica.note_tunable(name, answer);
         }
@@ -650,7 +651,7 @@ impl ContextState {
         let body = body(stream, &submission);
         let launch = |parent| operation::recorded(parent, &*body, requirements);
         let recorded = recorded.or_else(|| self.core.store.record_launch(self.recorded, completion.event(), launch));
-        let operation = Operation::new(self, submission.sequence, (completion, recorded), body);
+        let operation = Operation::new(self.scope(), submission.sequence, (completion, recorded), body);
         let map_after = |earlier: &Arc<Operation>, because: Because| {
             operation.map_after(earlier);
             self.core.store.record_dependence(recorded, earlier.recorded, because);
@@ -836,7 +837,7 @@ impl ContextState {
         let body = body(ends.collect());
         let launch = |parent| operation::recorded(parent, &*body, &[]);
         let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
-        let operation = Operation::new(self, sequence, (completion, recorded), body);
+        let operation = Operation::new(self.scope(), sequence, (completion, recorded), body);
         for earlier in recent.iter().chain(stream.fence.replace(Arc::clone(&operation)).as_ref()) {
             operation.map_after(earlier);
             self.core.store.record_dependence(recorded, earlier.recorded, Because::Fence);
@@ -985,10 +986,6 @@ impl ContextState {
         self.wake_waiter();
     }
 
-    pub(crate) fn operation_retired(&self) {
-        self.operations_retired(1);
-    }
-
     pub(crate) fn operations_retired(&self, operations: usize) {
         if self.in_flight.end_operations(operations) {
             self.wake_waiter();
@@ -1068,12 +1065,30 @@ impl ContextState {
 
     /// Tells the mapper when and where a task ran.
     pub(crate) fn report(&self, task: &str, profile: &TaskProfile) {
-        self.core.seat(self.processor).tell_profile(&self.core, task, profile);
+        self.core.seat(self.processor).tell_profile(&self.core.store, task, profile);
     }
 
-    /// An operation may be mapped: tells the mapper of this task's processor.
-    pub(crate) fn ready_to_map(self: &Arc<Self>, operation: &Arc<Operation>) {
-        self.core.seat(self.processor).enqueue(&self.core, Arc::clone(operation));
+    fn scope(self: &Arc<Self>) -> Arc<dyn Scope> {
+        Arc::<Self>::clone(self)
+    }
+}
+
+impl Scope for ContextState {
+    fn store(&self) -> &Store {
+        &self.core.store
+    }
+
+    fn recorded(&self) -> Option<OperationNumber> {
+        self.recorded
+    }
+
+    /// Tells the mapper of this task's processor.
+    fn ready_to_map(&self, operation: &Arc<Operation>) {
+        self.core.enqueue(self.processor, Arc::clone(operation));
+    }
+
+    fn operation_retired(&self) {
+        self.operations_retired(1);
     }
 }
 

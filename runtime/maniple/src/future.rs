@@ -318,7 +318,7 @@ impl Results {
     pub(crate) fn produced_by(&self, operation: &Arc<Operation>) {
         // Set once, by whoever launches the operation.
         let _ = self.producer.set(Arc::downgrade(operation));
-        self.recorded_by(operation.context.core.store.recorder.as_ref());
+        self.recorded_by(operation.scope.store().recorder.as_ref());
     }
 
     /// Says where it is recorded what these come after.

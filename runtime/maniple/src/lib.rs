@@ -76,6 +76,7 @@ mod mapping;
 mod once;
 mod operation;
 mod physical;
+mod placement;
 mod point_task;
 mod profiling;
 mod recorder;

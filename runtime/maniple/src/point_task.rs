@@ -27,7 +27,8 @@ use crate::physical::places::Places;
 use crate::physical::preparation::Preparation;
 use crate::physical::selection::Selection;
 use crate::physical::state::{RegionState, Sink};
-use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
+use crate::placement::{PhysicalRegion, Placement};
+use crate::task::call::{ContextCall, LeafCall};
 use crate::task::taken::Taken;
 use crate::task::{Body, Value};
 use crate::task_operation::TaskState;
@@ -346,7 +347,7 @@ fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
     let core = &context.core;
     let issuer = context.recorded.zip(launch).map(|(parent, launch)| Place { parent, launch, index: 0 });
     let seat = core.seat(context.processor);
-    let mut rank = |sources: &[_], destination: &_| seat.rank(core, sources, destination);
+    let mut rank = |sources: &[_], destination: &_| seat.rank(&core.store, sources, destination);
     let mut before = Preparation::together();
     for held in context.held() {
         let Some(instances) = &held.home else { continue };

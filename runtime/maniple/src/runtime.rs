@@ -15,6 +15,7 @@ use maniple_record::Record;
 use crate::context::Context;
 use crate::core::{Limits, RuntimeCore};
 use crate::error::{Error, Result};
+use crate::fork;
 use crate::launch::Launch;
 use crate::mapping::MapperSeat;
 use crate::physical::store::Store;
@@ -188,6 +189,7 @@ impl RuntimeBuilder {
         let node = transport.map(|transport| Arc::new(Node::join(transport, &realm)));
         let store = Store::new(realm, self.records.then(Arc::default));
         let limits = Limits { window: self.window, tracing: self.tracing, automatic_tracing: self.automatic_tracing };
+        store.realm.on_rest(fork::forget);
         let core = RuntimeCore::new(store, seats, limits, node);
         Ok(Runtime { core, _problems: profiler.filter(|_| !told).map(TellProblems) })
     }

@@ -47,7 +47,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "luggage",
             "mapped",
             "mapping",
-            "operation",
             "point_task",
             "replicate",
             "slices",
@@ -60,7 +59,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("runtime/maniple/src/fork", &["body", "cell", "running"]),
     ("runtime/maniple/src/launch", &["launcher", "site"]),
     ("runtime/maniple/src/luggage", &["batch", "departure", "homecoming"]),
-    ("runtime/maniple/src/mapping", &["decisions", "point"]),
     (
         "runtime/maniple/src/replicate",
         &["agreement", "batches", "found", "guests", "luggage", "meeting", "node", "slices", "spread"],

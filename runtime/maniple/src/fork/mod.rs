@@ -3,19 +3,17 @@
 //! Such a task depends on nothing but its arguments, so there is nothing to analyse: it is queued with the worker that launches it, for whoever
 //! is idle to steal. `README.md` tells when a launch is a fork, what it is not spared, and the protocols.
 //!
-//! - [`launching`]: when a launch may be a fork, and how it becomes one; [`decisions`]: what mappers have said about that;
+//! - [`launching`]: when a launch may be a fork, and how it becomes one; [`asking`]: whether the mapper lets it;
 //! - [`cell`]: the one object that a forked task is, and references to it; [`body`]: the part of it that knows the types; [`spare`]: its memory;
 //! - [`sources`]: what a task waits for before it begins;
 //! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
 //! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`in_flight`] with [`parent`]: the protocols: who may run it; who knows it, and waits for it; who could wake it; how its
 //!   parent counts it;
-//! - [`travel`]: tasks that are run by another node;
-//! - [`counts`]: what each worker has forked and run.
+//! - [`travel`]: tasks that are run by another node.
 
+mod asking;
 mod body;
 mod cell;
-mod counts;
-mod decisions;
 mod in_flight;
 mod launching;
 mod parent;
@@ -30,8 +28,6 @@ mod word;
 
 pub use body::{ForkCall, Free, FreeResult};
 pub(crate) use cell::Fork;
-pub(crate) use counts::ForkCounts;
-pub(crate) use decisions::ForkDecisions;
 pub(crate) use in_flight::InFlight;
 pub(crate) use launching::describe;
 pub(crate) use sources::Sources;

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::creation::short_name;
+use crate::placement::PhysicalRegion;
 use crate::task::arguments::{Arguments, Own};
-use crate::task::call::PhysicalRegion;
 use crate::task::digest::Digest;
 use crate::task::{Codec, Value};
 

@@ -14,7 +14,8 @@ impl TaskState {
         let may_go = self.is_mobile && info.variants[variant].is_leaf;
         let Some(node) = core.node().filter(|_| may_go) else { return Ok(None) };
         let seat = core.seat(self.context.processor);
-        let picked = seat.call(core, "select_node", |mapper| mapper.select_node(info, node.id(), node.nodes()))?;
+        let picked =
+            seat.call(&core.store, "select_node", |mapper| mapper.select_node(info, node.id(), node.nodes()))?;
         match picked {
             Some(picked) if usize::from(picked.0) >= node.nodes() => {
                 let problem = format!("for `{}` chose {picked}, but the job has {} nodes", info.name, node.nodes());

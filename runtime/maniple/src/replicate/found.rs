@@ -5,7 +5,6 @@
 //! operands have there: it needs no message. Who asks for a piece that is not here gets all of them, from all blocks.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
@@ -24,6 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use super::meeting::Waiting;
 use super::node::{ASK_PIECES, Letter, Node, PIECES, Post, decode, encode};
 use crate::error::{Error, Result};
+use crate::mapping::waiting::must_not_wait;
 
 /// What a block has of pieces: those that have something there, by number.
 pub(super) type Parts = Vec<(usize, Points)>;
@@ -174,7 +174,7 @@ impl Found {
 
 impl PieceSource for Found {
     fn pieces(&self) -> Vec<AnySpace> {
-        if MUST_NOT_WAIT.get() {
+        if must_not_wait() {
             unwind_unavailable(ASKED_BY_MAPPER.to_owned());
         }
         assert!(Realm::may_wait(), "{ASKED_IN_CALLBACK}");
@@ -202,11 +202,6 @@ impl PieceSource for Found {
     }
 }
 
-thread_local! {
-    /// Whether this thread runs code that must not wait for pieces.
-    static MUST_NOT_WAIT: Cell<bool> = const { Cell::new(false) };
-}
-
 /// What a mapper is told that asks for more than it may.
 const ASKED_BY_MAPPER: &str = "a mapper may look at pieces that are known on this node, as those that the task uses are \
      (`Partitioning::known_piece`), and not ask other nodes for more";
@@ -214,19 +209,6 @@ const ASKED_BY_MAPPER: &str = "a mapper may look at pieces that are known on thi
 /// What a function is told that is applied to a result where this comes in.
 const ASKED_IN_CALLBACK: &str = "a function of a result must not wait, and the pieces of a partition are on other nodes; \
      look at them before, where the function is made";
-
-/// Runs code of a mapper, for which others wait: so it must not wait for other nodes.
-pub(crate) fn without_waiting<R>(run: impl FnOnce() -> R) -> R {
-    /// Puts it back, also if the code panics.
-    struct Before(bool);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            MUST_NOT_WAIT.set(self.0);
-        }
-    }
-    let _before = Before(MUST_NOT_WAIT.replace(true));
-    run()
-}
 
 impl SetOperation {
     /// # Errors

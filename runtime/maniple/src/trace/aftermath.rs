@@ -52,10 +52,10 @@ impl Stage {
         for (index, point) in self.points.iter().enumerate() {
             let ends = Ends::new(point.transfers.iter().map(|&node| end(node)).collect());
             let placed = PointMapping {
-                core,
+                store: &core.store,
+                seat: core.seat(context.processor),
                 bounds: &self.site.bounds,
                 regions: Regions::Mapped(&point.mapped.physical),
-                origin: context.processor,
                 order: (sequence, index as u64),
                 place: None,
                 may_wait: false,

@@ -38,7 +38,6 @@ mod whole;
 pub(crate) use gate::{Gate, LaterGate};
 pub(crate) use problem::Problem;
 pub(crate) use recording::{PointRecorder, Recording};
-pub(crate) use session::Session;
 pub(crate) use stream::Tracing;
 pub(crate) use strict::StrictLaunch;
 pub(crate) use whole::{Part, Whole, WholeNumber};

@@ -16,8 +16,8 @@ use super::recording::{NodeTape, Tape};
 use super::template::{Node, Stage, TaskNode, Template};
 use crate::context::ContextState;
 use crate::future::Input;
+use crate::placement::PhysicalRegion;
 use crate::recorder::Recorder;
-use crate::task::call::PhysicalRegion;
 
 /// A replay on record.
 pub(super) struct Recorded {

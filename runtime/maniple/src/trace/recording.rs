@@ -29,7 +29,7 @@ use crate::physical::issuing::TransferLog;
 use crate::physical::movement::Preconditions;
 use crate::physical::set::EquivalenceSet;
 use crate::physical::state::RegionState;
-use crate::task::call::PhysicalRegion;
+use crate::placement::PhysicalRegion;
 
 /// A recording under way. Launches are mapped one after the other.
 pub(crate) struct Recording {

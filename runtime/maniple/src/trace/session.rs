@@ -28,6 +28,7 @@ use super::trace::{Trace, TraceId};
 use super::whole::{Part, Whole};
 use crate::bulk::Zeroing;
 use crate::context::{ContextState, Promised, Stream};
+use crate::core::Abandon;
 use crate::future::{Origin, Results};
 use crate::launch::{LaunchSite, Launching};
 use crate::operation::Operation;
@@ -256,7 +257,7 @@ impl Session {
                 // It has not taken any results: who sees it fail has not seen how they ended.
                 let results = Results::failed(realm, origin, domain, &error);
                 context.watch(&results);
-                context.operation_retired();
+                context.operations_retired(1);
                 results
             }
         }
@@ -591,7 +592,7 @@ impl Session {
     }
 
     /// The machine has broken down, and nothing wakes the session any more: gives what it holds, to be dropped. The operation among it knows the session.
-    pub(crate) fn abandon(&mut self) -> impl Sized + use<> {
+    fn take_held(&mut self) -> impl Sized + use<> {
         let phase = std::mem::replace(&mut self.phase, Phase::Idle);
         (self.operation.take(), phase, std::mem::take(&mut self.line), std::mem::take(&mut self.inner))
     }
@@ -605,6 +606,13 @@ impl Session {
             operation.mark_mapped();
             operation.retire(Ok(()));
         }
+    }
+}
+
+impl Abandon for Mutex<Session> {
+    fn abandon(&self) {
+        let held = self.lock().take_held();
+        drop(held);
     }
 }
 

@@ -170,7 +170,7 @@ impl ContextState {
             _ => tracing.launch_inside(launching),
         };
         if taken.is_none() {
-            self.operation_retired();
+            self.operations_retired(1);
         }
         taken
     }

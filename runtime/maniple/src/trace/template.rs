@@ -18,7 +18,7 @@ use crate::core::RuntimeCore;
 use crate::launch::LaunchSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::physical::state::{RegionData, RegionState};
-use crate::task::call::PhysicalRegion;
+use crate::placement::PhysicalRegion;
 use crate::task::{Body, LeafBody};
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.

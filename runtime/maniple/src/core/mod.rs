@@ -1,5 +1,9 @@
 //! What all contexts of a runtime share.
 
+mod fork_counts;
+mod fork_decisions;
+mod ready;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -17,13 +21,15 @@ use maniple_region::Forest;
 
 use crate::deletions::Log;
 use crate::error::{Error, Result};
-use crate::fork::{self, ForkCounts};
 use crate::let_go::let_go;
 use crate::mapping::MapperSeat;
 use crate::physical::store::Store;
 use crate::profiling::MAPPING;
 use crate::replicate::Node;
-use crate::trace::Session;
+
+pub(crate) use self::fork_counts::ForkCounts;
+pub(crate) use self::fork_decisions::ForkDecisions;
+use self::ready::ReadyQueue;
 
 /// How far a program may run ahead, and whether it is traced.
 pub(crate) struct Limits {
@@ -33,11 +39,30 @@ pub(crate) struct Limits {
     pub(crate) automatic_tracing: bool,
 }
 
+/// What there is for the tasks of each processor.
+struct PerProcessor {
+    seat: MapperSeat,
+    ready: ReadyQueue,
+    forks: ForkDecisions,
+}
+
+impl PerProcessor {
+    fn new(seat: MapperSeat) -> Self {
+        Self { seat, ready: ReadyQueue::default(), forks: ForkDecisions::default() }
+    }
+}
+
+/// What nothing wakes any more when the machine has broken down, although it knows the core by its context.
+pub(crate) trait Abandon: Send + Sync {
+    /// Drops what it holds.
+    fn abandon(&self);
+}
+
 /// What all contexts share.
 pub(crate) struct RuntimeCore {
     pub(crate) store: Store,
     clock: Clock,
-    seats: Vec<MapperSeat>,
+    processors: Vec<PerProcessor>,
     pub(crate) window: usize,
     /// Top-level tasks that do not wait.
     top_levels: AtomicUsize,
@@ -49,15 +74,15 @@ pub(crate) struct RuntimeCore {
     tracing: bool,
     automatic_tracing: bool,
     /// Sessions of traces that have begun. Each knows the operation that stands for it, and that knows the session.
-    sessions: Mutex<Vec<Weak<Mutex<Session>>>>,
+    sessions: Mutex<Vec<Weak<dyn Abandon>>>,
     /// This process's part in a job of several.
     node: Option<Arc<Node>>,
 }
 
 impl Drop for RuntimeCore {
     fn drop(&mut self) {
-        while let Some(seat) = self.seats.pop() {
-            let_go("a mapper", "", seat);
+        while let Some(processor) = self.processors.pop() {
+            let_go("a mapper", "", processor.seat);
         }
     }
 }
@@ -69,7 +94,7 @@ impl RuntimeCore {
         let core = Arc::new(Self {
             store,
             clock: Clock::start(),
-            seats,
+            processors: seats.into_iter().map(PerProcessor::new).collect(),
             window: limits.window,
             top_levels: AtomicUsize::new(0),
             deletions: Arc::default(),
@@ -82,7 +107,6 @@ impl RuntimeCore {
             node,
         });
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
-        core.store.realm.on_rest(fork::forget);
         // While nothing waits for memory the core is left alone: when the runtime is dropped, no worker is to hold it.
         let joined = core.node.as_ref().map(|node| {
             node.open_to_guests(&core);
@@ -154,7 +178,7 @@ impl RuntimeCore {
     /// Whether the mapper lets a node that has nothing to do have a task that waits here, launched by a task on this processor.
     pub(crate) fn permits_steal(&self, (task, origin): (&str, ProcessorId), thief: NodeId) -> bool {
         let ask = |mapper: &mut dyn Mapper| mapper.permit_steal(task, thief);
-        self.seat(origin).try_call(self, "permit_steal", ask).unwrap_or(false)
+        self.seat(origin).try_call(&self.store, "permit_steal", ask).unwrap_or(false)
     }
 
     /// The same for a leaf task with its data, launched by a task on this processor.
@@ -165,12 +189,23 @@ impl RuntimeCore {
         bytes: u64,
     ) -> bool {
         let ask = |mapper: &mut dyn Mapper| mapper.permit_steal_with_data(task, thief, bytes);
-        self.seat(origin).try_call(self, "permit_steal_with_data", ask).unwrap_or(false)
+        self.seat(origin).try_call(&self.store, "permit_steal_with_data", ask).unwrap_or(false)
     }
 
     /// The mapper of a processor.
     pub(crate) fn seat(&self, processor: ProcessorId) -> &MapperSeat {
-        &self.seats[processor.0 as usize]
+        &self.of(processor).seat
+    }
+
+    /// What mappers have said about forking tasks that tasks on this processor launch.
+    #[inline]
+    pub(crate) fn fork_decisions(&self, processor: ProcessorId) -> &ForkDecisions {
+        &self.of(processor).forks
+    }
+
+    #[inline]
+    fn of(&self, processor: ProcessorId) -> &PerProcessor {
+        &self.processors[processor.0 as usize]
     }
 
     pub(crate) fn memory_used(&self, memory: MemoryId) -> u64 {
@@ -191,7 +226,7 @@ impl RuntimeCore {
     }
 
     /// Remembers a session of a trace.
-    pub(crate) fn register_session(&self, session: Weak<Mutex<Session>>) {
+    pub(crate) fn register_session(&self, session: Weak<dyn Abandon>) {
         let mut sessions = self.sessions.lock();
         if sessions.len() >= 64 && sessions.len().is_power_of_two() {
             sessions.retain(|session| session.strong_count() > 0);
@@ -202,11 +237,10 @@ impl RuntimeCore {
     /// Lets go of operations that will never be mapped, and of sessions that nothing wakes any more: they know their contexts, and these the core.
     pub(crate) fn forget_waiting(&self) {
         drop(std::mem::take(&mut self.starving.lock().work));
-        self.seats.iter().for_each(MapperSeat::forget_waiting);
+        self.processors.iter().for_each(|processor| processor.ready.forget());
         let sessions = std::mem::take(&mut *self.sessions.lock());
         for session in sessions.iter().filter_map(Weak::upgrade) {
-            let held = session.lock().abandon();
-            drop(held);
+            session.abandon();
         }
     }
 

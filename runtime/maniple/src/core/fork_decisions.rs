@@ -1,8 +1,6 @@
 //! What a mapper has said about forking tasks, once for each.
 
-use std::sync::{Arc, OnceLock};
-
-use crate::task::TaskDefinition;
+use std::sync::OnceLock;
 
 /// More tasks than most programs fork. About those beyond, the mapper is asked each time.
 const MOST: usize = 64;
@@ -20,7 +18,7 @@ impl Default for ForkDecisions {
 impl ForkDecisions {
     /// What was decided for a task, or else what `decide` says.
     #[inline]
-    pub(crate) fn get_or_decide(&self, task: &'static Arc<TaskDefinition>, decide: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn get_or_decide<T>(&self, task: &'static T, decide: impl FnOnce() -> bool) -> bool {
         let (name, first) = place_of(task);
         match self.0[first].get() {
             Some(&(known, decision)) if known == name => decision,
@@ -29,7 +27,7 @@ impl ForkDecisions {
     }
 
     #[cold]
-    fn search(&self, task: &'static Arc<TaskDefinition>, decide: impl FnOnce() -> bool) -> bool {
+    fn search<T>(&self, task: &'static T, decide: impl FnOnce() -> bool) -> bool {
         let (name, first) = place_of(task);
         let mut decide = Some(decide);
         for step in 0..MOST {
@@ -45,7 +43,7 @@ impl ForkDecisions {
 
 /// What a task is known by, which is never another task's since this one is there as long as the program; and where to look for it first.
 #[inline]
-fn place_of(task: &'static Arc<TaskDefinition>) -> (usize, usize) {
-    let name = Arc::as_ptr(task) as usize;
-    (name, name / align_of::<TaskDefinition>() % MOST)
+fn place_of<T>(task: &'static T) -> (usize, usize) {
+    let name = std::ptr::from_ref(task).addr();
+    (name, name / align_of::<T>() % MOST)
 }
