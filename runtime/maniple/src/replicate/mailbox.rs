@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use maniple_analysis::distribution::Rank;
+use maniple_realm::graph::{Gate, WeakGate};
 use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::profile::{OperationId, Profiler, Record};
 use maniple_realm::{Event, Realm, UserEvent};
@@ -16,7 +17,6 @@ use smallvec::SmallVec;
 use super::failure::Failure;
 use super::parcel::ParcelName;
 use crate::future::{Origin, Results, Sources};
-use crate::trace::{Gate, LaterGate};
 
 /// What has come.
 pub(crate) type Delivery = Result<Bytes, Failure>;
@@ -45,7 +45,7 @@ struct Parcels {
 /// Who waits until all parcels have come.
 enum Waiting {
     /// Whoever wants an event, and launches that are replayed, which need none.
-    For(Option<UserEvent>, SmallVec<[LaterGate; 1]>),
+    For(Option<UserEvent>, SmallVec<[WeakGate; 1]>),
     Complete,
     /// Nothing comes any more.
     Never,
@@ -101,11 +101,11 @@ impl Awaited {
     pub(crate) fn open(&self, gate: &Gate<'_>, realm: &Realm) {
         let mut parcels = self.parcels.lock();
         match &mut parcels.waiting {
-            Waiting::For(_, gates) => return gates.push(gate.later()),
+            Waiting::For(_, gates) => return gates.push(gate.downgrade()),
             Waiting::Complete => {}
             Waiting::Never => {
                 drop(parcels);
-                return fail([gate.later()], realm);
+                return fail([gate.downgrade()], realm);
             }
         }
         drop(parcels);
@@ -130,7 +130,7 @@ impl Awaited {
             let (event, by, time) = (self.all_have_come, profiler.current(), profiler.now_ns());
             profiler.record(Record::Triggered { event, by, time });
         }
-        gates.iter().for_each(|gate| gate.now(|gate| gate.open()));
+        gates.iter().for_each(|gate| gate.with(|gate| gate.open()));
         event.into_iter().for_each(|event| realm.trigger(event));
     }
 
@@ -143,7 +143,7 @@ impl Awaited {
 
 impl Parcels {
     /// Nobody waits any more. Gives who did.
-    fn end_as(&mut self, end: Waiting) -> (Option<UserEvent>, SmallVec<[LaterGate; 1]>) {
+    fn end_as(&mut self, end: Waiting) -> (Option<UserEvent>, SmallVec<[WeakGate; 1]>) {
         let before = std::mem::replace(&mut self.waiting, end);
         if let Waiting::For(event, gates) = before { (event, gates) } else { Default::default() }
     }
@@ -155,9 +155,9 @@ fn name_in_profile(realm: &Realm) -> OperationId {
 }
 
 /// What is replayed and cannot run any more must end, if only with a failure, as it keeps its context.
-fn fail(gates: impl IntoIterator<Item = LaterGate>, realm: &Realm) {
+fn fail(gates: impl IntoIterator<Item = WeakGate>, realm: &Realm) {
     let Some(fault) = realm.breakdown() else { return };
-    gates.into_iter().for_each(|later| later.now(|gate| gate.fail(fault)));
+    gates.into_iter().for_each(|later| later.with(|gate| gate.fail(fault)));
 }
 
 enum Slot {
