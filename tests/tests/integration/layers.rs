@@ -20,6 +20,7 @@ const CRATES: &[&str] = &[
     "mapper",
     "runtime/record",
     "runtime/analysis",
+    "runtime/cluster",
     "runtime/files",
     "runtime/maniple",
     "tensor",
