@@ -95,8 +95,8 @@ struct Ended {
 }
 
 impl<O: Describe> DeterminismCheck<O> {
-    /// Adds an operation. Its digest is the same on all nodes, if the operation is.
-    pub fn add(&self, job: &Job, digest: u64, operation: O) {
+    /// Adds an operation with its digest, which is the same on all nodes, if the operation is.
+    pub fn add(&self, job: &Job, (digest, operation): (u64, O)) {
         let mut log = self.0.lock();
         log.add(digest, operation);
         let is_early = log.count < INTERVAL && log.count.is_power_of_two();
@@ -106,7 +106,7 @@ impl<O: Describe> DeterminismCheck<O> {
     }
 
     /// Adds an operation for which the program will wait, and compares. Nothing after the [end](Self::end).
-    pub fn add_awaited(&self, job: &Job, digest: u64, operation: O) {
+    pub fn add_awaited(&self, job: &Job, (digest, operation): (u64, O)) {
         let mut log = self.0.lock();
         if !log.is_over {
             log.add(digest, operation);

@@ -62,10 +62,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("runtime/maniple/src/launch", &["launcher", "site"]),
     ("runtime/maniple/src/luggage", &["batch", "departure", "homecoming"]),
     ("runtime/maniple/src/mapping", &["decisions", "point"]),
-    (
-        "runtime/maniple/src/replicate",
-        &["agreement", "batches", "found", "guests", "luggage", "meeting", "node", "slices", "spread"],
-    ),
+    ("runtime/maniple/src/replicate", &["batches", "guests", "luggage", "node", "slices"]),
     ("runtime/maniple/src/replicate", &["finding", "plan", "replica"]),
     ("runtime/maniple/src/trace", &["recorded", "template"]),
     ("runtime/maniple/src/trace", &["replay", "session"]),

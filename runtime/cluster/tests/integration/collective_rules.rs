@@ -21,8 +21,7 @@ fn all_reduce(job: &Job, mine: Vec<u8>) -> Vec<u8> {
     let combine = |parts: Vec<Bytes>| Bytes::from(parts.concat());
     job.all_reduce(name, mine.into(), Box::new(combine), Box::new(done));
     job.realm().wait(event.event()).unwrap();
-    let outcome = outcome.lock().to_vec();
-    outcome
+    outcome.lock().to_vec()
 }
 
 proptest! {

@@ -21,7 +21,7 @@ fn run(job: &Job, operations: impl Iterator<Item = u64>) -> Result<()> {
     check.observe("rank", job.rank() as i64);
     for operation in operations {
         job.begin_operation("an operation");
-        check.add(job, operation, Operation(operation));
+        check.add(job, (operation, Operation(operation)));
     }
     assert_eq!(check.end(job, None), None);
     match job.realm().breakdown() {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use maniple_analysis::distribution::{Points, Rank};
+use maniple_cluster::{Rounds, Wait, ready};
 use maniple_region::{IndexSpaceNode, LogicalPartition, Partitioning, Shape};
 use maniple_space::{AnyRect, AnySpace};
 
-use super::found::{Found, Parts, blocks, in_block, root, united};
-use super::latest::Doing;
-use super::meeting::{Meetings, Waiting, at_once};
-use super::replica::Replica;
+use super::directory::{Parts, blocks, root, united};
+use super::found::{Found, in_block};
+use super::operations::other;
+use super::replica::{ROUNDS_OF_A_PLAN, Replica};
 use crate::error::Result;
 
 /// What nodes do when they make a partition of what they have found.
@@ -40,19 +41,19 @@ impl Replica {
         parts: &[AnySpace],
     ) -> Result<Arc<Partitioning>> {
         // Those before were for pieces to look at.
-        let mut meetings = Meetings::after_plan(&self.node, operation);
+        let mut rounds = Rounds::new(&self.node, operation, ROUNDS_OF_A_PLAN);
         let (nodes, shapes) = (self.node.nodes(), parent.forest().shapes());
         let all = blocks(root(parent), nodes, shapes);
-        let gone = self.node.post.finds.gone();
-        let met = meetings.meet_waiting(Waiting::Later, gone, parts_in(&all, parts)).await?;
-        self.node.post.finds.forget(&met.words);
+        let directory = &self.node.directory;
+        let exchanged = rounds.exchange_by(Wait::Async, directory.gone(), parts_in(&all, parts)).await?;
+        directory.forget(&exchanged.values);
         let (dim, own) = (parent_dim(parent), all[self.node.rank()].clone());
         let nothing = vec![AnySpace::empty(dim).expect("the dimension is that of a space"); colors.volume() as usize];
-        let pieces = united(&nothing, met.letters.iter().flat_map(|(_, parts)| parts));
+        let pieces = united(&nothing, exchanged.messages.iter().flat_map(|(_, parts)| parts));
         let is_disjoint = AnySpace::are_disjoint(dim, &pieces).expect("pieces of one root have one dimension");
-        let met = meetings.meet_waiting::<bool, ()>(Waiting::Later, is_disjoint, Vec::new()).await?;
-        let is_disjoint = met.words.into_iter().all(|is_disjoint| is_disjoint);
-        let found = Found::new((&self.node, operation), (parent, colors), (own, pieces, is_disjoint));
+        let exchanged = rounds.exchange_by::<bool, ()>(Wait::Async, is_disjoint, Vec::new()).await?;
+        let is_disjoint = exchanged.values.into_iter().all(|is_disjoint| is_disjoint);
+        let found = Found::new((directory, operation), (parent, colors), (own, pieces, is_disjoint));
         Ok(parent.forest().partition_elsewhere(parent, colors, found)?)
     }
 
@@ -61,9 +62,9 @@ impl Replica {
     /// # Errors
     /// The job's, if it is over.
     pub(crate) fn pieces_within(&self, parts: &LogicalPartition, pieces: &Arc<Partitioning>) -> Result<Vec<AnySpace>> {
-        let mut meetings = Meetings::new(&self.node, self.begin_to_meet(LOOKS));
-        let parts = in_block(parts.partitioning(), &self.node.block(pieces.parent()));
-        at_once(self.hand_out(&parts, pieces, (&mut meetings, Waiting::Here)))
+        let mut rounds = Rounds::new(&self.node, self.begin_to_meet(LOOKS), 0);
+        let parts = in_block(parts.partitioning(), &self.node.directory.block(pieces.parent()));
+        ready(self.hand_out(&parts, pieces, (&mut rounds, Wait::Blocking)))
     }
 
     /// What pieces have of points, which are other points on each node: for a partition that is about to be found.
@@ -76,17 +77,17 @@ impl Replica {
         points: &AnySpace,
         pieces: &Arc<Partitioning>,
     ) -> Result<Vec<AnySpace>> {
-        let mut meetings = Meetings::new(&self.node, finding.operation);
+        let mut rounds = Rounds::new(&self.node, finding.operation, 0);
         let shapes = pieces.parent().forest().shapes();
         let all = blocks(root(pieces.parent()), self.node.nodes(), shapes);
-        let letters = parts_in(&all, std::slice::from_ref(points));
-        let met = meetings.meet_waiting::<(), _>(Waiting::Later, (), letters).await?;
+        let messages = parts_in(&all, std::slice::from_ref(points));
+        let exchanged = rounds.exchange_by::<(), _>(Wait::Async, (), messages).await?;
         let empty = AnySpace::empty(points.dim()).expect("the dimension is that of a space");
         let mut wanted = vec![empty; self.node.nodes()];
-        for (node, parts) in met.letters {
+        for (node, parts) in exchanged.messages {
             parts.into_iter().for_each(|(_, Points(part))| wanted[node] = part);
         }
-        self.hand_out(&wanted, pieces, (&mut meetings, Waiting::Later)).await
+        self.hand_out(&wanted, pieces, (&mut rounds, Wait::Async)).await
     }
 
     /// Each node wants what pieces have of other points, of which those in the own block are known.
@@ -94,28 +95,28 @@ impl Replica {
         &self,
         wanted: &[AnySpace],
         pieces: &Arc<Partitioning>,
-        (meetings, waiting): (&mut Meetings<'_>, Waiting),
+        (rounds, wait): (&mut Rounds<'_>, Wait),
     ) -> Result<Vec<AnySpace>> {
-        let (dim, block) = (parent_dim(pieces.parent()), self.node.block(pieces.parent()));
+        let (dim, block) = (parent_dim(pieces.parent()), self.node.directory.block(pieces.parent()));
         let here = in_block(pieces, &block);
         let lists = AnySpace::overlapping_pairs(dim, wanted, &here).expect("pieces of one root have one dimension");
-        let letter = |(node, pieces): (Rank, &[u32])| {
+        let message = |(node, pieces): (Rank, &[u32])| {
             let part = |piece: usize| here[piece].intersection(&wanted[node]).expect("the same");
             let parts = pieces.iter().map(|&piece| (piece as usize, Points(part(piece as usize))));
             (node, parts.collect::<Parts>())
         };
-        let letters = lists.iter().enumerate().map(letter).filter(|(_, parts)| !parts.is_empty());
-        let met = meetings.meet_waiting::<(), _>(waiting, (), letters.collect()).await?;
+        let messages = lists.iter().enumerate().map(message).filter(|(_, parts)| !parts.is_empty());
+        let exchanged = rounds.exchange_by::<(), _>(wait, (), messages.collect()).await?;
         let nothing = vec![AnySpace::empty(dim).expect("the dimension is that of a space"); pieces.len()];
-        Ok(united(&nothing, met.letters.iter().flat_map(|(_, parts)| parts)))
+        Ok(united(&nothing, exchanged.messages.iter().flat_map(|(_, parts)| parts)))
     }
 
     /// An operation of the program for which nodes meet.
     fn begin_to_meet(&self, what: &'static str) -> u64 {
-        let operation = self.node.number_operation(Doing::Other(what));
-        self.agreement.note_other(&self.node, what);
+        let operation = self.node.begin_operation(what);
+        self.check.add(&self.node, other(what));
         // It is about to wait.
-        self.agreement.compare(&self.node);
+        self.check.compare(&self.node);
         operation
     }
 }
@@ -126,11 +127,11 @@ fn parts_in(blocks: &[Shape], pieces: &[AnySpace]) -> Vec<(Rank, Parts)> {
     let spaces = blocks.iter().map(Shape::space);
     let lists = AnySpace::overlapping_pairs(first.space().dim(), spaces, pieces);
     let lists = lists.expect("pieces of one root have one dimension");
-    let letter = |(node, numbers): (Rank, &[u32])| {
+    let message = |(node, numbers): (Rank, &[u32])| {
         let part = |piece: usize| pieces[piece].intersection(blocks[node].space()).expect("the same");
         (node, numbers.iter().map(|&piece| (piece as usize, Points(part(piece as usize)))).collect::<Parts>())
     };
-    lists.iter().enumerate().map(letter).filter(|(_, parts)| !parts.is_empty()).collect()
+    lists.iter().enumerate().map(message).filter(|(_, parts)| !parts.is_empty()).collect()
 }
 
 fn parent_dim(parent: &IndexSpaceNode) -> usize {

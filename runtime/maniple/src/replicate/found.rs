@@ -8,29 +8,21 @@ use std::any::Any;
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
-use std::task::{Wake, Waker};
 
-use bytes::Bytes;
 use maniple_analysis::distribution::{Points, Rank};
+use maniple_realm::Realm;
 use maniple_realm::fault::unwind_unavailable;
 use maniple_realm::locks::Mutex;
-use maniple_realm::net::{Endpoint, Incoming};
-use maniple_realm::threads::Parker;
-use maniple_realm::{Event, Fault, Realm};
-use maniple_region::{IndexSpaceNode, Partitioning, PieceSource, Shape, ShapeTable};
+use maniple_region::{IndexSpaceNode, Partitioning, PieceSource, Shape};
 use maniple_space::{AnyRect, AnySpace, IndexSpace, for_dimension, partition};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashSet, FxHasher};
 
-use super::meeting::Waiting;
-use super::node::{ASK_PIECES, Letter, Node, PIECES, Post, decode, encode};
-use crate::error::{Error, Result};
-
-/// What a block has of pieces: those that have something there, by number.
-pub(super) type Parts = Vec<(usize, Points)>;
+use super::directory::{Directory, Gone, Held, Parts, root};
+use crate::error::Result;
 
 /// See the [module](self).
 pub(crate) struct Found {
-    node: Arc<Node>,
+    directory: Directory,
     parent: IndexSpaceNode,
     colors: AnyRect,
     /// This node's block of the points.
@@ -66,14 +58,14 @@ pub(crate) enum SetOperation {
 impl Found {
     /// Pieces that were found, of which these are in the own block. Other nodes ask for them by the name.
     pub(super) fn new(
-        (node, name): (&Arc<Node>, u64),
+        (directory, name): (&Directory, u64),
         (parent, colors): (&IndexSpaceNode, AnyRect),
         (own, pieces, is_disjoint): (Shape, Vec<AnySpace>, bool),
     ) -> Arc<Self> {
         let pieces = Arc::new(pieces);
-        let held = Held::new(node, name, &pieces);
+        let held = directory.register(name, &pieces);
         Arc::new(Self {
-            node: Arc::clone(node),
+            directory: directory.clone(),
             parent: parent.clone(),
             colors,
             own,
@@ -103,7 +95,7 @@ impl Found {
         }
         let (parent, colors) = (one.parent().clone(), one.colors());
         let combined = Self {
-            node: Arc::clone(&found.node),
+            directory: found.directory.clone(),
             parent: parent.clone(),
             colors,
             own: found.own.clone(),
@@ -162,7 +154,7 @@ impl Found {
     /// The job's, if it is over.
     fn all(&self) -> Result<Vec<AnySpace>> {
         match &self.origin {
-            Origin::Data { name, pieces, .. } => self.node.ask_for_pieces(*name, pieces),
+            Origin::Data { name, pieces, .. } => self.directory.ask(*name, pieces),
             Origin::Operation(operation, [one, other]) => {
                 let spaces = |of: &Partitioning| of.pieces().iter().map(|piece| piece.space().clone()).collect();
                 let (one, other): (Vec<_>, Vec<_>) = (spaces(one), spaces(other));
@@ -181,7 +173,7 @@ impl PieceSource for Found {
         match self.all() {
             Ok(pieces) => pieces,
             // The job ends with its own error, whatever becomes of who asks.
-            Err(error) if !self.node.post.is_closed() => {
+            Err(error) if !self.directory.is_closed() => {
                 unwind_unavailable(format!("the pieces of a partition are on other nodes: {error}"))
             }
             // Whoever asks has kept the partition for longer than the runtime.
@@ -277,266 +269,5 @@ pub(super) fn in_block(partitioning: &Partitioning, block: &Shape) -> Vec<AnySpa
             let parts = partitioning.pieces().iter().map(part);
             parts.map(|part| part.expect("pieces of one root have one dimension")).collect()
         }
-    }
-}
-
-/// The space that was not cut out of another.
-pub(super) fn root(space: &IndexSpaceNode) -> &IndexSpaceNode {
-    space.ancestors().last().map_or(space, |partition| partition.parent())
-}
-
-/// The blocks of a root space, by node.
-pub(super) fn blocks(root: &IndexSpaceNode, nodes: usize, shapes: &ShapeTable) -> Vec<Shape> {
-    for_dimension!(root.space(), |space| {
-        let pieces = partition::equal(space, nodes).expect("there is at least one node");
-        pieces.into_iter().map(|piece| shapes.intern(&piece.into())).collect()
-    })
-}
-
-/// Says, while it is there, that somebody here may ask for pieces.
-struct Held {
-    node: Arc<Node>,
-    name: u64,
-}
-
-impl Held {
-    fn new(node: &Arc<Node>, name: u64, pieces: &Arc<Vec<AnySpace>>) -> Self {
-        node.post.register_pieces(node, name, pieces);
-        Self { node: Arc::clone(node), name }
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        if let Some(entry) = self.node.post.finds.0.lock().known.get_mut(&self.name) {
-            entry.is_gone = true;
-        }
-    }
-}
-
-/// What this node has of partitions that were found, for others who ask, and what it has asked for.
-#[derive(Default)]
-pub(super) struct Finds(Mutex<Known>);
-
-#[derive(Default)]
-struct Known {
-    known: FxHashMap<u64, Entry>,
-    /// Others have asked for what is not yet here: each with the number of its question.
-    asked: FxHashMap<u64, Vec<(Rank, u64)>>,
-    questions: FxHashMap<u64, Arc<Question>>,
-    next_question: u64,
-}
-
-struct Entry {
-    pieces: Arc<Vec<AnySpace>>,
-    /// Nobody here asks for it any more. Others may.
-    is_gone: bool,
-}
-
-/// What was asked, and what has come so far. Everybody here who wants the same waits for the same answers.
-struct Question {
-    name: u64,
-    answers: Mutex<Answers>,
-}
-
-#[derive(Default)]
-struct Answers {
-    come: Vec<Parts>,
-    missing: usize,
-    waiting: Vec<Arc<Parker>>,
-}
-
-/// Wakes a thread that waits for pieces, should the job end meanwhile.
-struct Unpark(Arc<Parker>);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-impl Finds {
-    /// How many questions are open, here or of others.
-    pub(super) fn open(&self) -> usize {
-        let known = self.0.lock();
-        known.asked.len() + known.questions.len()
-    }
-
-    /// The question for the pieces of a partition, with its number: one that is open, or a new one, that so many are to be asked.
-    fn question(&self, name: u64, others: usize) -> (u64, Arc<Question>, bool) {
-        let mut known = self.0.lock();
-        if let Some((&number, open)) = known.questions.iter().find(|(_, question)| question.name == name) {
-            return (number, Arc::clone(open), false);
-        }
-        let number = known.next_question;
-        known.next_question += 1;
-        let question = Arc::new(Question { name, answers: Mutex::default() });
-        question.answers.lock().missing = others;
-        known.questions.insert(number, Arc::clone(&question));
-        (number, question, true)
-    }
-
-    /// Partitions for which nobody here asks any more, in order.
-    pub(super) fn gone(&self) -> Vec<u64> {
-        let known = self.0.lock();
-        let mut gone: Vec<u64> = known.known.iter().filter(|(_, entry)| entry.is_gone).map(|(&name, _)| name).collect();
-        gone.sort_unstable();
-        gone
-    }
-
-    /// Lets go of those for which no node asks any more: each has said for which it does not.
-    pub(super) fn forget(&self, gone: &[Vec<u64>]) {
-        let Some((first, others)) = gone.split_first() else { return };
-        let of_all = first.iter().filter(|name| others.iter().all(|gone| gone.binary_search(name).is_ok()));
-        let mut known = self.0.lock();
-        let forgotten: Vec<Option<Entry>> = of_all.map(|name| known.known.remove(name)).collect();
-        drop(known);
-        drop(forgotten);
-    }
-}
-
-impl Node {
-    /// All pieces of a partition that was found, of which these are the parts here. The thread sleeps until they have come: it runs nothing else meanwhile, as that might ask too.
-    fn ask_for_pieces(&self, name: u64, own: &[AnySpace]) -> Result<Vec<AnySpace>> {
-        if self.nodes() == 1 {
-            return Ok(own.to_vec());
-        }
-        if self.post.is_closed() {
-            return Err(Error::internal(Gone));
-        }
-        let (parker, realm) = (Arc::new(Parker::default()), self.realm());
-        let (number, question, is_new) = self.post.finds.question(name, self.nodes() - 1);
-        question.answers.lock().waiting.push(Arc::clone(&parker));
-        for to in (0..self.nodes()).filter(|&to| is_new && to != self.rank()) {
-            self.post.send(&self.endpoint, to, Letter::new(ASK_PIECES, Bytes::new()).with_header(&(name, number)));
-        }
-        let waker = Waker::from(Arc::new(Unpark(Arc::clone(&parker))));
-        let watch = realm.watch_for_breakdown(&waker);
-        loop {
-            let answers = question.answers.lock();
-            if answers.missing == 0 {
-                return Ok(united(own, answers.come.iter().flatten()));
-            }
-            drop(answers);
-            if let Some(why) = realm.breakdown().or_else(|| watch.as_ref().err()) {
-                self.post.finds.0.lock().questions.remove(&number);
-                return Err(self.why(why));
-            }
-            if self.post.is_closed() {
-                return Err(Error::internal(Gone));
-            }
-            parker.park();
-        }
-    }
-
-    /// This node's block of the points of the root above a space.
-    pub(super) fn block(&self, space: &IndexSpaceNode) -> Shape {
-        blocks(root(space), self.nodes(), space.forest().shapes()).swap_remove(self.rank())
-    }
-
-    /// Waits for something that other nodes bring.
-    ///
-    /// # Errors
-    /// The job's, if it is over.
-    pub(super) async fn wait_for(&self, event: Event, waiting: Waiting) -> Result<()> {
-        let waited = match waiting {
-            Waiting::Here => self.realm().wait(event),
-            Waiting::Later => self.realm().event_future(event).await,
-        };
-        waited.map_err(|fault| self.why(&fault))
-    }
-
-    fn why(&self, fault: &Fault) -> Error {
-        Error::of_fault(self.realm().breakdown().map_or(fault, |why| why), "", None)
-    }
-}
-
-/// Pieces, with what others have of them.
-pub(super) fn united<'a>(own: &[AnySpace], others: impl IntoIterator<Item = &'a (usize, Points)>) -> Vec<AnySpace> {
-    let mut all: Vec<Vec<AnySpace>> = own.iter().map(|part| vec![part.clone()]).collect();
-    for (piece, Points(part)) in others {
-        if let Some(parts) = all.get_mut(*piece) {
-            parts.push(part.clone());
-        }
-    }
-    let unite = |parts: Vec<AnySpace>| AnySpace::union_all(parts[0].dim(), &parts).expect("parts have one dimension");
-    all.into_iter().map(unite).collect()
-}
-
-impl Post {
-    fn register_pieces(self: &Arc<Self>, node: &Node, name: u64, pieces: &Arc<Vec<AnySpace>>) {
-        let mut known = self.finds.0.lock();
-        known.known.insert(name, Entry { pieces: Arc::clone(pieces), is_gone: false });
-        let asked = known.asked.remove(&name);
-        drop(known);
-        for (to, number) in asked.into_iter().flatten() {
-            self.answer(&node.endpoint, to, (number, pieces));
-        }
-    }
-
-    fn answer(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, (number, pieces): (u64, &[AnySpace])) {
-        let parts = pieces.iter().enumerate().filter(|(_, part)| !part.is_empty());
-        let parts: Parts = parts.map(|(piece, part)| (piece, Points(part.clone()))).collect();
-        self.send(endpoint, to, Letter::new(PIECES, encode(&parts)).with_header(&number));
-    }
-
-    /// Another node asks for pieces.
-    pub(super) fn take_question(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let (name, number): (u64, u64) = decode(incoming.header())?;
-        let from = usize::from(incoming.from().0);
-        let mut known = self.finds.0.lock();
-        let pieces = match known.known.get(&name) {
-            Some(entry) => Arc::clone(&entry.pieces),
-            None => {
-                known.asked.entry(name).or_default().push((from, number));
-                return Some(());
-            }
-        };
-        drop(known);
-        self.answer(incoming.endpoint(), from, (number, &pieces));
-        Some(())
-    }
-
-    /// An answer comes. Nobody may want it any more, if the job is over.
-    pub(super) fn take_pieces(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let number: u64 = decode(incoming.header())?;
-        let parts: Parts = decode(&self.take_payload(incoming))?;
-        let mut known = self.finds.0.lock();
-        let Some(question) = known.questions.get(&number).cloned() else { return Some(()) };
-        let mut answers = question.answers.lock();
-        answers.come.push(parts);
-        answers.missing = answers.missing.checked_sub(1)?;
-        if answers.missing == 0 {
-            known.questions.remove(&number);
-            drop(known);
-            answers.waiting.drain(..).for_each(|waiting| waiting.unpark());
-        }
-        Some(())
-    }
-}
-
-/// The job is over, and this node has left it.
-#[derive(Debug, thiserror::Error)]
-#[error("the pieces of a partition are on other nodes of a job that this one has left")]
-struct Gone;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_all_nodes_have_let_go_of_is_kept_no_longer() {
-        let finds = Finds::default();
-        let (pieces, names) = (Arc::new(Vec::new()), [3, 5, 8]);
-        for name in names {
-            let entry = Entry { pieces: Arc::clone(&pieces), is_gone: name != 5 };
-            finds.0.lock().known.insert(name, entry);
-        }
-        assert_eq!(finds.gone(), [3, 8]);
-        // Another node still has the third, and a third node the first.
-        finds.forget(&[finds.gone(), vec![3, 5], vec![5, 8]]);
-        assert_eq!(Arc::strong_count(&pieces), 4);
-        finds.forget(&[finds.gone(), vec![3, 5, 8], vec![5, 8]]);
-        assert_eq!((Arc::strong_count(&pieces), finds.gone()), (3, vec![3]));
     }
 }

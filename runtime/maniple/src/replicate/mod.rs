@@ -2,35 +2,29 @@
 //!
 //! `README.md` here describes the whole. In reading order: [`sharding`] says which node runs which points; `maniple_analysis::distribution` what nodes must send each other
 //! before; [`replica`] turns a launch of the program into launches here, and [`course`] predicts which one comes next; the launches before it are its
-//! [`preparation`], and [`exchange`] has the tasks in it, which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. Below them are what a node knows of the network:
-//! [`node`], [`parcel`], [`mailbox`], [`tree`], [`failure`], [`latest`]. Tasks without regions go where nobody has anything to do: [`guests`]; parts of index launches where the mapper says: [`slices`].
+//! [`preparation`], and [`exchange`] has the tasks in it, which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. What this node has of its job is its [`node`];
+//! [`failure`] has the errors that go from node to node, [`operations`] what nodes compare, [`directory`] the pieces that they ask each other for. Tasks without regions go where nobody has anything to do: [`guests`]; parts of index launches where the mapper says: [`slices`].
 
-mod agreement;
 mod batches;
 mod course;
+mod directory;
 mod exchange;
 mod failure;
 pub(crate) mod finding;
 pub(crate) mod found;
 mod guests;
 mod hunger;
-mod latest;
 mod luggage;
-mod mailbox;
-mod meeting;
 pub(crate) mod node;
-mod parcel;
+mod operations;
 mod plan;
 mod preparation;
-mod profiled;
 mod reduction;
 pub(crate) mod replica;
 mod sharding;
 mod slices;
 pub(crate) mod spread;
-mod tree;
 
-pub(crate) use mailbox::Awaited;
 pub(crate) use node::Node;
 pub(crate) use replica::{PER_NODE, Replica};
 pub(crate) use spread::{Local, Spread};

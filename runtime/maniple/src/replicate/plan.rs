@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use maniple_analysis::distribution::{Layout, Points, hash_of_areas, order_of_uses};
+use maniple_cluster::{Failure, Rounds};
 use maniple_mapper::{Sharding, TaskInfo};
 use maniple_realm::locks::Mutex;
 use maniple_region::{IndexSpaceNode, LogicalRegion, NodeId, Partitioning, Privilege, Requirement, Shape, Target};
@@ -15,12 +16,10 @@ use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::agreement::{Noted, What, hash_of, hash_with};
+use super::directory::{Directory, Parts, root};
 use super::exchange::contributes_values;
-use super::failure::Failure;
-use super::found::{Found, Parts, root};
-use super::meeting::Meetings;
-use super::node::Node;
+use super::found::Found;
+use super::operations::{Operation, digest_of_launch, digest_with};
 use super::preparation::Preparation;
 use super::replica::{Program, Replica, Use, shapes};
 use super::sharding::{self, Shares};
@@ -162,9 +161,8 @@ impl Replica {
 
     fn note_launch(&self, launching: &Launching<'_>, (site, hash, dealt): (&Arc<LaunchSite>, u64, &Arc<str>)) {
         let digest = launching.launcher.digest();
-        let hash = hash_with(hash, digest.as_ref());
-        let what = What::Launch(Arc::clone(site), Arc::clone(dealt), digest);
-        self.agreement.note(&self.node, Noted { hash, what });
+        let hash = digest_with(hash, digest.as_ref());
+        self.check.add(&self.node, (hash, Operation::Launch(Arc::clone(site), Arc::clone(dealt), digest)));
     }
 
     /// Which node runs which points: what the mapper says.
@@ -242,7 +240,7 @@ impl Replica {
         let region =
             |bound: &Bound| program.regions.get(&bound.requirement.target.bound().root_region().tree().id()).copied();
         let used = site.bounds.iter().zip(uses).map(|(bound, &uses)| (region(bound), uses));
-        (hash_of(site, shares, used), dealt.into())
+        (digest_of_launch(site, shares, used), dealt.into())
     }
 
     fn plan_of_areas(
@@ -300,23 +298,23 @@ impl Replica {
         let (hash, dealt) = self.described(site, (&sharding, &shares), &uses);
         self.note_launch(launching, (site, hash, &dealt));
         // It is about to wait.
-        self.agreement.compare(&self.node);
+        self.check.compare(&self.node);
 
         let seen = self.look_in_block(state, site, &targets, &shares);
         let (failure, is_in_place) = match &seen {
             Ok(is_in_place) => (None, *is_in_place),
             Err(error) => (Some(self.node.tell(error)), false),
         };
-        let mut meetings = Meetings::new(&self.node, operation);
-        let met = meetings.meet::<Seen, ()>((failure, is_in_place), Vec::new())?;
+        let mut rounds = Rounds::new(&self.node, operation, 0);
+        let exchanged = rounds.exchange::<Seen, ()>((failure, is_in_place), Vec::new())?;
         seen?;
-        let in_place = met.words.iter().any(|(_, in_place)| *in_place);
-        if let Some(failure) = met.words.into_iter().find_map(|(failure, _)| failure) {
+        let in_place = exchanged.values.iter().any(|(_, in_place)| *in_place);
+        if let Some(failure) = exchanged.values.into_iter().find_map(|(failure, _)| failure) {
             return Err(self.node.hear(failure));
         }
         let shares = if in_place { self.on_one(site, &sharding) } else { shares };
         let areas = self.areas_in_block(&targets, &site.domain, &shares)?;
-        self.tell_of_pieces(&targets, (&site.domain, &shares), &mut meetings)?;
+        self.tell_of_pieces(&targets, (&site.domain, &shares), &mut rounds)?;
         let mut program = self.program.lock();
         for target in targets.iter().filter(|target| found(target).is_some()) {
             self.go_to_blocks(&mut program, &target.bound().root_region());
@@ -333,7 +331,7 @@ impl Replica {
         targets: &[&Target],
         shares: &Shares,
     ) -> Result<bool> {
-        let block = InBlock::of(&self.node);
+        let block = InBlock::of(&self.node.directory);
         check(site.name(), &site.bounds, (&site.domain, site.index_launch), (&block, state))?;
         let areas = self.areas_in_block(targets, &site.domain, shares)?;
         Ok(is_in_place(site, &areas))
@@ -341,7 +339,7 @@ impl Replica {
 
     /// What each node's points use: of pieces that were found, what they have in this node's block.
     fn areas_in_block(&self, targets: &[&Target], domain: &AnyRect, shares: &Shares) -> Result<Vec<Vec<Shape>>> {
-        let block = InBlock::of(&self.node);
+        let block = InBlock::of(&self.node.directory);
         let view = |target: &Target| -> &dyn View { if found(target).is_some() { &block } else { &Everywhere } };
         targets.iter().map(|target| areas_of(target, domain, shares, view(target))).collect()
     }
@@ -351,7 +349,7 @@ impl Replica {
         &self,
         targets: &[&Target],
         (domain, shares): (&AnyRect, &Shares),
-        meetings: &mut Meetings<'_>,
+        rounds: &mut Rounds<'_>,
     ) -> Result<()> {
         // In the order in which they come up, which is the same on all nodes.
         let mut used: Vec<(Arc<Partitioning>, Vec<BTreeSet<usize>>)> = Vec::new();
@@ -374,20 +372,20 @@ impl Replica {
                 }
             }
         }
-        let mut letters: Vec<Vec<(usize, Parts)>> = vec![Vec::new(); shares.len()];
+        let mut messages: Vec<Vec<(usize, Parts)>> = vec![Vec::new(); shares.len()];
         for (number, (partition, pieces)) in used.iter().enumerate() {
             let Some(found) = Found::of(partition) else { continue };
             for (node, pieces) in pieces.iter().enumerate() {
                 let parts = found.tell(node, pieces.iter().copied());
                 if !parts.is_empty() {
-                    letters[node].push((number, parts));
+                    messages[node].push((number, parts));
                 }
             }
         }
-        let letters = letters.into_iter().enumerate().filter(|(_, letter)| !letter.is_empty());
-        let met = meetings.meet::<(), _>((), letters.collect())?;
+        let messages = messages.into_iter().enumerate().filter(|(_, message)| !message.is_empty());
+        let exchanged = rounds.exchange::<(), _>((), messages.collect())?;
         let mut told: FxHashMap<(usize, usize), Vec<AnySpace>> = FxHashMap::default();
-        for (number, parts) in met.letters.into_iter().flat_map(|(_, letter)| letter) {
+        for (number, parts) in exchanged.messages.into_iter().flat_map(|(_, message)| message) {
             for (piece, Points(part)) in parts {
                 told.entry((number, piece)).or_default().push(part);
             }
@@ -407,19 +405,19 @@ impl Replica {
 
 /// What is known of a node's block.
 struct InBlock<'a> {
-    node: &'a Node,
+    directory: &'a Directory,
     /// Its blocks of root spaces, which take a while to find.
     blocks: Mutex<FxHashMap<NodeId, Shape>>,
 }
 
 impl<'a> InBlock<'a> {
-    fn of(node: &'a Node) -> Self {
-        Self { node, blocks: Mutex::default() }
+    fn of(directory: &'a Directory) -> Self {
+        Self { directory, blocks: Mutex::default() }
     }
 
     fn part(&self, space: &IndexSpaceNode, points: &Shape) -> Shape {
         let mut blocks = self.blocks.lock();
-        let block = blocks.entry(root(space).id()).or_insert_with(|| self.node.block(space));
+        let block = blocks.entry(root(space).id()).or_insert_with(|| self.directory.block(space));
         space.forest().shapes().intersection(points, block)
     }
 }

@@ -7,31 +7,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use maniple_analysis::distribution::{
     Blocks, Coherence, Layout, NodeStep, Operators, Rank, Step, StepPart, StepPlace, assemble, split,
 };
+use maniple_cluster::{CollectiveName, OperationName, Rounds};
 use maniple_realm::Realm;
 use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_region::{FieldId, FieldMask, LogicalPartition, LogicalRegion, Privilege, Shape, ShapeTable, TreeId};
 use maniple_space::{AnyRect, Rect};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-use super::agreement::{Agreement, Noted, What, hash_of_use};
 use super::course::Course;
-use super::failure::Failure;
+use super::directory::blocks;
 use super::finding::LOOKS;
-use super::found::{Found, blocks};
-use super::latest::Doing;
-use super::meeting::Meetings;
-use super::node::{Node, TogetherName, decode, encode};
+use super::found::Found;
+use super::node::Node;
+use super::operations::{Check, Operation, digest_of_use, other};
 use super::plan::{Known, Plan};
 use super::preparation::{Pieces, Preparation};
-use super::spread::{Local, Spread, frame, frames};
-use super::tree::together;
+use super::spread::{Local, Spread};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::future::{Future, FutureMap, Origin, Results};
@@ -43,7 +40,7 @@ use crate::trace::Whole;
 /// See the [module](self).
 pub(crate) struct Replica {
     pub(super) node: Arc<Node>,
-    pub(super) agreement: Arc<Agreement>,
+    pub(super) check: Arc<Check>,
     pub(super) program: Mutex<Program>,
 }
 
@@ -110,23 +107,16 @@ const IN_BLOCKS: u32 = 1 << 16;
 /// A launch that finds the data in ever new states is not remembered for all of them.
 const MOST_KNOWN: usize = 64;
 
+/// Nodes plan a launch once, and prepare it each time. So many rounds are a plan's at most.
+pub(super) const ROUNDS_OF_A_PLAN: u32 = 8;
+
 /// What the values are called that nodes say of themselves.
 pub(crate) const PER_NODE: &str = "per node";
-
-/// What a node says when the program has ended on it.
-#[derive(Serialize, Deserialize)]
-struct Ended {
-    failure: Option<Failure>,
-    /// How many comparisons it has begun.
-    comparisons: u64,
-    /// Of all that it has done.
-    hash: u64,
-}
 
 impl Replica {
     /// A program begins.
     pub(crate) fn new(node: &Arc<Node>) -> Self {
-        Self { node: Arc::clone(node), agreement: Arc::default(), program: Mutex::default() }
+        Self { node: Arc::clone(node), check: Arc::default(), program: Mutex::default() }
     }
 
     /// Launches a task on all nodes together. It was not refused so far.
@@ -136,7 +126,7 @@ impl Replica {
         mut launcher: TaskLauncher,
         (domain, index_launch): (AnyRect, bool),
     ) -> Result<Arc<Results>> {
-        let operation = self.node.number_operation(Doing::Task(Arc::clone(launcher.definition())));
+        let operation = self.node.begin_operation(OperationName::Of(Arc::clone(launcher.definition()) as _));
         let state = &context.state;
         let plan = self.plan(state, &mut Launching::new(&mut launcher, domain, index_launch), operation)?;
         state.check_inline(plan.site.name(), &plan.site.bounds)?;
@@ -188,9 +178,9 @@ impl Replica {
                 Err(unused) => local = unused,
             }
         }
-        let (name, codec) = (TogetherName { operation, part: 0 }, definition.result_codec());
+        let (name, codec) = (CollectiveName { operation, part: 0 }, definition.result_codec());
         let whole = (Origin::Task(Arc::clone(definition)), *domain, codec);
-        let results = Spread::results((&self.node, &self.agreement, name), whole, local);
+        let results = Spread::results((&self.node, &self.check, name), whole, local);
         // What the points return is not kept for longer than the program keeps it.
         *earlier = codec.is_some_and(Codec::is_of_nothing).then(|| Arc::clone(&results));
         results
@@ -213,11 +203,11 @@ impl Replica {
             return Ok(program.pieces.of(&root, parts.iter()));
         }
         drop(program);
-        let operation = self.node.number_operation(Doing::Other(LOOKS));
+        let operation = self.node.begin_operation(LOOKS);
         let parts = parts.iter().map(|part| part.space().clone()).collect();
         let colors = AnyRect::from(Rect::<1>::from(0..self.node.nodes() as i64));
-        let own = self.node.block(root.space());
-        let found = Found::new((&self.node, operation), (root.space(), colors), (own, parts, true));
+        let own = self.node.directory.block(root.space());
+        let found = Found::new((&self.node.directory, operation), (root.space(), colors), (own, parts, true));
         Ok(root.partition(&root.space().forest().partition_elsewhere(root.space(), colors, found)?)?)
     }
 
@@ -233,15 +223,15 @@ impl Replica {
         privilege: Privilege,
     ) -> Result<()> {
         let what = if privilege == Privilege::Read { "looks at" } else { "changes" };
-        let operation = self.node.number_operation(Doing::Other(what));
+        let operation = self.node.begin_operation(what);
         self.note_use(what, region, None);
         // It is about to wait.
-        self.agreement.compare(&self.node);
+        self.check.compare(&self.node);
         let (root, shapes) = (region.root_region(), shapes(region));
         let everywhere = vec![region.space().shape().clone(); self.node.nodes()];
         let layout = self.knowledge(&mut self.program.lock(), &root).layout(&everywhere, shapes);
         let one = Use { root: root.clone(), fields, privilege: Privilege::Read, layout: &layout, only_settles: false };
-        let steps = self.prepare(&[one], &mut Meetings::new(&self.node, operation))?;
+        let steps = self.prepare(&[one], &mut Rounds::new(&self.node, operation, 0))?;
         let mut program = self.program.lock();
         Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, (operation, false));
         if privilege != Privilege::Read {
@@ -252,7 +242,7 @@ impl Replica {
 
     /// Every node gives fields of a region the same value, of which is known whether it is this number.
     pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask, number: Option<Number>) {
-        self.node.number_operation(Doing::Other("fills"));
+        self.node.begin_operation("fills");
         self.note_use("fills", region, number);
         let (root, points) = (region.root_region(), region.space().shape());
         self.knowledge(&mut self.program.lock(), &root).fill(fields, points, shapes(region));
@@ -260,26 +250,25 @@ impl Replica {
 
     fn note_use(&self, what: &'static str, region: &LogicalRegion, number: Option<Number>) {
         let known_as = self.program.lock().regions.get(&region.tree().id()).copied();
-        let hash = hash_of_use(what, (region, known_as), number);
-        let noted = Noted { hash, what: What::Use(what, region.clone(), number) };
-        self.agreement.note(&self.node, noted);
+        let digest = digest_of_use(what, (region, known_as), number);
+        self.check.add(&self.node, (digest, Operation::Use(what, region.clone(), number)));
     }
 
     /// What every node has a part of, of which this is ours.
     pub(crate) fn spread(&self, what: &'static str, mine: &Future<()>) -> Future<()> {
-        self.agreement.note_other(&self.node, what);
+        self.check.add(&self.node, other(what));
         let one = AnyRect::from(Rect::<1>::from(0..1));
-        let name = TogetherName { operation: self.node.number_operation(Doing::Other(what)), part: 0 };
+        let name = CollectiveName { operation: self.node.begin_operation(what), part: 0 };
         let whole = (Origin::BuiltIn(what), one, None);
         Future::new(
-            Spread::results((&self.node, &self.agreement, name), whole, smallvec![(one, mine.source().results())]),
+            Spread::results((&self.node, &self.check, name), whole, smallvec![(one, mine.source().results())]),
             0,
         )
     }
 
     /// A mapper has answered this for a tunable.
     pub(crate) fn note_tunable(&self, name: &str, answer: i64) {
-        self.agreement.note_tunable(name, answer);
+        self.check.observe(name, answer);
     }
 
     /// What each node says, at the point of its number.
@@ -288,12 +277,12 @@ impl Replica {
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
         let (rank, nodes) = (self.node.rank() as i64, self.node.nodes() as i64);
-        self.agreement.note_other(&self.node, PER_NODE);
+        self.check.add(&self.node, other(PER_NODE));
         let (mine, all) = (Rect::<1>::from(rank..rank + 1).into(), Rect::<1>::from(0..nodes).into());
-        let name = TogetherName { operation: self.node.number_operation(Doing::Other(PER_NODE)), part: 0 };
+        let name = CollectiveName { operation: self.node.begin_operation(PER_NODE), part: 0 };
         let whole = (Origin::BuiltIn(PER_NODE), all, Some(Codec::of::<T>()));
         let local = smallvec![(mine, Results::ready(realm, PER_NODE, value))];
-        FutureMap::new(Spread::results((&self.node, &self.agreement, name), whole, local))
+        FutureMap::new(Spread::results((&self.node, &self.check, name), whole, local))
     }
 
     /// The program has made a region.
@@ -327,38 +316,13 @@ impl Replica {
     }
 
     /// The program has ended here, perhaps with a failure: waits for the other nodes. The failure of the first that has failed, if another one has.
-    pub(crate) fn end(&self, realm: &Realm, failure: Option<&Error>) -> Option<Error> {
+    pub(crate) fn end(&self, failure: Option<&Error>) -> Option<Error> {
         let mine = failure.map(|error| self.node.tell(error));
-        self.node.end_program(mine.clone());
-        let hash = self.agreement.end(&self.node, mine.is_some());
-        let name = TogetherName { operation: self.node.number_operation(Doing::Other("end")), part: 0 };
-        let (met, outcome) = (realm.user_event(), Arc::new(Mutex::new(None)));
-        let (told, waiter, node) = (Arc::clone(&outcome), realm.clone(), Arc::clone(&self.node));
-        let done = move |all: Bytes| {
-            // What came before from a node, such as its part of a comparison, is here.
-            let ends: Vec<Ended> = frames(&all).filter_map(decode).collect();
-            let differ = |of: fn(&Ended) -> u64| ends.iter().any(|end| of(end) != of(&ends[0]));
-            if ends.iter().all(|end| end.failure.is_none()) && differ(|end| end.hash) {
-                // If all have come to the last comparison, they are about to say where: that ends the job.
-                if differ(|end| end.comparisons) {
-                    node.differ("some have compared what they do more often than others".to_owned());
-                }
-                return;
-            }
-            node.end_comparisons(ends.iter().map(|end| end.comparisons).max().unwrap_or_default());
-            *told.lock() = ends.into_iter().find_map(|end| end.failure);
-            waiter.trigger(met);
-        };
-        let said = encode(&Ended { failure: mine, comparisons: self.node.comparisons(), hash });
-        self.node.together(name, frame(&said), Box::new(together), Box::new(done));
-        // Should the others be lost, the realm has given up.
-        let _ = realm.wait(met.event());
-        let outcome = outcome.lock().take();
-        outcome.map(|failure| self.node.hear(failure))
+        self.check.end(&self.node, mine).map(|failure| self.node.hear(failure))
     }
 
     /// Nodes are about to use regions, in this order: what they do first.
-    fn prepare(&self, uses: &[Use<'_>], meetings: &mut Meetings<'_>) -> Result<Vec<(LogicalRegion, u32, Step)>> {
+    fn prepare(&self, uses: &[Use<'_>], rounds: &mut Rounds<'_>) -> Result<Vec<(LogicalRegion, u32, Step)>> {
         let (mut whole, mut parts, mut in_blocks, mut exchanges) = (Vec::new(), Vec::new(), Vec::new(), 0);
         let mut program = self.program.lock();
         for (number, one) in (0..).zip(uses) {
@@ -385,7 +349,7 @@ impl Replica {
         }
         drop(program);
         if !in_blocks.is_empty() {
-            for (place, exchange, step) in self.meet_about(&in_blocks, parts, meetings)? {
+            for (place, exchange, step) in self.exchange_about(&in_blocks, parts, rounds)? {
                 let root = uses[place.of as usize].root.clone();
                 whole.push((place.of, (root, IN_BLOCKS + exchange, step)));
             }
@@ -395,26 +359,26 @@ impl Replica {
     }
 
     /// What this node does about all blocks of these trees, and the number of each step, which is the same on all nodes. They have then agreed on the states of the trees.
-    fn meet_about(
+    fn exchange_about(
         &self,
         roots: &[LogicalRegion],
         parts: Vec<(Rank, StepPart)>,
-        meetings: &mut Meetings<'_>,
+        rounds: &mut Rounds<'_>,
     ) -> Result<Vec<(StepPlace, u32, Step)>> {
         let places: BTreeSet<StepPlace> = parts.iter().map(|(_, part)| part.place()).collect();
-        let mut letters: BTreeMap<Rank, Vec<StepPart>> = BTreeMap::new();
+        let mut messages: BTreeMap<Rank, Vec<StepPart>> = BTreeMap::new();
         for (to, part) in parts {
-            letters.entry(to).or_default().push(part);
+            messages.entry(to).or_default().push(part);
         }
         let states = self.own_states(roots);
         // It is about to wait.
-        self.agreement.compare(&self.node);
-        let met = meetings.meet((states, places), letters.into_iter().collect())?;
-        let (states, places): (Vec<Vec<u64>>, Vec<BTreeSet<StepPlace>>) = met.words.into_iter().unzip();
+        self.check.compare(&self.node);
+        let exchanged = rounds.exchange((states, places), messages.into_iter().collect())?;
+        let (states, places): (Vec<Vec<u64>>, Vec<BTreeSet<StepPlace>>) = exchanged.values.into_iter().unzip();
         self.agree_on(roots, &states);
         let places: BTreeSet<StepPlace> = places.into_iter().flatten().collect();
         let numbers: BTreeMap<StepPlace, u32> = places.into_iter().zip(0..).collect();
-        let parts = met.letters.into_iter().flat_map(|(_, parts)| parts);
+        let parts = exchanged.messages.into_iter().flat_map(|(_, parts)| parts);
         let Some(root) = roots.first() else { return Ok(Vec::new()) };
         let steps = assemble(parts, &self.program.lock().operators, shapes(root));
         let numbered = steps.into_iter().map(|(place, step)| (place, numbers.get(&place).copied().unwrap_or(0), step));
@@ -451,23 +415,23 @@ impl Replica {
     }
 
     /// Nodes agree on the states of trees.
-    fn agree(&self, roots: &[LogicalRegion], meetings: &mut Meetings<'_>) -> Result<()> {
+    fn agree(&self, roots: &[LogicalRegion], rounds: &mut Rounds<'_>) -> Result<()> {
         // It is about to wait.
-        self.agreement.compare(&self.node);
-        let met = meetings.meet::<Vec<u64>, ()>(self.own_states(roots), Vec::new())?;
-        self.agree_on(roots, &met.words);
+        self.check.compare(&self.node);
+        let exchanged = rounds.exchange::<Vec<u64>, ()>(self.own_states(roots), Vec::new())?;
+        self.agree_on(roots, &exchanged.values);
         Ok(())
     }
 
     /// What comes before a launch. Nodes are then as if it had been launched.
     fn preparation(&self, operation: u64, plan: &Plan) -> Result<(MutexGuard<'_, Program>, Arc<Preparation>)> {
-        let mut meetings = Meetings::after_plan(&self.node, operation);
+        let mut rounds = Rounds::new(&self.node, operation, ROUNDS_OF_A_PLAN);
         let mut program = self.program.lock();
         let before = match self.states(&mut program, &plan.roots) {
             Some(known) => known,
             None => {
                 drop(program);
-                self.agree(&plan.roots, &mut meetings)?;
+                self.agree(&plan.roots, &mut rounds)?;
                 program = self.program.lock();
                 self.states(&mut program, &plan.roots).unwrap_or_default()
             }
@@ -484,7 +448,7 @@ impl Replica {
         }
         all_known.retain(|known| known.before != before);
         drop((program, all_known));
-        let steps = self.prepare(&plan.uses(), &mut meetings)?;
+        let steps = self.prepare(&plan.uses(), &mut rounds)?;
         let mut program = self.program.lock();
         // Nodes have met, if they had to.
         let after = self.states(&mut program, &plan.roots).unwrap_or_default();
@@ -512,7 +476,7 @@ impl Replica {
         let tree = root.tree().id();
         let Knowledge::Whole(_) = self.knowledge(program, root) else { return };
         let Some(Knowledge::Whole(coherence)) = program.trees.remove(&tree) else { return };
-        let block = self.node.block(root.space());
+        let block = self.node.directory.block(root.space());
         let block = shapes(root).intersection(&block, root.space().shape());
         let blocks = Blocks::new(*coherence, block, shapes(root));
         program.trees.insert(tree, Knowledge::InBlocks(Box::new(blocks)));

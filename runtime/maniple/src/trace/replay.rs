@@ -4,6 +4,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 
+use maniple_cluster::ParcelFuture;
 use maniple_mapper::TaskProfile;
 use maniple_realm::graph::{Gate, GraphRuns, GraphWork, Place};
 use maniple_realm::profile::OperationId;
@@ -24,7 +25,6 @@ use crate::context::ContextState;
 use crate::error::Error;
 use crate::future::{Input, Origin, Results, Sources};
 use crate::launch::TaskLauncher;
-use crate::replicate::Awaited;
 use crate::task::arguments::Arguments;
 use crate::task::call::LeafCall;
 use crate::task::taken::Taken;
@@ -200,7 +200,7 @@ impl Replay {
         runs: &Arc<GraphRuns>,
         run: u64,
         stage: usize,
-        complete: &mut dyn FnMut(&mut Arguments) -> Option<Arc<Awaited>>,
+        complete: &mut dyn FnMut(&mut Arguments) -> Option<Arc<ParcelFuture>>,
     ) {
         self.prefetch(run, stage);
         let is_watched = !self.ends_by_run;
@@ -281,10 +281,10 @@ impl Replay {
     }
 
     /// Opens a stage when all parcels have come.
-    fn open_with_parcels(&self, gate: &Gate<'_>, parcels: &Awaited) {
+    fn open_with_parcels(&self, gate: &Gate<'_>, parcels: &ParcelFuture) {
         if let Some(profiled) = &self.profiled {
             let (run, stage) = gate.place();
-            profiled.opens_after((run, stage as usize), &[parcels.all_have_come()]);
+            profiled.opens_after((run, stage as usize), &[parcels.all_arrived()]);
         }
         parcels.open(gate, self.context.core.realm());
     }
