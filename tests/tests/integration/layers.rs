@@ -63,7 +63,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("runtime/maniple/src/luggage", &["batch", "departure", "homecoming"]),
     ("runtime/maniple/src/mapping", &["decisions", "point"]),
     ("runtime/maniple/src/replicate", &["batches", "guests", "luggage", "node", "slices"]),
-    ("runtime/maniple/src/replicate", &["finding", "plan", "replica"]),
     ("runtime/maniple/src/trace", &["recorded", "template"]),
     ("runtime/maniple/src/trace", &["replay", "session"]),
 ];

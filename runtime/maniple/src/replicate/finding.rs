@@ -9,15 +9,13 @@ use maniple_space::{AnyRect, AnySpace};
 
 use super::directory::{Parts, blocks, root, united};
 use super::found::{Found, in_block};
-use super::operations::other;
-use super::replica::{ROUNDS_OF_A_PLAN, Replica};
+use super::operations::{LOOKS, other};
+use super::plan::ROUNDS_OF_A_PLAN;
+use super::replica::Replica;
 use crate::error::Result;
 
 /// What nodes do when they make a partition of what they have found.
 const FINDS: &str = "makes a partition of what was found";
-
-/// What they do when they look at pieces of one.
-pub(super) const LOOKS: &str = "looks at pieces that were found";
 
 /// A partition that is about to be found.
 pub(crate) struct Finding {

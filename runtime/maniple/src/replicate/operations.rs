@@ -78,6 +78,9 @@ impl Describe for Operation {
     }
 }
 
+/// What nodes do when they look at pieces of a distributed partition.
+pub(super) const LOOKS: &str = "looks at pieces that were found";
+
 /// An operation without data.
 pub(crate) fn other(what: &'static str) -> Digested {
     (digest_of(what), Operation::Other(what))
