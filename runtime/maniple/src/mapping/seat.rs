@@ -21,7 +21,7 @@ use crate::fork::ForkDecisions;
 use crate::operation::Operation;
 use crate::physical::instance::PhysicalInstance;
 use crate::profiling::MAPPING;
-use crate::replicate::found::without_waiting;
+use crate::replicate::distributed::without_waiting;
 use crate::task::TaskDefinition;
 
 /// A mapper object: called by one thread at a time.

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use smallvec::smallvec;
 
-use super::found::Found;
+use super::distributed::DistributedPartition;
 use super::knowledge::{Knowledge, Use, shapes};
 use super::operations::{LOOKS, Operation, digest_of_use, other};
 use super::plan::{Known, Plan, ROUNDS_OF_A_PLAN};
@@ -130,8 +130,9 @@ impl Replica {
         let parts = parts.iter().map(|part| part.space().clone()).collect();
         let colors = AnyRect::from(Rect::<1>::from(0..self.node.nodes() as i64));
         let own = self.node.directory.block(root.space());
-        let found = Found::new((&self.node.directory, operation), (root.space(), colors), (own, parts, true));
-        Ok(root.partition(&root.space().forest().partition_elsewhere(root.space(), colors, found)?)?)
+        let parts =
+            DistributedPartition::new((&self.node.directory, operation), (root.space(), colors), (own, parts, true));
+        Ok(root.partition(&root.space().forest().partition_elsewhere(root.space(), colors, parts)?)?)
     }
 
     /// Every node is about to use a whole region itself. If it changes something, all do the same.

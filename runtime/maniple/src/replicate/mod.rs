@@ -8,11 +8,11 @@
 
 mod batches;
 mod course;
+pub(crate) mod dependent;
 mod directory;
+pub(crate) mod distributed;
 mod exchange;
 mod failure;
-pub(crate) mod finding;
-pub(crate) mod found;
 mod guests;
 mod hunger;
 mod knowledge;

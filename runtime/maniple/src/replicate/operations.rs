@@ -79,7 +79,7 @@ impl Describe for Operation {
 }
 
 /// What nodes do when they look at pieces of a distributed partition.
-pub(super) const LOOKS: &str = "looks at pieces that were found";
+pub(super) const LOOKS: &str = "looks at pieces of a distributed partition";
 
 /// An operation without data.
 pub(crate) fn other(what: &'static str) -> Digested {

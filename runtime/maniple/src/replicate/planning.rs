@@ -1,7 +1,7 @@
-//! What follows from what a launch of the program is, whatever happened before: found out once for all launches of a kind.
+//! What follows from what a launch of the program is, whatever happened before: computed once for all launches of a kind.
 //!
-//! Which node runs which points, and what each node uses then. If a partition was [found](super::found), no node knows that as a whole: each looks at the launch in
-//! its own block, as if there was nothing else, and nodes meet to agree on what they have seen. Then they tell each other of the pieces that their points use: the rest of the
+//! Which node runs which points, and what each node uses then. If a partition is [distributed](super::distributed), no node knows that as a whole: each looks at the launch in
+//! its own block, as if there was nothing else, and nodes agree on what they have seen. Then they tell each other of the pieces that their points use: the rest of the
 //! runtime needs no others.
 
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use rustc_hash::FxHashMap;
 
 use super::directory::{Directory, Parts, root};
+use super::distributed::DistributedPartition;
 use super::exchange::contributes_values;
-use super::found::Found;
 use super::knowledge::shapes;
 use super::operations::{Operation, digest_of_launch, digest_with};
 use super::plan::Plan;
@@ -31,8 +31,8 @@ use crate::physical::bound::Bound;
 /// What is remembered of launches is forgotten when it is so much.
 const MOST_PLANS: usize = 1 << 12;
 
-/// The same of launches over pieces that were found: a program that finds ever new ones is not to keep them all.
-const MOST_PLANS_OF_FOUND: usize = 1 << 8;
+/// The same of launches over distributed partitions: a program that makes ever new ones is not to keep them all.
+const MOST_PLANS_OF_DISTRIBUTED: usize = 1 << 8;
 
 /// What a mapper is asked about a launch.
 const SHARD_LAUNCH: &str = "shard_launch";
@@ -52,11 +52,11 @@ impl Replica {
             self.note_launch(launching, (&plan.site, plan.digest, &plan.dealt));
             return Ok(plan);
         }
-        let is_found = |requirement: &Requirement| found(&requirement.target).is_some();
-        let has_found = launching.launcher.requirements().iter().any(is_found);
+        let is_distributed = |requirement: &Requirement| distributed(&requirement.target).is_some();
+        let has_distributed = launching.launcher.requirements().iter().any(is_distributed);
         let mut renewed = Vec::new();
         let mut renew = |zero| renewed.push(zero);
-        let site = match has_found {
+        let site = match has_distributed {
             false => state.site(launching, &mut renew),
             true => state.bounds(launching, &mut renew).map(|bounds| {
                 let sharing = Sharing::unknown(bounds.len());
@@ -70,13 +70,13 @@ impl Replica {
         }
         let site = site?;
         let dealt = self.deal(state, &site)?;
-        let plan = match has_found {
+        let plan = match has_distributed {
             false => {
                 let plan = self.plan_of_known(&site, dealt)?;
                 self.note_launch(launching, (&plan.site, plan.digest, &plan.dealt));
                 plan
             }
-            true => self.plan_of_found((state, launching), &site, dealt, operation)?,
+            true => self.plan_of_distributed((state, launching), &site, dealt, operation)?,
         };
         let plan = Arc::new(plan);
         if site.definition.is_dealt_in_blocks() {
@@ -84,12 +84,12 @@ impl Replica {
             return Ok(plan);
         }
         let mut program = self.program.lock();
-        program.plans_of_found += usize::from(has_found);
-        if program.plans_of_found > MOST_PLANS_OF_FOUND {
-            let has_found = |plan: &Plan| plan.site.is_over_pieces_elsewhere();
-            program.plans.retain(|_, plan| !has_found(plan));
-            program.course.forget(has_found);
-            program.plans_of_found = 1;
+        program.plans_of_distributed += usize::from(has_distributed);
+        if program.plans_of_distributed > MOST_PLANS_OF_DISTRIBUTED {
+            let has_distributed = |plan: &Plan| plan.site.is_over_pieces_elsewhere();
+            program.plans.retain(|_, plan| !has_distributed(plan));
+            program.course.forget(has_distributed);
+            program.plans_of_distributed = 1;
             state.sites().forget_pieces_elsewhere();
         }
         if program.plans.len() >= MOST_PLANS {
@@ -235,8 +235,8 @@ impl Replica {
         }
     }
 
-    /// The plan of a launch over pieces that were found.
-    fn plan_of_found(
+    /// The plan of a launch over distributed partitions.
+    fn plan_of_distributed(
         &self,
         (state, launching): (&ContextState, &Launching<'_>),
         site: &Arc<LaunchSite>,
@@ -244,8 +244,8 @@ impl Replica {
         operation: u64,
     ) -> Result<Plan> {
         let targets: Vec<&Target> = site.bounds.iter().map(|bound| &bound.requirement.target).collect();
-        let uses = targets.iter().map(|target| match found(target) {
-            Some(found) => Ok(found.identity()),
+        let uses = targets.iter().map(|target| match distributed(target) {
+            Some(partition) => Ok(partition.identity()),
             None => Ok(hash_of_areas(&areas_of(target, &site.domain, &shares, &Everywhere)?)),
         });
         let uses: Vec<u64> = uses.collect::<Result<_>>()?;
@@ -270,7 +270,7 @@ impl Replica {
         let areas = self.areas_in_block(&targets, &site.domain, &shares)?;
         self.tell_of_pieces(&targets, (&site.domain, &shares), &mut rounds)?;
         let mut program = self.program.lock();
-        for target in targets.iter().filter(|target| found(target).is_some()) {
+        for target in targets.iter().filter(|target| distributed(target).is_some()) {
             self.go_to_blocks(&mut program, &target.bound().root_region());
         }
         drop(program);
@@ -291,10 +291,10 @@ impl Replica {
         Ok(is_in_place(site, &areas))
     }
 
-    /// What each node's points use: of pieces that were found, what they have in this node's block.
+    /// What each node's points use: of distributed partitions, what the pieces have in this node's block.
     fn areas_in_block(&self, targets: &[&Target], domain: &AnyRect, shares: &Shares) -> Result<Vec<Vec<Shape>>> {
         let block = InBlock::of(&self.node.directory);
-        let view = |target: &Target| -> &dyn View { if found(target).is_some() { &block } else { &Everywhere } };
+        let view = |target: &Target| -> &dyn View { if distributed(target).is_some() { &block } else { &Everywhere } };
         targets.iter().map(|target| areas_of(target, domain, shares, view(target))).collect()
     }
 
@@ -313,7 +313,7 @@ impl Replica {
                     let region = target.region_at(point, domain)?;
                     let mut space = region.space();
                     while let IndexSpaceNode::Piece(partition, piece) = space {
-                        if Found::of(partition).is_some() {
+                        if DistributedPartition::of(partition).is_some() {
                             let known = used.iter().position(|(known, _)| Arc::ptr_eq(known, partition));
                             let number = known.unwrap_or_else(|| {
                                 used.push((Arc::clone(partition), vec![BTreeSet::new(); shares.len()]));
@@ -328,9 +328,9 @@ impl Replica {
         }
         let mut messages: Vec<Vec<(usize, Parts)>> = vec![Vec::new(); shares.len()];
         for (number, (partition, pieces)) in used.iter().enumerate() {
-            let Some(found) = Found::of(partition) else { continue };
+            let Some(distributed) = DistributedPartition::of(partition) else { continue };
             for (node, pieces) in pieces.iter().enumerate() {
-                let parts = found.tell(node, pieces.iter().copied());
+                let parts = distributed.tell(node, pieces.iter().copied());
                 if !parts.is_empty() {
                     messages[node].push((number, parts));
                 }
@@ -379,33 +379,33 @@ impl<'a> InBlock<'a> {
 impl View for InBlock<'_> {
     fn points(&self, space: &IndexSpaceNode) -> Option<Shape> {
         if let IndexSpaceNode::Piece(partition, number) = space
-            && let Some(found) = Found::of(partition)
+            && let Some(distributed) = DistributedPartition::of(partition)
         {
-            return Some(found.block().pieces()[*number].clone());
+            return Some(distributed.block().pieces()[*number].clone());
         }
         Some(self.part(space, space.shape()))
     }
 
     fn union(&self, partition: &Partitioning) -> Shape {
-        match Found::of(partition) {
-            Some(found) => found.block().union().clone(),
+        match DistributedPartition::of(partition) {
+            Some(distributed) => distributed.block().union().clone(),
             None => self.part(partition.parent(), partition.union()),
         }
     }
 
     fn is_disjoint(&self, partition: &Partitioning) -> bool {
-        match Found::of(partition) {
-            Some(found) => found.block().is_disjoint(),
+        match DistributedPartition::of(partition) {
+            Some(distributed) => distributed.block().is_disjoint(),
             None => partition.is_disjoint(),
         }
     }
 }
 
-/// Where the pieces are, if the target is a partition that was found.
-fn found(target: &Target) -> Option<&Found> {
+/// Where the pieces are, if the target is a distributed partition.
+fn distributed(target: &Target) -> Option<&DistributedPartition> {
     match target {
         Target::Region(..) => None,
-        Target::Partition(partition, _) => Found::of(partition.partitioning()),
+        Target::Partition(partition, _) => DistributedPartition::of(partition.partitioning()),
     }
 }
 

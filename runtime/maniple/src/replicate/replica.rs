@@ -31,8 +31,8 @@ pub(super) struct Program {
     pub(super) trees: FxHashMap<TreeId, Knowledge>,
     pub(super) plans: FxHashMap<u64, Arc<Plan>>,
     pub(super) course: Course<Plan>,
-    /// How many plans are of launches over pieces that were found.
-    pub(super) plans_of_found: usize,
+    /// How many plans are of launches over distributed partitions.
+    pub(super) plans_of_distributed: usize,
     /// The regions that it has made and that are there: as which one each was made.
     pub(super) regions: FxHashMap<TreeId, u64>,
     pub(super) regions_made: u64,
@@ -93,7 +93,7 @@ impl Replica {
         })
     }
 
-    /// From now on each node knows of a region tree what is to be known of its own block. What was found out about launches that use it is of no use any more.
+    /// From now on each node knows of a region tree what is to be known of its own block. Plans of launches that use it no longer hold.
     pub(super) fn go_to_blocks(&self, program: &mut Program, root: &LogicalRegion) {
         let tree = root.tree().id();
         let Knowledge::Whole(_) = self.knowledge(program, root) else { return };

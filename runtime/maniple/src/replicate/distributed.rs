@@ -1,4 +1,4 @@
-//! Partitions that were found in the data, whose pieces no node has as a whole.
+//! Distributed partitions: they were computed from data, and no node has their pieces as a whole.
 //!
 //! The points of an index space are dealt to the nodes in *blocks* of about the same volume. A node has of every such partition what its pieces have in its own block, and
 //! the pieces that its tasks use; so a partition takes all nodes together as much memory as one would need for it. What a set operation has in a block follows from what its
@@ -21,7 +21,7 @@ use super::directory::{Directory, Gone, Held, Parts, root};
 use crate::error::Result;
 
 /// See the [module](self).
-pub(crate) struct Found {
+pub(crate) struct DistributedPartition {
     directory: Directory,
     parent: IndexSpaceNode,
     colors: AnyRect,
@@ -37,7 +37,7 @@ pub(crate) struct Found {
 
 /// How the pieces came about.
 enum Origin {
-    /// Nodes have found them together.
+    /// Nodes have computed them together.
     Data { name: u64, pieces: Arc<Vec<AnySpace>>, is_disjoint: bool, _held: Held },
     /// From two partitions of points of the same root.
     Operation(SetOperation, [Arc<Partitioning>; 2]),
@@ -55,8 +55,8 @@ pub(crate) enum SetOperation {
     DifferenceFromAll,
 }
 
-impl Found {
-    /// Pieces that were found, of which these are in the own block. Other nodes ask for them by the name.
+impl DistributedPartition {
+    /// Pieces that were computed, of which these are in the own block. Other nodes ask for them by the name.
     pub(super) fn new(
         (directory, name): (&Directory, u64),
         (parent, colors): (&IndexSpaceNode, AnyRect),
@@ -76,29 +76,29 @@ impl Found {
         })
     }
 
-    /// Where the pieces of a partition are, if it was found.
+    /// Where the pieces of a partition are, if it is distributed.
     pub(crate) fn of(partitioning: &Partitioning) -> Option<&Self> {
         let source: &dyn Any = &**partitioning.elsewhere()?;
         source.downcast_ref()
     }
 
-    /// The result of an operation on two partitions of one root, of which at least one was found. None if neither was, or if their blocks are not the same: then it is to
+    /// The result of an operation on two partitions of one root, of which at least one is distributed. None if neither is, or if their blocks are not the same: then it is to
     /// be made of whole pieces.
     pub(crate) fn combined(
         operation: SetOperation,
         [one, other]: [&Arc<Partitioning>; 2],
     ) -> Option<(IndexSpaceNode, AnyRect, Arc<dyn PieceSource>)> {
-        let found = Self::of(one).or_else(|| Self::of(other))?;
+        let distributed = Self::of(one).or_else(|| Self::of(other))?;
         let may_stick_out = operation == SetOperation::Union && !other.parent().is_within(one.parent());
         if may_stick_out || root(one.parent()) != root(other.parent()) {
             return None;
         }
         let (parent, colors) = (one.parent().clone(), one.colors());
         let combined = Self {
-            directory: found.directory.clone(),
+            directory: distributed.directory.clone(),
             parent: parent.clone(),
             colors,
-            own: found.own.clone(),
+            own: distributed.own.clone(),
             origin: Origin::Operation(operation, [Arc::clone(one), Arc::clone(other)]),
             block: OnceLock::new(),
             identity: OnceLock::new(),
@@ -117,7 +117,7 @@ impl Found {
                     operation.hash(&mut hasher);
                     for operand in operands {
                         match Self::of(operand) {
-                            Some(found) => found.identity().hash(&mut hasher),
+                            Some(distributed) => distributed.identity().hash(&mut hasher),
                             None => operand.pieces().iter().for_each(|piece| piece.space().hash(&mut hasher)),
                         }
                     }
@@ -164,7 +164,7 @@ impl Found {
     }
 }
 
-impl PieceSource for Found {
+impl PieceSource for DistributedPartition {
     fn pieces(&self) -> Vec<AnySpace> {
         if MUST_NOT_WAIT.get() {
             unwind_unavailable(ASKED_BY_MAPPER.to_owned());
@@ -187,7 +187,7 @@ impl PieceSource for Found {
             Origin::Operation(SetOperation::Union, _) => None,
             // Parts of pieces that are apart.
             Origin::Operation(_, [one, _]) => match Self::of(one) {
-                Some(found) => found.is_disjoint().filter(|&is_disjoint| is_disjoint),
+                Some(distributed) => distributed.is_disjoint().filter(|&is_disjoint| is_disjoint),
                 None => one.is_disjoint().then_some(true),
             },
         }
@@ -262,8 +262,8 @@ impl SetOperation {
 
 /// What the pieces of a partition have in a block.
 pub(super) fn in_block(partitioning: &Partitioning, block: &Shape) -> Vec<AnySpace> {
-    match Found::of(partitioning) {
-        Some(found) => found.block().pieces().iter().map(|piece| piece.space().clone()).collect(),
+    match DistributedPartition::of(partitioning) {
+        Some(distributed) => distributed.block().pieces().iter().map(|piece| piece.space().clone()).collect(),
         None => {
             let part = |piece: &Shape| piece.space().intersection(block.space());
             let parts = partitioning.pieces().iter().map(part);

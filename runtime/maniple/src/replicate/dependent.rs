@@ -1,4 +1,4 @@
-//! Partitions are found by all nodes together: what each has found goes to the blocks, and blocks tell each node what it has to know for that.
+//! Dependent partitioning by all nodes together: what each computes from its data goes to the blocks, which tell each node what it has to know for that.
 
 use std::sync::Arc;
 
@@ -8,33 +8,33 @@ use maniple_region::{IndexSpaceNode, LogicalPartition, Partitioning, Shape};
 use maniple_space::{AnyRect, AnySpace};
 
 use super::directory::{Parts, blocks, root, united};
-use super::found::{Found, in_block};
+use super::distributed::{DistributedPartition, in_block};
 use super::operations::{LOOKS, other};
 use super::plan::ROUNDS_OF_A_PLAN;
 use super::replica::Replica;
 use crate::error::Result;
 
-/// What nodes do when they make a partition of what they have found.
-const FINDS: &str = "makes a partition of what was found";
+/// What nodes do when they compute a partition.
+const COMPUTES: &str = "computes a partition from data";
 
-/// A partition that is about to be found.
-pub(crate) struct Finding {
+/// A partition that is about to be computed.
+pub(crate) struct PendingPartition {
     operation: u64,
 }
 
 impl Replica {
-    /// A partition is about to be found. That is an operation of the program which takes place later, perhaps after others that come after it here.
-    pub(crate) fn begin_to_find(&self) -> Finding {
-        Finding { operation: self.begin_to_meet(FINDS) }
+    /// A partition is about to be computed. That is an operation of the program which takes place later, perhaps after others that come after it here.
+    pub(crate) fn begin_partition(&self) -> PendingPartition {
+        PendingPartition { operation: self.begin_rounds(COMPUTES) }
     }
 
-    /// Makes a partition of pieces of which each node has found parts.
+    /// Makes a distributed partition of pieces of which each node has computed parts.
     ///
     /// # Errors
     /// The job's, if it is over.
-    pub(crate) async fn found(
+    pub(crate) async fn distribute(
         &self,
-        Finding { operation }: Finding,
+        PendingPartition { operation }: PendingPartition,
         (parent, colors): (&IndexSpaceNode, AnyRect),
         parts: &[AnySpace],
     ) -> Result<Arc<Partitioning>> {
@@ -51,8 +51,8 @@ impl Replica {
         let is_disjoint = AnySpace::are_disjoint(dim, &pieces).expect("pieces of one root have one dimension");
         let exchanged = rounds.exchange_by::<bool, ()>(Wait::Async, is_disjoint, Vec::new()).await?;
         let is_disjoint = exchanged.values.into_iter().all(|is_disjoint| is_disjoint);
-        let found = Found::new((directory, operation), (parent, colors), (own, pieces, is_disjoint));
-        Ok(parent.forest().partition_elsewhere(parent, colors, found)?)
+        let pieces = DistributedPartition::new((directory, operation), (parent, colors), (own, pieces, is_disjoint));
+        Ok(parent.forest().partition_elsewhere(parent, colors, pieces)?)
     }
 
     /// What pieces have of this node's part of a region, of which each node has one.
@@ -60,22 +60,22 @@ impl Replica {
     /// # Errors
     /// The job's, if it is over.
     pub(crate) fn pieces_within(&self, parts: &LogicalPartition, pieces: &Arc<Partitioning>) -> Result<Vec<AnySpace>> {
-        let mut rounds = Rounds::new(&self.node, self.begin_to_meet(LOOKS), 0);
+        let mut rounds = Rounds::new(&self.node, self.begin_rounds(LOOKS), 0);
         let parts = in_block(parts.partitioning(), &self.node.directory.block(pieces.parent()));
         ready(self.hand_out(&parts, pieces, (&mut rounds, Wait::Blocking)))
     }
 
-    /// What pieces have of points, which are other points on each node: for a partition that is about to be found.
+    /// What pieces have of points, which are other points on each node: for a partition that is about to be computed.
     ///
     /// # Errors
     /// The job's, if it is over.
     pub(crate) async fn pieces_about(
         &self,
-        finding: &Finding,
+        pending: &PendingPartition,
         points: &AnySpace,
         pieces: &Arc<Partitioning>,
     ) -> Result<Vec<AnySpace>> {
-        let mut rounds = Rounds::new(&self.node, finding.operation, 0);
+        let mut rounds = Rounds::new(&self.node, pending.operation, 0);
         let shapes = pieces.parent().forest().shapes();
         let all = blocks(root(pieces.parent()), self.node.nodes(), shapes);
         let messages = parts_in(&all, std::slice::from_ref(points));
@@ -109,8 +109,8 @@ impl Replica {
         Ok(united(&nothing, exchanged.messages.iter().flat_map(|(_, parts)| parts)))
     }
 
-    /// An operation of the program for which nodes meet.
-    fn begin_to_meet(&self, what: &'static str) -> u64 {
+    /// An operation of the program for which nodes communicate in rounds.
+    fn begin_rounds(&self, what: &'static str) -> u64 {
         let operation = self.node.begin_operation(what);
         self.check.add(&self.node, other(what));
         // It is about to wait.
