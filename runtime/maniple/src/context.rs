@@ -754,7 +754,7 @@ impl ContextState {
         let Some(replica) = &self.replica else { return result };
         // A node that is lost, or does something else than the others, will not come to the end.
         let elsewhere = match self.core.check_whole() {
-            Ok(()) => replica.end(self.core.realm(), result.as_ref().err()),
+            Ok(()) => replica.end(result.as_ref().err()),
             Err(_) => None,
         };
         let elsewhere = self.core.check_whole().err().or(elsewhere);

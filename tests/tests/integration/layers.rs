@@ -20,6 +20,7 @@ const CRATES: &[&str] = &[
     "mapper",
     "runtime/record",
     "runtime/analysis",
+    "runtime/cluster",
     "runtime/files",
     "runtime/maniple",
     "tensor",
@@ -59,11 +60,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("runtime/maniple/src/fork", &["body", "cell", "running"]),
     ("runtime/maniple/src/launch", &["launcher", "site"]),
     ("runtime/maniple/src/luggage", &["batch", "departure", "homecoming"]),
-    (
-        "runtime/maniple/src/replicate",
-        &["agreement", "batches", "found", "guests", "luggage", "meeting", "node", "slices", "spread"],
-    ),
-    ("runtime/maniple/src/replicate", &["finding", "plan", "replica"]),
+    ("runtime/maniple/src/replicate", &["batches", "guests", "luggage", "node", "slices"]),
     ("runtime/maniple/src/trace", &["recorded", "template"]),
     ("runtime/maniple/src/trace", &["replay", "session"]),
 ];

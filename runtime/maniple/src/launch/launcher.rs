@@ -4,6 +4,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use maniple_cluster::ParcelFuture;
 use maniple_realm::Realm;
 use maniple_region::Requirement;
 use maniple_space::{AnyRect, Rect};
@@ -16,7 +17,6 @@ use crate::fork::Fork;
 use crate::future::{Future, FutureMap, Input, Origin, Results, Sources};
 use crate::profiling;
 use crate::regions::Domain;
-use crate::replicate::Awaited;
 use crate::task::arguments::{Arguments, Own};
 use crate::task::digest::Digest;
 use crate::task::{Argument, OnFailure, TaskDefinition};
@@ -33,7 +33,7 @@ pub struct TaskLauncher {
     arguments: Arguments,
     sources: Sources,
     /// What other nodes send for it. Without an event, unless one is needed: see [`Self::wait_by_event`].
-    parcels: Option<Arc<Awaited>>,
+    parcels: Option<Arc<ParcelFuture>>,
     tag: u64,
     /// In a box, as launchers are moved about.
     error: Option<Box<Error>>,
@@ -163,19 +163,21 @@ impl TaskLauncher {
     }
 
     /// Has the task wait for what other nodes send.
-    pub(crate) fn wait_for_parcels(&mut self, parcels: Arc<Awaited>) {
+    pub(crate) fn wait_for_parcels(&mut self, parcels: Arc<ParcelFuture>) {
         self.parcels = Some(parcels);
     }
 
     /// The parcels that the task waits for, for one who sees to that it does.
-    pub(crate) fn take_parcels(&mut self) -> Option<Arc<Awaited>> {
+    pub(crate) fn take_parcels(&mut self) -> Option<Arc<ParcelFuture>> {
         self.parcels.take()
     }
 
     /// Has the task wait for its parcels as for any results: for who waits for those.
     pub(crate) fn wait_by_event(&mut self, realm: &Realm) {
         if let Some(parcels) = self.parcels.take() {
-            self.sources.push(Input::all(parcels.results(realm)));
+            let (whole, complete) =
+                ((Origin::BuiltIn("parcel"), AnyRect::from(Rect::<1>::from(0..1))), parcels.complete(realm));
+            self.sources.push(Input::all(Results::from_afar(realm, whole, complete, Sources::new())));
         }
     }
 

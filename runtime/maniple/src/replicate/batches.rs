@@ -3,18 +3,29 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use maniple_cluster::{JobBuilder, Kind, Received, decode, encode};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
-use maniple_realm::net::Incoming;
 use maniple_realm::{Class, Spawn};
 use rustc_hash::FxHashMap;
 
-use super::luggage::{Header, Word, from, letter};
-use super::node::{BATCH, BATCH_RETURN, Node, Post, decode, encode};
+use super::luggage::{Header, Word, letter, take_letter};
+use super::node::{Node, Post, handler};
 use crate::core::RuntimeCore;
 use crate::error::Error;
 use crate::luggage::{Answer, BatchDescription, Departed, Leg, divide, host};
 use crate::profiling::MAPPING;
+
+/// Brings leaf tasks of a slice with their data.
+const BATCH: Kind = Kind::new(6);
+/// Brings back what they have made.
+const BATCH_RETURN: Kind = Kind::new(7);
+
+/// Gives a job the messages about batches.
+pub(super) fn register(builder: JobBuilder, post: &Arc<Post>) -> JobBuilder {
+    let builder = builder.on(BATCH, "slice with its data", handler(post, Post::take_batch));
+    builder.on(BATCH_RETURN, "data of a slice", handler(post, Post::take_batch_return))
+}
 
 /// The batches that are elsewhere.
 #[derive(Default)]
@@ -102,7 +113,7 @@ impl Node {
     fn note<W>(&self, whose: W, noted: impl FnOnce(W) -> Whose) -> std::result::Result<u64, W> {
         let mut away = self.post.batches.0.lock();
         // Looked at under the lock: whoever closes takes back what is there afterwards.
-        if self.post.is_closed() {
+        if self.is_closed() {
             return Err(whose);
         }
         let number = away.next;
@@ -113,7 +124,7 @@ impl Node {
 
     fn send_noted(&self, to: NodeId, number: u64, (description, values): (&BatchDescription, Vec<u8>)) {
         let letter = letter(BATCH, (number, false), (&encode(description), values));
-        self.post.send(&self.endpoint, usize::from(to.0), letter);
+        self.send(usize::from(to.0), letter);
     }
 }
 
@@ -189,13 +200,13 @@ fn go(core: &Arc<RuntimeCore>, Leg { to, batch, values, tasks }: Leg, end: &End)
 }
 
 impl Post {
-    pub(super) fn take_batch(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let (Header { number, .. }, said, values) = self.take_letter(incoming)?;
+    fn take_batch(self: &Arc<Self>, received: Received<'_, '_>) -> Option<()> {
+        let (from, messenger) = (received.from(), received.messenger());
+        let (Header { number, .. }, said, values) = take_letter(received)?;
         let batch: BatchDescription = decode(&said)?;
         // Of none there would be no end.
         (batch.tasks() > 0).then_some(())?;
-        let (rank, from) = (self.rank, from(incoming));
-        let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
+        let (rank, post) = (self.rank, Arc::clone(self));
         let done = move |answers: Vec<Answer>| {
             let mut all = Vec::new();
             let words = answers.into_iter().map(|answer| {
@@ -204,9 +215,7 @@ impl Post {
                 (word, values.len())
             });
             let words: Vec<(Word, usize)> = words.collect();
-            if let Some(endpoint) = endpoint.upgrade() {
-                post.send(&endpoint, from, letter(BATCH_RETURN, (number, false), (&encode(&words), all)));
-            }
+            messenger.send(from, letter(BATCH_RETURN, (number, false), (&encode(&words), all)));
         };
         let ended = Mutex::new(Ended::new(batch.tasks(), done));
         let end: End = Arc::new(move |task, answer| {
@@ -228,8 +237,8 @@ impl Post {
         Some(())
     }
 
-    pub(super) fn take_batch_return(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let (Header { number, .. }, said, mut values) = self.take_letter(incoming)?;
+    fn take_batch_return(self: &Arc<Self>, received: Received<'_, '_>) -> Option<()> {
+        let (Header { number, .. }, said, mut values) = take_letter(received)?;
         let words: Vec<(Word, usize)> = decode(&said)?;
         let whose = self.batches.0.lock().by_number.remove(&number)?;
         // One for each task, or some would never end.

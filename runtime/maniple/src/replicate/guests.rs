@@ -15,15 +15,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use maniple_analysis::distribution::Rank;
+use maniple_cluster::{Failure, JobBuilder, Kind, Messenger, Outgoing, Received, decode, encode};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
-use maniple_realm::net::{Endpoint, Incoming};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::failure::Failure;
 use super::hunger::Hunger;
-use super::node::{DONE, GUEST, Letter, Node, Post, decode, encode};
+use super::node::{Node, Post, handler};
 use crate::core::RuntimeCore;
 use crate::error::Error;
 use crate::fork::Traveller;
@@ -35,6 +34,17 @@ const SPARE: usize = 2;
 /// So many others are asked at most, by a node that has nothing to do; the next time it begins with another one. More would be more messages the more nodes
 /// there are.
 const MOST_ASKED: usize = 8;
+
+/// Tasks that idle nodes take from others.
+const GUEST: Kind = Kind::new(0);
+/// Brings the value of one back.
+const DONE: Kind = Kind::new(1);
+
+/// Gives a job the messages about guests.
+pub(super) fn register(builder: JobBuilder, post: &Arc<Post>) -> JobBuilder {
+    let builder = builder.on(GUEST, "word of a task", handler(post, Post::take_guest));
+    builder.on(DONE, "value of a task", handler(post, Post::take_done))
+}
 
 /// What is said about guests.
 #[derive(Serialize, Deserialize)]
@@ -137,7 +147,7 @@ impl Node {
         search.refused = 0;
         search.first = search.first.wrapping_add(1);
         drop(search);
-        self.post.ask_next(&self.endpoint);
+        self.post.ask_next(&self.messenger());
         true
     }
 
@@ -175,33 +185,31 @@ impl Node {
     /// Gives a task that can be spared to a node that has nothing to do.
     #[cold]
     pub(crate) fn feed(&self) {
-        self.post.feed(&self.endpoint, SPARE);
+        self.post.feed(&self.messenger(), SPARE);
     }
 }
 
 impl Post {
-    pub(super) fn take_guest(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let from = usize::from(incoming.from().0);
-        match decode::<Guest>(&self.take_payload(incoming))? {
+    fn take_guest(self: &Arc<Self>, mut received: Received<'_, '_>) -> Option<()> {
+        let (from, messenger) = (received.from(), received.messenger());
+        match decode::<Guest>(&received.take_payload())? {
             Guest::Ask => {
                 self.guests.hunger.ask(from);
                 // Noted before the queues are looked at: what is queued afterwards is given by whoever queues it.
-                if !self.feed(incoming.endpoint(), 1) {
-                    self.tell(incoming.endpoint(), from, &Guest::None);
+                if !self.feed(&messenger, 1) {
+                    tell(&messenger, from, &Guest::None);
                 }
             }
             Guest::None => {
                 self.guests.search.lock().refused += 1;
-                self.ask_next(incoming.endpoint());
+                self.ask_next(&messenger);
             }
             Guest::Task { number, path, arguments } => {
                 self.guests.may_ask_again();
-                let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
+                let post = Arc::clone(self);
                 let done = move |outcome: crate::Result<Vec<u8>>| {
-                    let outcome = outcome.map_err(|error| post.told.tell(&error, post.rank));
-                    if let Some(endpoint) = endpoint.upgrade() {
-                        post.send(&endpoint, from, Letter::new(DONE, encode(&Done { number, outcome })));
-                    }
+                    let outcome = outcome.map_err(|error| post.sent_errors.tell(&error, post.rank));
+                    messenger.send(from, Outgoing::new(DONE, encode(&Done { number, outcome })));
                 };
                 match self.guests.core.get().and_then(Weak::upgrade) {
                     Some(core) => host(&core, (&path, &arguments), done),
@@ -212,15 +220,15 @@ impl Post {
         Some(())
     }
 
-    pub(super) fn take_done(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let Done { number, outcome } = decode(&self.take_payload(incoming))?;
+    fn take_done(self: &Arc<Self>, mut received: Received<'_, '_>) -> Option<()> {
+        let Done { number, outcome } = decode(&received.take_payload())?;
         let traveller = self.guests.away.lock().tasks.remove(&number)?;
-        traveller.come_back(outcome.as_deref().map_err(|failure| self.told.hear(failure.clone())));
+        traveller.come_back(outcome.as_deref().map_err(|failure| self.sent_errors.hear(failure.clone())));
         Some(())
     }
 
     /// Gives the first hungry node a task, if that many wait here; whether it did.
-    fn feed(self: &Arc<Self>, endpoint: &Arc<Endpoint>, at_least: usize) -> bool {
+    fn feed(&self, messenger: &Messenger, at_least: usize) -> bool {
         let Some(core) = self.guests.core.get().and_then(Weak::upgrade) else { return false };
         let fed = self.guests.hunger.feed_first(|to| {
             let traveller = Traveller::take(&core, at_least)?;
@@ -232,7 +240,7 @@ impl Post {
         });
         let Some((to, mut traveller)) = fed else { return false };
         let mut away = self.guests.away.lock();
-        if self.is_closed() {
+        if messenger.is_closed() {
             drop(away);
             traveller.stay();
             return false;
@@ -242,23 +250,23 @@ impl Post {
         let (path, arguments) = traveller.take_description();
         away.tasks.insert(number, traveller);
         drop(away);
-        self.tell(endpoint, to, &Guest::Task { number, path: path.to_owned(), arguments });
+        tell(messenger, to, &Guest::Task { number, path: path.to_owned(), arguments });
         true
     }
 
     /// Asks the next of the other nodes, unless enough have refused.
-    fn ask_next(self: &Arc<Self>, endpoint: &Arc<Endpoint>) {
+    fn ask_next(&self, messenger: &Messenger) {
         let search = self.guests.search.lock();
-        let others = self.nodes - 1;
+        let others = messenger.nodes() - 1;
         if search.refused >= others.min(MOST_ASKED) {
             return;
         }
         let step = (search.first % others + search.refused) % others;
         drop(search);
-        self.tell(endpoint, (self.rank + 1 + step) % self.nodes, &Guest::Ask);
+        tell(messenger, (self.rank + 1 + step) % messenger.nodes(), &Guest::Ask);
     }
+}
 
-    fn tell(self: &Arc<Self>, endpoint: &Arc<Endpoint>, to: Rank, guest: &Guest) {
-        self.send(endpoint, to, Letter::new(GUEST, encode(guest)));
-    }
+fn tell(messenger: &Messenger, to: Rank, guest: &Guest) {
+    messenger.send(to, Outgoing::new(GUEST, encode(guest)));
 }

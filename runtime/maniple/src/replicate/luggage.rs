@@ -9,17 +9,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use maniple_analysis::distribution::Rank;
+use maniple_cluster::{Failure, JobBuilder, Kind, Outgoing, Received, decode, encode};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
-use maniple_realm::net::{HandlerId, Incoming};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::failure::Failure;
-use super::node::{LUGGAGE, Letter, Node, Post, RETURN, decode, encode};
+use super::node::{Node, Post, handler};
 use crate::error::Error;
 use crate::luggage::{Answer, Departed, Description, host};
+
+/// Brings a leaf task with its data.
+const LUGGAGE: Kind = Kind::new(2);
+/// Brings back what one has made.
+const RETURN: Kind = Kind::new(3);
+
+/// Gives a job the messages about leaf tasks with their data.
+pub(super) fn register(builder: JobBuilder, post: &Arc<Post>) -> JobBuilder {
+    let builder = builder.on(LUGGAGE, "task with its data", handler(post, Post::take_luggage));
+    builder.on(RETURN, "data of a task", handler(post, Post::take_return))
+}
 
 /// What comes with a task or a return.
 #[derive(Serialize, Deserialize)]
@@ -90,7 +99,7 @@ impl Node {
         let away = &self.post.away;
         let mut tasks = away.tasks.lock();
         // Looked at under the lock: whoever closes takes back what is there afterwards.
-        if self.post.is_closed() {
+        if self.is_closed() {
             return Some(departed);
         }
         let number = tasks.next;
@@ -99,39 +108,33 @@ impl Node {
         away.count_more(1);
         drop(tasks);
         let letter = letter(LUGGAGE, (number, was_asked_for), (&encode(description), values));
-        self.post.send(&self.endpoint, usize::from(to.0), letter);
+        self.send(usize::from(to.0), letter);
         None
     }
 }
 
 /// A message of values and what is said of them, which comes last, as the values may be many.
 pub(super) fn letter(
-    handler: HandlerId,
+    kind: Kind,
     (number, was_asked_for): (u64, bool),
     (said, mut payload): (&[u8], Vec<u8>),
-) -> Letter {
+) -> Outgoing {
     payload.extend_from_slice(said);
-    Letter::new(handler, payload).with_header(&Header { was_asked_for, number, said: said.len() })
-}
-
-pub(super) fn from(incoming: &Incoming<'_>) -> Rank {
-    usize::from(incoming.from().0)
+    Outgoing::new(kind, payload).with_header(&Header { was_asked_for, number, said: said.len() })
 }
 
 impl Post {
-    pub(super) fn take_luggage(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let (Header { number, was_asked_for, .. }, said, values) = self.take_letter(incoming)?;
+    fn take_luggage(self: &Arc<Self>, received: Received<'_, '_>) -> Option<()> {
+        let (from, messenger) = (received.from(), received.messenger());
+        let (Header { number, was_asked_for, .. }, said, values) = take_letter(received)?;
         if was_asked_for {
             self.guests.may_ask_again();
         }
         let description: Description = decode(&said)?;
-        let from = from(incoming);
-        let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
+        let post = Arc::clone(self);
         let done = move |answer| {
             let (word, values) = post.word(answer);
-            if let Some(endpoint) = endpoint.upgrade() {
-                post.send(&endpoint, from, letter(RETURN, (number, was_asked_for), (&encode(&word), values.into())));
-            }
+            messenger.send(from, letter(RETURN, (number, was_asked_for), (&encode(&word), values.into())));
         };
         let rank = self.rank;
         self.guests.when_open(move |core| match core {
@@ -141,11 +144,12 @@ impl Post {
         Some(())
     }
 
-    pub(super) fn take_return(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let (Header { number, was_asked_for, .. }, said, values) = self.take_letter(incoming)?;
+    fn take_return(self: &Arc<Self>, received: Received<'_, '_>) -> Option<()> {
+        let from = received.from();
+        let (Header { number, was_asked_for, .. }, said, values) = take_letter(received)?;
         let word = decode(&said)?;
         if was_asked_for && !matches!(word, Word::Refused(_)) {
-            self.guests.hunger.may_have_another(from(incoming));
+            self.guests.hunger.may_have_another(from);
         }
         let departed = self.away.tasks.lock().by_number.remove(&number)?;
         self.bring_home(departed, self.hear(word, values));
@@ -156,7 +160,7 @@ impl Post {
     pub(super) fn word(&self, answer: Answer) -> (Word, Bytes) {
         match answer {
             Answer::Ended { value, values } => (Word::Ended(value), values),
-            Answer::Failed(error) => (Word::Failed(self.told.tell(&error, self.rank)), Bytes::new()),
+            Answer::Failed(error) => (Word::Failed(self.sent_errors.tell(&error, self.rank)), Bytes::new()),
             Answer::Refused(why) => (Word::Refused(why), Bytes::new()),
         }
     }
@@ -165,7 +169,7 @@ impl Post {
     pub(super) fn hear(&self, word: Word, values: Bytes) -> Answer {
         match word {
             Word::Ended(value) => Answer::Ended { value, values },
-            Word::Failed(failure) => Answer::Failed(self.told.hear(failure)),
+            Word::Failed(failure) => Answer::Failed(self.sent_errors.hear(failure)),
             Word::Refused(why) => Answer::Refused(why),
         }
     }
@@ -179,12 +183,12 @@ impl Post {
             core.task_ended();
         });
     }
+}
 
-    /// The header, what is said of a task, and values.
-    pub(super) fn take_letter(&self, incoming: &mut Incoming<'_>) -> Option<(Header, Bytes, Bytes)> {
-        let header: Header = decode(incoming.header())?;
-        let mut values = self.take_payload(incoming);
-        let said = values.split_off(values.len().checked_sub(header.said)?);
-        Some((header, said, values))
-    }
+/// The header, what is said of a task, and values.
+pub(super) fn take_letter(mut received: Received<'_, '_>) -> Option<(Header, Bytes, Bytes)> {
+    let header: Header = received.header()?;
+    let mut values = received.take_payload();
+    let said = values.split_off(values.len().checked_sub(header.said)?);
+    Some((header, said, values))
 }

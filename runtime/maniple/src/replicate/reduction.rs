@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use maniple_cluster::{CollectiveName, Failure, decode, encode};
 use maniple_realm::fault;
 use maniple_space::{AnyRect, Rect};
 use serde::{Deserialize, Serialize};
 
-use super::failure::Failure;
-use super::latest::Doing;
-use super::node::{Node, TogetherName, decode, encode};
+use super::node::Node;
+use super::operations::use_of_results;
 use super::spread::Spread;
 use crate::error::{Error, Result};
 use crate::future::{Input, Origin, Results};
@@ -70,8 +70,8 @@ impl Spread {
         fold: fn(&mut T, T),
     ) -> Arc<Results> {
         // Whoever waits for the outcome waits for what all nodes have done so far.
-        self.agreement.note_results(&self.node, "reduces", self.launched_as());
-        let name = TogetherName { operation: self.node.number_operation(Doing::Other(NAME)), part: 0 };
+        self.check.add_awaited(&self.node, use_of_results("reduces", self.launched_as()));
+        let name = CollectiveName { operation: self.node.begin_operation(NAME), part: 0 };
         let complete = self.node.realm().user_event();
         let (sources, one) =
             (self.local.iter().map(|(_, results)| Input::all(Arc::clone(results))), Rect::<1>::from(0..1));
@@ -96,7 +96,7 @@ impl Spread {
                     Some(error) => spread.node.realm().poison(complete, error),
                 }
             };
-            node.together(name, mine.into(), Box::new(combine), Box::new(done));
+            node.all_reduce(name, mine.into(), Box::new(combine), Box::new(done));
         });
         folded
     }

@@ -6,16 +6,26 @@
 
 use std::sync::Arc;
 
+use maniple_cluster::{Failure, JobBuilder, Kind, Outgoing, Received, decode, encode};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
-use maniple_realm::net::Incoming;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::failure::Failure;
-use super::node::{Letter, Node, Post, SLICE, SLICE_DONE, decode, encode};
+use super::node::{Node, Post, handler};
 use crate::error::Error;
 use crate::slices::{DepartedSlice, Description, Outcome, host};
+
+/// Brings a slice of an index launch.
+const SLICE: Kind = Kind::new(4);
+/// Brings the results of one back.
+const SLICE_DONE: Kind = Kind::new(5);
+
+/// Gives a job the messages about slices.
+pub(super) fn register(builder: JobBuilder, post: &Arc<Post>) -> JobBuilder {
+    let builder = builder.on(SLICE, "slice of a launch", handler(post, Post::take_slice));
+    builder.on(SLICE_DONE, "results of a slice", handler(post, Post::take_slice_done))
+}
 
 /// A slice.
 #[derive(Serialize, Deserialize)]
@@ -65,8 +75,8 @@ impl Node {
     ) -> Option<(DepartedSlice, Error)> {
         let mut away = self.post.slices.0.lock();
         // Looked at under the lock: whoever closes takes back what is there afterwards.
-        if self.post.is_closed() {
-            let why = self.post.realm().breakdown().map(|why| Error::of_fault(why, "", None));
+        if self.is_closed() {
+            let why = self.realm().breakdown().map(|why| Error::of_fault(why, "", None));
             let over = || Error::launch("a slice of a launch", "it cannot be sent to another node, as the job is over");
             return Some((departed, why.unwrap_or_else(over)));
         }
@@ -74,23 +84,21 @@ impl Node {
         away.next += 1;
         away.by_number.insert(number, departed);
         drop(away);
-        let letter = Letter::new(SLICE, encode(&Slice { number, description }));
-        self.post.send(&self.endpoint, usize::from(to.0), letter);
+        let letter = Outgoing::new(SLICE, encode(&Slice { number, description }));
+        self.send(usize::from(to.0), letter);
         None
     }
 }
 
 impl Post {
-    pub(super) fn take_slice(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let from = usize::from(incoming.from().0);
-        let Slice { number, description } = decode::<Slice<Description>>(&self.take_payload(incoming))?;
-        let (post, endpoint) = (Arc::clone(self), Arc::downgrade(incoming.endpoint()));
+    fn take_slice(self: &Arc<Self>, mut received: Received<'_, '_>) -> Option<()> {
+        let (from, messenger) = (received.from(), received.messenger());
+        let Slice { number, description } = decode::<Slice<Description>>(&received.take_payload())?;
+        let post = Arc::clone(self);
         let done = move |outcomes: Vec<Outcome>| {
-            let told = |outcome: Outcome| outcome.map_err(|error| post.told.tell(&error, post.rank));
+            let told = |outcome: Outcome| outcome.map_err(|error| post.sent_errors.tell(&error, post.rank));
             let outcomes = outcomes.into_iter().map(told).collect();
-            if let Some(endpoint) = endpoint.upgrade() {
-                post.send(&endpoint, from, Letter::new(SLICE_DONE, encode(&SliceDone { number, outcomes })));
-            }
+            messenger.send(from, Outgoing::new(SLICE_DONE, encode(&SliceDone { number, outcomes })));
         };
         self.guests.when_open(move |core| match core {
             Some(core) => host(core, &description, done),
@@ -99,10 +107,10 @@ impl Post {
         Some(())
     }
 
-    pub(super) fn take_slice_done(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
-        let SliceDone { number, outcomes } = decode(&self.take_payload(incoming))?;
+    fn take_slice_done(self: &Arc<Self>, mut received: Received<'_, '_>) -> Option<()> {
+        let SliceDone { number, outcomes } = decode(&received.take_payload())?;
         let departed = self.slices.0.lock().by_number.remove(&number)?;
-        let heard = |outcome: Result<_, Failure>| outcome.map_err(|failure| self.told.hear(failure));
+        let heard = |outcome: Result<_, Failure>| outcome.map_err(|failure| self.sent_errors.hear(failure));
         departed.come_back(outcomes.into_iter().map(heard).collect());
         Some(())
     }

@@ -5,17 +5,15 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use maniple_cluster::{CollectiveName, Failure, Gathered, encode};
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, UserEvent};
 use maniple_space::AnyRect;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::agreement::Agreement;
-use super::failure::Failure;
-use super::node::{Node, TogetherName, decode, encode};
-use super::tree::together;
+use super::node::Node;
+use super::operations::{Check, use_of_results};
 use crate::error::Error;
 use crate::future::{Input, Origin, Results, Values};
 use crate::task::Codec;
@@ -26,8 +24,8 @@ pub(crate) type Local = SmallVec<[(AnyRect, Arc<Results>); 1]>;
 /// A launch that is shared, as one node sees it.
 pub(crate) struct Spread {
     pub(super) node: Arc<Node>,
-    pub(super) agreement: Arc<Agreement>,
-    name: TogetherName,
+    pub(super) check: Arc<Check>,
+    name: CollectiveName,
     origin: Origin,
     domain: AnyRect,
     /// The points that run here, with their results.
@@ -59,14 +57,14 @@ enum Outcome {
 impl Spread {
     /// The results of all points of a launch, of which some run here.
     pub(crate) fn results(
-        (node, agreement, name): (&Arc<Node>, &Arc<Agreement>, TogetherName),
+        (node, check, name): (&Arc<Node>, &Arc<Check>, CollectiveName),
         (origin, domain, codec): (Origin, AnyRect, Option<Codec>),
         local: Local,
     ) -> Arc<Results> {
         let sources = local.iter().map(|(_, results)| Input::all(Arc::clone(results))).collect();
         let spread = Self {
             node: Arc::clone(node),
-            agreement: Arc::clone(agreement),
+            check: Arc::clone(check),
             name,
             origin: origin.clone(),
             domain,
@@ -81,7 +79,7 @@ impl Spread {
     /// Makes it that of another launch of the same task over the same points. Nobody looks at this one any more.
     pub(crate) fn renew(&mut self, operation: u64, local: Local) {
         self.values.let_go(self.origin.name());
-        self.name = TogetherName { operation, part: 0 };
+        self.name = CollectiveName { operation, part: 0 };
         self.local = local;
         *self.complete.get_mut() = None;
     }
@@ -101,7 +99,7 @@ impl Spread {
         drop(known);
         let spread = Arc::clone(self);
         self.node.ask();
-        self.agreement.note_results(&self.node, "looks at", self.launched_as());
+        self.check.add_awaited(&self.node, use_of_results("looks at", self.launched_as()));
         self.when_here(move || spread.exchange(complete));
         complete.event()
     }
@@ -123,9 +121,9 @@ impl Spread {
     }
 
     fn exchange(self: Arc<Self>, complete: UserEvent) {
-        let mine = frame(&encode(&self.part()));
+        let mine = encode(&self.part());
         let (node, name) = (Arc::clone(&self.node), self.name);
-        node.together(name, mine, Box::new(together), Box::new(move |all| self.take_in(&all, complete)));
+        node.all_gather(name, &mine, move |all| self.take_in(&all, complete));
     }
 
     /// What others are told. They may want to know though nobody here does any more.
@@ -154,11 +152,11 @@ impl Spread {
         part
     }
 
-    fn take_in(&self, all: &Bytes, complete: UserEvent) {
+    fn take_in(&self, all: &Gathered, complete: UserEvent) {
         let (task, volume) = (self.origin.name(), self.domain.volume());
         let mut failure = None;
-        for part in frames(all) {
-            let Some(Part { points, failure: failed }) = decode(part) else {
+        for part in all.decode() {
+            let Some(Part { points, failure: failed }) = part else {
                 failure = Some(Error::launch(task, "results of another node can't be read"));
                 continue;
             };
@@ -192,19 +190,4 @@ impl Drop for Spread {
     fn drop(&mut self) {
         self.values.let_go(self.origin.name());
     }
-}
-
-/// Bytes with their length before them, so that several can follow each other.
-pub(crate) fn frame(bytes: &[u8]) -> Bytes {
-    [&(bytes.len() as u64).to_le_bytes()[..], bytes].concat().into()
-}
-
-/// What [`frame`] was given, one after the other.
-pub(crate) fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let (length, rest) = bytes.split_first_chunk::<8>()?;
-        let (frame, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-        bytes = rest;
-        Some(frame)
-    })
 }

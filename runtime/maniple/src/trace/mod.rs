@@ -8,7 +8,6 @@
 //! - [`issuing`], [`recording`]: what the analysis does is noted down as it happens;
 //! - [`content`]: what is known of a set, to compare what a template rests on with what is;
 //! - [`template`]: a recording compiled to a static graph;
-//! - [`gate`]: what keeps a launch's nodes from running too early;
 //! - [`replay`]: the graph at work, [`profiled`] and [`recorded`]: what profiles and records are told of it; [`aftermath`]: what is known of the data afterwards;
 //! - [`whole`]: launches of the program that are several here are replayed together;
 //! - [`automatic`]: launches outside of any trace are watched for repeats, which [`maniple_analysis::repeats`] finds.
@@ -16,7 +15,6 @@
 mod aftermath;
 mod automatic;
 mod content;
-mod gate;
 mod problem;
 mod profiled;
 mod recorded;
@@ -35,7 +33,6 @@ mod tests;
 mod trace;
 mod whole;
 
-pub(crate) use gate::{Gate, LaterGate};
 pub(crate) use problem::Problem;
 pub(crate) use recording::{PointRecorder, Recording};
 pub(crate) use stream::Tracing;

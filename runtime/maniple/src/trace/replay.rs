@@ -4,8 +4,9 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 
+use maniple_cluster::ParcelFuture;
 use maniple_mapper::TaskProfile;
-use maniple_realm::graph::{GraphRuns, GraphWork, Place};
+use maniple_realm::graph::{Gate, GraphRuns, GraphWork, Place};
 use maniple_realm::profile::OperationId;
 use maniple_realm::{
     After, EventStatus, Fault, UserEvent, WorkerContext, fault, prefetch_for_reading, prefetch_for_writing,
@@ -13,7 +14,6 @@ use maniple_realm::{
 use maniple_record::LaunchNumber;
 use smallvec::SmallVec;
 
-use super::gate::Gate;
 use super::profiled::Profiled;
 use super::recorded::Recorded;
 use super::session::Wake;
@@ -25,7 +25,6 @@ use crate::context::ContextState;
 use crate::error::Error;
 use crate::future::{Input, Origin, Results, Sources};
 use crate::launch::TaskLauncher;
-use crate::replicate::Awaited;
 use crate::task::arguments::Arguments;
 use crate::task::call::LeafCall;
 use crate::task::taken::Taken;
@@ -186,7 +185,7 @@ impl Replay {
             recorded.launch(&self.template, stage, results.completion())
         });
         self.prepare_stage((run, stage), (launcher.sources(), number));
-        let gate = Gate { runs, run, stage: stage as u32, is_watched };
+        let gate = Gate::new(runs, (run, stage as u32), is_watched);
         match launcher.take_parcels() {
             Some(parcels) => self.open_with_parcels(&gate, &parcels),
             None => self.open(&gate, launcher.sources(), &results),
@@ -201,7 +200,7 @@ impl Replay {
         runs: &Arc<GraphRuns>,
         run: u64,
         stage: usize,
-        complete: &mut dyn FnMut(&mut Arguments) -> Option<Arc<Awaited>>,
+        complete: &mut dyn FnMut(&mut Arguments) -> Option<Arc<ParcelFuture>>,
     ) {
         self.prefetch(run, stage);
         let is_watched = !self.ends_by_run;
@@ -237,7 +236,7 @@ impl Replay {
         let parcels = complete(&mut launched.arguments);
         slot.arguments.store(launched.arguments.address().cast_mut(), Ordering::Relaxed);
         self.prepare_stage((run, stage), (&[], None));
-        let gate = Gate { runs, run, stage: stage as u32, is_watched };
+        let gate = Gate::new(runs, (run, stage as u32), is_watched);
         match parcels {
             Some(parcels) => self.open_with_parcels(&gate, &parcels),
             None => gate.open(),
@@ -264,7 +263,7 @@ impl Replay {
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
         self.prepare_stage((run, stage), (staged.launcher.sources(), staged.recorded));
-        self.open(&Gate { runs, run, stage: stage as u32, is_watched: true }, staged.launcher.sources(), &results);
+        self.open(&Gate::new(runs, (run, stage as u32), true), staged.launcher.sources(), &results);
     }
 
     /// A stage is about to be opened, when these results are there.
@@ -282,9 +281,10 @@ impl Replay {
     }
 
     /// Opens a stage when all parcels have come.
-    fn open_with_parcels(&self, gate: &Gate<'_>, parcels: &Awaited) {
+    fn open_with_parcels(&self, gate: &Gate<'_>, parcels: &ParcelFuture) {
         if let Some(profiled) = &self.profiled {
-            profiled.opens_after((gate.run, gate.stage as usize), &[parcels.all_have_come()]);
+            let (run, stage) = gate.place();
+            profiled.opens_after((run, stage as usize), &[parcels.all_arrived()]);
         }
         parcels.open(gate, self.context.core.realm());
     }
@@ -311,14 +311,14 @@ impl Replay {
             results.iter().for_each(|results| results.inputs_are_there());
             return gate.open();
         }
+        let (runs, place, is_watched) = (Arc::clone(gate.runs()), gate.place(), gate.is_watched());
         if let Some(profiled) = &self.profiled {
             let all = waiting.iter().chain(&follows);
             let waiting: SmallVec<[OperationId; 4]> = all.map(|&event| event.into()).collect();
-            profiled.opens_after((gate.run, gate.stage as usize), &waiting);
+            profiled.opens_after((place.0, place.1 as usize), &waiting);
         }
-        let (runs, run, stage, is_watched) = (Arc::clone(gate.runs), gate.run, gate.stage, gate.is_watched);
         realm.when(After { needs: &waiting, follows: &follows }, move |outcome| {
-            let gate = Gate { runs: &runs, run, stage, is_watched };
+            let gate = Gate::new(&runs, place, is_watched);
             match outcome {
                 Ok(()) => {
                     // Before the launch can end, which leaves the memory to another.

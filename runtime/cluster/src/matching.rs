@@ -1,74 +1,74 @@
-//! Parcels that have arrived, and who waits for which.
+//! Matching of parcels that arrive with the operations that await them.
 //!
-//! Nodes run the same program at different speeds: a parcel may come before anybody here knows that it is needed, or long after.
+//! Nodes run the same program at different speeds: a parcel may arrive before any operation here awaits it (MPI's *unexpected message*), or long after.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use maniple_analysis::distribution::Rank;
+use maniple_realm::graph::{Gate, WeakGate};
 use maniple_realm::locks::{Mutex, MutexGuard};
 use maniple_realm::profile::{OperationId, Profiler, Record};
 use maniple_realm::{Event, Realm, UserEvent};
-use maniple_space::{AnyRect, Rect};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::failure::Failure;
-use super::parcel::ParcelName;
-use crate::future::{Origin, Results, Sources};
-use crate::trace::{Gate, LaterGate};
+use crate::error::Failure;
+use crate::names::{ParcelName, Rank};
 
-/// What has come.
-pub(crate) type Delivery = Result<Bytes, Failure>;
+/// What a parcel brings: bytes, or why there are none.
+pub type Delivery = Result<Bytes, Failure>;
 
-/// A delivery, and which message has brought it, for a profile.
+/// A delivery, and the message that has brought it, for a profile.
 struct Arrived {
     delivery: Delivery,
     message: OperationId,
 }
 
-/// Parcels that an operation waits for.
-pub(crate) struct Awaited {
+/// Parcels that one operation awaits.
+pub struct ParcelFuture {
     parcels: Mutex<Parcels>,
-    /// What a profile calls that all have come.
-    all_have_come: OperationId,
+    /// The event that all have arrived, in a profile.
+    all_arrived: OperationId,
 }
 
-/// What has come of them. Under one lock: of most there is one, which comes, opens a gate, and is taken.
+/// What has arrived of them. Under one lock: most futures have one parcel, which arrives, opens a gate, and is taken.
 struct Parcels {
     deliveries: SmallVec<[Option<Arrived>; 1]>,
-    /// One more than how many are to come, so that it is not complete before all are looked at.
+    /// One more than how many are to arrive, so that the future is not complete before all were looked at.
     missing: usize,
     waiting: Waiting,
 }
 
-/// Who waits until all parcels have come.
+/// What waits until all parcels have arrived.
 enum Waiting {
-    /// Whoever wants an event, and launches that are replayed, which need none.
-    For(Option<UserEvent>, SmallVec<[LaterGate; 1]>),
+    /// An event, if one was asked for, and the gates of graphs, which need none.
+    For(Option<UserEvent>, SmallVec<[WeakGate; 1]>),
     Complete,
-    /// Nothing comes any more.
+    /// Nothing arrives any more.
     Never,
 }
 
-impl Awaited {
-    pub(crate) fn new(parcels: usize, realm: &Realm) -> Arc<Self> {
+impl ParcelFuture {
+    /// Of so many parcels: see [`Job::expect`](crate::Job::expect).
+    #[must_use]
+    pub fn new(parcels: usize, realm: &Realm) -> Arc<Self> {
         let deliveries = (0..parcels).map(|_| None).collect();
         let waiting = Waiting::For(None, SmallVec::new());
         let parcels = Mutex::new(Parcels { deliveries, missing: parcels + 1, waiting });
-        Arc::new(Self { parcels, all_have_come: name_in_profile(realm) })
+        Arc::new(Self { parcels, all_arrived: name_in_profile(realm) })
     }
 
-    /// Makes it that of other parcels, as many: for one who knows that nobody waits for these.
-    pub(crate) fn renew(&mut self, realm: &Realm) {
-        self.all_have_come = name_in_profile(realm);
+    /// Uses it again for as many other parcels, once nothing waits for these.
+    pub fn renew(&mut self, realm: &Realm) {
+        self.all_arrived = name_in_profile(realm);
         let Parcels { deliveries, missing, waiting } = self.parcels.get_mut();
         (*missing, *waiting) = (deliveries.len() + 1, Waiting::For(None, SmallVec::new()));
         deliveries.iter_mut().for_each(|delivery| *delivery = None);
     }
 
-    /// Takes one of them, once all have come: whoever waited may be kept for long, and the bytes are many. Whoever takes it is at work for whom it is.
-    pub(crate) fn take(&self, number: usize, realm: &Realm) -> Option<Delivery> {
+    /// Takes what one of them brings, once all have arrived: the future may be kept for long, and the bytes are many. In a profile, what the thread is at work for
+    /// comes after the message.
+    pub fn take(&self, number: usize, realm: &Realm) -> Option<Delivery> {
         let Arrived { delivery, message } = self.parcels.lock().deliveries.get_mut(number)?.take()?;
         if let Some(profiler) = realm.profiler() {
             profiler.came_after(profiler.current(), [message]);
@@ -76,36 +76,31 @@ impl Awaited {
         Some(delivery)
     }
 
-    /// What a profile calls that all have come.
-    pub(crate) fn all_have_come(&self) -> OperationId {
-        self.all_have_come
+    /// The event that all have arrived, in a profile.
+    #[must_use]
+    pub fn all_arrived(&self) -> OperationId {
+        self.all_arrived
     }
 
-    /// Triggers when all have come, whatever they bring.
-    pub(crate) fn complete(&self, realm: &Realm) -> Event {
+    /// Triggers when all have arrived, whatever they bring.
+    pub fn complete(&self, realm: &Realm) -> Event {
         match &mut self.parcels.lock().waiting {
             Waiting::For(event, _) => event.get_or_insert_with(|| realm.user_event()).event(),
             Waiting::Complete => Event::NONE,
-            // As if somebody waited: what the realm discards in the end is told why.
+            // Discarded with the realm, which gives the reason.
             Waiting::Never => realm.user_event().event(),
         }
     }
 
-    /// For launches that wait for them as for results of others.
-    pub(crate) fn results(&self, realm: &Realm) -> Arc<Results> {
-        let one = AnyRect::from(Rect::<1>::from(0..1));
-        Results::from_afar(realm, (Origin::BuiltIn("parcel"), one), self.complete(realm), Sources::new())
-    }
-
-    /// Opens a gate when all have come. No event is made for that, and nothing else by which the launch could be asked for its end meanwhile.
-    pub(crate) fn open(&self, gate: &Gate<'_>, realm: &Realm) {
+    /// Opens a gate when all have arrived. That needs no event.
+    pub fn open(&self, gate: &Gate<'_>, realm: &Realm) {
         let mut parcels = self.parcels.lock();
         match &mut parcels.waiting {
-            Waiting::For(_, gates) => return gates.push(gate.later()),
+            Waiting::For(_, gates) => return gates.push(gate.downgrade()),
             Waiting::Complete => {}
             Waiting::Never => {
                 drop(parcels);
-                return fail([gate.later()], realm);
+                return fail([gate.downgrade()], realm);
             }
         }
         drop(parcels);
@@ -118,7 +113,7 @@ impl Awaited {
         self.one_less(parcels, realm);
     }
 
-    /// One fewer is to come, or all were looked at.
+    /// One fewer is to arrive, or all were looked at.
     fn one_less(&self, mut parcels: MutexGuard<'_, Parcels>, realm: &Realm) {
         parcels.missing -= 1;
         if parcels.missing > 0 {
@@ -127,14 +122,14 @@ impl Awaited {
         let (event, gates) = parcels.end_as(Waiting::Complete);
         drop(parcels);
         if let Some(profiler) = realm.profiler() {
-            let (event, by, time) = (self.all_have_come, profiler.current(), profiler.now_ns());
+            let (event, by, time) = (self.all_arrived, profiler.current(), profiler.now_ns());
             profiler.record(Record::Triggered { event, by, time });
         }
-        gates.iter().for_each(|gate| gate.now(|gate| gate.open()));
+        gates.iter().for_each(|gate| gate.with(|gate| gate.open()));
         event.into_iter().for_each(|event| realm.trigger(event));
     }
 
-    /// Nothing comes any more. What waits for the event is discarded with the realm.
+    /// Nothing arrives any more. What waits for the event is discarded with the realm.
     fn give_up(&self, realm: &Realm) {
         let (_, gates) = self.parcels.lock().end_as(Waiting::Never);
         fail(gates, realm);
@@ -142,46 +137,46 @@ impl Awaited {
 }
 
 impl Parcels {
-    /// Nobody waits any more. Gives who did.
-    fn end_as(&mut self, end: Waiting) -> (Option<UserEvent>, SmallVec<[LaterGate; 1]>) {
+    /// Nothing waits any more. Gives what did.
+    fn end_as(&mut self, end: Waiting) -> (Option<UserEvent>, SmallVec<[WeakGate; 1]>) {
         let before = std::mem::replace(&mut self.waiting, end);
         if let Waiting::For(event, gates) = before { (event, gates) } else { Default::default() }
     }
 }
 
-/// What a profile calls something that is about to be waited for, if one is kept.
+/// A name in the profile for an event that is about to be awaited, if a profile is kept.
 fn name_in_profile(realm: &Realm) -> OperationId {
     realm.profiler().map_or(OperationId::NONE, |profiler| profiler.new_operations(1))
 }
 
-/// What is replayed and cannot run any more must end, if only with a failure, as it keeps its context.
-fn fail(gates: impl IntoIterator<Item = LaterGate>, realm: &Realm) {
+/// A stage that cannot run any more must end, if only with a failure, as it keeps what it works for.
+fn fail(gates: impl IntoIterator<Item = WeakGate>, realm: &Realm) {
     let Some(fault) = realm.breakdown() else { return };
-    gates.into_iter().for_each(|later| later.now(|gate| gate.fail(fault)));
+    gates.into_iter().for_each(|later| later.with(|gate| gate.fail(fault)));
 }
 
 enum Slot {
     Arrived(Arrived),
-    Expected(Arc<Awaited>, usize),
+    Expected(Arc<ParcelFuture>, usize),
 }
 
 /// See the [module](self).
 #[derive(Default)]
-pub(crate) struct Mailbox(Mutex<Slots>);
+pub(crate) struct Matching(Mutex<Slots>);
 
 /// A parcel, and from where.
 type Key = (Rank, ParcelName);
 
-/// What is kept of parcels that have arrived or are waited for: of most of them in the place that their numbers say, of those for which this is taken elsewhere.
+/// Parcels that have arrived or are awaited: most of them in the place that follows from their numbers, those for which it is taken in a map.
 struct Slots {
     places: Box<[Option<(Key, Slot)>]>,
     others: FxHashMap<Key, Slot>,
 }
 
-/// More operations than a program is usually ahead have places of their own,
+/// Operations that have places of their own: more than a program is usually ahead of another node.
 const OPERATIONS: usize = 128;
 
-/// each for so many parcels.
+/// Places of an operation.
 const PARCELS: usize = 2;
 
 impl Default for Slots {
@@ -218,11 +213,11 @@ impl Slots {
     }
 }
 
-impl Mailbox {
-    /// Waits for parcels, as many as were said when `awaited` was made.
+impl Matching {
+    /// Has a future await these parcels, as many as it was [made](ParcelFuture::new) for.
     pub(crate) fn expect(
         &self,
-        awaited: &Arc<Awaited>,
+        awaited: &Arc<ParcelFuture>,
         parcels: impl Iterator<Item = (Rank, ParcelName)>,
         realm: &Realm,
     ) {
@@ -237,7 +232,7 @@ impl Mailbox {
         awaited.one_less(awaited.parcels.lock(), realm);
     }
 
-    /// Nothing comes any more.
+    /// Nothing arrives any more.
     pub(crate) fn forget(&self, realm: &Realm) {
         let slots = std::mem::take(&mut *self.0.lock());
         for slot in slots.into_values() {
@@ -247,13 +242,13 @@ impl Mailbox {
         }
     }
 
-    /// How many parcels are awaited, or have come and were not taken.
+    /// How many parcels are awaited, or have arrived and are not awaited yet.
     pub(crate) fn kept(&self) -> usize {
         let slots = self.0.lock();
         slots.places.iter().flatten().count() + slots.others.len()
     }
 
-    /// A parcel has come, with the message that this thread is at work for. False if it has come before.
+    /// A parcel has arrived, by the message that this thread is at work for. False if one of the name has arrived before.
     #[must_use]
     pub(crate) fn arrive(&self, from: Rank, name: ParcelName, delivery: Delivery, realm: &Realm) -> bool {
         let message = realm.profiler().map_or(OperationId::NONE, Profiler::current);

@@ -1,31 +1,32 @@
-//! What all nodes compute together: contributions go up a tree, one outcome comes down, in `O(log n)` steps.
+//! A collective as one node sees it: contributions go up a tree, one outcome comes down, in `O(log n)` steps.
 //!
-//! The tree is binomial: below node `r` are `r + 1`, `r + 2`, `r + 4` and so on, as far as these are smaller than `r`'s lowest bit. Each of them stands for the
-//! nodes from itself to the next, so what is combined in this order is combined in the order of nodes: the outcome is the same on every run, and
+//! The tree is binomial: below node `r` are `r + 1`, `r + 2`, `r + 4` and so on, as far as these steps are smaller than `r`'s lowest bit. Each child stands for the
+//! nodes from itself to the next child, so what is combined in the order of children is combined in the order of nodes: the outcome is the same on every run, and
 //! there is one outcome, whatever rounding does.
 //!
-//! Of few nodes each sends its contribution to all others, and all combine the same in the same order: that is one step instead of two or more, for a few
+//! Of at most [four](FEW) nodes each sends its contribution to all others, and all combine the same in the same order: one step instead of two or more, for a few
 //! messages more.
 
 use bytes::Bytes;
-use maniple_analysis::distribution::Rank;
 
-/// Puts together what a node has and what the nodes below it have sent, in the order of nodes.
-pub(crate) type Combine = Box<dyn FnOnce(Vec<Bytes>) -> Bytes + Send>;
+use crate::names::Rank;
+
+/// Combines the contributions of a node and of the nodes below it, in the order of nodes.
+pub type Combine = Box<dyn FnOnce(Vec<Bytes>) -> Bytes + Send>;
 
 /// Is given the outcome.
-pub(crate) type Done = Box<dyn FnOnce(Bytes) + Send>;
+pub type Done = Box<dyn FnOnce(Bytes) + Send>;
 
-/// Up to so many nodes tell each other directly.
+/// Up to so many nodes send their contributions to each other directly.
 const FEW: usize = 4;
 
-/// One computation, as one node sees it.
+/// A collective that is not over, as one node sees it.
 #[derive(Default)]
-pub(crate) struct Gathering {
+pub(crate) struct Collective {
     mine: Option<(Bytes, Combine, Done)>,
     /// What others contribute, in the order of nodes.
     others: Vec<(Rank, Option<Bytes>)>,
-    /// It has been sent up.
+    /// Set once the contribution was sent up.
     done: Option<Done>,
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn outcome_goes_to(rank: Rank, nodes: usize) -> impl Iterator<Item = 
     children(rank, nodes).filter(move |_| nodes > FEW)
 }
 
-impl Gathering {
+impl Collective {
     /// Of a node among so many.
     pub(crate) fn new(rank: Rank, nodes: usize) -> Self {
         let others: Vec<Rank> = match nodes <= FEW {
@@ -116,14 +117,6 @@ impl Gathering {
     }
 }
 
-/// Contributions that are kept apart, one after the other.
-pub(crate) fn together(parts: Vec<Bytes>) -> Bytes {
-    match <[Bytes; 1]>::try_from(parts) {
-        Ok([one]) => one,
-        Err(parts) => parts.concat().into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
@@ -134,6 +127,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::wire::concatenate;
 
     #[test]
     fn every_node_but_the_root_is_below_one_other_that_knows_it() {
@@ -157,7 +151,7 @@ mod tests {
     /// Runs one computation in a random order of contributions and messages.
     fn run(nodes: usize, order: &[prop::sample::Index]) -> Vec<Vec<u8>> {
         let (sender, outcomes) = channel();
-        let mut at: Vec<_> = (0..nodes).map(|rank| Gathering::new(rank, nodes)).collect();
+        let mut at: Vec<_> = (0..nodes).map(|rank| Collective::new(rank, nodes)).collect();
         let mut open: Vec<(Rank, Option<(Rank, Bytes)>)> = (0..nodes).map(|rank| (rank, None)).collect();
         let down = Rc::new(RefCell::new(VecDeque::new()));
         let mut order = order.iter().cycle();
@@ -170,7 +164,7 @@ mod tests {
                     let done: Done = Box::new(move |outcome| sender.send((rank, outcome)).unwrap());
                     let mine = Bytes::from(vec![rank as u8]);
                     open.extend(contribution_goes_to(rank, nodes).map(|other| (other, Some((rank, mine.clone())))));
-                    at[rank].contribute((rank, nodes), (mine, Box::new(together), done))
+                    at[rank].contribute((rank, nodes), (mine, Box::new(concatenate), done))
                 }
             };
             match step {
