@@ -15,13 +15,13 @@ use crate::core::Chance;
 use crate::error::{Error, Result};
 use crate::future::{Input, Results, Sources};
 use crate::launch::{LaunchSite, check_point};
-use crate::luggage::{Company, batch};
 use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::{check_slices, checked};
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
 use crate::mapping::regions::Regions;
+use crate::migration::{Batch, Reason};
 use crate::operation::{Mappable, Operation};
 use crate::physical::bound::Bound;
 use crate::physical::issuing::Issuing;
@@ -30,7 +30,7 @@ use crate::physical::places::{KnownPlaces, Places};
 use crate::physical::preparation::Preparation;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::profiling::{LaunchLabels, MAPPING};
-use crate::slices::Division;
+use crate::remote::Division;
 use crate::task::arguments::Arguments;
 use crate::task::call::PhysicalRegion;
 use crate::task::{Body, Value};
@@ -82,7 +82,7 @@ pub(crate) struct TaskState {
 struct Part {
     points: Vec<AnyPoint>,
     /// With which others they go to another node, if they do.
-    batch: Option<Arc<dyn Company>>,
+    batch: Option<Arc<Batch>>,
 }
 
 impl Part {
@@ -101,8 +101,8 @@ impl TaskOperation {
         let TaskLaunch { site, arguments, sources, strict, number } = launch;
         let points = site.points.volume() as usize;
         let results = Arc::clone(results);
-        let has_others = context.core.node().is_some_and(|node| node.nodes() > 1);
-        let is_mobile = has_others && context.replica.is_none() && site.definition.luggage().is_some();
+        let has_others = context.core.migration().is_some_and(|migration| migration.nodes() > 1);
+        let is_mobile = has_others && context.replica.is_none() && site.definition.migratable().is_some();
         let labels = context
             .core
             .profiler()
@@ -155,7 +155,7 @@ impl Mappable for TaskOperation {
                         true if state.takes_per_point() => {
                             state.map_slice_later(operation, slice.domain, Target::Near(state.context.processor));
                         }
-                        true => state.send_slice(operation, slice),
+                        true => state.send_slice(operation, slice, Reason::Sliced { recurse: slice.recurse }),
                         false => state.map_slice_away(operation, slice),
                     }
                 }
@@ -225,7 +225,7 @@ impl TaskState {
 
     /// Maps points that go to another node together, each when its data is there.
     fn map_slice_away(self: &Arc<Self>, operation: &Arc<Operation>, slice: NodeSlice) {
-        let batch = Some(batch(slice, self.site.tag));
+        let batch = self.context.core.migration().map(|migration| Batch::of_slice(migration, slice));
         self.map_part_later(operation, Part { batch, ..Part::of(slice.domain) }, Target::Near(self.context.processor));
     }
 
@@ -359,7 +359,7 @@ impl TaskState {
         self: &Arc<Self>,
         operation: &Arc<Operation>,
         states: &mut LockedStates<'_>,
-        (point, batch): (AnyPoint, Option<&Arc<dyn Company>>),
+        (point, batch): (AnyPoint, Option<&Arc<Batch>>),
     ) -> std::result::Result<(), PointError> {
         // A recording is to see all that there is to a launch.
         if self.recorded.is_none() && batch.is_none() && self.map_point_again(operation, states, point) {
@@ -701,7 +701,6 @@ impl TaskState {
     pub(crate) fn slice_ran_elsewhere(&self, points: u64) {
         // Before their end, which orders it.
         self.elsewhere.fetch_add(points, Ordering::Relaxed);
-        self.context.core.store.counters.slices_sent.add(1);
     }
 
     /// An error with this task's name and point.

@@ -3,21 +3,18 @@
 //! `README.md` here describes the whole. In reading order: [`sharding`] says which node runs which points; `maniple_analysis::distribution` what nodes must send each other
 //! before; [`replica`] turns a launch of the program into launches here, and [`course`] predicts which one comes next; the launches before it are its
 //! [`preparation`], and [`exchange`] has the tasks in it, which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. Below them are what a node knows of the network:
-//! [`node`], [`parcel`], [`mailbox`], [`tree`], [`failure`], [`latest`]. Tasks without regions go where nobody has anything to do: [`guests`]; parts of index launches where the mapper says: [`slices`].
+//! [`node`], [`parcel`], [`mailbox`], [`tree`], [`failure`], [`latest`]. [`network`] connects [`migration`](crate::migration) to them.
 
 mod agreement;
-mod batches;
 mod course;
 mod exchange;
 mod failure;
 pub(crate) mod finding;
 pub(crate) mod found;
-mod guests;
-mod hunger;
 mod latest;
-mod luggage;
 mod mailbox;
 mod meeting;
+mod network;
 pub(crate) mod node;
 mod parcel;
 mod plan;
@@ -26,7 +23,6 @@ mod profiled;
 mod reduction;
 pub(crate) mod replica;
 mod sharding;
-mod slices;
 pub(crate) mod spread;
 mod tree;
 

@@ -16,18 +16,16 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::batches::Batches;
 use super::failure::{Failure, Told};
 use super::found::Finds;
-use super::guests::Guests;
 use super::latest::{Doing, Latest};
-use super::luggage::Away;
 use super::mailbox::{Awaited, Delivery, Mailbox};
+use super::network::{self, Connection};
 use super::parcel::{ParcelHeader, ParcelName};
 use super::profiled::Profiled;
-use super::slices::Slices;
 use super::tree::{Combine, Done, Gathering, Step, children, contribution_goes_to, outcome_goes_to, parent};
 use crate::error::Error;
+use crate::migration::{Message as Migrating, Migration};
 use crate::statistics::{PeerCounters, PeerStatistics};
 
 /// Brings a [`Delivery`].
@@ -45,45 +43,27 @@ const PIECE: HandlerId = HandlerId(6);
 /// Longer payloads come in several messages, which takes longer: no message may have more.
 const LONGEST: usize = 1 << 30;
 
-/// Tasks that idle nodes take from others.
-pub(super) const GUEST: HandlerId = HandlerId(4);
-/// Brings the value of one back.
-pub(super) const DONE: HandlerId = HandlerId(5);
-
-/// Brings a leaf task with its data.
-pub(super) const LUGGAGE: HandlerId = HandlerId(7);
-/// Brings back what one has made.
-pub(super) const RETURN: HandlerId = HandlerId(8);
-
-/// Brings a slice of an index launch.
-pub(super) const SLICE: HandlerId = HandlerId(9);
-/// Brings the results of one back.
-pub(super) const SLICE_DONE: HandlerId = HandlerId(10);
-
-/// Brings leaf tasks of a slice with their data.
-pub(super) const BATCH: HandlerId = HandlerId(11);
-/// Brings back what they have made.
-pub(super) const BATCH_RETURN: HandlerId = HandlerId(12);
+/// Asks for tasks to steal, or says that there are none.
+pub(super) const STEAL: HandlerId = HandlerId(4);
+/// Brings tasks that migrate.
+pub(super) const PACKET: HandlerId = HandlerId(5);
+/// Brings their results back.
+pub(super) const MIGRATED: HandlerId = HandlerId(7);
 
 /// Asks for the pieces of a partition that was found.
-pub(super) const ASK_PIECES: HandlerId = HandlerId(13);
+pub(super) const ASK_PIECES: HandlerId = HandlerId(8);
 /// Brings what a node has of them.
-pub(super) const PIECES: HandlerId = HandlerId(14);
+pub(super) const PIECES: HandlerId = HandlerId(9);
 
 /// What a profile calls messages, but for those of which the next one tells.
-const MESSAGES: [(HandlerId, &str); 14] = [
+const MESSAGES: [(HandlerId, &str); 9] = [
     (PARCEL, "parcel"),
     (UP, "contribution"),
     (DOWN, "outcome"),
     (END, "end"),
-    (GUEST, "word of a task"),
-    (DONE, "value of a task"),
-    (LUGGAGE, "task with its data"),
-    (RETURN, "data of a task"),
-    (SLICE, "slice of a launch"),
-    (SLICE_DONE, "results of a slice"),
-    (BATCH, "slice with its data"),
-    (BATCH_RETURN, "data of a slice"),
+    (STEAL, "steal request"),
+    (PACKET, "migrated tasks"),
+    (MIGRATED, "results of migrated tasks"),
     (ASK_PIECES, "question for pieces"),
     (PIECES, "pieces"),
 ];
@@ -135,6 +115,10 @@ impl Letter {
     pub(super) fn with_header(self, header: &impl Serialize) -> Self {
         Self { header: encode_head(header), ..self }
     }
+
+    pub(super) fn with_encoded_header(self, header: &[u8]) -> Self {
+        Self { header: Head::from_slice(header), ..self }
+    }
 }
 
 /// Where a node's program has ended.
@@ -166,6 +150,7 @@ impl Progress {
 pub(crate) struct Node {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) post: Arc<Post>,
+    migration: Arc<Migration>,
     /// What was exchanged with each node.
     peers: Box<[PeerCounters]>,
 }
@@ -196,11 +181,6 @@ pub(super) struct Post {
     begun_count: AtomicUsize,
     /// So many bytes fit into one message.
     longest: usize,
-    pub(super) guests: Guests,
-    /// Leaf tasks that are elsewhere with their data.
-    pub(super) away: Away,
-    pub(super) slices: Slices,
-    pub(super) batches: Batches,
     pub(super) finds: Finds,
     /// Whether the endpoint is gone: nothing is received any more.
     closed: AtomicBool,
@@ -240,67 +220,48 @@ impl Node {
             begun: Mutex::default(),
             begun_count: AtomicUsize::new(0),
             longest,
-            guests: Guests::default(),
-            away: Away::default(),
-            slices: Slices::default(),
-            batches: Batches::default(),
             finds: Finds::default(),
             closed: AtomicBool::new(false),
             profiled: realm.profiler().map(|profiler| Profiled::new(profiler, transport.nodes(), &MESSAGES)),
             waiting: Mutex::default(),
         });
-        let handler = |id: HandlerId, handle: fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()>| {
-            let post = Arc::clone(&post);
-            move |incoming: &mut Incoming<'_>| {
-                let understood = match post.profiled.as_ref().filter(|_| id != PIECE) {
-                    None => handle(&post, incoming),
-                    Some(profiled) => {
-                        let activity = profiled.receive(incoming.from(), id);
-                        let understood = handle(&post, incoming);
-                        activity.end();
-                        understood
-                    }
-                };
-                // A panic of a handler ends this node's part, and the others are told.
-                assert!(understood.is_some(), "a message from {} makes no sense", incoming.from());
-            }
-        };
+        let connected = Arc::new(OnceLock::new());
+        let connection = Connection { post: Arc::clone(&post), endpoint: Arc::clone(&connected) };
+        let migration = Migration::new(NodeId(post.rank as u16), post.nodes, Box::new(connection));
+        let migrating = |message| network::receive(&migration, message);
         let on_loss = {
             let post = Arc::clone(&post);
             move |node: NodeId, loss: &Loss| post.lose(usize::from(node.0), loss)
         };
         let handlers = Handlers::new()
-            .on(PARCEL, handler(PARCEL, Post::take_parcel))
-            .on(UP, handler(UP, Post::take_contribution))
-            .on(DOWN, handler(DOWN, Post::take_outcome))
-            .on(END, handler(END, Post::take_end))
-            .on(PIECE, handler(PIECE, Post::take_piece))
-            .on(GUEST, handler(GUEST, Post::take_guest))
-            .on(DONE, handler(DONE, Post::take_done))
-            .on(LUGGAGE, handler(LUGGAGE, Post::take_luggage))
-            .on(RETURN, handler(RETURN, Post::take_return))
-            .on(SLICE, handler(SLICE, Post::take_slice))
-            .on(SLICE_DONE, handler(SLICE_DONE, Post::take_slice_done))
-            .on(BATCH, handler(BATCH, Post::take_batch))
-            .on(BATCH_RETURN, handler(BATCH_RETURN, Post::take_batch_return))
-            .on(ASK_PIECES, handler(ASK_PIECES, Post::take_question))
-            .on(PIECES, handler(PIECES, Post::take_pieces))
+            .on(PARCEL, handler(&post, PARCEL, Post::take_parcel))
+            .on(UP, handler(&post, UP, Post::take_contribution))
+            .on(DOWN, handler(&post, DOWN, Post::take_outcome))
+            .on(END, handler(&post, END, Post::take_end))
+            .on(PIECE, handler(&post, PIECE, Post::take_piece))
+            .on(STEAL, handler(&post, STEAL, migrating(Migrating::Steal)))
+            .on(PACKET, handler(&post, PACKET, migrating(Migrating::Packet)))
+            .on(MIGRATED, handler(&post, MIGRATED, migrating(Migrating::Results)))
+            .on(ASK_PIECES, handler(&post, ASK_PIECES, Post::take_question))
+            .on(PIECES, handler(&post, PIECES, Post::take_pieces))
             .on_loss(on_loss);
         let endpoint = Endpoint::start(transport, handlers, Options::default());
+        let _ = connected.set(Arc::downgrade(&endpoint));
         if let Some(polled) = endpoint.polled() {
             realm.poll(polled);
         }
         let peers = (0..post.nodes).map(|_| PeerCounters::default()).collect();
-        Self { endpoint, post, peers }
+        Self { endpoint, post, migration, peers }
     }
 
     pub(crate) fn realm(&self) -> &Realm {
         &self.post.realm
     }
 
-    /// The number of this node, as the machine names it.
-    pub(crate) fn id(&self) -> NodeId {
-        NodeId(self.post.rank as u16)
+    /// The migration of tasks between this node and the others.
+    #[inline]
+    pub(crate) fn migration(&self) -> &Arc<Migration> {
+        &self.migration
     }
 
     pub(crate) fn rank(&self) -> Rank {
@@ -326,14 +287,7 @@ impl Node {
         let post = &self.post;
         let waiting: usize = post.waiting.lock().values().map(VecDeque::len).sum();
         let together = post.gatherings.lock().len() + post.begun.lock().len();
-        post.mailbox.kept()
-            + together
-            + waiting
-            + post.guests.away()
-            + post.away.count()
-            + post.slices.away()
-            + post.batches.away()
-            + post.finds.open()
+        post.mailbox.kept() + together + waiting + self.migration.in_flight() + post.finds.open()
     }
 
     /// What others are told of an error here.
@@ -475,14 +429,41 @@ impl Node {
         self.endpoint.shutdown(move |_| drop(leaving));
         parker.park();
         self.endpoint.join();
-        self.post.close();
+        self.close();
     }
 
     /// Leaves the job for a reason that ends it for the others too.
     pub(crate) fn abort(&self, reason: &str) {
         self.endpoint.abort(reason);
         self.endpoint.join();
+        self.close();
+    }
+
+    fn close(&self) {
         self.post.close();
+        let over = || Error::launch("a task on another node", "it will not come back, as this node has left the job");
+        self.migration.close(&self.post.realm.breakdown().map_or_else(over, |why| Error::of_fault(why, "", None)));
+    }
+}
+
+/// Takes messages of a kind by `handle`, and shows them in profiles. A panic of a handler ends this node's part, and the others are told.
+fn handler(
+    post: &Arc<Post>,
+    id: HandlerId,
+    handle: impl Fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()> + Send + Sync + 'static,
+) -> impl Fn(&mut Incoming<'_>) + Send + Sync + 'static {
+    let post = Arc::clone(post);
+    move |incoming| {
+        let understood = match post.profiled.as_ref().filter(|_| id != PIECE) {
+            None => handle(&post, incoming),
+            Some(profiled) => {
+                let activity = profiled.receive(incoming.from(), id);
+                let understood = handle(&post, incoming);
+                activity.end();
+                understood
+            }
+        };
+        assert!(understood.is_some(), "a message from {} makes no sense", incoming.from());
     }
 }
 
@@ -511,12 +492,6 @@ impl Post {
         self.mailbox.forget(&self.realm);
         let gatherings = std::mem::take(&mut *self.gatherings.lock());
         drop(gatherings);
-        let over = || Error::launch("a task on another node", "it will not come back, as this node has left the job");
-        let error = self.realm.breakdown().map_or_else(over, |why| Error::of_fault(why, "", None));
-        self.guests.come_back(&error);
-        self.away.come_back(&error);
-        self.slices.come_back(&error);
-        self.batches.come_back(&error);
     }
 
     fn take_parcel(self: &Arc<Self>, incoming: &mut Incoming<'_>) -> Option<()> {
