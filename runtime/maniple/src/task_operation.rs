@@ -21,7 +21,7 @@ use crate::mapping::decisions::MappedPoint;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
 use crate::mapping::regions::Regions;
-use crate::migration::{Batch, Reason};
+use crate::migration::{Batch, Reason, Share};
 use crate::operation::{Mappable, Operation};
 use crate::physical::bound::Bound;
 use crate::physical::issuing::Issuing;
@@ -70,6 +70,8 @@ pub(crate) struct TaskState {
     pub(crate) is_mobile: bool,
     /// How many other nodes have run.
     elsewhere: AtomicU64,
+    /// What a thief is being given of its leaf tasks.
+    pub(crate) share: Share,
     /// The recording of a trace that the launch is part of, and its number there.
     recorded: Option<(Arc<Recording>, u32)>,
     /// What strict traces want to hear of the launch.
@@ -121,6 +123,7 @@ impl TaskOperation {
             failed: AtomicBool::new(false),
             is_mobile,
             elsewhere: AtomicU64::new(0),
+            share: Share::default(),
             recorded,
             strict,
             labels,
@@ -149,13 +152,13 @@ impl Mappable for TaskOperation {
                 if let (Some((recording, _)), false) = (&state.recorded, away.is_empty()) {
                     recording.fail(Problem::RunsElsewhere);
                 }
-                for slice in away {
+                for (slice, reason) in away {
                     match state.site.bounds.is_empty() {
                         // What differs from point to point is not sent.
                         true if state.takes_per_point() => {
                             state.map_slice_later(operation, slice.domain, Target::Near(state.context.processor));
                         }
-                        true => state.send_slice(operation, slice, Reason::Sliced { recurse: slice.recurse }),
+                        true => state.send_slice(operation, slice, reason),
                         false => state.map_slice_away(operation, slice),
                     }
                 }
@@ -188,8 +191,22 @@ impl TaskState {
         self.site.shown_point(point)
     }
 
-    /// The mapper's slices, which are mapped here, and those that go to other nodes; a single launch is one.
-    fn slices(&self) -> Result<(Arc<[Slice]>, Vec<NodeSlice>)> {
+    /// The slices that are mapped here, and those that go to other nodes: the mapper's, or those that thieves get; a single launch is one.
+    fn slices(&self) -> Result<(Arc<[Slice]>, Vec<(NodeSlice, Reason)>)> {
+        let (slices, away) = self.slices_as_mapped()?;
+        if away.is_empty()
+            && let Some((here, stolen)) = self.stolen_slices()
+        {
+            return Ok((
+                self.slices_of(here)?.into(),
+                stolen.into_iter().map(|slice| (slice, Reason::Stolen)).collect(),
+            ));
+        }
+        let sliced = |slice: NodeSlice| (slice, Reason::Sliced { recurse: slice.recurse });
+        Ok((slices, away.into_iter().map(sliced).collect()))
+    }
+
+    fn slices_as_mapped(&self) -> Result<(Arc<[Slice]>, Vec<NodeSlice>)> {
         if let Some(slices) = self.site.decisions.slices() {
             return Ok((slices, Vec::new()));
         }
@@ -570,6 +587,16 @@ impl TaskState {
         self.sources.iter().for_each(|source| start.need(source.end_at(point)));
         start.follow(self.barrier);
         start
+    }
+
+    /// Whether something that the points are given may still have to come, or the launch is recorded in a trace.
+    pub(crate) fn waits_or_is_recorded(&self) -> bool {
+        !self.sources.is_empty() || self.recorded.is_some()
+    }
+
+    /// The number of points that have not ended, more or less.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.unfinished.load(Ordering::Relaxed)
     }
 
     /// Whether each point takes a result of its own.

@@ -10,6 +10,7 @@ use maniple_mapper::NodeSlice;
 use maniple_realm::Spawn;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
+use maniple_space::AnyRect;
 
 use super::messages::Migration;
 use super::packet::{Points, Reason, TaskPacket};
@@ -47,6 +48,26 @@ impl Batch {
         })
     }
 
+    /// So many tasks of a launch with these points, for a thief.
+    pub(super) fn of_share(migration: &Arc<Migration>, thief: NodeId, points: AnyRect, share: usize) -> Arc<Self> {
+        Arc::new(Self {
+            node: thief,
+            points: Points::of_rect(points),
+            reason: Reason::Stolen,
+            missing: AtomicUsize::new(share),
+            gathered: Mutex::default(),
+            migration: Arc::clone(migration),
+        })
+    }
+
+    /// So many of those that are missing will not join.
+    pub(crate) fn expect_fewer(&self, tasks: usize) {
+        if self.missing.fetch_sub(tasks, Ordering::AcqRel) == tasks && !self.leave() && self.reason == Reason::Stolen {
+            // It may have been given nothing, and does not ask again by itself.
+            self.migration.put_back_thief(self.node);
+        }
+    }
+
     /// Where the tasks go.
     pub(crate) fn node(&self) -> NodeId {
         self.node
@@ -68,8 +89,8 @@ impl Batch {
         }
     }
 
-    /// Those that have joined leave.
-    fn leave(&self) {
+    /// Those that have joined leave; whether there are any.
+    fn leave(&self) -> bool {
         let members = std::mem::take(&mut *self.gathered.lock());
         let (mut packet, mut all, mut remotes) = (None::<TaskPacket>, Vec::new(), Vec::with_capacity(members.len()));
         for Member { remote, packet: mut own, mut values } in members {
@@ -80,9 +101,10 @@ impl Batch {
                 None => packet = Some(TaskPacket { points: self.points.clone(), reason: self.reason, ..own }),
             }
         }
-        if let Some(packet) = packet {
-            self.migration.send(self.node, (&packet, all), Box::new(Members(remotes)));
+        if let Some(packet) = &packet {
+            self.migration.send(self.node, (packet, all), Box::new(Members(remotes)));
         }
+        packet.is_some()
     }
 }
 

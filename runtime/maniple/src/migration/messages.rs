@@ -37,7 +37,7 @@ pub(crate) struct Migration {
     in_flight: InFlight,
     /// The number of tasks of this node whose instances wait for results of other nodes, or are being given them.
     with_data: AtomicUsize,
-    thieves: Thieves,
+    pub(super) thieves: Thieves,
     search: Search,
 }
 
@@ -288,13 +288,20 @@ impl Migration {
         self.thieves.take_leaves()
     }
 
-    /// The thief that gets a leaf task next: see [`Thieves::take`].
+    /// The thief that gets a leaf task next, or a share of the launch with it: see [`Thieves::take`].
     #[cold]
-    pub(crate) fn take_thief(&self, is_permitted: impl FnOnce(NodeId) -> bool) -> Option<NodeId> {
-        self.thieves.take(|rank| is_permitted(id(rank))).map(id)
+    pub(super) fn take_thief(&self, is_share: bool, is_permitted: impl FnOnce(NodeId) -> bool) -> Option<NodeId> {
+        self.thieves.take(is_share, |rank| is_permitted(id(rank))).map(id)
     }
 
-    /// A thief that was [taken](Self::take_thief) is given nothing after all.
+    /// The thieves that get parts of a launch, at most so many.
+    #[cold]
+    pub(crate) fn take_thieves(&self, most: usize, is_permitted: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
+        let next = || self.thieves.give_first(|thief| is_permitted(id(thief)).then_some(()));
+        std::iter::from_fn(next).map(|(thief, ())| id(thief)).take(most).collect()
+    }
+
+    /// A thief that was taken is given nothing after all.
     #[cold]
     pub(crate) fn put_back_thief(&self, node: NodeId) {
         self.thieves.ask(usize::from(node.0));

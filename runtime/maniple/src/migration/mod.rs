@@ -7,7 +7,7 @@
 //! - [`in_flight`]: the table of the packets that have been sent;
 //! - [`steal`]: the policy of stealing: which node is asked for work, and which node gets some;
 //! - [`messages`]: steal requests, packets and results, sent and received;
-//! - [`batch`]: leaf tasks that leave in one packet; [`forward`]: parts of a packet that are sent on.
+//! - [`batch`]: leaf tasks that leave in one packet; [`share`]: what a thief gets of the leaf tasks of a launch; [`forward`]: parts of a packet that are sent on.
 
 mod batch;
 mod encoding;
@@ -17,6 +17,7 @@ mod messages;
 mod packet;
 mod remote;
 mod result;
+mod share;
 mod steal;
 
 pub(crate) use batch::{Batch, Member};
@@ -25,3 +26,4 @@ pub(crate) use messages::Migration;
 pub(crate) use packet::{LeafPoint, Points, Reason, TaskPacket};
 pub(crate) use remote::{Done, Executor, Message, Network, Remote};
 pub(crate) use result::TaskResult;
+pub(crate) use share::Share;

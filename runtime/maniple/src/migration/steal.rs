@@ -121,16 +121,34 @@ impl Thieves {
         })
     }
 
-    /// The node that gets a leaf task next, if it is permitted to have that. Each gets one before any gets another.
-    pub(super) fn take(&self, is_permitted: impl FnOnce(Rank) -> bool) -> Option<Rank> {
+    /// The node that gets a leaf task next, if it is permitted to have that. Each gets one before any gets another; but one that is to get its share of a launch is given nothing else
+    /// before it asks again, or has sent that back.
+    pub(super) fn take(&self, is_share: bool, is_permitted: impl FnOnce(Rank) -> bool) -> Option<Rank> {
         self.change(|nodes| {
             let first = nodes.asked.front().or(nodes.again.front()).copied().filter(|&first| is_permitted(first))?;
             match nodes.asked.pop_front() {
+                Some(_) if is_share => nodes.again.retain(|&other| other != first),
                 Some(_) => nodes.come_again(first),
                 None => drop(nodes.again.pop_front()),
             }
             Some(first)
         })
+    }
+
+    /// Whether a node is to get a leaf task that belongs to no batch.
+    pub(super) fn want_leaves(&self) -> bool {
+        let nodes = self.nodes.lock();
+        !nodes.asked.is_empty() || !nodes.again.is_empty()
+    }
+
+    /// Leaf tasks join a batch for a thief from now on.
+    pub(super) fn open_batch(&self) {
+        self.change(|nodes| nodes.batches += 1);
+    }
+
+    /// They join it no more.
+    pub(super) fn close_batch(&self) {
+        self.change(|nodes| nodes.batches -= 1);
     }
 
     fn change<R>(&self, change: impl FnOnce(&mut Nodes) -> R) -> R {
@@ -156,7 +174,7 @@ mod tests {
     use super::*;
 
     fn taken(thieves: &Thieves) -> Vec<Rank> {
-        std::iter::from_fn(|| thieves.take(|_| true)).collect()
+        std::iter::from_fn(|| thieves.take(false, |_| true)).collect()
     }
 
     #[test]
@@ -172,10 +190,23 @@ mod tests {
     }
 
     #[test]
+    fn a_node_that_is_given_its_share_of_a_launch_gets_nothing_else_before_it_asks_again() {
+        let thieves = Thieves::default();
+        thieves.ask(1);
+        thieves.may_have_another(2);
+        assert_eq!(thieves.take(true, |_| true), Some(1));
+        thieves.open_batch();
+        assert_eq!(taken(&thieves), [2]);
+        assert!(thieves.take_leaves() && !thieves.want_leaves(), "leaf tasks join the batch");
+        thieves.close_batch();
+        assert!(!thieves.take_leaves());
+    }
+
+    #[test]
     fn when_the_backlog_is_over_only_those_get_something_that_ask() {
         let thieves = Thieves::default();
         thieves.ask(1);
-        assert_eq!(thieves.take(|_| true), Some(1));
+        assert_eq!(thieves.take(false, |_| true), Some(1));
         thieves.ask(2);
         thieves.backlog_is_over();
         assert_eq!(thieves.give_first(|_| Some("a task")), Some((2, "a task")));
@@ -186,7 +217,7 @@ mod tests {
     fn who_is_refused_has_still_asked() {
         let thieves = Thieves::default();
         thieves.ask(1);
-        assert_eq!((thieves.take(|_| false), thieves.give_first(|_| None::<()>)), (None, None));
+        assert_eq!((thieves.take(false, |_| false), thieves.give_first(|_| None::<()>)), (None, None));
         assert!(thieves.have_asked() && thieves.take_leaves());
     }
 }

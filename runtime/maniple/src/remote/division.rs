@@ -59,6 +59,30 @@ impl TaskState {
         (is_as_declared && may_go && is_asked_for && definition.result_codec().is_some()).then_some(migration)
     }
 
+    /// What is mapped here, and what thieves get, of an index launch without regions that the mapper keeps here: equal parts, if points would have to wait for a worker here.
+    pub(crate) fn stolen_slices(&self) -> Option<(AnyRect, Vec<NodeSlice>)> {
+        let core = &self.context.core;
+        let migration = core.migration().filter(|migration| self.is_mobile && migration.has_thieves())?;
+        let points = self.site.points;
+        let can_go = self.site.index_launch
+            && self.site.bounds.is_empty()
+            && self.site.definition.result_codec().is_some()
+            && self.hops() < MOST_HOPS
+            && !self.waits_or_is_recorded();
+        if !can_go || points.volume() <= core.realm().processors().len() as u64 {
+            return None;
+        }
+        let permits = |thief| core.permits_steal((self.name(), self.context.processor), thief);
+        let thieves = migration.take_thieves((points.volume() as usize - 1).min(migration.nodes() - 1), permits);
+        if thieves.is_empty() {
+            return None;
+        }
+        let mut parts = points.split(thieves.len() + 1).into_iter();
+        let here = parts.next()?;
+        let stolen = parts.zip(thieves).map(|(domain, node)| NodeSlice { domain, node, recurse: false });
+        Some((here, stolen.collect()))
+    }
+
     /// How often the points of the launch were sent from node to node to be here.
     pub(super) fn hops(&self) -> u32 {
         self.context.arrived.map_or(0, |arrived| arrived.hops)

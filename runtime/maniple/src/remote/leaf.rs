@@ -9,7 +9,7 @@ use maniple_realm::{Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerC
 use super::values;
 use crate::error::{Error, Result};
 use crate::mapping::decisions::MappedPoint;
-use crate::migration::{LeafPoint, Member, Migration, Points, Reason, Remote, TaskPacket, TaskResult};
+use crate::migration::{Batch, LeafPoint, Member, Migration, Points, Reason, Remote, TaskPacket, TaskResult};
 use crate::point_task::{LeafTask, PointTask};
 use crate::task::Value;
 use crate::task_operation::TaskState;
@@ -33,29 +33,38 @@ impl MobileTask {
         done.event()
     }
 
-    /// Where the task goes, if anywhere, and what is said of it there.
-    fn destination(&self, worker: &WorkerContext<'_>) -> Option<(Arc<Migration>, NodeId, TaskPacket)> {
+    /// Where the task goes, if anywhere, what is said of it there, and the batch that it joins.
+    fn destination(
+        &self,
+        worker: &WorkerContext<'_>,
+    ) -> Option<(Arc<Migration>, NodeId, TaskPacket, Option<Arc<Batch>>)> {
         let PointTask { state, mapped, .. } = self.task.point_task();
         let core = self.task.core();
         let migration = core.migration().filter(|_| !self.stays)?;
-        let may_steal = || !mapped.mapping.pinned && migration.has_thieves_of_leaves() && can_spare(migration, worker);
+        let may_steal =
+            || !mapped.mapping.pinned && migration.has_thieves_of_leaves() && can_spare(state, migration, worker);
         if mapped.node == Some(migration.node()) || (mapped.node.is_none() && !may_steal()) {
             return None;
         }
         let packet = describe(self.task.point_task())?;
         let bytes = values::bytes(&mapped.physical) + packet.arguments.len() as u64;
-        let permits = |thief| core.permits_steal_with_data((state.name(), state.context.processor), thief, bytes);
-        let to = mapped.node.or_else(|| migration.take_thief(permits))?;
-        Some((Arc::clone(migration), to, packet))
+        let (to, batch) = match mapped.node {
+            Some(node) => (node, mapped.batch.clone()),
+            None => {
+                let task = (state.name(), state.context.processor);
+                let permits = |thief, bytes| core.permits_steal_with_data(task, thief, bytes);
+                state.share.give(migration, (state.site.points, state.unfinished()), (bytes, permits))?
+            }
+        };
+        Some((Arc::clone(migration), to, packet, batch))
     }
 
     /// Sends the task away; gives it back if it stays.
     fn leave(mut self, worker: &WorkerContext<'_>) -> Option<Self> {
-        let Some((migration, to, mut packet)) = self.destination(worker) else { return Some(self) };
+        let Some((migration, to, mut packet, batch)) = self.destination(worker) else { return Some(self) };
         match self.take_out() {
             Ok(values) => {
                 packet.leaves.iter_mut().for_each(|leaf| leaf.bytes = values.len());
-                let batch = self.task.point_task().mapped.batch.clone();
                 let sent = self.task.core().now_ns();
                 let remote = Box::new(RemoteLeaf { task: self.task, done: self.done, sent });
                 match batch {
@@ -64,9 +73,11 @@ impl MobileTask {
                 }
             }
             Err(error) => {
-                if packet.reason == Reason::Stolen {
+                match batch {
+                    Some(batch) => batch.expect_fewer(1),
                     // It does not ask again by itself.
-                    migration.put_back_thief(to);
+                    None if packet.reason == Reason::Stolen => migration.put_back_thief(to),
+                    None => {}
                 }
                 conclude(self.task, self.done, Err(error));
             }
@@ -112,14 +123,15 @@ impl Work for MobileTask {
     }
 }
 
-/// Whether there is something else to do here for the worker that is about to run a task.
+/// Whether there is something else to do here for the worker that is about to run a task, and a thief that may get the task.
 #[cold]
-fn can_spare(migration: &Migration, worker: &WorkerContext<'_>) -> bool {
+fn can_spare(state: &TaskState, migration: &Migration, worker: &WorkerContext<'_>) -> bool {
     let can_spare = worker.realm().has_queued_work();
     if !can_spare {
         migration.backlog_is_over();
+        state.share.close();
     }
-    can_spare
+    can_spare && state.share.may_give(migration)
 }
 
 /// What another node is told of a task. None if it can't be told everything, or would understand something else.

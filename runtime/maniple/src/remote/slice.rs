@@ -65,6 +65,7 @@ impl Leaving {
 
     /// It can't go: its points are mapped here.
     fn stay(self) {
+        self.put_back_thief();
         let Self { state, operation, slice: NodeSlice { domain, node, .. }, .. } = self;
         tracing::debug!(
             task = state.name(), points = %domain, %node,
@@ -89,7 +90,15 @@ impl Leaving {
         Some(done)
     }
 
+    /// A thief that gets nothing after all does not ask again by itself.
+    fn put_back_thief(&self) {
+        if let (Reason::Stolen, Some(migration)) = (self.reason, self.state.context.core.migration()) {
+            migration.put_back_thief(self.slice.node);
+        }
+    }
+
     fn fail(self, fault: &Fault) {
+        self.put_back_thief();
         let Self { state, operation, slice, .. } = self;
         let failed = |point: AnyPoint| (point, state.blame_fault(fault, point));
         let failed: Vec<(AnyPoint, Error)> = slice.domain.points().map(failed).collect();
