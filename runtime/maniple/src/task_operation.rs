@@ -21,7 +21,7 @@ use crate::mapping::decisions::MappedPoint;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
 use crate::mapping::regions::Regions;
-use crate::migration::{Batch, Reason, Share};
+use crate::migration::{Batch, Share};
 use crate::operation::{Mappable, Operation};
 use crate::physical::bound::Bound;
 use crate::physical::issuing::Issuing;
@@ -30,7 +30,7 @@ use crate::physical::places::{KnownPlaces, Places};
 use crate::physical::preparation::Preparation;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::profiling::{LaunchLabels, MAPPING};
-use crate::remote::Division;
+use crate::remote::{AwaySlices, Division};
 use crate::task::arguments::Arguments;
 use crate::task::call::PhysicalRegion;
 use crate::task::{Body, Value};
@@ -192,21 +192,13 @@ impl TaskState {
     }
 
     /// The slices that are mapped here, and those that go to other nodes: the mapper's, or those that thieves get; a single launch is one.
-    fn slices(&self) -> Result<(Arc<[Slice]>, Vec<(NodeSlice, Reason)>)> {
+    fn slices(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
         let (slices, away) = self.slices_as_mapped()?;
-        if away.is_empty()
-            && let Some((here, stolen)) = self.stolen_slices()
-        {
-            return Ok((
-                self.slices_of(here)?.into(),
-                stolen.into_iter().map(|slice| (slice, Reason::Stolen)).collect(),
-            ));
-        }
-        let sliced = |slice: NodeSlice| (slice, Reason::Sliced { recurse: slice.recurse });
-        Ok((slices, away.into_iter().map(sliced).collect()))
+        let stolen = if away.is_empty() { self.stolen_slices() } else { None };
+        stolen.map_or(Ok((slices, away)), |(here, stolen)| Ok((self.slices_of(here)?.into(), stolen)))
     }
 
-    fn slices_as_mapped(&self) -> Result<(Arc<[Slice]>, Vec<NodeSlice>)> {
+    fn slices_as_mapped(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
         if let Some(slices) = self.site.decisions.slices() {
             return Ok((slices, Vec::new()));
         }

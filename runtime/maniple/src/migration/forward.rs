@@ -24,12 +24,17 @@ pub(crate) struct Part {
 /// The tasks of each slice. None if a task is in none, or has no values.
 pub(crate) fn split(packet: &TaskPacket, values: &Bytes, slices: &[NodeSlice]) -> Option<Vec<Part>> {
     let part = |slice: &NodeSlice| {
+        let TaskPacket { path, domain, is_index_launch, tag, arguments, hops, .. } = packet;
         let packet = TaskPacket {
+            path: path.clone(),
+            domain: domain.clone(),
             points: Points::of_rect(slice.domain),
+            is_index_launch: *is_index_launch,
+            tag: *tag,
+            arguments: arguments.clone(),
             reason: Reason::Sliced { recurse: slice.recurse },
-            hops: packet.hops.saturating_add(1),
+            hops: hops.saturating_add(1),
             leaves: Vec::new(),
-            ..packet.clone()
         };
         Part { to: slice.node, packet, values: Vec::new(), tasks: Vec::new() }
     };

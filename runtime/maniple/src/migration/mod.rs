@@ -26,4 +26,4 @@ pub(crate) use messages::Migration;
 pub(crate) use packet::{LeafPoint, Points, Reason, TaskPacket};
 pub(crate) use remote::{Done, Executor, Message, Network, Remote};
 pub(crate) use result::TaskResult;
-pub(crate) use share::Share;
+pub(crate) use share::{Route, Share};

@@ -9,6 +9,12 @@ use maniple_space::AnyRect;
 use super::batch::Batch;
 use super::messages::Migration;
 
+/// How a leaf task goes to another node.
+pub(crate) enum Route {
+    Alone(NodeId),
+    With(Arc<Batch>),
+}
+
 /// The share of a launch that a thief is being given, if one is.
 #[derive(Default)]
 pub(crate) struct Share(Mutex<Option<Open>>);
@@ -33,15 +39,14 @@ impl Drop for Open {
 }
 
 impl Share {
-    /// Who gets a task of a launch, of whose points so many have not ended, and the batch that the task is to join, unless it goes alone. `permits` says whether a thief may have tasks for
-    /// which so many bytes go and come back.
+    /// Gives a thief a task of a launch, of whose points so many have not ended. `permits` says whether a thief may have tasks for which so many bytes go and come back.
     #[cold]
     pub(crate) fn give(
         &self,
         migration: &Arc<Migration>,
         (points, unfinished): (AnyRect, usize),
         (bytes, permits): (u64, impl Fn(NodeId, u64) -> bool),
-    ) -> Option<(NodeId, Option<Arc<Batch>>)> {
+    ) -> Option<Route> {
         // Dropped after the lock: then its tasks leave.
         let mut _closed = None;
         let mut open = self.0.lock();
@@ -53,7 +58,7 @@ impl Share {
                 if share.room == 0 {
                     _closed = open.take();
                 }
-                return Some((batch.node(), Some(batch)));
+                return Some(Route::With(batch));
             }
             // As much as the mapper permits.
             _closed = open.take();
@@ -61,12 +66,12 @@ impl Share {
         let share = unfinished / migration.nodes();
         let thief = migration.take_thief(share > 1, |thief| permits(thief, bytes))?;
         if share < 2 {
-            return Some((thief, None));
+            return Some(Route::Alone(thief));
         }
         let batch = Batch::of_share(migration, thief, points, share);
         migration.thieves.open_batch();
         *open = Some(Open { batch: Arc::clone(&batch), migration: Arc::clone(migration), room: share - 1, bytes });
-        Some((thief, Some(batch)))
+        Some(Route::With(batch))
     }
 
     /// Nothing else could begin here: what has joined leaves.

@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
-use crate::migration::Migration;
+use crate::migration::{Migration, Reason};
 use crate::task_operation::TaskState;
 
 /// A slice is sent on so often at most: who does it more often would do it for ever.
@@ -28,8 +28,11 @@ pub(crate) struct Arrived {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Division {
     pub(crate) here: SmallVec<[AnyRect; 1]>,
-    pub(crate) away: Vec<NodeSlice>,
+    pub(crate) away: AwaySlices,
 }
+
+/// Slices of a launch that go to other nodes, and why.
+pub(crate) type AwaySlices = Vec<(NodeSlice, Reason)>;
 
 impl Division {
     fn all_here(points: AnyRect) -> Self {
@@ -45,7 +48,9 @@ impl TaskState {
         let core = &self.context.core;
         let slices = ask(core, migration, self.context.processor, (&self.info(points.lo(), &[]), self.hops()))?;
         let (here, away): (Vec<_>, Vec<_>) = slices.into_iter().partition(|slice| slice.node == migration.node());
-        Ok(Division { here: here.into_iter().map(|slice| slice.domain).collect(), away })
+        let sliced = |slice: NodeSlice| (slice, Reason::Sliced { recurse: slice.recurse });
+        let here = here.into_iter().map(|slice| slice.domain).collect();
+        Ok(Division { here, away: away.into_iter().map(sliced).collect() })
     }
 
     /// Whether the mapper may slice the launch across nodes: tasks without regions, or leaf tasks with their data, whose arguments and results others understand.
@@ -60,7 +65,7 @@ impl TaskState {
     }
 
     /// What is mapped here, and what thieves get, of an index launch without regions that the mapper keeps here: equal parts, if points would have to wait for a worker here.
-    pub(crate) fn stolen_slices(&self) -> Option<(AnyRect, Vec<NodeSlice>)> {
+    pub(crate) fn stolen_slices(&self) -> Option<(AnyRect, AwaySlices)> {
         let core = &self.context.core;
         let migration = core.migration().filter(|migration| self.is_mobile && migration.has_thieves())?;
         let points = self.site.points;
@@ -79,7 +84,8 @@ impl TaskState {
         }
         let mut parts = points.split(thieves.len() + 1).into_iter();
         let here = parts.next()?;
-        let stolen = parts.zip(thieves).map(|(domain, node)| NodeSlice { domain, node, recurse: false });
+        let stolen =
+            parts.zip(thieves).map(|(domain, node)| (NodeSlice { domain, node, recurse: false }, Reason::Stolen));
         Some((here, stolen.collect()))
     }
 

@@ -9,7 +9,7 @@ use maniple_realm::{Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerC
 use super::values;
 use crate::error::{Error, Result};
 use crate::mapping::decisions::MappedPoint;
-use crate::migration::{Batch, LeafPoint, Member, Migration, Points, Reason, Remote, TaskPacket, TaskResult};
+use crate::migration::{LeafPoint, Member, Migration, Points, Reason, Remote, Route, TaskPacket, TaskResult};
 use crate::point_task::{LeafTask, PointTask};
 use crate::task::Value;
 use crate::task_operation::TaskState;
@@ -33,11 +33,8 @@ impl MobileTask {
         done.event()
     }
 
-    /// Where the task goes, if anywhere, what is said of it there, and the batch that it joins.
-    fn destination(
-        &self,
-        worker: &WorkerContext<'_>,
-    ) -> Option<(Arc<Migration>, NodeId, TaskPacket, Option<Arc<Batch>>)> {
+    /// Where the task goes, if anywhere, and what is said of it there.
+    fn destination(&self, worker: &WorkerContext<'_>) -> Option<(Route, TaskPacket)> {
         let PointTask { state, mapped, .. } = self.task.point_task();
         let core = self.task.core();
         let migration = core.migration().filter(|_| !self.stays)?;
@@ -48,36 +45,38 @@ impl MobileTask {
         }
         let packet = describe(self.task.point_task())?;
         let bytes = values::bytes(&mapped.physical) + packet.arguments.len() as u64;
-        let (to, batch) = match mapped.node {
-            Some(node) => (node, mapped.batch.clone()),
-            None => {
+        let route = match (&mapped.batch, mapped.node) {
+            (Some(batch), _) => Route::With(Arc::clone(batch)),
+            (None, Some(node)) => Route::Alone(node),
+            (None, None) => {
                 let task = (state.name(), state.context.processor);
                 let permits = |thief, bytes| core.permits_steal_with_data(task, thief, bytes);
                 state.share.give(migration, (state.site.points, state.unfinished()), (bytes, permits))?
             }
         };
-        Some((Arc::clone(migration), to, packet, batch))
+        Some((route, packet))
     }
 
     /// Sends the task away; gives it back if it stays.
     fn leave(mut self, worker: &WorkerContext<'_>) -> Option<Self> {
-        let Some((migration, to, mut packet, batch)) = self.destination(worker) else { return Some(self) };
-        match self.take_out() {
-            Ok(values) => {
+        let Some((route, mut packet)) = self.destination(worker) else { return Some(self) };
+        let core = Arc::clone(self.task.core());
+        let Some(migration) = core.migration() else { return Some(self) };
+        match (self.take_out(), route) {
+            (Ok(values), route) => {
                 packet.leaves.iter_mut().for_each(|leaf| leaf.bytes = values.len());
-                let sent = self.task.core().now_ns();
-                let remote = Box::new(RemoteLeaf { task: self.task, done: self.done, sent });
-                match batch {
-                    Some(batch) => batch.join(Member { remote, packet, values }),
-                    None => migration.send(to, (&packet, values), remote),
+                let remote = Box::new(RemoteLeaf { task: self.task, done: self.done, sent: core.now_ns() });
+                match route {
+                    Route::With(batch) => batch.join(Member { remote, packet, values }),
+                    Route::Alone(to) => migration.send(to, (&packet, values), remote),
                 }
             }
-            Err(error) => {
-                match batch {
-                    Some(batch) => batch.expect_fewer(1),
+            (Err(error), route) => {
+                match route {
+                    Route::With(batch) => batch.expect_fewer(1),
                     // It does not ask again by itself.
-                    None if packet.reason == Reason::Stolen => migration.put_back_thief(to),
-                    None => {}
+                    Route::Alone(to) if packet.reason == Reason::Stolen => migration.put_back_thief(to),
+                    Route::Alone(_) => {}
                 }
                 conclude(self.task, self.done, Err(error));
             }

@@ -13,5 +13,5 @@ mod leaf;
 mod slice;
 mod values;
 
-pub(crate) use division::{Arrived, Division};
+pub(crate) use division::{Arrived, AwaySlices, Division};
 pub(crate) use leaf::MobileTask;
