@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::remote::Network;
 use super::result::TaskResult;
 
-/// The payload of [`Message::Steal`].
+/// The payload of `Message::Steal`.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Steal {
     Request,
@@ -18,7 +18,7 @@ pub(super) enum Steal {
 pub(super) struct Header {
     /// The sender's number for the packet, which the results have too.
     pub(super) number: u64,
-    /// So many bytes at the end of the payload are a [`TaskPacket`] or results; those before them are values.
+    /// So many bytes at the end of the payload are a `TaskPacket` or results; those before them are values.
     pub(super) encoded: usize,
 }
 
