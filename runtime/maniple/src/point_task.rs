@@ -264,7 +264,7 @@ fn finish(
 /// Runs a body with a context of its own, waits for all that it launched, and puts its data where its parent wants it.
 async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<OperationNumber>) -> Result<Value> {
     let (point, mut regions) = (task.mapped.point, task.mapped.physical.clone());
-    regions.iter_mut().for_each(PhysicalRegion::lend);
+    PhysicalRegion::lend_all(&mut regions);
     let parent = Arc::clone(&task.state.context);
     let (core, name) = (Arc::clone(&parent.core), Origin::Task(Arc::clone(&task.state.site.definition)));
     let Body::Context(body) = task.body() else {

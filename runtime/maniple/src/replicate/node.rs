@@ -422,12 +422,20 @@ impl Node {
         self.post.go_on(&self.endpoint, name, step);
     }
 
-    /// Leaves the job, once all nodes want to.
+    /// Leaves the job, once all nodes want to. If one of them is lost meanwhile, this one leaves as one that has failed: the lost one may still be there, and
+    /// would wait for ever for the others.
     pub(crate) fn leave(&self) {
         let parker = Arc::new(Parker::default());
-        let leaving = Leaving(Arc::clone(&parker));
-        self.endpoint.shutdown(move |_| drop(leaving));
+        let (leaving, failure) = (Leaving(Arc::clone(&parker)), Arc::new(Mutex::new(None)));
+        let failed = Arc::clone(&failure);
+        self.endpoint.shutdown(move |outcome| {
+            *failed.lock() = outcome.err();
+            drop(leaving);
+        });
         parker.park();
+        if let Some(error) = failure.lock().take() {
+            self.endpoint.abort(error.to_string());
+        }
         self.endpoint.join();
         self.close();
     }
