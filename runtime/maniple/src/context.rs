@@ -35,8 +35,8 @@ use crate::physical::instance::Instances;
 use crate::physical::movement::Preconditions;
 use crate::physical::state::RegionState;
 use crate::profiling;
+use crate::remote::Arrived;
 use crate::replicate::Replica;
-use crate::slices::Arrived;
 use crate::trace::Tracing;
 use crate::watched::Watched;
 

@@ -16,7 +16,6 @@ use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
 use crate::future::Origin;
 use crate::let_go::let_go;
-use crate::luggage::MobileTask;
 use crate::mapping::decisions::MappedPoint;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
@@ -27,6 +26,7 @@ use crate::physical::places::Places;
 use crate::physical::preparation::Preparation;
 use crate::physical::selection::Selection;
 use crate::physical::state::{RegionState, Sink};
+use crate::remote::MobileTask;
 use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
 use crate::task::taken::Taken;
 use crate::task::{Body, Value};
@@ -264,7 +264,7 @@ fn finish(
 /// Runs a body with a context of its own, waits for all that it launched, and puts its data where its parent wants it.
 async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<OperationNumber>) -> Result<Value> {
     let (point, mut regions) = (task.mapped.point, task.mapped.physical.clone());
-    regions.iter_mut().for_each(PhysicalRegion::lend);
+    PhysicalRegion::lend_all(&mut regions);
     let parent = Arc::clone(&task.state.context);
     let (core, name) = (Arc::clone(&parent.core), Origin::Task(Arc::clone(&task.state.site.definition)));
     let Body::Context(body) = task.body() else {

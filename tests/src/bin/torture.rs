@@ -51,14 +51,14 @@ struct Options {
     /// Print each program and its environment before it runs.
     #[arg(long)]
     show: bool,
-    /// Print each statement and task as it begins (>) and ends (<), and what mappers decide. For a program that hangs.
+    /// Print each statement and task as it begins (>) and ends (<), and what mappers decide; and the same of the smaller program. For a program that hangs.
     #[arg(long)]
     trace: bool,
     /// Also record what is launched and issued, and prove that all that interferes was ordered and every task saw the right values: of one seed in so many.
     /// `--check` is all of them, `--check=0` none.
     #[arg(long, value_name = "ONE IN", default_value_t = 5, default_missing_value = "1", num_args = 0..=1, require_equals = true)]
     check: u64,
-    /// Check all programs, and when one fails, print the record of what was launched and issued, node by node.
+    /// Check all programs, and when one fails, print the record of what was launched and issued, node by node; also that of the smaller program.
     #[arg(long)]
     record: bool,
     /// Print what the programs consisted of when all have run.
@@ -217,6 +217,13 @@ fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
     let is_whole = options.no_shrink || trial.processes.is_some();
     let shown = if is_whole { program } else { shrink(&quiet, program, &outcome.deviations, TRIES) };
     println!("{shown}\n{:?}", environment(trial));
+    if (trial.trace || options.record) && !is_whole {
+        println!("the smaller program:");
+        let outcome = trial.watch(shown, PATIENCE);
+        if options.record {
+            print!("{}", outcome.records);
+        }
+    }
 }
 
 /// What the program runs in: of several nodes in this process the first one's.

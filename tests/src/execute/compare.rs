@@ -17,7 +17,9 @@ pub fn run_program(run: &Arc<Run>, runtime: &Runtime) {
     let program = run.program.body.clone();
     let outcome = runtime.run(async |context| {
         let outcome = run_block(run, context, &program, 0).await;
-        if !run.cut_short.load(Ordering::Acquire) {
+        // Whoever reads the data of a task that failed is told of the failure, which is the program's no more. So some programs are to fail without that.
+        let is_silent = run.fate.health == Health::Lost && run.program.seed % 4 == 1;
+        if !is_silent && !run.cut_short.load(Ordering::Acquire) {
             run.compare_regions(context).await;
         }
         run.destroy_everything(context);
@@ -88,6 +90,7 @@ impl Run {
             Ok(mapping) => mapping,
             Err(error) => {
                 self.tally.failure();
+                self.was_told.store(true, Ordering::Release);
                 if worst == Health::Sound && self.tolerance == Tolerance::None {
                     self.deviates(format!("{column:?} cannot be read: {error}"));
                 }
@@ -133,6 +136,7 @@ impl Run {
     fn compare_outcome(&self, outcome: Result<Word>) {
         let right = self.fate.digest;
         match outcome {
+            Ok(_) if self.fate.health == Health::Lost && self.was_told.load(Ordering::Acquire) => {}
             Ok(_) if self.fate.health == Health::Lost => {
                 self.deviates("the program succeeded, although a task that it waited for failed".to_owned());
             }

@@ -68,6 +68,8 @@ pub struct Run {
     deviations: Mutex<Vec<String>>,
     /// A block was left early, so that regions need not be right at the end.
     cut_short: AtomicBool,
+    /// The comparison of what is left was told of a failure, so that the program need not fail of it.
+    was_told: AtomicBool,
 }
 
 /// What the names of a program stand for.
@@ -161,6 +163,7 @@ impl Run {
             names: Names::default(),
             deviations: Mutex::default(),
             cut_short: AtomicBool::new(false),
+            was_told: AtomicBool::new(false),
         }
     }
 

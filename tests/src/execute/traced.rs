@@ -6,8 +6,9 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use maniple::threads::Parker;
 
-use super::Stop;
 use super::statement::Frame;
+use super::{Stop, Tolerance};
+use crate::oracle::Verdict;
 use crate::program::{Action, Block, Split, TraceName};
 
 /// What traces are called.
@@ -22,11 +23,21 @@ impl Frame<'_> {
     /// Runs a block as a trace, whose body is no `async` code. In a task such code must not wait: a block that does is no trace there. Nor where other nodes
     /// may be lost: our own way of waiting would not hear of it.
     pub(super) async fn traced(&mut self, name: TraceName, block: &Block) -> Result<(), Stop> {
-        if (!self.is_at_top() || self.run.nodes > 1) && waits(block) {
+        let may_block = self.is_at_top() && self.run.nodes == 1;
+        if !may_block && (waits(block) || self.is_refused_in(block)) {
             return self.run(block).await;
         }
         let context = self.context;
         context.trace(NAMES[name.0 as usize % NAMES.len()], |_| block_on(self.run(block)))
+    }
+
+    /// Whether something in a block is to be refused when errors are tolerated: after the loss of a node it may be accepted, and then never ends.
+    fn is_refused_in(&self, block: &Block) -> bool {
+        let mut any = false;
+        block.each(&mut |statement| {
+            any |= matches!(self.run.expected.verdicts.get(&statement.id), Some(Verdict::Refused(_)));
+        });
+        any && self.run.tolerance == Tolerance::Errors
     }
 }
 

@@ -127,10 +127,19 @@ impl PhysicalRegion {
         instances.iter().map(|(_, instance)| instance.id())
     }
 
-    /// Hands the instances to the task's children.
-    pub(crate) fn lend(&mut self) {
-        if let Placement::Instances(instances) = &mut self.place {
-            instances.iter_mut().for_each(|(_, instance)| *instance = instance.lend());
+    /// Hands the instances of a task's regions to its children. An instance is lent once, however many fields and requirements it holds: what one of the
+    /// children's states leaves behind in it is found by all of them.
+    pub(crate) fn lend_all(regions: &mut [Self]) {
+        let mut lent = SmallVec::<[Arc<PhysicalInstance>; 4]>::new();
+        for region in regions {
+            let Placement::Instances(instances) = &mut region.place else { continue };
+            for (_, instance) in instances {
+                let known = lent.iter().find(|lent| lent.id() == instance.id()).cloned();
+                *instance = known.unwrap_or_else(|| {
+                    lent.push(instance.lend());
+                    Arc::clone(&lent[lent.len() - 1])
+                });
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Who is next: coroutines, one for each thread, and a seed.
 
+use std::backtrace::BacktraceStatus;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -35,11 +36,13 @@ struct Sleeper {
 }
 
 impl Sleeper {
-    fn waits_for(&self) -> &'static str {
-        match self.pause {
-            Pause::Turn => "its turn",
-            Pause::Nap => "time to pass",
-            Pause::Until(what, _) => what,
+    /// What it waits for, and where, if backtraces are captured.
+    fn waits_for(&self) -> String {
+        match &self.pause {
+            Pause::Turn => "its turn".to_owned(),
+            Pause::Nap => "time to pass".to_owned(),
+            Pause::Until(what, _, at) if at.status() == BacktraceStatus::Captured => format!("{what}, at\n{at}"),
+            Pause::Until(what, ..) => (*what).to_owned(),
         }
     }
 }
@@ -227,7 +230,7 @@ impl Scheduler {
                 Some(Pause::Turn) => ready.push(Choice::Thread(thread)),
                 Some(Pause::Nap) => napping.push(Choice::Thread(thread)),
                 // SAFETY: the thread is paused where the condition is on its stack.
-                Some(&Pause::Until(_, condition)) if unsafe { (*condition)() } => ready.push(Choice::Thread(thread)),
+                Some(Pause::Until(_, condition, _)) if unsafe { (**condition)() } => ready.push(Choice::Thread(thread)),
                 Some(Pause::Until(..)) => {}
             }
         }
