@@ -127,7 +127,7 @@ pub trait Mapper: Send {
         able().nth(chosen).map_or(task.origin, |processor| processor.id)
     }
 
-    /// Picks the node that runs a leaf task, to which its data goes and from which what it has made comes back. Asked once the task is mapped, in jobs of several nodes,
+    /// Selects the node that runs a leaf task, to which its data goes and from which what it has made comes back. Asked once the task is mapped, in jobs of several nodes,
     /// about tasks that can go: those whose arguments and result can be sent, and that are launched by a task that runs on one node, as all do but the
     /// top-level one. This node is `here`, and the job has so many nodes. The answer holds as long as that of [`map_task`](Self::map_task). There the task is run by whichever
     /// worker is free, in instances with the layout that its variant asks for, in the best memory that has room; no mapper of that node is asked.
@@ -273,7 +273,8 @@ pub trait Mapper: Send {
         matches!(name, "pieces" | "processors").then_some(processors as i64)
     }
 
-    /// Whether a node that has nothing to do may take a task without regions that waits here to be run, with all that it will launch.
+    /// Whether a node that has nothing to do may take a task without regions that waits here to be run, with all that it will launch; or an equal part of an index launch of
+    /// such a task that stays here, has more points than there are processors, and is about to be mapped.
     ///
     /// By default it may. If this panics the task stays, and the first time the runtime logs that.
     fn permit_steal(&mut self, task: &str, thief: NodeId) -> bool {
@@ -284,7 +285,8 @@ pub trait Mapper: Send {
         true
     }
 
-    /// Whether a node that has nothing to do may run a leaf task that would begin here now, with its data: so many bytes go there and come back.
+    /// Whether a node that has nothing to do may run a leaf task that would begin here now, with its data: so many bytes go there and come back. Of an index launch the node gets its share of the
+    /// points that have not ended, in one message: this is asked about each, with the bytes of all so far.
     ///
     /// By default it may if these are at most a megabyte, and [`permit_steal`](Self::permit_steal) says so too. How much work the task is nobody knows: a mapper that
     /// does should say. If this panics the task stays, and the first time the runtime logs that.

@@ -65,4 +65,10 @@ impl Outgoing {
     pub fn with_header(self, header: &impl Serialize) -> Self {
         Self { header: encode_head(header), ..self }
     }
+
+    /// The same with a header that is [encoded](crate::encode) already.
+    #[must_use]
+    pub fn with_encoded_header(self, header: &[u8]) -> Self {
+        Self { header: Head::from_slice(header), ..self }
+    }
 }

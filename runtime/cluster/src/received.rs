@@ -3,7 +3,6 @@
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use maniple_realm::Realm;
 use maniple_realm::net::{Endpoint, Incoming};
 use serde::de::DeserializeOwned;
 
@@ -37,6 +36,12 @@ impl<'a, 'b> Received<'a, 'b> {
         decode(self.incoming.header())
     }
 
+    /// Its header, [encoded](crate::encode).
+    #[must_use]
+    pub fn encoded_header(&self) -> &[u8] {
+        self.incoming.header()
+    }
+
     /// Its payload.
     #[must_use]
     pub fn take_payload(&mut self) -> Bytes {
@@ -50,46 +55,22 @@ impl<'a, 'b> Received<'a, 'b> {
     }
 }
 
-/// Sends messages for a layer: a handle that does not keep the job up.
+/// Sends messages for a layer: a handle that does not keep the job up, which keeps the layer.
 #[derive(Clone)]
 pub struct Messenger {
-    shared: Arc<Shared>,
+    shared: Weak<Shared>,
     endpoint: Weak<Endpoint>,
 }
 
 impl Messenger {
     pub(crate) fn new(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>) -> Self {
-        Self { shared: Arc::clone(shared), endpoint: Arc::downgrade(endpoint) }
-    }
-
-    /// The number of this node.
-    #[must_use]
-    pub fn rank(&self) -> Rank {
-        self.shared.rank
-    }
-
-    /// The number of nodes.
-    #[must_use]
-    pub fn nodes(&self) -> usize {
-        self.shared.nodes
-    }
-
-    /// The realm of the node, as a [visitor](Realm::visitor).
-    #[must_use]
-    pub fn realm(&self) -> &Realm {
-        &self.shared.realm
-    }
-
-    /// Whether nothing arrives any more. A layer that looks at this under a lock which its [`close`](crate::Layer::close) takes either sees it, or what it puts in place is closed.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.shared.is_closed()
+        Self { shared: Arc::downgrade(shared), endpoint: Arc::downgrade(endpoint) }
     }
 
     /// Sends a message, which waits until there is room for it. This does not block. Dropped if the job is over.
     pub fn send(&self, to: Rank, outgoing: Outgoing) {
-        if let Some(endpoint) = self.endpoint.upgrade() {
-            self.shared.send(&endpoint, to, outgoing);
+        if let (Some(shared), Some(endpoint)) = (self.shared.upgrade(), self.endpoint.upgrade()) {
+            shared.send(&endpoint, to, outgoing);
         }
     }
 }

@@ -157,26 +157,18 @@ fn at_home() -> Result<String, String> {
 }
 
 #[test]
-fn a_task_without_regions_travels_if_its_arguments_can() {
-    let travel = |handle, variant| (registration(handle, variant).travel)();
-    assert_eq!(travel(sendable().handle, "sendable"), Some(model::generated::Travel));
-    assert_eq!(travel(increment(1).handle, "increment"), Some(model::generated::Travel));
-    assert_eq!(travel(pair(String::new(), 1.0).handle, "pair"), None, "a string is not `Copy`");
-    let regions = simulate(&Region::named("w"), &Region::named("n"), 9);
-    assert_eq!(travel(regions.handle, "simulate"), None);
-}
+fn a_task_migrates_with_what_it_has_privileges_on_if_its_arguments_can_go() {
+    use model::generated::{Migratable, MigratedRequirement};
 
-#[test]
-fn a_task_takes_along_what_it_has_privileges_on_if_its_arguments_can_go() {
-    use model::generated::{Carried, Luggage};
-
-    let luggage = |handle, variant| (registration(handle, variant).luggage)();
+    let migratable = |handle, variant| (registration(handle, variant).migratable)();
     let total = physics::r#match(&Region::named("n"), 1.5).handle;
-    let charge = Carried::of::<Node>(Privilege::Reduce(OperatorId::of::<Sum>()), &[FieldId(0)]);
-    assert_eq!(luggage(total, "total"), Some(Luggage(vec![charge])));
-    assert_eq!(luggage(total, "doubled"), None, "variants go as the task that they belong to");
-    assert_eq!(luggage(sendable().handle, "sendable"), Some(Luggage(Vec::new())));
-    assert_eq!(luggage(distribute_launch().handle, "distribute"), None, "a string is not `Copy`");
+    let charge = MigratedRequirement::of::<Node>(Privilege::Reduce(OperatorId::of::<Sum>()), &[FieldId(0)]);
+    assert_eq!(migratable(total, "total"), Some(Migratable(vec![charge])));
+    assert_eq!(migratable(total, "doubled"), None, "variants go as the task that they belong to");
+    assert_eq!(migratable(sendable().handle, "sendable"), Some(Migratable(Vec::new())));
+    assert_eq!(migratable(increment(1).handle, "increment"), Some(Migratable(Vec::new())));
+    assert_eq!(migratable(pair(String::new(), 1.0).handle, "pair"), None);
+    assert_eq!(migratable(distribute_launch().handle, "distribute"), None, "a string is not `Copy`");
 }
 
 #[test]

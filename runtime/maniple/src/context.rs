@@ -36,8 +36,8 @@ use crate::physical::movement::Preconditions;
 use crate::physical::state::RegionState;
 use crate::physical::store::Store;
 use crate::profiling;
+use crate::remote::Arrived;
 use crate::replicate::Replica;
-use crate::slices::Arrived;
 use crate::trace::Tracing;
 use crate::watched::Watched;
 

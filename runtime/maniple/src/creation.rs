@@ -10,6 +10,7 @@ use maniple_space::{AnySpace, IndexSpace, Rect};
 use crate::context::Context;
 use crate::error::Result;
 use crate::regions::{Domain, Region};
+use crate::task::migratable::short_name;
 
 impl Context {
     /// The points 0 to `count` - 1, as the domain of launches and the colors of partitions.
@@ -95,11 +96,4 @@ impl Context {
         space.check_alive(&*self.state)?;
         Ok(self.state.core.forest().partition(space, colors.into().rect(), pieces)?)
     }
-}
-
-/// The name of a type without its path and parameters.
-pub(crate) fn short_name<F>() -> &'static str {
-    let name = std::any::type_name::<F>();
-    let head = name.split('<').next().unwrap_or(name);
-    head.rsplit("::").next().unwrap_or(head)
 }

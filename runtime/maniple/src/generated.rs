@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 pub use linkme;
 pub use maniple_region::Checked;
 
-pub use crate::fork::{ForkCall, Free, FreeResult, Travel};
-pub use crate::luggage::{Carried, Luggage};
+pub use crate::fork::{ForkCall, Free, FreeResult};
+pub use crate::task::migratable::{Migratable, MigratedRequirement};
 pub use crate::task::registry::{Options, StaticBody as Body, TASKS, TaskHandle, VariantRegistration};
 pub use crate::task::{Argument, BoxFuture, Codec, ContextCall, LeafCall, Value};
 
@@ -50,60 +50,31 @@ pub trait NoCodec {
 
 impl<T> NoCodec for CodecOf<T> {}
 
-/// Finds how a task without regions travels, if serde knows its arguments: as [`CodecOf`].
-pub struct TravelOf<B>(PhantomData<fn() -> B>);
+/// Finds how a task migrates to another node, if serde knows its arguments `A`: as [`CodecOf`].
+pub struct MigratableOf<A>(PhantomData<fn() -> A>);
 
-impl<B> TravelOf<B> {
+impl<A> MigratableOf<A> {
     /// To be asked.
     pub const NEW: Self = Self(PhantomData);
 }
 
-impl<B: Free> TravelOf<B>
-where
-    B::Arguments: Serialize + DeserializeOwned,
-{
+impl<A: Serialize + DeserializeOwned + Send + Sync + 'static> MigratableOf<A> {
     /// How.
     #[must_use]
-    pub fn travel(&self) -> Option<Travel> {
-        Some(Travel::of::<B>())
+    pub fn migratable(&self, requirements: fn() -> Vec<MigratedRequirement>) -> Option<Migratable> {
+        Some(Migratable::of::<A>(requirements()))
     }
 }
 
 /// What the compiler finds where serde does not know the arguments.
-pub trait NoTravel {
-    /// Not.
-    fn travel(&self) -> Option<Travel> {
-        None
-    }
-}
-
-impl<B> NoTravel for TravelOf<B> {}
-
-/// Finds what a task takes along to another node, if serde knows its arguments `A`: as [`CodecOf`].
-pub struct LuggageOf<A>(PhantomData<fn() -> A>);
-
-impl<A> LuggageOf<A> {
-    /// To be asked.
-    pub const NEW: Self = Self(PhantomData);
-}
-
-impl<A: Serialize + DeserializeOwned + Send + Sync + 'static> LuggageOf<A> {
-    /// What.
-    #[must_use]
-    pub fn luggage(&self, requirements: fn() -> Vec<Carried>) -> Option<Luggage> {
-        Some(Luggage::of::<A>(requirements()))
-    }
-}
-
-/// What the compiler finds where serde does not know the arguments.
-pub trait NoLuggage {
+pub trait NotMigratable {
     /// The task stays.
-    fn luggage(&self, _requirements: fn() -> Vec<Carried>) -> Option<Luggage> {
+    fn migratable(&self, _requirements: fn() -> Vec<MigratedRequirement>) -> Option<Migratable> {
         None
     }
 }
 
-impl<A> NoLuggage for LuggageOf<A> {}
+impl<A> NotMigratable for MigratableOf<A> {}
 
 /// A launch being put together.
 pub struct Builder<'a> {

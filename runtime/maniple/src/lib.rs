@@ -47,7 +47,7 @@
 //! 4. `physical/`: which instances hold current data, what must be copied, what must be waited for;
 //! 5. `point_task.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the operation retires.
 //!
-//! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`. With `luggage/`, a body runs on another node.
+//! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`. With `migration/` and `remote/`, tasks run on another node.
 
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -70,9 +70,9 @@ mod inline;
 mod launch;
 mod lazily;
 mod let_go;
-mod luggage;
 mod mapped;
 mod mapping;
+mod migration;
 mod once;
 mod operation;
 mod physical;
@@ -81,10 +81,10 @@ mod point_task;
 mod profiling;
 mod recorder;
 mod regions;
+mod remote;
 mod replicate;
 mod runtime;
 mod set_operations;
-mod slices;
 mod statistics;
 mod sync;
 mod task_operation;

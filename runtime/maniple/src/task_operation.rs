@@ -15,13 +15,13 @@ use crate::core::Chance;
 use crate::error::{Error, Result};
 use crate::future::{Input, Results, Sources};
 use crate::launch::{LaunchSite, check_point};
-use crate::luggage::{Company, batch};
 use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::{check_slices, checked};
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
 use crate::mapping::regions::Regions;
+use crate::migration::{Batch, Share};
 use crate::operation::{Mappable, Operation};
 use crate::physical::bound::Bound;
 use crate::physical::issuing::Issuing;
@@ -31,7 +31,7 @@ use crate::physical::preparation::Preparation;
 use crate::placement::PhysicalRegion;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::profiling::{LaunchLabels, MAPPING};
-use crate::slices::Division;
+use crate::remote::{AwaySlices, Division};
 use crate::task::arguments::Arguments;
 use crate::task::{Body, Value};
 use crate::trace::{PointRecorder, Problem, Recording, StrictLaunch};
@@ -70,6 +70,8 @@ pub(crate) struct TaskState {
     pub(crate) is_mobile: bool,
     /// How many other nodes have run.
     elsewhere: AtomicU64,
+    /// What a thief is being given of its leaf tasks.
+    pub(crate) share: Share,
     /// The recording of a trace that the launch is part of, and its number there.
     recorded: Option<(Arc<Recording>, u32)>,
     /// What strict traces want to hear of the launch.
@@ -82,7 +84,7 @@ pub(crate) struct TaskState {
 struct Part {
     points: Vec<AnyPoint>,
     /// With which others they go to another node, if they do.
-    batch: Option<Arc<dyn Company>>,
+    batch: Option<Arc<Batch>>,
 }
 
 impl Part {
@@ -101,8 +103,8 @@ impl TaskOperation {
         let TaskLaunch { site, arguments, sources, strict, number } = launch;
         let points = site.points.volume() as usize;
         let results = Arc::clone(results);
-        let has_others = context.core.node().is_some_and(|node| node.nodes() > 1);
-        let is_mobile = has_others && context.replica.is_none() && site.definition.luggage().is_some();
+        let has_others = context.core.migration().is_some_and(|migration| migration.nodes() > 1);
+        let is_mobile = has_others && context.replica.is_none() && site.definition.migratable().is_some();
         let labels = context
             .core
             .profiler()
@@ -121,6 +123,7 @@ impl TaskOperation {
             failed: AtomicBool::new(false),
             is_mobile,
             elsewhere: AtomicU64::new(0),
+            share: Share::default(),
             recorded,
             strict,
             labels,
@@ -149,13 +152,13 @@ impl Mappable for TaskOperation {
                 if let (Some((recording, _)), false) = (&state.recorded, away.is_empty()) {
                     recording.fail(Problem::RunsElsewhere);
                 }
-                for slice in away {
+                for (slice, reason) in away {
                     match state.site.bounds.is_empty() {
                         // What differs from point to point is not sent.
                         true if state.takes_per_point() => {
                             state.map_slice_later(operation, slice.domain, Target::Near(state.context.processor));
                         }
-                        true => state.send_slice(operation, slice),
+                        true => state.send_slice(operation, slice, reason),
                         false => state.map_slice_away(operation, slice),
                     }
                 }
@@ -188,8 +191,14 @@ impl TaskState {
         self.site.shown_point(point)
     }
 
-    /// The mapper's slices, which are mapped here, and those that go to other nodes; a single launch is one.
-    fn slices(&self) -> Result<(Arc<[Slice]>, Vec<NodeSlice>)> {
+    /// The slices that are mapped here, and those that go to other nodes: the mapper's, or those that thieves get; a single launch is one.
+    fn slices(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
+        let (slices, away) = self.slices_as_mapped()?;
+        let stolen = if away.is_empty() { self.stolen_slices() } else { None };
+        stolen.map_or(Ok((slices, away)), |(here, stolen)| Ok((self.slices_of(here)?.into(), stolen)))
+    }
+
+    fn slices_as_mapped(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
         if let Some(slices) = self.site.decisions.slices() {
             return Ok((slices, Vec::new()));
         }
@@ -225,7 +234,7 @@ impl TaskState {
 
     /// Maps points that go to another node together, each when its data is there.
     fn map_slice_away(self: &Arc<Self>, operation: &Arc<Operation>, slice: NodeSlice) {
-        let batch = Some(batch(slice, self.site.tag));
+        let batch = self.context.core.migration().map(|migration| Batch::of_slice(migration, slice));
         self.map_part_later(operation, Part { batch, ..Part::of(slice.domain) }, Target::Near(self.context.processor));
     }
 
@@ -359,7 +368,7 @@ impl TaskState {
         self: &Arc<Self>,
         operation: &Arc<Operation>,
         states: &mut LockedStates<'_>,
-        (point, batch): (AnyPoint, Option<&Arc<dyn Company>>),
+        (point, batch): (AnyPoint, Option<&Arc<Batch>>),
     ) -> std::result::Result<(), PointError> {
         // A recording is to see all that there is to a launch.
         if self.recorded.is_none() && batch.is_none() && self.map_point_again(operation, states, point) {
@@ -576,6 +585,16 @@ impl TaskState {
         start
     }
 
+    /// Whether something that the points are given may still have to come, or the launch is recorded in a trace.
+    pub(crate) fn waits_or_is_recorded(&self) -> bool {
+        !self.sources.is_empty() || self.recorded.is_some()
+    }
+
+    /// The number of points that have not ended, more or less.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.unfinished.load(Ordering::Relaxed)
+    }
+
     /// Whether each point takes a result of its own.
     fn takes_per_point(&self) -> bool {
         self.sources.iter().any(Input::is_per_point)
@@ -705,7 +724,6 @@ impl TaskState {
     pub(crate) fn slice_ran_elsewhere(&self, points: u64) {
         // Before their end, which orders it.
         self.elsewhere.fetch_add(points, Ordering::Relaxed);
-        self.context.core.store.counters.slices_sent.add(1);
     }
 
     /// An error with this task's name and point.

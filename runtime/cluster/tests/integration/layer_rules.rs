@@ -86,7 +86,7 @@ fn layers_answer_each_other_and_are_told_of_the_end() {
                 assert_eq!(job.open_exchanges(), 0);
                 job.leave();
                 assert_eq!(squares.closed.load(Ordering::SeqCst), 1);
-                assert!(job.messenger().is_closed());
+                assert!(job.is_closed());
             });
         }
     });

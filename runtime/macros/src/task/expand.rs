@@ -48,20 +48,8 @@ fn registration(task: &Task) -> TokenStream {
     // What serde cannot do with a type is shown at the type.
     let codec = quote_spanned!(value.span()=> #runtime::generated::CodecOf::<#value>::NEW.codec());
     // Variants are launched by the task that they belong to.
-    let travel = if task.is_free() && task.options.variant_of.is_none() {
-        let body = launch::free_name(task);
-        quote! {
-            || {
-                #[allow(unused_imports)]
-                use #runtime::generated::NoTravel as _;
-                #runtime::generated::TravelOf::<#body>::NEW.travel()
-            }
-        }
-    } else {
-        quote!(|| ::core::option::Option::None)
-    };
-    let luggage = match task.options.variant_of {
-        None => luggage(task),
+    let migratable = match task.options.variant_of {
+        None => migratable(task),
         Some(_) => quote!(|| ::core::option::Option::None),
     };
     quote! {
@@ -82,24 +70,23 @@ fn registration(task: &Task) -> TokenStream {
                 use #runtime::generated::NoCodec as _;
                 #codec
             },
-            travel: #travel,
-            luggage: #luggage,
+            migratable: #migratable,
             body: #runtime::generated::Body::#body(__run),
         };
     }
 }
 
-/// How the task goes to another node with its data, if serde knows its arguments: they, and its requirements.
-fn luggage(task: &Task) -> TokenStream {
+/// How the task migrates to another node, if serde knows its arguments: they, and its requirements.
+fn migratable(task: &Task) -> TokenStream {
     let runtime = task.runtime();
     let types = task.arguments().map(|argument| &argument.written.ty);
-    let requirements = launch::carried(task);
+    let requirements = launch::migrated(task);
     quote! {
         || {
             #[allow(unused_imports)]
-            use #runtime::generated::NoLuggage as _;
-            #runtime::generated::LuggageOf::<(#(#runtime::generated::Argument<#types>,)*)>::NEW
-                .luggage(|| ::std::vec![#(#requirements),*])
+            use #runtime::generated::NotMigratable as _;
+            #runtime::generated::MigratableOf::<(#(#runtime::generated::Argument<#types>,)*)>::NEW
+                .migratable(|| ::std::vec![#(#requirements),*])
         }
     }
 }

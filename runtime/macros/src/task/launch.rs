@@ -165,8 +165,8 @@ fn region_calls(task: &Task, index: usize, name: &Ident, region: &Region) -> Tok
     }
 }
 
-/// What another node is to know of each requirement of a task that goes there.
-pub(super) fn carried(task: &Task) -> impl Iterator<Item = TokenStream> {
+/// What another node is to know of each requirement of a task that migrates there.
+pub(super) fn migrated(task: &Task) -> impl Iterator<Item = TokenStream> {
     let runtime = task.runtime();
     task.regions().flat_map(move |(name, region)| {
         region.requirements.iter().map(move |requirement| {
@@ -174,7 +174,7 @@ pub(super) fn carried(task: &Task) -> impl Iterator<Item = TokenStream> {
             let (registrations, privilege, ids) = requirement_of(task, name, requirement);
             quote! {{
                 #registrations
-                #runtime::generated::Carried::of::<#fields>(#privilege, &[#(#ids),*])
+                #runtime::generated::MigratedRequirement::of::<#fields>(#privilege, &[#(#ids),*])
             }}
         })
     })

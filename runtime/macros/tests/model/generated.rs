@@ -44,8 +44,7 @@ pub struct VariantRegistration {
     pub processor: ProcessorKind,
     pub options: Options,
     pub codec: fn() -> Option<Codec>,
-    pub travel: fn() -> Option<Travel>,
-    pub luggage: fn() -> Option<Luggage>,
+    pub migratable: fn() -> Option<Migratable>,
     pub body: Body,
 }
 
@@ -73,70 +72,43 @@ pub trait NoCodec {
 
 impl<T> NoCodec for CodecOf<T> {}
 
-/// Stands for a way to send arguments: of types that are `Copy`, here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Travel;
-
-pub struct TravelOf<B>(PhantomData<B>);
-
-impl<B> TravelOf<B> {
-    pub const NEW: Self = Self(PhantomData);
-}
-
-impl<B: Free> TravelOf<B>
-where
-    B::Arguments: Copy,
-{
-    pub fn travel(&self) -> Option<Travel> {
-        Some(Travel)
-    }
-}
-
-pub trait NoTravel {
-    fn travel(&self) -> Option<Travel> {
-        None
-    }
-}
-
-impl<B> NoTravel for TravelOf<B> {}
-
-/// Stands for what a task takes along: if its arguments are `Copy`, here.
+/// Stands for how a task migrates: if its arguments are `Copy`, here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Luggage(pub Vec<Carried>);
+pub struct Migratable(pub Vec<MigratedRequirement>);
 
 /// One requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Carried {
+pub struct MigratedRequirement {
     pub row: &'static str,
     pub privilege: Privilege,
     pub fields: Vec<FieldId>,
 }
 
-impl Carried {
+impl MigratedRequirement {
     pub fn of<F>(privilege: Privilege, fields: &[FieldId]) -> Self {
         Self { row: std::any::type_name::<F>(), privilege, fields: fields.to_vec() }
     }
 }
 
-pub struct LuggageOf<A>(PhantomData<A>);
+pub struct MigratableOf<A>(PhantomData<A>);
 
-impl<A> LuggageOf<A> {
+impl<A> MigratableOf<A> {
     pub const NEW: Self = Self(PhantomData);
 }
 
-impl<A: Copy> LuggageOf<A> {
-    pub fn luggage(&self, requirements: fn() -> Vec<Carried>) -> Option<Luggage> {
-        Some(Luggage(requirements()))
+impl<A: Copy> MigratableOf<A> {
+    pub fn migratable(&self, requirements: fn() -> Vec<MigratedRequirement>) -> Option<Migratable> {
+        Some(Migratable(requirements()))
     }
 }
 
-pub trait NoLuggage {
-    fn luggage(&self, _: fn() -> Vec<Carried>) -> Option<Luggage> {
+pub trait NotMigratable {
+    fn migratable(&self, _: fn() -> Vec<MigratedRequirement>) -> Option<Migratable> {
         None
     }
 }
 
-impl<A> NoLuggage for LuggageOf<A> {}
+impl<A> NotMigratable for MigratableOf<A> {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {

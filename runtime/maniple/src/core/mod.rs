@@ -23,6 +23,7 @@ use crate::deletions::Log;
 use crate::error::{Error, Result};
 use crate::let_go::let_go;
 use crate::mapping::MapperSeat;
+use crate::migration::{Executor, Migration};
 use crate::physical::store::Store;
 use crate::profiling::MAPPING;
 use crate::replicate::Node;
@@ -109,17 +110,18 @@ impl RuntimeCore {
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
         // While nothing waits for memory the core is left alone: when the runtime is dropped, no worker is to hold it.
         let joined = core.node.as_ref().map(|node| {
-            node.open_to_guests(&core);
-            Arc::downgrade(node)
+            let executor: Arc<dyn Executor> = core.clone();
+            node.migration().open(Arc::downgrade(&executor));
+            Arc::downgrade(node.migration())
         });
         core.store.realm.on_idle(move || {
             let feed = || idle.upgrade().is_some_and(|core| core.feed_one());
-            let ask = |node: &Weak<Node>| node.upgrade().is_some_and(|node| node.is_idle());
+            let ask = |migration: &Weak<Migration>| migration.upgrade().is_some_and(|migration| migration.is_idle());
             (starving.lock().is_anybody() && feed()) || joined.as_ref().is_some_and(ask)
         });
-        if let Some(node) = &core.node {
+        if let Some(migration) = core.migration() {
             // Workers that sleep already would only notice when they wake.
-            node.is_idle();
+            migration.is_idle();
         }
         core
     }
@@ -135,6 +137,12 @@ impl RuntimeCore {
 
     pub(crate) fn node(&self) -> Option<&Arc<Node>> {
         self.node.as_ref()
+    }
+
+    /// The migration of tasks between this node and the others of its job.
+    #[inline]
+    pub(crate) fn migration(&self) -> Option<&Arc<Migration>> {
+        self.node.as_deref().map(Node::migration)
     }
 
     pub(crate) fn forest(&self) -> &Arc<Forest> {
@@ -279,7 +287,7 @@ impl RuntimeCore {
     fn feed_one(&self) -> bool {
         let mut starving = self.starving.lock();
         // Tasks that are elsewhere keep their instances, and end.
-        if starving.have_all_asked() && self.node.as_ref().is_some_and(|node| node.has_tasks_away()) {
+        if starving.have_all_asked() && self.migration().is_some_and(|migration| migration.has_data_away()) {
             return false;
         }
         // A top-level task is on no worker. It may be about to let go of the last instance of a region, and may have lost its core just then. It

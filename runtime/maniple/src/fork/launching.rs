@@ -56,10 +56,10 @@ impl ContextState {
             None => self.core.store.counters.launches.add(1),
         }
         realm.queue_job(job);
-        if let Some(node) = self.core.node()
-            && node.has_hungry()
+        if let Some(migration) = self.core.migration()
+            && migration.has_thieves()
         {
-            node.feed();
+            migration.give_spare();
         }
         true
     }

@@ -9,19 +9,19 @@
 //! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
 //! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`in_flight`] with [`parent`]: the protocols: who may run it; who knows it, and waits for it; who could wake it; how its
 //!   parent counts it;
-//! - [`travel`]: tasks that are run by another node.
+//! - [`migration`]: tasks that a thief runs on another node.
 
 mod asking;
 mod body;
 mod cell;
 mod in_flight;
 mod launching;
+mod migration;
 mod parent;
 mod running;
 mod schedule;
 mod sources;
 mod spare;
-mod travel;
 mod waking;
 mod watchers;
 mod word;
@@ -30,8 +30,7 @@ pub use body::{ForkCall, Free, FreeResult};
 pub(crate) use cell::Fork;
 pub(crate) use in_flight::InFlight;
 pub(crate) use launching::describe;
+pub(crate) use migration::steal;
 pub(crate) use sources::Sources;
 pub(crate) use spare::{forget, take_context};
-pub use travel::Travel;
-pub(crate) use travel::{Traveller, host};
 pub(crate) use word::Outcome;

@@ -183,8 +183,8 @@ impl TaskLauncher {
 
     /// What nodes compare of the arguments, if they can.
     pub(crate) fn digest(&self) -> Option<Digest> {
-        let (_, luggage) = self.definition.luggage()?;
-        luggage.digest(&self.arguments)
+        let (_, migratable) = self.definition.migratable()?;
+        migratable.digest(&self.arguments)
     }
 
     pub(crate) fn arguments_mut(&mut self) -> &mut Arguments {

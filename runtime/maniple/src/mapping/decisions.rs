@@ -9,7 +9,7 @@ use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_space::AnyPoint;
 
-use crate::luggage::Company;
+use crate::migration::Batch;
 use crate::physical::places::KnownPlaces;
 use crate::placement::{Chosen, PhysicalRegion};
 
@@ -18,10 +18,10 @@ pub(crate) struct MappedPoint {
     pub(crate) point: AnyPoint,
     pub(crate) index: usize,
     pub(crate) mapping: TaskMapping,
-    /// The node that the mapper has picked, if it was asked and wants a certain one.
+    /// The node that the mapper has selected, if it was asked and wants a certain one.
     pub(crate) node: Option<NodeId>,
     /// The tasks with which it goes there, if it is of a slice: then the decision is not kept.
-    pub(crate) batch: Option<Arc<dyn Company>>,
+    pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) chosen: Chosen,
     /// What the task gets.
     pub(crate) physical: Vec<PhysicalRegion>,

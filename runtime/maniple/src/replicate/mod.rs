@@ -4,20 +4,18 @@
 //! before; [`launching`] turns an operation of the program into launches here, for each kind of launch by a [`plan`], which [`planning`] makes;
 //! [`replica`] has what is known of the program so far, such as the [`knowledge`] of region trees, and [`course`] predicts which one comes next; the launches before it are its
 //! [`preparation`], and [`exchange`] has the tasks in it, which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. What this node has of its job is its [`node`];
-//! [`failure`] has the errors that go from node to node, [`operations`] what nodes compare, [`directory`] the pieces that they ask each other for. Tasks without regions go where nobody has anything to do: [`guests`]; parts of index launches where the mapper says: [`slices`].
+//! [`failure`] has the errors that go from node to node, [`operations`] what nodes compare, [`directory`] the pieces that they ask each other for.
+//! [`network`] connects [`migration`](crate::migration) to the job.
 
-mod batches;
 mod course;
 pub(crate) mod dependent;
 mod directory;
 pub(crate) mod distributed;
 mod exchange;
 mod failure;
-mod guests;
-mod hunger;
 mod knowledge;
 mod launching;
-mod luggage;
+mod network;
 pub(crate) mod node;
 mod operations;
 mod plan;
@@ -26,7 +24,6 @@ mod preparation;
 mod reduction;
 pub(crate) mod replica;
 mod sharding;
-mod slices;
 pub(crate) mod spread;
 
 pub(crate) use launching::PER_NODE;

@@ -9,11 +9,10 @@ use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::ProcessorKind;
 
 use super::arguments::Arguments;
+use super::migratable::Migratable;
 use super::{Codec, ContextCall, LeafCall, Value};
 use crate::error::Result;
-use crate::fork::Travel;
 use crate::future::Results;
-use crate::luggage::Luggage;
 
 /// The future of a body that may wait.
 pub type BoxFuture = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
@@ -75,10 +74,8 @@ pub struct TaskDefinition {
     infos: Vec<VariantInfo>,
     variants: Vec<Variant>,
     codec: Option<Codec>,
-    /// The path by which all nodes know the task, and how it goes to them.
-    travel: Option<(&'static str, Travel)>,
-    /// The same path, and how the task goes to them with its data.
-    luggage: Option<(&'static str, Luggage)>,
+    /// The path by which all nodes know the task, and how it migrates to them.
+    migratable: Option<(&'static str, Migratable)>,
     is_internal: bool,
     /// Blocks of points go to nodes, whatever the mapper says.
     is_dealt_in_blocks: bool,
@@ -94,8 +91,7 @@ impl TaskDefinition {
             infos: Vec::new(),
             variants: Vec::new(),
             codec: Some(Codec::of::<()>()),
-            travel: None,
-            luggage: None,
+            migratable: None,
             is_internal: false,
             is_dealt_in_blocks: false,
             on_failure: None,
@@ -143,22 +139,13 @@ impl TaskDefinition {
         self
     }
 
-    /// Says how launches without regions go to other nodes.
-    pub(crate) fn travels(self, travel: Option<(&'static str, Travel)>) -> Self {
-        Self { travel, ..self }
+    /// Says how tasks migrate to other nodes.
+    pub(crate) fn migrates(self, migratable: Option<(&'static str, Migratable)>) -> Self {
+        Self { migratable, ..self }
     }
 
-    pub(crate) fn travel(&self) -> Option<(&'static str, Travel)> {
-        self.travel
-    }
-
-    /// Says how tasks go to other nodes with their data.
-    pub(crate) fn takes_along(self, luggage: Option<(&'static str, Luggage)>) -> Self {
-        Self { luggage, ..self }
-    }
-
-    pub(crate) fn luggage(&self) -> Option<(&'static str, &Luggage)> {
-        self.luggage.as_ref().map(|(path, luggage)| (*path, luggage))
+    pub(crate) fn migratable(&self) -> Option<(&'static str, &Migratable)> {
+        self.migratable.as_ref().map(|(path, migratable)| (*path, migratable))
     }
 
     /// A task of the runtime's own, with which nodes exchange data.

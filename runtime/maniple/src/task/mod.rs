@@ -2,7 +2,7 @@
 //!
 //! - [`definition`]: a task and its variants; [`registry`]: tasks that `#[task]` made known at link time;
 //! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; [`argument`]: values and futures passed to tasks;
-//!   [`value`]: what they return; `digest`: what nodes compare of what they pass.
+//!   [`value`]: what they return; `digest`: what nodes compare of what they pass; [`migratable`]: how tasks go to other nodes.
 
 pub mod argument;
 pub(crate) mod arguments;
@@ -10,6 +10,7 @@ pub mod call;
 pub(crate) mod codec;
 pub mod definition;
 pub(crate) mod digest;
+pub mod migratable;
 pub(crate) mod number;
 pub mod registry;
 pub(crate) mod taken;

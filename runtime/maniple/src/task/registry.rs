@@ -7,10 +7,9 @@ use linkme::distributed_slice;
 use maniple_realm::layout::{Arrangement, LayoutConstraint};
 use maniple_realm::machine::ProcessorKind;
 
+use super::migratable::Migratable;
 use super::{Body, BoxFuture, Codec, ContextCall, LeafCall, TaskDefinition, TaskOptions, Value};
 use crate::error::Result;
-use crate::fork::Travel;
-use crate::luggage::Luggage;
 
 /// All variants of all tasks that `#[task]` declares in the program.
 #[distributed_slice]
@@ -32,10 +31,8 @@ pub struct VariantRegistration {
     pub options: Options,
     /// How results go to other nodes, if they can.
     pub codec: fn() -> Option<Codec>,
-    /// How launches go to other nodes, if the task has no regions and they can.
-    pub travel: fn() -> Option<Travel>,
-    /// How tasks go to other nodes with their data, if they can.
-    pub luggage: fn() -> Option<Luggage>,
+    /// How tasks migrate to other nodes, if they can.
+    pub migratable: fn() -> Option<Migratable>,
     /// The code.
     pub body: StaticBody,
 }
@@ -89,9 +86,8 @@ impl TaskHandle {
         let declaring = mine.first().filter(|variant| variant.declares);
         // Variants of one task return values of one type.
         let codec = declaring.and_then(|variant| (variant.codec)());
-        let travel = declaring.and_then(|variant| Some((self.path, (variant.travel)()?)));
-        let luggage = declaring.and_then(|variant| Some((self.path, (variant.luggage)()?)));
-        let task = TaskDefinition::new(self.name).codec(codec).travels(travel).takes_along(luggage);
+        let migratable = declaring.and_then(|variant| Some((self.path, (variant.migratable)()?)));
+        let task = TaskDefinition::new(self.name).codec(codec).migrates(migratable);
         mine.into_iter().fold(task, |task, variant| {
             let Options { inner, layout } = variant.options;
             let layout = LayoutConstraint { arrangement: layout, order: None };

@@ -13,7 +13,7 @@ use maniple_tests::mixed::{Size, expected, program};
 use maniple_tests::processes;
 
 /// What a node does, if this process is one.
-const PART: &str = "MANIPLE_LUGGAGE_TEST";
+const PART: &str = "MANIPLE_MIGRATION_TEST";
 
 /// Large enough for messages of several frames.
 const SIZE: Size = Size { rows: 6000, pieces: 8, rounds: 5, halo: 3, is_cyclic: false, is_traced: false };
@@ -59,11 +59,11 @@ fn node() {
 /// So many processes that play a part. How many tasks each has sent away and received.
 fn job(part: &str, nodes: usize, shared_memory: bool) -> Vec<[u64; 2]> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let meeting = folder.join(format!("luggage-{part}-{nodes}-{shared_memory}"));
+    let meeting = folder.join(format!("migration-{part}-{nodes}-{shared_memory}"));
     let _ = std::fs::remove_file(&meeting);
     let outputs = processes::job(nodes, (&meeting, shared_memory), |_| {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["luggage_over_tcp::node", "--exact", "--nocapture"]).env(PART, part);
+        command.args(["migrated_tasks_over_tcp::node", "--exact", "--nocapture"]).env(PART, part);
         command
     });
     let counts = |output: &Output| -> [u64; 2] {

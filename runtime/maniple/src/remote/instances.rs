@@ -1,6 +1,6 @@
-//! A task of another node is run here.
+//! Leaf tasks of other nodes, in instances made for them.
 //!
-//! Its regions are made of what was sent: instances of its own, in which contributions begin as the operator's identity. So its body meets nothing of this node's program,
+//! The regions of such a task are made of what was sent: instances of its own, in which contributions begin as the operator's identity. So its body meets nothing of this node's program,
 //! and nothing that it does is seen before it has ended well.
 
 use std::sync::Arc;
@@ -16,44 +16,45 @@ use maniple_region::{FieldMask, LogicalRegion, Privilege};
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use smallvec::SmallVec;
 
-use super::description::{Description, Points};
-use super::homecoming::Answer;
-use super::kind::{Carried, Luggage};
 use super::values;
 use crate::core::RuntimeCore;
 use crate::error::Error;
+use crate::migration::{LeafPoint, Points, TaskPacket, TaskResult};
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::selection::{instance_kind, layout};
 use crate::placement::{PhysicalRegion, Placement};
 use crate::profiling::LaunchLabels;
 use crate::task::arguments::Arguments;
 use crate::task::call::LeafCall;
+use crate::task::migratable::{Migratable, MigratedRequirement};
 use crate::task::registry::find;
 use crate::task::taken::Taken;
 use crate::task::{Body, LeafBody, TaskDefinition};
 
-/// Has a worker run a task of another node, and calls when that has ended.
-pub(crate) fn host(
+/// Has a worker run a leaf task of a packet, and calls when that has ended.
+pub(super) fn execute(
     core: &Arc<RuntimeCore>,
-    (description, values): (Description, Bytes),
-    done: impl FnOnce(Answer) + Send + 'static,
+    (packet, leaf, values): (&TaskPacket, &LeafPoint, Bytes),
+    done: impl FnOnce(TaskResult) + Send + 'static,
 ) {
-    let Some(guest) = Guest::of(&description, values) else {
-        let problem =
-            "another node has sent this task, which is not to be found here; start the same program on all nodes";
-        return done(Answer::Failed(Error::launch(&description.path, problem)));
-    };
-    let shown = guest.is_index_launch.then_some(&guest.domain);
-    let labels = core.profiler().map(|profiler| LaunchLabels::new(profiler, guest.definition.name(), shown));
-    let tag = labels.map_or(Tag::NONE, |labels| labels.task(guest.domain.linear(guest.point) as usize));
-    let work = Hosting { core: Arc::clone(core), guest, done };
-    core.realm().spawn(Spawn { tag, priority: description.priority, ..Spawn::ANYWHERE }, work);
+    let Some(task) = MigratedTask::of(packet, leaf, values) else { return done(TaskResult::Failed(unknown(packet))) };
+    let shown = task.is_index_launch.then_some(&task.domain);
+    let labels = core.profiler().map(|profiler| LaunchLabels::new(profiler, task.definition.name(), shown));
+    let tag = labels.map_or(Tag::NONE, |labels| labels.task(task.domain.linear(task.point) as usize));
+    let work = Execution { core: Arc::clone(core), task, done };
+    core.realm().spawn(Spawn { tag, priority: leaf.priority, ..Spawn::ANYWHERE }, work);
 }
 
-/// A task of another node.
-struct Guest {
+/// The tasks of a packet mean nothing here.
+pub(super) fn unknown(packet: &TaskPacket) -> Error {
+    let problem = "another node has sent this task, which is not to be found here; start the same program on all nodes";
+    Error::launch(&packet.path, problem)
+}
+
+/// A leaf task of another node.
+struct MigratedTask {
     definition: &'static Arc<TaskDefinition>,
-    luggage: &'static Luggage,
+    migratable: &'static Migratable,
     variant: usize,
     body: LeafBody,
     point: AnyPoint,
@@ -76,30 +77,30 @@ impl<E: Into<Error>> From<E> for Stop {
     }
 }
 
-impl Guest {
-    /// None if the description means nothing here.
-    fn of(description: &Description, values: Bytes) -> Option<Self> {
-        let Description { path, variant, point, domain, is_index_launch, arguments, regions, priority: _ } =
-            description;
+impl MigratedTask {
+    /// None if the packet means nothing here.
+    fn of(packet: &TaskPacket, leaf: &LeafPoint, values: Bytes) -> Option<Self> {
+        let TaskPacket { path, domain, is_index_launch, arguments, .. } = packet;
+        let LeafPoint { variant, point, regions, .. } = leaf;
         let definition = find(path)?;
-        let (_, luggage) = definition.luggage()?;
+        let (_, migratable) = definition.migratable()?;
         let body = match definition.body_if_any(*variant)? {
             Body::Leaf(body) => Arc::clone(body),
             Body::Context(_) => return None,
         };
         let spaces = regions.iter().map(Points::space).collect::<Option<Vec<_>>>()?;
         let (point, domain) = (AnyPoint::new(point).ok()?, domain.rect()?);
-        let is_understood = spaces.len() == luggage.requirements().len() && domain.contains(point);
+        let is_understood = spaces.len() == migratable.requirements().len() && domain.contains(point);
         is_understood.then_some(())?;
         Some(Self {
             definition,
-            luggage,
+            migratable,
             variant: *variant,
             body,
             point,
             domain,
             is_index_launch: *is_index_launch,
-            arguments: luggage.decode(arguments)?,
+            arguments: migratable.decode(arguments)?,
             spaces,
             values,
         })
@@ -107,8 +108,8 @@ impl Guest {
 
     /// Runs the body: its value, and the values that it has made.
     fn run(&self, core: &Arc<RuntimeCore>, processor: ProcessorId) -> std::result::Result<(Vec<u8>, Vec<u8>), Stop> {
-        let requirements = self.luggage.requirements().iter().zip(&self.spaces);
-        let place = |(carried, space)| self.place(core, processor, (carried, space));
+        let requirements = self.migratable.requirements().iter().zip(&self.spaces);
+        let place = |(requirement, space)| self.place(core, processor, (requirement, space));
         let regions = requirements.map(place).collect::<std::result::Result<Vec<_>, Stop>>()?;
         // SAFETY: the instances were just made. The other node, which runs the same program, has sent the values of this task.
         unsafe { values::unpack_used(&regions, &self.values) }?;
@@ -138,21 +139,21 @@ impl Guest {
         &self,
         core: &Arc<RuntimeCore>,
         processor: ProcessorId,
-        (carried, space): (&Carried, &AnySpace),
+        (requirement, space): (&MigratedRequirement, &AnySpace),
     ) -> std::result::Result<PhysicalRegion, Stop> {
-        let region = carried.region(core.forest(), space)?;
-        let columns: SmallVec<[FieldMask; 2]> = match carried.privilege {
+        let region = requirement.region(core.forest(), space)?;
+        let columns: SmallVec<[FieldMask; 2]> = match requirement.privilege {
             // Contributions to fields of several types have no place in one instance.
-            Privilege::Reduce(_) => carried.fields.iter().map(FieldMask::of).collect(),
-            _ => SmallVec::from_iter([carried.fields.clone()]),
+            Privilege::Reduce(_) => requirement.fields.iter().map(FieldMask::of).collect(),
+            _ => SmallVec::from_iter([requirement.fields.clone()]),
         };
         let layout = self.definition.variants()[self.variant].layout;
         let make = |fields: FieldMask| {
-            let instance = make(core, processor, (&region, &fields, carried.privilege), layout)?;
+            let instance = make(core, processor, (&region, &fields, requirement.privilege), layout)?;
             Ok::<_, Stop>((fields, instance))
         };
         let instances = columns.into_iter().map(make).collect::<std::result::Result<_, Stop>>()?;
-        let (fields, privilege) = (carried.fields.clone(), carried.privilege);
+        let (fields, privilege) = (requirement.fields.clone(), requirement.privilege);
         Ok(PhysicalRegion { region, fields, privilege, place: Placement::Instances(instances), located: None })
     }
 }
@@ -179,7 +180,7 @@ fn make(
             Err(error) => refused = Some(error),
         }
     }
-    let rank = core.node().map_or(0, |node| node.rank());
+    let rank = core.migration().map_or(0, |migration| migration.node().0);
     let why = refused.map_or_else(|| "its workers see no memory".to_owned(), |error| error.to_string());
     Err(Stop::Refused(format!("node {rank}: {why}")))
 }
@@ -204,20 +205,20 @@ fn create(
 }
 
 /// Such a task as work for a worker.
-struct Hosting<D> {
+struct Execution<D> {
     core: Arc<RuntimeCore>,
-    guest: Guest,
+    task: MigratedTask,
     done: D,
 }
 
-impl<D: FnOnce(Answer) + Send + 'static> Work for Hosting<D> {
+impl<D: FnOnce(TaskResult) + Send + 'static> Work for Execution<D> {
     fn run(self, worker: &WorkerContext<'_>) -> std::result::Result<(), Arc<Fault>> {
-        let Self { core, guest, done } = self;
+        let Self { core, task, done } = self;
         worker.realm().unheard(
-            || format!("task `{}` of another node", guest.definition.name()),
+            || format!("task `{}` of another node", task.definition.name()),
             || {
-                let outcome = guest.run(&core, worker.processor());
-                drop(guest);
+                let outcome = task.run(&core, worker.processor());
+                drop(task);
                 if !matches!(outcome, Err(Stop::Refused(_))) {
                     core.store.counters.tasks.add(1);
                     core.store.counters.tasks_received.add(1);
@@ -225,9 +226,9 @@ impl<D: FnOnce(Answer) + Send + 'static> Work for Hosting<D> {
                 // Its instances are gone: who waits for room may find it.
                 core.task_ended();
                 done(match outcome {
-                    Ok((value, values)) => Answer::Ended { value, values: values.into() },
-                    Err(Stop::Failed(error)) => Answer::Failed(error),
-                    Err(Stop::Refused(why)) => Answer::Refused(why),
+                    Ok((value, values)) => TaskResult::Ended { value, values: values.into() },
+                    Err(Stop::Failed(error)) => TaskResult::Failed(error),
+                    Err(Stop::Refused(why)) => TaskResult::Refused(why),
                 });
             },
         );
@@ -235,6 +236,6 @@ impl<D: FnOnce(Answer) + Send + 'static> Work for Hosting<D> {
     }
 
     fn poisoned(self, _: &WorkerContext<'_>, fault: &Arc<Fault>) {
-        (self.done)(Answer::Failed(Error::of_fault(fault, self.guest.definition.name(), None)));
+        (self.done)(TaskResult::Failed(Error::of_fault(fault, self.task.definition.name(), None)));
     }
 }

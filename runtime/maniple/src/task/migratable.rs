@@ -1,5 +1,6 @@
-//! What tasks of one kind take along.
+//! How tasks of one kind migrate to other nodes: what all of them have in common, which is not sent.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,24 +11,23 @@ use maniple_space::AnySpace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::creation::short_name;
+use super::arguments::{Arguments, Own};
+use super::digest::Digest;
+use super::{Codec, Value};
 use crate::placement::PhysicalRegion;
-use crate::task::arguments::{Arguments, Own};
-use crate::task::digest::Digest;
-use crate::task::{Codec, Value};
 
-/// How tasks of one kind go to another node with their data.
+/// How tasks of one kind migrate: how their arguments are encoded, and what their requirements are.
 #[derive(Clone)]
-pub struct Luggage {
+pub struct Migratable {
     codec: Codec,
     accept: fn(Value) -> Option<Arguments>,
     digest: fn(&Arguments) -> Option<Digest>,
-    requirements: Arc<[Carried]>,
+    requirements: Arc<[MigratedRequirement]>,
 }
 
-impl Luggage {
+impl Migratable {
     /// That of tasks with such arguments and requirements.
-    pub(crate) fn of<A>(requirements: Vec<Carried>) -> Self
+    pub(crate) fn of<A>(requirements: Vec<MigratedRequirement>) -> Self
     where
         A: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
@@ -37,13 +37,13 @@ impl Luggage {
     }
 
     /// What each requirement is.
-    pub(crate) fn requirements(&self) -> &[Carried] {
+    pub(crate) fn requirements(&self) -> &[MigratedRequirement] {
         &self.requirements
     }
 
     /// The bytes of a task's arguments. None if they refuse, as futures do.
-    pub(crate) fn encode(&self, arguments: &Arguments) -> Option<Vec<u8>> {
-        self.codec.encode(arguments.as_any()?)
+    pub(crate) fn encode(&self, arguments: &dyn Any) -> Option<Vec<u8>> {
+        self.codec.encode(arguments)
     }
 
     /// What nodes that launch such a task compare of its arguments.
@@ -56,20 +56,20 @@ impl Luggage {
     }
 
     /// Whether a task was launched as its declaration says. One that was put together by hand may not have been.
-    pub(super) fn fits(&self, regions: &[PhysicalRegion]) -> bool {
+    pub(crate) fn fits(&self, regions: &[PhysicalRegion]) -> bool {
         regions.len() == self.requirements.len() && regions.iter().zip(&*self.requirements).all(|(r, c)| c.fits(r))
     }
 }
 
-impl fmt::Debug for Luggage {
+impl fmt::Debug for Migratable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Luggage").field("requirements", &self.requirements).finish()
+        f.debug_struct("Migratable").field("requirements", &self.requirements).finish()
     }
 }
 
 /// One requirement of such tasks.
 #[derive(Clone, Debug)]
-pub struct Carried {
+pub struct MigratedRequirement {
     pub(crate) privilege: Privilege,
     pub(crate) fields: FieldMask,
     /// What a row is called.
@@ -77,7 +77,7 @@ pub struct Carried {
     columns: fn() -> Vec<FieldDescriptor>,
 }
 
-impl Carried {
+impl MigratedRequirement {
     /// These fields of a region with rows `F`.
     #[must_use]
     pub fn of<F: Fields>(privilege: Privilege, fields: &[FieldId]) -> Self {
@@ -98,7 +98,7 @@ impl Carried {
     ///
     /// # Errors
     /// If the rows have more fields than a region can.
-    pub(super) fn region(&self, forest: &Arc<Forest>, points: &AnySpace) -> Result<LogicalRegion, RegionError> {
+    pub(crate) fn region(&self, forest: &Arc<Forest>, points: &AnySpace) -> Result<LogicalRegion, RegionError> {
         let columns = (self.columns)();
         let fields: Arc<FieldSpace> = forest.field_space(columns.len());
         for column in columns {
@@ -106,4 +106,11 @@ impl Carried {
         }
         forest.region_of(self.row, &forest.index_space(points), &fields)
     }
+}
+
+/// The name of a type without its path and parameters.
+pub(crate) fn short_name<F>() -> &'static str {
+    let name = std::any::type_name::<F>();
+    let head = name.split('<').next().unwrap_or(name);
+    head.rsplit("::").next().unwrap_or(head)
 }

@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
-use crate::replicate::Node;
+use crate::migration::{Migration, Reason};
 use crate::task_operation::TaskState;
 
 /// A slice is sent on so often at most: who does it more often would do it for ever.
@@ -28,8 +28,11 @@ pub(crate) struct Arrived {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Division {
     pub(crate) here: SmallVec<[AnyRect; 1]>,
-    pub(crate) away: Vec<NodeSlice>,
+    pub(crate) away: AwaySlices,
 }
+
+/// Slices of a launch that go to other nodes, and why.
+pub(crate) type AwaySlices = Vec<(NodeSlice, Reason)>;
 
 impl Division {
     fn all_here(points: AnyRect) -> Self {
@@ -41,22 +44,49 @@ impl TaskState {
     /// What goes to other nodes of an index launch that is about to be mapped.
     pub(crate) fn divide(&self) -> Result<Division> {
         let points = self.site.points;
-        let Some(node) = self.divides() else { return Ok(Division::all_here(points)) };
+        let Some(migration) = self.divides() else { return Ok(Division::all_here(points)) };
         let core = &self.context.core;
-        let slices = ask(core, node, self.context.processor, (&self.info(points.lo(), &[]), self.hops()))?;
-        let (here, away): (Vec<_>, Vec<_>) = slices.into_iter().partition(|slice| slice.node == node.id());
-        Ok(Division { here: here.into_iter().map(|slice| slice.domain).collect(), away })
+        let slices = ask(core, migration, self.context.processor, (&self.info(points.lo(), &[]), self.hops()))?;
+        let (here, away): (Vec<_>, Vec<_>) = slices.into_iter().partition(|slice| slice.node == migration.node());
+        let sliced = |slice: NodeSlice| (slice, Reason::Sliced { recurse: slice.recurse });
+        let here = here.into_iter().map(|slice| slice.domain).collect();
+        Ok(Division { here, away: away.into_iter().map(sliced).collect() })
     }
 
     /// Whether the mapper may slice the launch across nodes: tasks without regions, or leaf tasks with their data, whose arguments and results others understand.
-    fn divides(&self) -> Option<&Arc<Node>> {
-        let node = self.context.core.node().filter(|_| self.is_mobile && self.site.index_launch)?;
+    fn divides(&self) -> Option<&Arc<Migration>> {
+        let migration = self.context.core.migration().filter(|_| self.is_mobile && self.site.index_launch)?;
         let definition = &self.site.definition;
-        let (_, luggage) = definition.luggage()?;
-        let is_as_declared = self.site.bounds.len() == luggage.requirements().len();
+        let (_, migratable) = definition.migratable()?;
+        let is_as_declared = self.site.bounds.len() == migratable.requirements().len();
         let may_go = self.site.bounds.is_empty() || definition.variants().iter().any(|variant| variant.is_leaf);
         let is_asked_for = self.context.arrived.is_none_or(|arrived| arrived.recurse);
-        (is_as_declared && may_go && is_asked_for && definition.result_codec().is_some()).then_some(node)
+        (is_as_declared && may_go && is_asked_for && definition.result_codec().is_some()).then_some(migration)
+    }
+
+    /// What is mapped here, and what thieves get, of an index launch without regions that the mapper keeps here: equal parts, if points would have to wait for a worker here.
+    pub(crate) fn stolen_slices(&self) -> Option<(AnyRect, AwaySlices)> {
+        let core = &self.context.core;
+        let migration = core.migration().filter(|migration| self.is_mobile && migration.has_thieves())?;
+        let points = self.site.points;
+        let can_go = self.site.index_launch
+            && self.site.bounds.is_empty()
+            && self.site.definition.result_codec().is_some()
+            && self.hops() < MOST_HOPS
+            && !self.waits_or_is_recorded();
+        if !can_go || points.volume() <= core.realm().processors().len() as u64 {
+            return None;
+        }
+        let permits = |thief| core.permits_steal((self.name(), self.context.processor), thief);
+        let thieves = migration.take_thieves((points.volume() as usize - 1).min(migration.nodes() - 1), permits);
+        if thieves.is_empty() {
+            return None;
+        }
+        let mut parts = points.split(thieves.len() + 1).into_iter();
+        let here = parts.next()?;
+        let stolen =
+            parts.zip(thieves).map(|(domain, node)| (NodeSlice { domain, node, recurse: false }, Reason::Stolen));
+        Some((here, stolen.collect()))
     }
 
     /// How often the points of the launch were sent from node to node to be here.
@@ -70,16 +100,16 @@ const CALL: &str = "slice_across_nodes";
 /// What a mapper says of a launch, or of a slice that was sent so often: slices that are not empty.
 pub(crate) fn ask(
     core: &RuntimeCore,
-    node: &Node,
+    migration: &Migration,
     processor: ProcessorId,
     (info, hops): (&TaskInfo<'_>, u32),
 ) -> Result<Vec<NodeSlice>> {
-    let ask = |mapper: &mut dyn Mapper| mapper.slice_across_nodes(info, node.id(), node.nodes());
+    let ask = |mapper: &mut dyn Mapper| mapper.slice_across_nodes(info, migration.node(), migration.nodes());
     let mut slices = core.seat(processor).call(&core.store, CALL, ask)?;
     let points = info.domain;
-    check(&slices, points, node.nodes())?;
+    check(&slices, points, migration.nodes())?;
     slices.retain(|slice| !slice.domain.is_empty());
-    if hops >= MOST_HOPS && slices.iter().any(|slice| slice.node != node.id()) {
+    if hops >= MOST_HOPS && slices.iter().any(|slice| slice.node != migration.node()) {
         let problem = format!(
             "sends points {points} of `{}` on, which were sent {hops} times before: what is to run where it has come must be given without \
              `recurse`, or be kept there",
