@@ -37,7 +37,7 @@ use crate::physical::state::RegionState;
 use crate::physical::store::Store;
 use crate::profiling;
 use crate::remote::Arrived;
-use crate::replicate::Replica;
+use crate::replicate::{Node, Replica};
 use crate::trace::Tracing;
 use crate::watched::Watched;
 
@@ -214,7 +214,7 @@ impl Context {
     /// How many nodes the job has.
     #[must_use]
     pub fn nodes(&self) -> usize {
-        self.state.core.node().map_or(1, |node| node.nodes())
+        self.state.core.migration().map_or(1, |migration| migration.nodes())
     }
 
     /// A number that is left to the mapper, such as `"pieces"`; `default` if the mapper does not know the name.
@@ -234,12 +234,16 @@ impl Context {
     }
 
     /// Runs a function as the top-level task of a runtime, on this thread.
-    pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
+    pub(crate) fn run_top_level<T>(
+        core: &Arc<RuntimeCore>,
+        node: Option<&Arc<Node>>,
+        body: impl AsyncFnOnce(&Self) -> Result<T>,
+    ) -> Result<T> {
         let recorded = core.store.record(None, &Preconditions::default(), || Kind::TopLevel);
         let name = Origin::BuiltIn(TOP_LEVEL);
         let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
         if let Some(state) = Arc::get_mut(&mut state) {
-            state.replica = core.node().map(Replica::new);
+            state.replica = node.map(Replica::new);
             state.inherited = Inherited::of_earlier_runs(&core.deletions);
         }
         let _owned = Owned::new(Arc::clone(&state));
@@ -252,7 +256,7 @@ impl Context {
                 if let (true, Err(over)) = (panic.is::<Unavailable>(), core.check_whole()) {
                     return context.state.end_everywhere(context.state.end(Err(over)));
                 }
-                if let Some(node) = core.node() {
+                if let Some(node) = node {
                     node.note_panic(maniple_realm::fault::message_of(&*panic));
                 }
                 // Of what else went wrong the panic is the better witness.

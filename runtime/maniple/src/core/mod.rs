@@ -26,7 +26,6 @@ use crate::mapping::MapperSeat;
 use crate::migration::{Executor, Migration};
 use crate::physical::store::Store;
 use crate::profiling::MAPPING;
-use crate::replicate::Node;
 
 pub(crate) use self::fork_counts::ForkCounts;
 pub(crate) use self::fork_decisions::ForkDecisions;
@@ -76,8 +75,8 @@ pub(crate) struct RuntimeCore {
     automatic_tracing: bool,
     /// Sessions of traces that have begun. Each knows the operation that stands for it, and that knows the session.
     sessions: Mutex<Vec<Weak<dyn Abandon>>>,
-    /// This process's part in a job of several.
-    node: Option<Arc<Node>>,
+    /// How tasks go to other nodes of the job, and theirs come here, if there are several.
+    migration: Option<Arc<Migration>>,
 }
 
 impl Drop for RuntimeCore {
@@ -90,7 +89,7 @@ impl Drop for RuntimeCore {
 
 impl RuntimeCore {
     /// Begins to look after what waits for memory, and after idle nodes of the job.
-    pub(crate) fn new(store: Store, seats: Vec<MapperSeat>, limits: Limits, node: Option<Arc<Node>>) -> Arc<Self> {
+    pub(crate) fn new(store: Store, seats: Vec<MapperSeat>, limits: Limits, migration: Option<Arc<Migration>>) -> Arc<Self> {
         let forks = ForkCounts::new(store.realm.processors().len());
         let core = Arc::new(Self {
             store,
@@ -105,14 +104,14 @@ impl RuntimeCore {
             tracing: limits.tracing,
             automatic_tracing: limits.automatic_tracing,
             sessions: Mutex::default(),
-            node,
+            migration,
         });
         let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
         // While nothing waits for memory the core is left alone: when the runtime is dropped, no worker is to hold it.
-        let joined = core.node.as_ref().map(|node| {
+        let joined = core.migration.as_ref().map(|migration| {
             let executor: Arc<dyn Executor> = core.clone();
-            node.migration().open(Arc::downgrade(&executor));
-            Arc::downgrade(node.migration())
+            migration.open(Arc::downgrade(&executor));
+            Arc::downgrade(migration)
         });
         core.store.realm.on_idle(move || {
             let feed = || idle.upgrade().is_some_and(|core| core.feed_one());
@@ -135,14 +134,10 @@ impl RuntimeCore {
         self.clock.now_ns()
     }
 
-    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
-        self.node.as_ref()
-    }
-
     /// The migration of tasks between this node and the others of its job.
     #[inline]
     pub(crate) fn migration(&self) -> Option<&Arc<Migration>> {
-        self.node.as_deref().map(Node::migration)
+        self.migration.as_ref()
     }
 
     pub(crate) fn forest(&self) -> &Arc<Forest> {
