@@ -22,13 +22,13 @@ use smallvec::SmallVec;
 use crate::block_on::block_on;
 use crate::core::RuntimeCore;
 use crate::deletions::{Inherited, Log};
+use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
 use crate::fork::{self, InFlight};
 use crate::future::{Origin, Producers, Results};
 use crate::inline::InlineUses;
 use crate::launch::Sites;
-use crate::lazily::Lazily;
-use crate::let_go::let_go;
+use crate::lazy_box::LazyBox;
 use crate::operation::{self, Mappable, Operation, Scope};
 use crate::physical::bound::Bound;
 use crate::physical::instance::Instances;
@@ -115,14 +115,14 @@ pub(crate) struct ContextState {
     /// The number of the task's beginning, while a record is kept.
     pub(crate) recorded: Option<OperationNumber>,
     held: Vec<HeldRegion>,
-    created: Lazily<Made>,
+    created: LazyBox<Made>,
     /// What was destroyed before the task.
     pub(crate) inherited: Option<Arc<Inherited>>,
-    stream: Lazily<Mutex<Stream>>,
+    stream: LazyBox<Mutex<Stream>>,
     pub(crate) in_flight: InFlight,
     /// What somebody waits for that falling numbers in flight bring.
-    waiter: Lazily<Mutex<Waiter>>,
-    watched: Lazily<Mutex<Watched>>,
+    waiter: LazyBox<Mutex<Waiter>>,
+    watched: LazyBox<Mutex<Watched>>,
     /// What is known of launches that repeat; made with the first one.
     sites: OnceLock<Arc<Sites>>,
     /// The number of the next launch, to tell which failure came first in the program.
@@ -130,7 +130,7 @@ pub(crate) struct ContextState {
     /// The last execution fence, as the bits of its event, after which nothing can be forked until it has triggered.
     pub(crate) fence: AtomicU64,
     /// Locked for as long as a launch takes, before the stream.
-    pub(crate) tracing: Lazily<Mutex<Tracing>>,
+    pub(crate) tracing: LazyBox<Mutex<Tracing>>,
     /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it holds.
     pub(crate) has_mapped: AtomicBool,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
@@ -317,16 +317,16 @@ impl ContextState {
             depth,
             recorded,
             held,
-            created: Lazily::default(),
+            created: LazyBox::default(),
             inherited: None,
-            stream: Lazily::default(),
+            stream: LazyBox::default(),
             in_flight: InFlight::default(),
-            waiter: Lazily::default(),
-            watched: Lazily::default(),
+            waiter: LazyBox::default(),
+            watched: LazyBox::default(),
             sites: OnceLock::new(),
             next_launch: AtomicU64::new(0),
             fence: AtomicU64::new(0),
-            tracing: Lazily::default(),
+            tracing: LazyBox::default(),
             has_mapped: AtomicBool::new(false),
             replay_window: AtomicUsize::new(usize::MAX),
             replica: None,
@@ -729,7 +729,7 @@ impl ContextState {
         self.in_flight.close();
         match result {
             Ok(value) if self.mappings_in_use() > 0 => {
-                let_go("a result", self.name(), value);
+                drop_caught("a result", self.name(), value);
                 Err(Error::StillMapped { task: self.name().to_owned() })
             }
             other => other,
@@ -764,7 +764,7 @@ impl ContextState {
         let elsewhere = self.core.check_whole().err().or(elsewhere);
         match (result, elsewhere) {
             (Ok(value), Some(error)) => {
-                let_go("a result", self.name(), value);
+                drop_caught("a result", self.name(), value);
                 Err(error)
             }
             // What went wrong here is nearer to the cause than what others say of it.
@@ -1061,7 +1061,7 @@ impl ContextState {
         match watched.and_then(Watched::unseen_failure).or(refused) {
             None => Ok(result),
             Some(error) => {
-                let_go("a result", self.name(), result);
+                drop_caught("a result", self.name(), result);
                 Err(error)
             }
         }

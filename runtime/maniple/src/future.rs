@@ -258,7 +258,7 @@ impl Results {
     /// Makes them as new, of such sources.
     #[inline]
     fn clear(&mut self, sources: &[Input]) {
-        self.values.let_go(self.origin.name());
+        self.values.drop_caught(self.origin.name());
         self.ends.clear();
         *self.takes_failure.get_mut() = false;
         *self.observed.get_mut() = false;
@@ -584,7 +584,7 @@ fn typed<T: Clone + 'static>(value: &dyn Any, name: &str) -> Result<T> {
 impl Drop for Results {
     /// Lets a chain of failed sources go link by link, without recursion.
     fn drop(&mut self) {
-        self.values.let_go(self.origin.name());
+        self.values.drop_caught(self.origin.name());
         let mut sources = std::mem::take(self.sources.get_mut());
         while let Some(source) = sources.pop() {
             if let Some(mut source) = Arc::into_inner(source.into_results()) {

@@ -13,9 +13,9 @@ use smallvec::SmallVec;
 
 use crate::context::{Context, ContextState, HeldRegion, Owned};
 use crate::core::RuntimeCore;
+use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
 use crate::future::Origin;
-use crate::let_go::let_go;
 use crate::mapping::decisions::MappedPoint;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
@@ -312,7 +312,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     match (value, moved) {
         (Ok(value), Ok(())) => Ok(value),
         (Ok(value), Err(fault)) => {
-            let_go("a result", task.state.name(), value);
+            drop_caught("a result", task.state.name(), value);
             Err(task.state.blame_fault(&fault, point))
         }
         (Err(error), _) => Err(error),

@@ -20,8 +20,8 @@ use maniple_realm::{Class, Realm, Spawn, WorkerContext};
 use maniple_region::Forest;
 
 use crate::deletions::Log;
+use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
-use crate::let_go::let_go;
 use crate::mapping::MapperSeat;
 use crate::migration::{Executor, Migration};
 use crate::physical::store::Store;
@@ -82,14 +82,19 @@ pub(crate) struct RuntimeCore {
 impl Drop for RuntimeCore {
     fn drop(&mut self) {
         while let Some(processor) = self.processors.pop() {
-            let_go("a mapper", "", processor.seat);
+            drop_caught("a mapper", "", processor.seat);
         }
     }
 }
 
 impl RuntimeCore {
     /// Begins to look after what waits for memory, and after idle nodes of the job.
-    pub(crate) fn new(store: Store, seats: Vec<MapperSeat>, limits: Limits, migration: Option<Arc<Migration>>) -> Arc<Self> {
+    pub(crate) fn new(
+        store: Store,
+        seats: Vec<MapperSeat>,
+        limits: Limits,
+        migration: Option<Arc<Migration>>,
+    ) -> Arc<Self> {
         let forks = ForkCounts::new(store.realm.processors().len());
         let core = Arc::new(Self {
             store,

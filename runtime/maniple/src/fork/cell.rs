@@ -27,10 +27,10 @@ use super::watchers::Watchers;
 use super::word::{Outcome, Word};
 use crate::context::ContextState;
 use crate::core::RuntimeCore;
+use crate::drop_caught;
 use crate::error::{Error, Result};
 use crate::future::Results;
 use crate::launch::TaskLauncher;
-use crate::let_go;
 use crate::task::TaskDefinition;
 use crate::task::arguments::Own;
 
@@ -287,7 +287,7 @@ impl Drop for Fork {
                 let definition = last.head().definition();
                 // SAFETY: it is the last reference.
                 if let Err(fault) = fault::catch(|| unsafe { last.free() }) {
-                    let_go::tell("a result or an argument", definition.name(), &fault);
+                    drop_caught::tell("a result or an argument", definition.name(), &fault);
                 }
             }
         }

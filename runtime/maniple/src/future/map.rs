@@ -12,8 +12,8 @@ use maniple_space::{AnyPoint, AnyRect};
 
 use super::promise::{Promise, compute};
 use super::{Future, Input, Results, Sources};
+use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
-use crate::let_go::let_go;
 
 /// The results of an index launch, one for each point.
 pub struct FutureMap<T> {
@@ -93,7 +93,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
             });
             // Of a launch that was refused there may be no points to tell of it.
             promise.keep(values, source.failure());
-            let_go("a function of futures", NAME, function);
+            drop_caught("a function of futures", NAME, function);
         });
         map
     }

@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 
 use super::{Future, Input, Results, Sources, one_point};
 use crate::completion;
+use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
-use crate::let_go::let_go;
 use crate::task::Value;
 
 /// Runs a short function once its sources are there, on the thread that brings the last, and gives its result as a future.
@@ -27,7 +27,7 @@ pub(super) fn compute<T: Clone + Send + Sync + 'static>(
         let value = match outcome {
             Ok(()) => fault::catch(function).unwrap_or_else(|fault| failed(&fault)),
             Err(fault) => {
-                let_go("a function of a future", promise.results.name(), function);
+                drop_caught("a function of a future", promise.results.name(), function);
                 failed(fault)
             }
         };

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use maniple_realm::fault;
 
+use crate::drop_caught;
 use crate::error::{Error, Result};
-use crate::let_go;
 use crate::once::Once;
 use crate::task::Value;
 
@@ -65,7 +65,7 @@ impl Values {
 
     /// Drops what the points of a task have returned. The destructor of one that panics is logged, and the others go all the same.
     #[inline(always)]
-    pub(crate) fn let_go(&mut self, task: &str) {
+    pub(crate) fn drop_caught(&mut self, task: &str) {
         if *self.are_any.get_mut() {
             self.let_all_go(task);
         }
@@ -75,7 +75,7 @@ impl Values {
         *self.are_any.get_mut() = false;
         let mut values = self.places.get_mut().into_iter().flatten();
         while let Err(fault) = fault::catch(|| values.by_ref().for_each(|value| drop(value.take()))) {
-            let_go::tell("a result", task, &fault);
+            drop_caught::tell("a result", task, &fault);
         }
     }
 }

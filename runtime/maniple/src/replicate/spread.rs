@@ -78,7 +78,7 @@ impl Spread {
 
     /// Makes it that of another launch of the same task over the same points. Nobody looks at this one any more.
     pub(crate) fn renew(&mut self, operation: u64, local: Local) {
-        self.values.let_go(self.origin.name());
+        self.values.drop_caught(self.origin.name());
         self.name = CollectiveName { operation, part: 0 };
         self.local = local;
         *self.complete.get_mut() = None;
@@ -188,6 +188,6 @@ impl Spread {
 
 impl Drop for Spread {
     fn drop(&mut self) {
-        self.values.let_go(self.origin.name());
+        self.values.drop_caught(self.origin.name());
     }
 }

@@ -8,13 +8,14 @@
 //! - [`issuing`], [`recording`]: what the analysis does is noted down as it happens;
 //! - [`content`]: what is known of a set, to compare what a template rests on with what is;
 //! - [`template`]: a recording compiled to a static graph;
-//! - [`replay`]: the graph at work, [`profiled`] and [`recorded`]: what profiles and records are told of it; [`aftermath`]: what is known of the data afterwards;
+//! - [`replay`]: the graph at work, [`profiled`] and [`recorded`]: what profiles and records are told of it; [`catch_up`]: what is known of the data afterwards;
 //! - [`whole`]: launches of the program that are several here are replayed together;
 //! - [`automatic`]: launches outside of any trace are watched for repeats, which [`maniple_analysis::repeats`] finds.
 
-mod aftermath;
 mod automatic;
+mod catch_up;
 mod content;
+mod invalidated;
 mod problem;
 mod profiled;
 mod recorded;
@@ -22,7 +23,6 @@ mod recording;
 mod replay;
 mod session;
 mod session_record;
-mod spoilt;
 mod staged;
 mod stream;
 mod strict;

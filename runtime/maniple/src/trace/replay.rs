@@ -14,10 +14,10 @@ use maniple_realm::{
 use maniple_record::LaunchNumber;
 use smallvec::SmallVec;
 
+use super::invalidated::Invalidated;
 use super::profiled::Profiled;
 use super::recorded::Recorded;
 use super::session::Wake;
-use super::spoilt::Spoilt;
 use super::staged::Staged;
 use super::template::{Node, TaskNode, Template};
 use crate::completion::{Completion, ReplayedStage};
@@ -44,7 +44,7 @@ pub(super) struct Replay {
     /// The points of all launches before each stage.
     points: Box<[u64]>,
     has_failed: AtomicBool,
-    spoilt: Spoilt,
+    invalidated: Invalidated,
     profiled: Option<Profiled>,
     recorded: Option<Recorded>,
     /// A launch waits for a slot.
@@ -102,7 +102,7 @@ impl Replay {
             ends_by_run: context.core.window >= 2 * stages,
             points,
             has_failed: AtomicBool::new(false),
-            spoilt: Spoilt::default(),
+            invalidated: Invalidated::default(),
             profiled: context.core.profiler().map(|profiler| Profiled::new(profiler, template, depth)),
             recorded: Recorded::begin(context, template, fence),
             is_full: AtomicBool::new(false),
@@ -476,24 +476,24 @@ impl Replay {
         }
     }
 
-    /// Why values that a node needs are spoilt since an earlier run, if they are.
+    /// Why values that a node needs are invalidated since an earlier run, if they are.
     #[cold]
-    fn spoilt_before(&self, Place { node, run }: Place) -> Option<Arc<Fault>> {
-        self.spoilt.before(run, self.template.changers.get(&node)?)
+    fn invalidated_before(&self, Place { node, run }: Place) -> Option<Arc<Fault>> {
+        self.invalidated.before(run, self.template.changers.get(&node)?)
     }
 }
 
 impl GraphWork for Replay {
     fn run(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         if self.has_failed()
-            && let Some(fault) = self.spoilt_before(place)
+            && let Some(fault) = self.invalidated_before(place)
         {
             self.poisoned(place, &fault);
             return Err(fault);
         }
         let result = self.carry_out(place, context);
         if let Err(fault) = &result {
-            self.spoilt.note(place, fault);
+            self.invalidated.note(place, fault);
         }
         result
     }
@@ -514,7 +514,7 @@ impl GraphWork for Replay {
     }
 
     fn poisoned(&self, place: Place, fault: &Arc<Fault>) {
-        self.spoilt.note(place, fault);
+        self.invalidated.note(place, fault);
         let Place { node, run } = place;
         if let Node::Task(task) = &self.template.nodes[node as usize] {
             let site = &self.template.stages[task.stage as usize].site;
@@ -524,7 +524,7 @@ impl GraphWork for Replay {
     }
 
     fn stage_ended(&self, run: u64, stage: u32) {
-        let _aftermath = self.profiled.as_ref().map(|profiled| profiled.aftermath(run));
+        let _catch_up = self.profiled.as_ref().map(|profiled| profiled.catch_up(run));
         // SAFETY: as in `launched`; and no point of the stage looks at it any more.
         let launched = unsafe { &mut *self.slot(run, stage as usize).launched.get() };
         let Launched { arguments, results, promised, .. } = launched.as_mut().expect(IN_PLACE);
@@ -553,7 +553,7 @@ impl GraphWork for Replay {
     }
 
     fn run_ended(&self, run: u64) {
-        let _aftermath = self.profiled.as_ref().map(|profiled| profiled.aftermath(run));
+        let _catch_up = self.profiled.as_ref().map(|profiled| profiled.catch_up(run));
         let launches = self.launches_of(run);
         let counters = &self.context.core.store.counters;
         counters.launches.add(launches as u64);

@@ -584,7 +584,7 @@ impl Session {
         }
         let faults = runs.faults().into_iter().collect();
         let last = if *stage > 0 { *run + 1 } else { *run };
-        let first = super::aftermath::first_run(&faults).min(last);
+        let first = super::catch_up::first_run(&faults).min(last);
         for at in first..last {
             let stages = if at == *run { *stage } else { template.stages.len() };
             template.catch_up(&self.context, at, stages, sequence, &faults);

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 /// A value in a box of its own, made when somebody first looks: most tasks that are forked never need it.
 #[derive(Debug)]
-pub(crate) struct Lazily<T>(OnceLock<Box<T>>);
+pub(crate) struct LazyBox<T>(OnceLock<Box<T>>);
 
-impl<T> Lazily<T> {
+impl<T> LazyBox<T> {
     /// The value, if anybody has needed it.
     #[inline]
     pub(crate) fn get(&self) -> Option<&T> {
@@ -15,13 +15,13 @@ impl<T> Lazily<T> {
     }
 }
 
-impl<T> Default for Lazily<T> {
+impl<T> Default for LazyBox<T> {
     fn default() -> Self {
         Self(OnceLock::new())
     }
 }
 
-impl<T: Default> Deref for Lazily<T> {
+impl<T: Default> Deref for LazyBox<T> {
     type Target = T;
 
     #[inline]

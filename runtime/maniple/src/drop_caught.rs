@@ -1,4 +1,4 @@
-//! Letting go of what the program has made: its destructor may panic, which must not bring down what the runtime is just doing.
+//! Dropping a value of the program: its destructor may panic, which must not disturb what the runtime is doing.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use maniple_realm::{Fault, fault};
 
 /// Drops a value of the program's. A panic of its destructor is logged, and there is nobody else to be told.
 #[inline]
-pub(crate) fn let_go<T>(what: &str, of: &str, value: T) {
+pub(crate) fn drop_caught<T>(what: &str, of: &str, value: T) {
     if std::mem::needs_drop::<T>()
         && let Err(fault) = fault::catch(|| drop(value))
     {

@@ -1,4 +1,4 @@
-//! Values that stay spoilt: what tasks only contribute to, a later run does not write anew.
+//! Values that stay invalidated: what tasks only contribute to, a later run does not write anew.
 //!
 //! The graph tells a failure to the nodes of the same run and of the next. Where a run writes all values anew that it needs, that is enough. Else
 //! whoever needs them has to know of failures of all earlier runs. They are rare, so they are noted aside, and looked up once there are any.
@@ -12,9 +12,9 @@ use rustc_hash::FxHashMap;
 
 /// For each node that has failed, the first run in which it did, and why.
 #[derive(Default)]
-pub(super) struct Spoilt(Mutex<FxHashMap<u32, (u64, Arc<Fault>)>>);
+pub(super) struct Invalidated(Mutex<FxHashMap<u32, (u64, Arc<Fault>)>>);
 
-impl Spoilt {
+impl Invalidated {
     /// A node has failed.
     pub(super) fn note(&self, Place { node, run }: Place, fault: &Arc<Fault>) {
         let mut failed = self.0.lock();
