@@ -25,7 +25,6 @@ use crate::deletions::{Inherited, Log};
 use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
 use crate::fork::{self, InFlight};
-use crate::future::{Origin, Producers, Results};
 use crate::inline::InlineUses;
 use crate::launch::Sites;
 use crate::lazy_box::LazyBox;
@@ -38,6 +37,7 @@ use crate::physical::store::Store;
 use crate::profiling;
 use crate::remote::Arrived;
 use crate::replicate::{Node, Replica};
+use crate::results::{Origin, Producers, Results};
 use crate::trace::Tracing;
 use crate::watched::Watched;
 

@@ -15,7 +15,6 @@ use crate::context::{Context, ContextState, HeldRegion, Owned};
 use crate::core::RuntimeCore;
 use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
-use crate::future::Origin;
 use crate::mapping::decisions::MappedPoint;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
@@ -28,6 +27,7 @@ use crate::physical::selection::Selection;
 use crate::physical::state::{RegionState, Sink};
 use crate::placement::{PhysicalRegion, Placement};
 use crate::remote::MobileTask;
+use crate::results::Origin;
 use crate::task::call::{ContextCall, LeafCall};
 use crate::task::taken::Taken;
 use crate::task::{Body, Value};
@@ -267,7 +267,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     let (point, mut regions) = (task.mapped.point, task.mapped.physical.clone());
     PhysicalRegion::lend_all(&mut regions);
     let parent = Arc::clone(&task.state.context);
-    let (core, name) = (Arc::clone(&parent.core), Origin::Task(Arc::clone(&task.state.site.definition)));
+    let (core, name) = (Arc::clone(&parent.core), Origin::of(&task.state.site.definition));
     let Body::Context(body) = task.body() else {
         return Err(Error::launch(task.state.name(), "its variant is a leaf"));
     };

@@ -34,11 +34,8 @@ const CIRCLES: &[(&str, &[&str])] = &[
     (
         "runtime/maniple/src",
         &[
-            "block_on",
             "bulk",
-            "completion",
             "context",
-            "core",
             "fork",
             "future",
             "generated",
@@ -51,10 +48,9 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "task",
             "task_operation",
             "trace",
-            "watched",
         ],
     ),
-    ("runtime/maniple/src/fork", &["body", "cell", "running"]),
+    ("runtime/maniple/src/fork", &["body", "cell", "running", "source", "sources"]),
     ("runtime/maniple/src/launch", &["launcher", "site"]),
     ("runtime/maniple/src/trace", &["recorded", "template"]),
     ("runtime/maniple/src/trace", &["replay", "session"]),

@@ -10,9 +10,9 @@ use super::asking::lets_fork;
 use super::body::{ForkCall, Free, FreeResult};
 use super::cell::Fork;
 use super::parent::Parent;
+use super::source::Source;
 use super::sources::Sources;
 use crate::context::ContextState;
-use crate::future::Source;
 use crate::task::TaskDefinition;
 use crate::task::arguments::Own;
 

@@ -5,7 +5,7 @@
 //!
 //! - [`launching`]: when a launch may be a fork, and how it becomes one; [`asking`]: whether the mapper lets it;
 //! - [`cell`]: the one object that a forked task is, and references to it; [`body`]: the part of it that knows the types; [`spare`]: its memory;
-//! - [`sources`]: what a task waits for before it begins;
+//! - [`source`]: what gives a result, a fork or a launch; [`sources`]: what a task waits for before it begins;
 //! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
 //! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`in_flight`] with [`parent`]: the protocols: who may run it; who knows it, and waits for it; who could wake it; how its
 //!   parent counts it;
@@ -20,6 +20,7 @@ mod migration;
 mod parent;
 mod running;
 mod schedule;
+mod source;
 mod sources;
 mod spare;
 mod waking;
@@ -31,6 +32,6 @@ pub(crate) use cell::Fork;
 pub(crate) use in_flight::InFlight;
 pub(crate) use launching::describe;
 pub(crate) use migration::steal;
+pub(crate) use source::Source;
 pub(crate) use sources::Sources;
 pub(crate) use spare::{forget, take_context};
-pub(crate) use word::Outcome;

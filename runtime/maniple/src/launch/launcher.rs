@@ -14,9 +14,10 @@ use super::site::{LaunchSite, Launching};
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
 use crate::fork::Fork;
-use crate::future::{Future, FutureMap, Input, Origin, Results, Sources};
+use crate::future::{Future, FutureMap};
 use crate::profiling;
 use crate::regions::Domain;
+use crate::results::{Input, Origin, Results, Sources};
 use crate::task::arguments::{Arguments, Own};
 use crate::task::digest::Digest;
 use crate::task::{Argument, OnFailure, TaskDefinition};
@@ -327,7 +328,7 @@ impl Context {
         if !results.are_replayed()
             && let Some((call, arguments)) = launching.take_on_failure()
         {
-            results.when_failed(call, arguments);
+            results.when_failed(move |results| call(&arguments, results));
         }
         results
     }
@@ -335,7 +336,7 @@ impl Context {
     /// The results of a launch that was refused.
     fn failed(&self, definition: &Arc<TaskDefinition>, domain: AnyRect, error: &Error) -> Arc<Results> {
         let domain = if domain.volume() <= MOST_POINTS { domain } else { AnyRect::from(Rect::<1>::EMPTY) };
-        let origin = Origin::Task(Arc::clone(definition));
+        let origin = Origin::of(definition);
         let results = Results::failed(self.state.core.realm(), origin, domain, error);
         self.state.watch(&results);
         results
@@ -357,7 +358,7 @@ impl Context {
         let mut results = None;
         let operation = state.submit_after(&site.bounds, &producers, |_, submission| {
             let (realm, completion) = (state.core.realm(), submission.completion.event());
-            let (origin, sources) = (Origin::Task(Arc::clone(&site.definition)), task.sources.clone());
+            let (origin, sources) = (Origin::of(&site.definition), task.sources.clone());
             let new = Results::new(realm, origin, site.points, completion, sources);
             results = Some(Arc::clone(&new));
             Arc::new(TaskOperation::new(state, task, (submission, &new), None))

@@ -15,7 +15,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::node::Node;
 use crate::error::{Error, Result};
-use crate::future::Results;
+use crate::results::Results;
 use crate::task::arguments::Arguments;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 

@@ -23,11 +23,12 @@ use super::operations::{LOOKS, Operation, digest_of_use, other};
 use super::plan::{Known, Plan, ROUNDS_OF_A_PLAN};
 use super::preparation::Preparation;
 use super::replica::{Program, Replica};
-use super::spread::{Local, Spread};
+use super::spread::Spread;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::future::{Future, FutureMap, Origin, Results};
+use crate::future::{Future, FutureMap};
 use crate::launch::{LaunchSite, Launching, TaskLauncher};
+use crate::results::{Local, Origin, Results};
 use crate::task::Codec;
 use crate::task::number::Number;
 use crate::trace::Whole;
@@ -96,13 +97,13 @@ impl Replica {
         let LaunchSite { definition, domain, .. } = &*plan.site;
         let mut earlier = plan.results.lock();
         if let Some(results) = earlier.as_mut().and_then(Arc::get_mut) {
-            match results.renew_spread((operation, local)) {
+            match results.renew_shared((operation, local)) {
                 Ok(()) => return earlier.clone().expect("they are there"),
                 Err(unused) => local = unused,
             }
         }
         let (name, codec) = (CollectiveName { operation, part: 0 }, definition.result_codec());
-        let whole = (Origin::Task(Arc::clone(definition)), *domain, codec);
+        let whole = (Origin::of(definition), *domain, codec);
         let results = Spread::results((&self.node, &self.check, name), whole, local);
         // What the points return is not kept for longer than the program keeps it.
         *earlier = codec.is_some_and(Codec::is_of_nothing).then(|| Arc::clone(&results));

@@ -29,4 +29,3 @@ pub(crate) mod spread;
 pub(crate) use launching::PER_NODE;
 pub(crate) use node::Node;
 pub(crate) use replica::Replica;
-pub(crate) use spread::{Local, Spread};

@@ -9,8 +9,8 @@ use maniple_space::{AnySpace, for_dimension};
 use rustc_hash::FxHasher;
 
 use super::sharding::Shares;
-use crate::future::Origin;
 use crate::launch::LaunchSite;
+use crate::results::Origin;
 use crate::task::TaskDefinition;
 use crate::task::digest::Digest;
 use crate::task::number::Number;

@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use super::knowledge::Use;
 use super::preparation::Preparation;
-use crate::future::Results;
 use crate::launch::LaunchSite;
+use crate::results::Results;
 
 /// Nodes plan a launch once, and prepare it each time. So many rounds are a plan's at most.
 pub(super) const ROUNDS_OF_A_PLAN: u32 = 8;

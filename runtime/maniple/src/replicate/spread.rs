@@ -13,28 +13,25 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::node::Node;
-use super::operations::{Check, use_of_results};
+use super::operations::Check;
 use crate::error::Error;
-use crate::future::{Input, Origin, Results, Values};
+use crate::results::{Input, Local, Origin, Results, Shared, Values};
 use crate::task::Codec;
-
-/// The points of a launch that run here, with their results.
-pub(crate) type Local = SmallVec<[(AnyRect, Arc<Results>); 1]>;
 
 /// A launch that is shared, as one node sees it.
 pub(crate) struct Spread {
     pub(super) node: Arc<Node>,
     pub(super) check: Arc<Check>,
-    name: CollectiveName,
-    origin: Origin,
+    pub(super) name: CollectiveName,
+    pub(super) origin: Origin,
     domain: AnyRect,
     /// The points that run here, with their results.
     pub(super) local: Local,
     pub(super) codec: Option<Codec>,
     /// The results of all points, once they are here.
-    values: Values,
+    pub(super) values: Values,
     /// Triggers when all are here, once somebody wants to know: nobody would trigger that of a launch at whose results nobody looks.
-    complete: Mutex<Option<UserEvent>>,
+    pub(super) complete: Mutex<Option<UserEvent>>,
 }
 
 /// The results of one node.
@@ -73,45 +70,12 @@ impl Spread {
             values: Values::default(),
             complete: Mutex::new(None),
         };
-        Results::from_afar(node.realm(), (origin, domain), Arc::new(spread), sources)
-    }
-
-    /// Makes it that of another launch of the same task over the same points. Nobody looks at this one any more.
-    pub(crate) fn renew(&mut self, operation: u64, local: Local) {
-        self.values.drop_caught(self.origin.name());
-        self.name = CollectiveName { operation, part: 0 };
-        self.local = local;
-        *self.complete.get_mut() = None;
-    }
-
-    /// The results of all points, once they are here.
-    pub(crate) fn shared_values(&self) -> &Values {
-        &self.values
-    }
-
-    /// Triggers when all results are here. Somebody wants to know: from now on they are on their way.
-    pub(crate) fn complete(self: &Arc<Self>) -> Event {
-        let mut known = self.complete.lock();
-        if let Some(complete) = *known {
-            return complete.event();
-        }
-        let complete = *known.insert(self.node.realm().user_event());
-        drop(known);
-        let spread = Arc::clone(self);
-        self.node.ask();
-        self.check.add_awaited(&self.node, use_of_results("looks at", self.launched_as()));
-        self.when_here(move || spread.exchange(complete));
-        complete.event()
+        Results::from_afar(node.realm(), (origin, domain), Arc::new(spread) as Arc<dyn Shared>, sources)
     }
 
     /// The number of the launch among the program's operations, and what it is of.
     pub(super) fn launched_as(&self) -> (u64, &Origin) {
         (self.name.operation, &self.origin)
-    }
-
-    pub(crate) fn is_complete(self: &Arc<Self>) -> bool {
-        let complete = self.complete();
-        self.node.realm().has_triggered(complete)
     }
 
     /// Does something once the results of the points that run here are there.
@@ -120,7 +84,7 @@ impl Spread {
         self.node.realm().when(After::follows(&ends), move |_| call());
     }
 
-    fn exchange(self: Arc<Self>, complete: UserEvent) {
+    pub(super) fn exchange(self: Arc<Self>, complete: UserEvent) {
         let mine = encode(&self.part());
         let (node, name) = (Arc::clone(&self.node), self.name);
         node.all_gather(name, &mine, move |all| self.take_in(&all, complete));

@@ -20,11 +20,11 @@ use super::recorded::Recorded;
 use super::session::Wake;
 use super::staged::Staged;
 use super::template::{Node, TaskNode, Template};
-use crate::completion::{Completion, ReplayedStage};
 use crate::context::ContextState;
 use crate::error::Error;
-use crate::future::{Input, Origin, Results, Sources};
 use crate::launch::TaskLauncher;
+use crate::results::completion::{Completion, ReplayedStage};
+use crate::results::{Input, Origin, Results, Sources};
 use crate::task::arguments::Arguments;
 use crate::task::call::LeafCall;
 use crate::task::taken::Taken;
@@ -150,8 +150,7 @@ impl Replay {
         let slot = self.slot(run, stage);
         let replayed = || ReplayedStage { runs: Arc::downgrade(runs), run, stage: stage as u32, is_watched };
         let new = || {
-            let (origin, sources) =
-                (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
+            let (origin, sources) = (Origin::of(launcher.definition()), launcher.sources().iter().cloned());
             let domain = self.template.stages[stage].site.points;
             let completion = Completion::of_stage(replayed());
             Results::new(self.context.core.realm(), origin, domain, completion, sources.collect())
@@ -208,7 +207,7 @@ impl Replay {
         let replayed = || ReplayedStage { runs: Arc::downgrade(runs), run, stage: stage as u32, is_watched };
         let new = || {
             let site = &self.template.stages[stage].site;
-            let origin = Origin::Task(Arc::clone(&site.definition));
+            let origin = Origin::of(&site.definition);
             Results::new(
                 self.context.core.realm(),
                 origin,

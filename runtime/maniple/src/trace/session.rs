@@ -29,9 +29,9 @@ use super::whole::{Part, Whole};
 use crate::bulk::Zeroing;
 use crate::context::{ContextState, Promised, Stream};
 use crate::core::Abandon;
-use crate::future::{Origin, Results};
 use crate::launch::{LaunchSite, Launching};
 use crate::operation::Operation;
+use crate::results::{Origin, Results};
 use crate::task_operation::TaskOperation;
 use maniple_realm::graph::GraphRuns;
 
@@ -238,7 +238,7 @@ impl Session {
         let site = context.site(launching, &mut |zero| renewed.push(zero));
         launching.launcher.wait_by_event(realm);
         let (launcher, domain) = (launching.take(), launching.share.unwrap_or(launching.domain));
-        let origin = Origin::Task(Arc::clone(launcher.definition()));
+        let origin = Origin::of(launcher.definition());
         // Also if the launch is refused: the next one will not be told.
         renewed.into_iter().for_each(|zero| self.arrive(Arrival::Zero(Box::new(context.zeroing(zero)))));
         match site {

@@ -6,18 +6,17 @@ use maniple_realm::{After, Event, Fault, fault};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
-use super::{Future, Input, Results, Sources, one_point};
-use crate::completion;
+use super::{Input, Results, Sources, completion, one_point};
 use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
-use crate::task::Value;
+use crate::value::Value;
 
-/// Runs a short function once its sources are there, on the thread that brings the last, and gives its result as a future.
-pub(super) fn compute<T: Clone + Send + Sync + 'static>(
+/// Runs a short function once its sources are there, on the thread that brings the last, and gives its result.
+pub(crate) fn compute<T: Clone + Send + Sync + 'static>(
     name: &'static str,
     sources: Sources,
     function: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Future<T> {
+) -> Arc<Results> {
     let events: SmallVec<[Event; 2]> = sources.iter().map(Input::end).collect();
     let promise = Promise::new(name, one_point(), sources);
     let results = Arc::clone(&promise.results);
@@ -33,16 +32,16 @@ pub(super) fn compute<T: Clone + Send + Sync + 'static>(
         };
         promise.keep([value], None);
     });
-    Future::new(results, 0)
+    results
 }
 
 /// Results that are computed from others, without a task.
-pub(super) struct Promise {
-    pub(super) results: Arc<Results>,
+pub(crate) struct Promise {
+    pub(crate) results: Arc<Results>,
 }
 
 impl Promise {
-    pub(super) fn new(name: &'static str, domain: AnyRect, sources: Sources) -> Self {
+    pub(crate) fn new(name: &'static str, domain: AnyRect, sources: Sources) -> Self {
         let recorder = sources.iter().find_map(|source| source.results().recorder.get()).cloned();
         let joined: Sources = if recorder.is_some() { sources.clone() } else { Sources::new() };
         let results = Results::computed(name, domain, sources);
@@ -54,7 +53,7 @@ impl Promise {
     }
 
     /// Here they are, one for each point, and why all of them together are a failure even if none is.
-    pub(super) fn keep<T: Send + Sync + 'static>(
+    pub(crate) fn keep<T: Send + Sync + 'static>(
         self,
         values: impl IntoIterator<Item = Result<T>>,
         failure: Option<Error>,

@@ -1,12 +1,13 @@
-//! Futures: results of tasks that are still to come.
+//! Results of launches that are still to come: what a launch leaves behind, and what futures are handles to.
 //!
-//! Here is what a launch leaves: its [`Results`]. `single` is the future of one of them, `map` that of all points; `promise` computes results from others.
+//! - [`completion`]: the end of a launch, as others wait for it; `ends`: the ends of its single points;
+//! - `values`: what the points have returned, each in a place that is [set once](once);
+//! - `input`: what is taken of the results of a launch; `promise`: results that are computed from others.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Poll, Waker};
 
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, Fault, Realm, UserEvent};
@@ -14,29 +15,23 @@ use maniple_space::{AnyPoint, AnyRect};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::completion::{self, Completion, ReplayedStage};
-use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
-use crate::fork::{Fork, Outcome};
 use crate::operation::Operation;
 use crate::recorder::Recorder;
-use crate::replicate::{Local, Spread};
-use crate::task::arguments::Arguments;
-use crate::task::definition::OnFailure;
-use crate::task::{TaskDefinition, Value};
+use crate::value::{Codec, Value};
 
+pub(crate) mod completion;
 mod ends;
 mod input;
-mod map;
-mod promise;
-mod single;
+mod once;
+pub(crate) mod promise;
 mod values;
 
+use completion::{Completion, ReplayedStage};
 use ends::{Ends, Wait};
 
+pub(crate) use completion::{Local, Shared};
 pub(crate) use input::Input;
-pub use map::FutureMap;
-pub use single::{Awaited, Future};
 pub(crate) use values::Values;
 
 /// What others are computed from.
@@ -50,16 +45,35 @@ pub(crate) struct Producers {
     pub(crate) are_afar: bool,
 }
 
+/// A task, as its results know it.
+pub(crate) trait Task: Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// How its results go to other nodes, if they can.
+    fn result_codec(&self) -> Option<Codec>;
+}
+
+/// What gives a result once it has ended well, of a launch that ends later.
+pub(crate) trait StandIn: Send + Sync {
+    /// The result, once it is there.
+    fn value(&self) -> Option<&dyn Any>;
+}
+
 /// What results are the results of.
 #[derive(Clone)]
 pub(crate) enum Origin {
-    Task(Arc<TaskDefinition>),
+    Task(Arc<dyn Task>),
     /// A task that `#[task]` declares: naming it counts no references.
-    Declared(&'static TaskDefinition),
+    Declared(&'static dyn Task),
     BuiltIn(&'static str),
 }
 
 impl Origin {
+    pub(crate) fn of<T: Task + 'static>(task: &Arc<T>) -> Self {
+        Self::Task(Arc::<T>::clone(task))
+    }
+
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Task(definition) => definition.name(),
@@ -71,9 +85,9 @@ impl Origin {
 
 /// The results of the points of one launch. A single launch has one point.
 pub(crate) struct Results {
-    realm: Realm,
+    pub(crate) realm: Realm,
     origin: Origin,
-    domain: AnyRect,
+    pub(crate) domain: AnyRect,
     completion: Completion,
     /// Unless several nodes share the launch: then those are where the others' arrive.
     values: Values,
@@ -86,7 +100,7 @@ pub(crate) struct Results {
     /// of futures is not kept by its end.
     sources: Mutex<Sources>,
     /// The forked task whose value is the result, once it has ended well.
-    fork: OnceLock<Fork>,
+    fork: OnceLock<Box<dyn StandIn>>,
     /// The launch that gives them, unless they are a function of others.
     producer: OnceLock<Weak<Operation>>,
     /// They come from other nodes.
@@ -186,8 +200,8 @@ impl Results {
     }
 
     /// How several nodes share the launch, if they do.
-    pub(crate) fn spread(&self) -> Option<&Arc<Spread>> {
-        self.completion.spread()
+    pub(crate) fn shared(&self) -> Option<&Arc<dyn Shared>> {
+        self.completion.shared()
     }
 
     /// The task, or whatever else gave them.
@@ -196,17 +210,12 @@ impl Results {
     }
 
     /// The task, if they are one's.
-    pub(crate) fn definition(&self) -> Option<&TaskDefinition> {
+    pub(crate) fn definition(&self) -> Option<&dyn Task> {
         match &self.origin {
-            Origin::Task(definition) => Some(definition),
-            Origin::Declared(definition) => Some(definition),
+            Origin::Task(definition) => Some(&**definition),
+            Origin::Declared(definition) => Some(*definition),
             Origin::BuiltIn(_) => None,
         }
-    }
-
-    /// A copy of the result of a point.
-    pub(crate) fn copy<T: Clone + 'static>(&self, index: usize) -> Result<T> {
-        self.get(index)
     }
 
     /// The result of a point, if it is there and not `()`. Of a forked task that is another.
@@ -218,23 +227,23 @@ impl Results {
     }
 
     fn values(&self) -> &Values {
-        self.spread().map_or(&self.values, |spread| spread.shared_values())
+        self.shared().map_or(&self.values, |shared| shared.values())
     }
 
     /// The results of a forked task. They end when that does: [`end_as`](Self::end_as) or [`fail_fork`](Self::fail_fork).
-    pub(crate) fn of_fork(core: &RuntimeCore, definition: &'static TaskDefinition) -> Arc<Self> {
-        Self::new(core.realm(), Origin::Declared(definition), one_point(), Completion::on_demand(), Sources::new())
+    pub(crate) fn of_fork(realm: &Realm, definition: &'static dyn Task) -> Arc<Self> {
+        Self::new(realm, Origin::Declared(definition), one_point(), Completion::on_demand(), Sources::new())
     }
 
     /// The results of a forked task whose value nobody was left to see, and could not be dropped.
-    pub(crate) fn of_lost_value(core: &RuntimeCore, definition: &'static TaskDefinition, fault: &Fault) -> Arc<Self> {
+    pub(crate) fn of_lost_value(realm: &Realm, definition: &'static dyn Task, fault: &Fault) -> Arc<Self> {
         let error = Error::of_fault(fault, definition.name(), None);
-        Self::failed(core.realm(), Origin::Declared(definition), one_point(), &error)
+        Self::failed(realm, Origin::Declared(definition), one_point(), &error)
     }
 
     /// The forked task has ended well: the result is its value.
-    pub(crate) fn end_as(&self, fork: Fork) {
-        let _ = self.fork.set(fork);
+    pub(crate) fn end_as(&self, fork: impl StandIn + 'static) {
+        let _ = self.fork.set(Box::new(fork));
         self.end(None);
     }
 
@@ -275,19 +284,19 @@ impl Results {
         }
     }
 
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.origin.name()
     }
 
     /// Makes results that nobody looks at any more those of another launch that several nodes share, of the same task over the same points. Gives back the
     /// others' results that are the sources, if somebody looks.
-    pub(crate) fn renew_spread(&mut self, (operation, local): (u64, Local)) -> Result<(), Local> {
-        let Completion::Spread(spread) = &mut self.completion else { return Err(local) };
-        let Some(spread) = Arc::get_mut(spread) else { return Err(local) };
+    pub(crate) fn renew_shared(&mut self, (operation, local): (u64, Local)) -> Result<(), Local> {
+        let Completion::Shared(shared) = &mut self.completion else { return Err(local) };
+        let Some(shared) = Arc::get_mut(shared) else { return Err(local) };
         let mine = self.sources.get_mut();
         mine.clear();
         local.iter().for_each(|(_, results)| mine.push(Input::all(Arc::clone(results))));
-        spread.renew(operation, local);
+        shared.renew(operation, local);
         self.ends.clear();
         *self.observed.get_mut() = false;
         Ok(())
@@ -298,12 +307,12 @@ impl Results {
         self.completion.is_of_stage()
     }
 
-    /// Calls a function when the launch has failed, with its arguments.
-    pub(crate) fn when_failed(self: &Arc<Self>, call: OnFailure, arguments: Arguments) {
+    /// Calls a function when the launch has failed.
+    pub(crate) fn when_failed(self: &Arc<Self>, call: impl FnOnce(&Self) + Send + 'static) {
         let results = Arc::clone(self);
         self.realm.when(After::follows(&[self.completion()]), move |_| {
             if results.error().is_some() {
-                call(&arguments, &results);
+                call(&results);
             }
         });
     }
@@ -463,7 +472,7 @@ impl Results {
     }
 
     /// How many points there are.
-    fn points(&self) -> usize {
+    pub(crate) fn points(&self) -> usize {
         self.domain.volume() as usize
     }
 
@@ -499,7 +508,7 @@ impl Results {
 
     /// Notes that somebody has seen these fail, and so how those ended that they were computed from. Chains may be long, so without
     /// recursion.
-    fn observe(&self) {
+    pub(crate) fn observe(&self) {
         let look = |results: &Self| match results.observed.swap(true, Ordering::AcqRel) {
             true => Sources::new(),
             false => results.sources.lock().clone(),
@@ -513,8 +522,8 @@ impl Results {
         }
     }
 
-    fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
-        let of_fork = || self.fork.get().and_then(Fork::value);
+    pub(crate) fn get<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+        let of_fork = || self.fork.get().and_then(|fork| fork.value());
         match self.values().get(index) {
             Some(Ok(value)) => typed(value, self.name()),
             Some(Err(error)) => Err(error.clone()),
@@ -543,7 +552,7 @@ impl Results {
     }
 
     /// Why the launch as a whole failed.
-    fn failure(&self) -> Option<Error> {
+    pub(crate) fn failure(&self) -> Option<Error> {
         let of_fault = |fault: &Arc<Fault>| Error::of_fault(fault, self.name(), None);
         if let Some(fault) = self.completion.unheard_failure() {
             return Some(of_fault(&fault));
@@ -552,7 +561,7 @@ impl Results {
         status.fault().map(of_fault)
     }
 
-    async fn seen_to_end(&self) {
+    pub(crate) async fn seen_to_end(&self) {
         self.completed().await;
         // What they came from may have failed and they not, as a launch of no points: that has not been seen.
         if self.error().is_some() {
@@ -561,7 +570,7 @@ impl Results {
     }
 
     /// One result, looked at.
-    fn seen<T: Clone + 'static>(&self, index: usize) -> Result<T> {
+    pub(crate) fn seen<T: Clone + 'static>(&self, index: usize) -> Result<T> {
         let value = self.get(index);
         if value.is_err() {
             self.observe();
@@ -569,14 +578,14 @@ impl Results {
         value
     }
 
-    async fn completed(&self) {
+    pub(crate) async fn completed(&self) {
         // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
         let _ = self.realm.event_future(self.completion()).await;
     }
 }
 
 /// A copy of a result, if it has the type.
-fn typed<T: Clone + 'static>(value: &dyn Any, name: &str) -> Result<T> {
+pub(crate) fn typed<T: Clone + 'static>(value: &dyn Any, name: &str) -> Result<T> {
     let wrong = || Error::launch(name, format!("its result is not a {}", std::any::type_name::<T>()));
     value.downcast_ref::<T>().cloned().ok_or_else(wrong)
 }
@@ -600,99 +609,6 @@ impl fmt::Debug for Results {
     }
 }
 
-/// What gives a result.
-#[derive(Clone)]
-pub(crate) enum Source {
-    /// A launch that goes through the stream of its context, or a function of others.
-    Launch(Input),
-    /// A forked task.
-    Fork(Fork),
-}
-
-impl Source {
-    /// What is taken.
-    pub(crate) fn input(&self) -> Input {
-        match self {
-            Self::Launch(input) => input.clone(),
-            Self::Fork(fork) => Input::one(fork.results(), 0),
-        }
-    }
-
-    pub(crate) fn results(&self) -> Arc<Results> {
-        match self {
-            Self::Launch(input) => Arc::clone(input.results()),
-            Self::Fork(fork) => fork.results(),
-        }
-    }
-
-    fn name(&self) -> &str {
-        match self {
-            Self::Launch(input) => input.results().name(),
-            Self::Fork(fork) => fork.head().name(),
-        }
-    }
-
-    fn realm(&self) -> &Realm {
-        match self {
-            Self::Launch(input) => &input.results().realm,
-            Self::Fork(fork) => fork.head().core().realm(),
-        }
-    }
-
-    /// See [`Results::is_of`].
-    pub(crate) fn is_of(&self, realm: &Realm) -> bool {
-        self.realm().is_same(realm)
-    }
-
-    fn has_ended(&self) -> bool {
-        match self {
-            Self::Launch(input) => input.has_ended(),
-            Self::Fork(fork) => fork.head().outcome().is_some(),
-        }
-    }
-
-    /// Whether what a point takes is there; if not, the waker is told when it is.
-    pub(crate) fn poll_ended_at(&self, point: AnyPoint, waker: &Waker) -> Poll<()> {
-        match self {
-            Self::Fork(fork) if fork.head().outcome().is_some() => Poll::Ready(()),
-            Self::Fork(fork) => fork.head().poll(waker).map(drop),
-            Self::Launch(input) if input.has_ended_at(point) => Poll::Ready(()),
-            Self::Launch(input) => {
-                let waker = waker.clone();
-                self.realm().when(After::follows(&[input.end_at(point)]), move |_| waker.wake());
-                Poll::Pending
-            }
-        }
-    }
-
-    /// Why what a point takes is a failure, if it is.
-    pub(crate) fn error_at(&self, point: AnyPoint) -> Option<Error> {
-        match self {
-            Self::Launch(input) => input.error_at(point),
-            Self::Fork(fork) if fork.head().outcome() == Some(Outcome::Good) => None,
-            Self::Fork(fork) => fork.results().error(),
-        }
-    }
-
-    /// The one result.
-    fn get<T: Clone + 'static>(&self) -> Result<T> {
-        match self {
-            Self::Fork(fork) if let Some(value) = fork.value() => typed(value, self.name()),
-            Self::Fork(fork) => fork.results().get(0),
-            Self::Launch(input) => input.results().get(input.index()),
-        }
-    }
-
-    /// The one result, looked at.
-    fn seen<T: Clone + 'static>(&self) -> Result<T> {
-        match self {
-            Self::Fork(fork) if let Some(value) = fork.value() => typed(value, self.name()),
-            Self::Fork(fork) => fork.results().seen(0),
-            Self::Launch(input) => input.results().seen(input.index()),
-        }
-    }
-}
-
-fn one_point() -> AnyRect {
+pub(crate) fn one_point() -> AnyRect {
     maniple_space::Rect::<1>::from(0..1).into()
 }

@@ -8,8 +8,9 @@ use maniple_realm::fault;
 
 use crate::drop_caught;
 use crate::error::{Error, Result};
-use crate::once::Once;
-use crate::task::Value;
+use crate::value::Value;
+
+use super::once::Once;
 
 /// Results of points. One that is `()` is not kept: it is there when the launch has ended well. So most launches need no room for any, and it is made for the
 /// first one: a launch costs the same however many points it has.

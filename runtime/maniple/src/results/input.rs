@@ -59,7 +59,7 @@ impl Input {
     }
 
     /// The number of the point, if one result is taken.
-    pub(super) fn index(&self) -> usize {
+    pub(crate) fn index(&self) -> usize {
         match self.part {
             Part::One(index) => index as usize,
             Part::All | Part::PerPoint => 0,

@@ -1,12 +1,63 @@
 //! The end of a launch, as others wait for it.
 
+use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use maniple_realm::graph::GraphRuns;
 use maniple_realm::locks::Mutex;
 use maniple_realm::{Event, Fault, Realm, UserEvent};
+use maniple_space::AnyRect;
+use smallvec::SmallVec;
 
-use crate::replicate::Spread;
+use super::{Results, Values};
+use crate::value::Value;
+
+/// The points of a launch that run here, with their results.
+pub(crate) type Local = SmallVec<[(AnyRect, Arc<Results>); 1]>;
+
+/// A launch that several nodes share, as its results know it.
+pub(crate) trait Shared: Send + Sync {
+    /// The event that [`ask`](Self::ask) has given, if somebody has asked.
+    fn asked(&self) -> Option<Event>;
+
+    /// Triggers when all results are here. Somebody wants to know: from now on they are on their way.
+    fn ask(self: Arc<Self>) -> Event;
+
+    /// The results of all points, once they are here.
+    fn values(&self) -> &Values;
+
+    /// Makes it that of another launch of the same task over the same points. Nobody looks at this one any more.
+    fn renew(&mut self, operation: u64, local: Local);
+
+    /// All results folded: a result that all nodes get.
+    fn reduce(self: Arc<Self>, folding: Folding) -> Arc<Results>;
+}
+
+/// How values of one type are folded.
+#[derive(Clone)]
+pub(crate) struct Folding(Arc<dyn Fn(&mut dyn Iterator<Item = &dyn Any>) -> Option<Value> + Send + Sync>);
+
+impl Folding {
+    pub(crate) fn new<T: Clone + Send + Sync + 'static>(identity: T, fold: fn(&mut T, T)) -> Self {
+        Self(Arc::new(move |values| {
+            let mut folded = identity.clone();
+            for value in values {
+                fold(&mut folded, value.downcast_ref::<T>()?.clone());
+            }
+            Some(Value::new(folded))
+        }))
+    }
+
+    /// The values folded, from the first to the last; none if they are of another type.
+    pub(crate) fn fold<'a>(&self, mut values: impl Iterator<Item = &'a dyn Any>) -> Option<Value> {
+        (self.0)(&mut values)
+    }
+}
+
+/// Asks for the results of a launch that several nodes share.
+fn end_of(shared: &Arc<dyn Shared>) -> Event {
+    shared.asked().unwrap_or_else(|| Arc::clone(shared).ask())
+}
 
 /// When a launch has ended.
 pub(crate) enum Completion {
@@ -19,7 +70,7 @@ pub(crate) enum Completion {
         stage: Option<ReplayedStage>,
     },
     /// When several nodes say so. They exchange it if somebody asks.
-    Spread(Arc<Spread>),
+    Shared(Arc<dyn Shared>),
 }
 
 pub(crate) enum Ending {
@@ -52,9 +103,9 @@ impl ReplayedStage {
     }
 }
 
-impl From<Arc<Spread>> for Completion {
-    fn from(spread: Arc<Spread>) -> Self {
-        Self::Spread(spread)
+impl From<Arc<dyn Shared>> for Completion {
+    fn from(shared: Arc<dyn Shared>) -> Self {
+        Self::Shared(shared)
     }
 }
 
@@ -88,7 +139,7 @@ impl Completion {
     pub(crate) fn event(&self, realm: &Realm, failure: impl FnOnce() -> Option<Arc<Fault>>) -> Event {
         let (ending, stage) = match self {
             Self::Event(event) => return *event,
-            Self::Spread(spread) => return spread.complete(),
+            Self::Shared(shared) => return end_of(shared),
             Self::OnDemand { ending, stage } => (ending, stage),
         };
         let mut ending = ending.lock();
@@ -119,9 +170,9 @@ impl Completion {
     }
 
     /// How several nodes share the launch, if they do.
-    pub(crate) fn spread(&self) -> Option<&Arc<Spread>> {
+    pub(crate) fn shared(&self) -> Option<&Arc<dyn Shared>> {
         match self {
-            Self::Spread(spread) => Some(spread),
+            Self::Shared(shared) => Some(shared),
             _ => None,
         }
     }
@@ -129,7 +180,7 @@ impl Completion {
     pub(crate) fn has_ended(&self, realm: &Realm) -> bool {
         match self {
             Self::Event(event) => realm.has_triggered(*event),
-            Self::Spread(spread) => spread.is_complete(),
+            Self::Shared(shared) => realm.has_triggered(end_of(shared)),
             Self::OnDemand { ending, stage } => {
                 !matches!(*ending.lock(), Ending::Pending(_)) || stage.as_ref().is_some_and(ReplayedStage::has_ended)
             }
