@@ -1,0 +1,330 @@
+//! Contexts: the stream of operations of one running task.
+
+mod ending;
+mod regions;
+mod stream;
+mod waiting;
+
+use std::fmt;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{self, AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use maniple_mapper::TaskProfile;
+use maniple_realm::UserEvent;
+use maniple_realm::fault::Unavailable;
+use maniple_realm::locks::Mutex;
+use maniple_realm::machine::{Machine, ProcessorId};
+use maniple_record::{Kind, OperationNumber};
+use maniple_space::AnyPoint;
+
+use crate::block_on::block_on;
+use crate::core::RuntimeCore;
+use crate::deletions::Inherited;
+use crate::error::{Error, Result};
+use crate::fork::{self, InFlight};
+use crate::launch::Sites;
+use crate::lazy_box::LazyBox;
+use crate::physical::movement::Preconditions;
+use crate::remote::Arrived;
+use crate::replicate::{Node, Replica};
+use crate::results::{Origin, Results};
+use crate::trace::Tracing;
+use crate::watched::Watched;
+
+use self::regions::Made;
+pub(crate) use self::regions::{HeldRegion, Renewed};
+pub(crate) use self::stream::{Promised, Stream, Submission};
+use self::waiting::Waiter;
+
+/// What a running task launches from: regions are made here, tasks and other operations launched.
+///
+/// Everything is deferred: calls return at once, and what they started takes effect in the order of the calls. Cheap to clone.
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) state: Arc<ContextState>,
+}
+
+pub(crate) struct ContextState {
+    pub(crate) core: Arc<RuntimeCore>,
+    pub(crate) task: Origin,
+    /// In a box, as few contexts have one and all have room for it.
+    point: Option<Box<AnyPoint>>,
+    pub(crate) processor: ProcessorId,
+    pub(crate) depth: usize,
+    /// The number of the task's beginning, while a record is kept.
+    pub(crate) recorded: Option<OperationNumber>,
+    held: Vec<HeldRegion>,
+    created: LazyBox<Made>,
+    /// What was destroyed before the task.
+    pub(crate) inherited: Option<Arc<Inherited>>,
+    stream: LazyBox<Mutex<Stream>>,
+    pub(crate) in_flight: InFlight,
+    /// What somebody waits for that falling numbers in flight bring.
+    waiter: LazyBox<Mutex<Waiter>>,
+    watched: LazyBox<Mutex<Watched>>,
+    /// What is known of launches that repeat; made with the first one.
+    sites: OnceLock<Arc<Sites>>,
+    /// The number of the next launch, to tell which failure came first in the program.
+    next_launch: AtomicU64,
+    /// The last execution fence, as the bits of its event, after which nothing can be forked until it has triggered.
+    pub(crate) fence: AtomicU64,
+    /// Locked for as long as a launch takes, before the stream.
+    pub(crate) tracing: LazyBox<Mutex<Tracing>>,
+    /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it holds.
+    pub(crate) has_mapped: AtomicBool,
+    /// The most operations in flight, if a replay wants fewer than the runtime allows.
+    replay_window: AtomicUsize,
+    /// The program that several nodes run, if this is its top-level task.
+    pub(crate) replica: Option<Replica>,
+    /// How the points have come here that it launches, if that is a slice of another node's launch.
+    pub(crate) arrived: Option<Arrived>,
+}
+
+impl Drop for ContextState {
+    fn drop(&mut self) {
+        // `Owned` and `conclude` see to it.
+        debug_assert_eq!(self.in_flight.forks(), 0, "forks point to the context that they were forked from");
+    }
+}
+
+impl Context {
+    /// The name of the task.
+    #[must_use]
+    pub fn task(&self) -> &str {
+        self.state.name()
+    }
+
+    /// The processor that the task was mapped to.
+    #[must_use]
+    pub fn processor(&self) -> ProcessorId {
+        self.state.processor
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        self.state.core.machine()
+    }
+
+    /// How many nodes the job has.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.state.core.migration().map_or(1, |migration| migration.nodes())
+    }
+
+    /// A number that is left to the mapper, such as `"pieces"`; `default` if the mapper does not know the name.
+    ///
+    /// On several nodes each asks its own mapper. Where answers may differ, nodes agree by [`per_node`](Self::per_node); should the program differ
+    /// instead, the error names the tunables whose answers did.
+    ///
+    /// # Errors
+    /// [`Error::Mapper`] if the mapper panics.
+    pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
+        let core = &self.state.core;
+        let answer = core.seat(self.state.processor).tunable(&core.store, name)?.unwrap_or(default);
+        if let Some(replica) = &self.state.replica {
+            replica.note_tunable(name, answer);
+        }
+        Ok(answer)
+    }
+
+    /// Runs a function as the top-level task of a runtime, on this thread.
+    pub(crate) fn run_top_level<T>(
+        core: &Arc<RuntimeCore>,
+        node: Option<&Arc<Node>>,
+        body: impl AsyncFnOnce(&Self) -> Result<T>,
+    ) -> Result<T> {
+        let recorded = core.store.record(None, &Preconditions::default(), || Kind::TopLevel);
+        let name = Origin::BuiltIn(TOP_LEVEL);
+        let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
+        if let Some(state) = Arc::get_mut(&mut state) {
+            state.replica = node.map(Replica::new);
+            state.inherited = Inherited::of_earlier_runs(&core.deletions);
+        }
+        let _owned = Owned::new(Arc::clone(&state));
+        let context = Self { state };
+        let _running = core.top_level_runs();
+        match catch_unwind(AssertUnwindSafe(|| block_on(core, TOP_LEVEL, body(&context)))) {
+            Ok(result) => context.state.end_everywhere(context.state.end(result)),
+            Err(panic) => {
+                // The job was over when it asked for something.
+                if let (true, Err(over)) = (panic.is::<Unavailable>(), core.check_whole()) {
+                    return context.state.end_everywhere(context.state.end(Err(over)));
+                }
+                if let Some(node) = node {
+                    node.note_panic(maniple_realm::fault::message_of(&*panic));
+                }
+                // Of what else went wrong the panic is the better witness.
+                let _ = context.state.end(Ok(()));
+                drop(context);
+                resume_unwind(panic)
+            }
+        }
+    }
+}
+
+/// A context, as the task has it whose it is. A task may go before all that it has launched has ended, when the machine has broken down.
+pub(crate) struct Owned(Arc<ContextState>);
+
+impl Owned {
+    pub(crate) fn new(state: Arc<ContextState>) -> Self {
+        Self(state)
+    }
+}
+
+impl Deref for Owned {
+    type Target = Arc<ContextState>;
+
+    fn deref(&self) -> &Arc<ContextState> {
+        &self.0
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let _ = self.forget_operations();
+        self.keep_for_forks();
+    }
+}
+
+/// What the task is called that a program begins with.
+const TOP_LEVEL: &str = "top level";
+
+impl ContextState {
+    pub(crate) fn new(
+        core: &Arc<RuntimeCore>,
+        (task, point, recorded): (Origin, Option<AnyPoint>, Option<OperationNumber>),
+        processor: ProcessorId,
+        depth: usize,
+        held: Vec<HeldRegion>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            core: Arc::clone(core),
+            task,
+            point: point.map(Box::new),
+            processor,
+            depth,
+            recorded,
+            held,
+            created: LazyBox::default(),
+            inherited: None,
+            stream: LazyBox::default(),
+            in_flight: InFlight::default(),
+            waiter: LazyBox::default(),
+            watched: LazyBox::default(),
+            sites: OnceLock::new(),
+            next_launch: AtomicU64::new(0),
+            fence: AtomicU64::new(0),
+            tracing: LazyBox::default(),
+            has_mapped: AtomicBool::new(false),
+            replay_window: AtomicUsize::new(usize::MAX),
+            replica: None,
+            arrived: None,
+        })
+    }
+
+    pub(crate) fn sites(&self) -> &Sites {
+        self.sites.get_or_init(|| {
+            let sites = Arc::default();
+            self.core.store.register_cache(Arc::downgrade(&sites) as _);
+            sites
+        })
+    }
+
+    /// The context of a forked task, in a context that was used before if there is one.
+    #[inline]
+    pub(crate) fn forked((parent, launch): (&Self, u64), task: Origin, processor: ProcessorId) -> Arc<Self> {
+        let (depth, inherited) = (parent.depth + 1, parent.bequeath(launch));
+        let Some(mut used) = fork::take_context() else {
+            let mut context = Self::new(&parent.core, (task, None, None), processor, depth, Vec::new());
+            if let Some(context) = Arc::get_mut(&mut context) {
+                context.inherited = inherited;
+            }
+            return context;
+        };
+        let context = used.get_mut();
+        debug_assert!(Arc::ptr_eq(&context.core, &parent.core));
+        (context.task, context.processor, context.depth) = (task, processor, depth);
+        context.inherited = inherited;
+        context.in_flight.reset();
+        *context.next_launch.get_mut() = 0;
+        *context.fence.get_mut() = 0;
+        used.into_context()
+    }
+
+    /// Whether nobody but its task knows the context, nothing is in flight, and all is as it was: it may be used again.
+    #[inline]
+    pub(crate) fn is_over(self: &Arc<Self>) -> bool {
+        if Arc::strong_count(self) > 1 {
+            return false;
+        }
+        // What others did with the context comes before their letting go of it.
+        atomic::fence(Ordering::Acquire);
+        let has_nothing = self.created.get().is_none() && self.stream.get().is_none() && self.tracing.get().is_none();
+        self.in_flight.count() == 0 && has_nothing && self.sites.get().is_none() && self.watched.get().is_none()
+    }
+
+    /// The name of the task.
+    pub(crate) fn name(&self) -> &str {
+        self.task.name()
+    }
+
+    pub(crate) fn held(&self) -> &[HeldRegion] {
+        &self.held
+    }
+
+    /// Remembers a launch so that its failure is not lost if nobody looks at it.
+    pub(crate) fn watch(&self, results: &Arc<Results>) {
+        self.watch_launch(self.number_launch(), results);
+    }
+
+    /// The number of a launch that is made now. If several threads launch from this context, their launches may have the same one.
+    #[inline]
+    pub(crate) fn number_launch(&self) -> u64 {
+        let number = self.next_launch.load(Ordering::Relaxed);
+        self.next_launch.store(number + 1, Ordering::Relaxed);
+        number
+    }
+
+    /// The number of the launch after this, which is under way.
+    #[inline]
+    pub(crate) fn place_of_launch(&self) -> u64 {
+        self.next_launch.load(Ordering::Relaxed)
+    }
+
+    /// As [`watch`](Self::watch), for a launch that has a number.
+    pub(crate) fn watch_launch(&self, number: u64, results: &Arc<Results>) {
+        self.watched.lock().add(number, results);
+    }
+
+    /// The task was told of a failure, by something that has no results: it is not the task's own any more.
+    pub(crate) fn has_seen(&self, failure: &Error) {
+        self.watched.lock().see(failure);
+    }
+
+    /// Triggers an event that was promised to whoever waits for a launch.
+    pub(crate) fn keep(&self, promised: UserEvent, failure: Option<&Error>) {
+        match failure {
+            None => self.core.realm().trigger(promised),
+            Some(error) => self.core.realm().poison(promised, error.clone()),
+        }
+    }
+
+    /// Tells the mapper when and where a task ran.
+    pub(crate) fn report(&self, task: &str, profile: &TaskProfile) {
+        self.core.seat(self.processor).tell_profile(&self.core.store, task, profile);
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Context({}{})",
+            self.state.name(),
+            self.state.point.as_ref().map_or_else(String::new, |point| point.to_string())
+        )
+    }
+}

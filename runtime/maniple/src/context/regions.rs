@@ -1,0 +1,325 @@
+//! The regions of a task: those that it holds, and those that it has made.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use maniple_realm::locks::{Mutex, MutexGuard};
+use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, TreeId};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::ContextState;
+use crate::deletions::Log;
+use crate::error::{Error, Result};
+use crate::physical::bound::Bound;
+use crate::physical::instance::Instances;
+use crate::physical::state::RegionState;
+
+/// A privilege that a task holds, and the state of the data that it is about.
+#[derive(Clone)]
+pub(crate) struct HeldRegion {
+    pub(crate) region: LogicalRegion,
+    pub(crate) fields: FieldMask,
+    pub(crate) privilege: Privilege,
+    pub(crate) state: Arc<RegionState>,
+    /// Where the parent wants the data when the task ends; nowhere if the state is the parent's own.
+    pub(crate) home: Option<Instances>,
+}
+
+impl HeldRegion {
+    /// Whether the data is in the state of the parent, where others than this task's operations may change it.
+    pub(super) fn is_borrowed(&self) -> bool {
+        self.home.is_none() || matches!(self.privilege, Privilege::Reduce(_))
+    }
+}
+
+/// A region that a task made.
+pub(crate) struct Created {
+    state: Arc<RegionState>,
+    /// What was known of its field space when it was last used: whether ids of fields mean something else by now.
+    changes: u64,
+    generations: FxHashMap<FieldId, u32>,
+}
+
+/// Regions that a task has made, or tasks that it has launched and that have ended.
+#[derive(Default)]
+pub(super) struct Regions {
+    by_tree: FxHashMap<TreeId, Created>,
+    sweep_at: usize,
+}
+
+/// What a task has made, and what it has destroyed.
+#[derive(Default)]
+pub(super) struct Made {
+    regions: Mutex<Regions>,
+    /// What the task makes has this number or a higher one; unset, zero, before it makes anything.
+    first: AtomicU64,
+    deletions: Arc<Log>,
+}
+
+impl Made {
+    /// The run of the program has ended whose top-level task made these: `deletions` are for later runs.
+    pub(super) fn end_with_run(&self, deletions: &Log) {
+        self.regions.lock().by_tree.values().for_each(|created| created.state.lock().root.tree().end_with_run());
+        deletions.absorb(&self.deletions, 0);
+    }
+}
+
+impl Created {
+    /// Whether nobody can name the region any more. One that is being worked on is in use.
+    pub(super) fn is_nameless(&self) -> bool {
+        self.state.try_lock().is_some_and(|state| state.is_nameless())
+    }
+}
+
+impl Regions {
+    /// Those that nobody can name any more.
+    pub(super) fn take_nameless(&mut self) -> Vec<(TreeId, Created)> {
+        self.by_tree.extract_if(|_, created| created.is_nameless()).collect()
+    }
+}
+
+/// Fields that took the ids of freed ones: they are to start as zero.
+pub(crate) struct Renewed {
+    pub(crate) region: LogicalRegion,
+    pub(crate) fields: FieldMask,
+    pub(crate) state: Arc<RegionState>,
+}
+
+/// A task that has made no more regions than this does not look for those that nobody can name any more.
+const MANY_REGIONS: usize = 32;
+
+impl ContextState {
+    /// The task has made a region: it may do everything with it.
+    pub(crate) fn add_created(&self, region: &LogicalRegion) {
+        if let Some(replica) = &self.replica {
+            replica.make(region);
+        }
+        let state = RegionState::fresh(region.clone());
+        self.core.store.register(&state);
+        let fields = region.fields();
+        let generations = fields.fields().iter().map(|field| (field, fields.generation(field, self))).collect();
+        let created = Created { state, changes: fields.changes(), generations };
+        let mut regions = self.created.regions.lock();
+        regions.by_tree.insert(region.tree().id(), created);
+        self.sweep_regions(regions);
+    }
+
+    /// Regions that the task made, with what is known of their data: they pass to the parent when the task ends, unless nobody can name them any more.
+    pub(crate) fn take_created(&self) -> FxHashMap<TreeId, Created> {
+        let mut created = match self.created.get() {
+            Some(made) => std::mem::take(&mut made.regions.lock().by_tree),
+            None => return FxHashMap::default(),
+        };
+        created.retain(|_, created| !created.is_nameless());
+        created
+    }
+
+    /// Lets go of regions that nobody can name any more, when there are many.
+    pub(super) fn sweep_regions(&self, mut regions: MutexGuard<'_, Regions>) {
+        if regions.by_tree.len() <= regions.sweep_at.max(MANY_REGIONS) {
+            return;
+        }
+        let mut gone = regions.take_nameless();
+        let are_still_many = regions.by_tree.len() > MANY_REGIONS.max(regions.sweep_at / 2);
+        regions.sweep_at = 2 * regions.by_tree.len();
+        drop(regions);
+        // Launches that repeat name what they used. They are found out anew if there are more.
+        if are_still_many
+            && self.replica.is_none()
+            && let Some(sites) = self.sites.get()
+        {
+            sites.clear();
+            let mut regions = self.created.regions.lock();
+            gone.extend(regions.take_nameless());
+            regions.sweep_at = 2 * regions.by_tree.len();
+        }
+        if let (Some(stream), false) = (self.stream.get(), gone.is_empty()) {
+            let mut stream = stream.lock();
+            gone.iter().for_each(|(tree, _)| stream.forget_tree(*tree));
+        }
+        if let Some(replica) = &self.replica {
+            gone.iter().for_each(|(tree, _)| replica.forget(*tree));
+        }
+    }
+
+    /// Takes over regions that a task has made which has ended.
+    pub(crate) fn adopt(&self, mut created: FxHashMap<TreeId, Created>) {
+        // The task may have come before fields were freed that are for this one.
+        created.values_mut().for_each(|created| created.changes = u64::MAX);
+        if !created.is_empty() {
+            let mut regions = self.created.regions.lock();
+            regions.by_tree.extend(created);
+            self.sweep_regions(regions);
+        }
+    }
+
+    /// The task is about to make something.
+    pub(crate) fn makes(&self) {
+        let first = &self.created.first;
+        if first.load(Ordering::Relaxed) == 0 {
+            let next = self.core.forest().next_id();
+            // Of several threads the first.
+            let _ = first.compare_exchange(0, next, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// What the task has made has this number or a higher one.
+    pub(crate) fn first_made(&self) -> Option<u64> {
+        let first = self.created.get()?.first.load(Ordering::Acquire);
+        (first > 0).then_some(first)
+    }
+
+    /// What the task has destroyed.
+    pub(crate) fn deletions(&self) -> &Arc<Log> {
+        &self.created.deletions
+    }
+
+    /// What the task has destroyed, unless it has neither made nor destroyed anything.
+    #[inline]
+    pub(crate) fn own_deletions(&self) -> Option<&Arc<Log>> {
+        self.created.get().map(|made| &made.deletions)
+    }
+
+    /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
+    pub(crate) fn forget(&self, region: &LogicalRegion) {
+        let tree = region.tree().id();
+        self.forget_traces_of(tree);
+        if let Some(replica) = &self.replica {
+            replica.destroy(region);
+        }
+        if let Some(sites) = self.sites.get() {
+            sites.forget_tree(tree);
+        }
+        let created = self.created.regions.lock().by_tree.remove(&tree);
+        drop(created);
+        self.stream.lock().forget_tree(tree);
+    }
+
+    /// Refuses to destroy what another task made.
+    pub(crate) fn check_created(&self, region: &LogicalRegion) -> Result<()> {
+        self.core.forest().check_own_region(region)?;
+        if self.created.regions.lock().by_tree.contains_key(&region.tree().id()) {
+            return Ok(());
+        }
+        region.check_alive(self)?;
+        Err(Error::NotTheMaker { task: self.name().to_owned(), region: region.root_region().to_string() })
+    }
+
+    /// Checks that the task may launch an operation with this requirement, and finds the state of its data (Bauer 2014, section 4.2). The session
+    /// under way has been left: fields may have to be made zero here, in program order.
+    pub(crate) fn bind(self: &Arc<Self>, operation: &str, requirement: Requirement) -> Result<Bound> {
+        let mut renewed = Vec::new();
+        self.bring_pieces(&requirement.target, &[]);
+        let bound = self.bind_and(operation, requirement, &mut |zero| renewed.push(zero))?;
+        for zero in renewed {
+            self.submit_zero(zero)?;
+        }
+        Ok(bound)
+    }
+
+    /// As [`bind`](Self::bind), for a caller who sees to it himself that renewed fields are zero first.
+    pub(crate) fn bind_and(
+        &self,
+        operation: &str,
+        requirement: Requirement,
+        renew: &mut dyn FnMut(Renewed),
+    ) -> Result<Bound> {
+        let bound = requirement.target.bound();
+        self.core.forest().check_own_region(&bound)?;
+        bound.check_place()?;
+        if let Err(error) = requirement.target.check_alive(self) {
+            self.check_open()?;
+            return Err(error.into());
+        }
+        let fields = requirement.target.tree().fields();
+        if let Some(field) = requirement.fields.iter().find(|&field| !fields.has(field, self)) {
+            return Err(maniple_region::RegionError::NoSuchField { field }.into());
+        }
+        if let Privilege::Reduce(operator) = requirement.privilege {
+            for field in requirement.fields.iter() {
+                let known = operator.reduction_on(fields.type_of(field)?);
+                known.ok_or_else(|| Error::no_reduction(operator, &bound, field))?;
+            }
+        }
+        if let Some(state) = self.find_created(&bound, renew) {
+            let parts = SmallVec::from_iter([(requirement.fields.clone(), state)]);
+            return Ok(Bound { requirement, parts });
+        }
+        let mut missing = requirement.fields.clone();
+        let mut parts = SmallVec::new();
+        for held in self.held.iter().filter(|held| bound.is_within(&held.region)) {
+            let common = held.fields.intersection(&missing);
+            if !common.is_empty() && held.privilege.covers(requirement.privilege) {
+                missing = missing.difference(&common);
+                parts.push((common, Arc::clone(&held.state)));
+            }
+        }
+        if missing.is_empty() {
+            return Ok(Bound { requirement, parts });
+        }
+        Err(self.not_held(operation, &requirement, &missing))
+    }
+
+    /// The state of a region that the task made. Fields that took the ids of freed ones start as zero, at this place in program order.
+    pub(super) fn find_created(
+        &self,
+        region: &LogicalRegion,
+        renew: &mut dyn FnMut(Renewed),
+    ) -> Option<Arc<RegionState>> {
+        let mut created = self.created.get()?.regions.lock();
+        let known = created.by_tree.get_mut(&region.tree().id())?;
+        let state = Arc::clone(&known.state);
+        let fields = region.fields();
+        if known.changes == fields.changes() {
+            return Some(state);
+        }
+        known.changes = fields.changes();
+        let generations = &mut known.generations;
+        let is_new = |field: &FieldId| {
+            let generation = fields.generation(*field, self);
+            generations.insert(*field, generation).unwrap_or(0) != generation
+        };
+        let renewed: FieldMask = fields.fields().iter().filter(is_new).collect();
+        drop(created);
+        if !renewed.is_empty() {
+            renew(Renewed { region: region.root_region(), fields: renewed, state: Arc::clone(&state) });
+        }
+        Some(state)
+    }
+
+    /// Whether data of a requirement is in the state of the parent, where others than this task's operations may change it.
+    pub(crate) fn is_borrowed(&self, bound: &Bound) -> bool {
+        let is_lent = |state: &Arc<RegionState>| {
+            let held = self.held.iter().find(|held| Arc::ptr_eq(&held.state, state));
+            held.is_some_and(HeldRegion::is_borrowed)
+        };
+        bound.parts.iter().any(|(_, state)| is_lent(state))
+    }
+
+    /// As [`is_borrowed`](Self::is_borrowed), before the requirement is bound to states.
+    pub(crate) fn borrows(&self, requirement: &Requirement) -> bool {
+        let mut borrowed = self.held.iter().filter(|held| held.is_borrowed());
+        borrowed.any(|held| {
+            held.fields.overlaps(&requirement.fields)
+                && held.privilege.covers(requirement.privilege)
+                && requirement.target.bound().is_within(&held.region)
+        })
+    }
+
+    pub(super) fn not_held(&self, operation: &str, requirement: &Requirement, missing: &FieldMask) -> Error {
+        let bound = requirement.target.bound();
+        let held = self.held.iter().find(|held| bound.is_within(&held.region) && held.fields.overlaps(missing));
+        Error::PrivilegeNotHeld {
+            operation: operation.to_owned(),
+            parent: self.name().to_owned(),
+            region: requirement.target.to_string(),
+            fields: requirement.target.tree().fields().names_of(missing),
+            wanted: requirement.privilege.to_string(),
+            held: held.map_or_else(
+                || "holds no privilege on them".to_owned(),
+                |held| format!("only {} them", held.privilege),
+            ),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The program order of a task: how its operations enter it, and what they wait for.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use maniple_analysis::order::{InOrderQueue, ProgramOrder};
+use maniple_realm::locks::MutexGuard;
+use maniple_realm::{Event, UserEvent};
+use maniple_record::{Because, LaunchNumber, OperationNumber};
+use maniple_region::TreeId;
+
+use super::ContextState;
+use crate::error::Result;
+use crate::inline::InlineUses;
+use crate::operation::{self, Mappable, Operation, Scope};
+use crate::physical::bound::Bound;
+use crate::physical::store::Store;
+use crate::profiling;
+use crate::results::Producers;
+
+/// The program order of a context.
+#[derive(Default)]
+pub(crate) struct Stream {
+    sequence: u64,
+    order: ProgramOrder<Arc<Operation>>,
+    /// The last mapping fence.
+    fence: Option<Arc<Operation>>,
+    /// What every later operation executes after: the last execution fence.
+    pub(crate) barrier: Event,
+    /// Operations since the last fence that may not have been mapped, or not have ended.
+    recent: Vec<Arc<Operation>>,
+    sweep_at: usize,
+    in_order: InOrderQueue<Arc<Operation>>,
+    pub(crate) inline: InlineUses,
+}
+
+/// An operation's place in the stream.
+pub(crate) struct Submission {
+    pub(crate) sequence: u64,
+    pub(crate) barrier: Event,
+    pub(crate) completion: UserEvent,
+}
+
+/// What was promised of an operation before it is submitted.
+pub(crate) struct Promised {
+    /// Its end.
+    pub(crate) completion: UserEvent,
+    /// Its number, if it is on record already.
+    pub(crate) recorded: Option<LaunchNumber>,
+}
+
+/// Operations in one session have numbers between that of the session and the next one's.
+const ROOM_FOR_A_SESSION: u64 = 1 << 32;
+
+impl Stream {
+    /// No operation uses the region any more.
+    pub(super) fn forget_tree(&mut self, tree: TreeId) {
+        self.order.forget(tree);
+    }
+
+    /// Operations that may not have ended.
+    pub(crate) fn recent(&self) -> &[Arc<Operation>] {
+        &self.recent
+    }
+
+    /// The number of the next operation.
+    pub(crate) fn set_sequence(&mut self, sequence: u64) {
+        self.sequence = sequence;
+    }
+
+    pub(super) fn remember(&mut self, operation: &Arc<Operation>, realm: &maniple_realm::Realm) {
+        self.recent.push(Arc::clone(operation));
+        // The record shows also what a fence need not wait for any more.
+        if self.recent.len() > self.sweep_at && operation.recorded.is_none() {
+            self.recent.retain(|operation| !realm.has_triggered(operation.completion.event()));
+            self.sweep_at = 64.max(2 * self.recent.len());
+        }
+    }
+}
+
+impl ContextState {
+    pub(crate) fn mappings_in_use(&self) -> usize {
+        self.stream.get().map_or(0, |stream| stream.lock().inline.in_use())
+    }
+
+    /// Launches an operation: gives it its place in program order and finds what must be mapped before it.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        requirements: &[Bound],
+        body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
+    ) -> Result<Arc<Operation>> {
+        self.leave_session("a fill or an inline mapping");
+        let submit = || self.submit_after(requirements, &Producers::default(), body);
+        profiling::analysing(self.core.profiler(), "fill, copy or mapping", submit)
+    }
+
+    /// As [`submit`](Self::submit), for an operation that also waits for results of others. It is mapped after them: else an operation
+    /// between them that does not interfere with it could be mapped behind it and made to wait for it, in a circle.
+    pub(crate) fn submit_after(
+        self: &Arc<Self>,
+        requirements: &[Bound],
+        producers: &Producers,
+        body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
+    ) -> Result<Arc<Operation>> {
+        let mut stream = self.enter()?;
+        let completion = self.core.realm().user_event();
+        let promised = Promised { completion, recorded: None };
+        let operation = self.submit_to(&mut stream, requirements, (producers, promised), body);
+        drop(stream);
+        operation.release();
+        Ok(operation)
+    }
+
+    /// Gives an operation its place in a stream and finds what must be mapped before it. It is to be released.
+    pub(crate) fn submit_to(
+        self: &Arc<Self>,
+        stream: &mut Stream,
+        requirements: &[Bound],
+        (producers, Promised { completion, recorded }): (&Producers, Promised),
+        body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
+    ) -> Arc<Operation> {
+        self.core.store.counters.launches.add(1);
+        let submission = Submission { sequence: stream.sequence, barrier: stream.barrier, completion };
+        stream.sequence += 1;
+        let body = body(stream, &submission);
+        let launch = |parent| operation::recorded(parent, &*body, requirements);
+        let recorded = recorded.or_else(|| self.core.store.record_launch(self.recorded, completion.event(), launch));
+        let operation = Operation::new(self.scope(), submission.sequence, (completion, recorded), body);
+        let map_after = |earlier: &Arc<Operation>, because: Because| {
+            operation.map_after(earlier);
+            self.core.store.record_dependence(recorded, earlier.recorded, because);
+        };
+        if let Some(fence) = &stream.fence {
+            map_after(fence, Because::Fence);
+        }
+        producers.here.iter().for_each(|producer| map_after(producer, Because::Future));
+        if self.replica.is_some() {
+            stream.in_order.push(&operation, producers.are_afar).for_each(|earlier| map_after(&earlier, Because::Held));
+        }
+        if operation.is_held {
+            // Nothing launched before may find its instances in use by what this task holds, and wait for that.
+            stream.recent.iter().for_each(|earlier| map_after(earlier, Because::Held));
+        }
+        let mut visits = 0;
+        for (number, bound) in requirements.iter().enumerate() {
+            let mut depend = |earlier: &Arc<Operation>| map_after(earlier, Because::Data(number));
+            visits += stream.order.register(&operation, &bound.requirement, &mut depend);
+        }
+        stream.remember(&operation, self.core.realm());
+        self.core.store.counters.logical_visits.add(visits);
+        operation
+    }
+
+    /// Counts one more operation, and locks the stream for it.
+    pub(super) fn enter(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
+        self.core.realm().take_turn();
+        self.throttle()?;
+        self.enter_at_once()
+    }
+
+    /// As [`enter`](Self::enter), however many operations are in flight.
+    pub(super) fn enter_at_once(self: &Arc<Self>) -> Result<MutexGuard<'_, Stream>> {
+        // Counted first: who closes the stream and then waits for what was counted misses nobody.
+        self.operation_begins();
+        if self.in_flight.is_closed() {
+            self.operation_retired();
+            return Err(self.ended());
+        }
+        Ok(self.stream.lock())
+    }
+
+    /// Launches an operation that comes after all earlier ones and before all later ones: in mapping, and if `executes`, in execution. The body is
+    /// made from the earlier ones' completions.
+    pub(crate) fn submit_fence(
+        self: &Arc<Self>,
+        executes: bool,
+        completion: UserEvent,
+        body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
+    ) -> Result<Arc<Operation>> {
+        self.leave_session("a fence");
+        let mut stream = self.enter()?;
+        self.core.store.counters.launches.add(1);
+        let forks = if executes { self.no_forks() } else { Event::NONE };
+        let body = |mut earlier: Vec<Event>| {
+            earlier.push(forks);
+            body(earlier)
+        };
+        let operation = self.fence_in(&mut stream, executes, completion, body);
+        if executes {
+            self.fence.store(completion.event().to_bits(), Ordering::Relaxed);
+        }
+        drop(stream);
+        operation.release();
+        Ok(operation)
+    }
+
+    /// Submits the operation that stands for a session, and leaves room for what is launched in it: in program order, that comes after the
+    /// operation's. It counts as in flight only when the session is closed. None if the task has ended, or holds data mapped, of which a session
+    /// knows nothing.
+    pub(crate) fn submit_session(
+        self: &Arc<Self>,
+        completion: UserEvent,
+        body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
+    ) -> Option<Arc<Operation>> {
+        // Without a limit: the launch that begins the session counts already, and would wait for itself.
+        let mut stream = self.enter_at_once().ok()?;
+        if stream.inline.in_use() > 0 {
+            drop(stream);
+            self.operation_retired();
+            return None;
+        }
+        let operation = self.fence_in(&mut stream, true, completion, body);
+        stream.sequence += ROOM_FOR_A_SESSION;
+        drop(stream);
+        self.operation_retired();
+        operation.release();
+        Some(operation)
+    }
+
+    pub(super) fn fence_in(
+        self: &Arc<Self>,
+        stream: &mut Stream,
+        executes: bool,
+        completion: UserEvent,
+        body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
+    ) -> Arc<Operation> {
+        let sequence = stream.sequence;
+        stream.sequence += 1;
+        let recent = std::mem::take(&mut stream.recent);
+        // What the task holds may end after this.
+        let holds = stream.inline.in_use() > 0;
+        let waited_for = recent.iter().filter(|earlier| !(holds && earlier.is_held));
+        let ends = waited_for.map(|earlier| earlier.completion.event()).chain([stream.barrier]);
+        let body = body(ends.collect());
+        let launch = |parent| operation::recorded(parent, &*body, &[]);
+        let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
+        let operation = Operation::new(self.scope(), sequence, (completion, recorded), body);
+        for earlier in recent.iter().chain(stream.fence.replace(Arc::clone(&operation)).as_ref()) {
+            operation.map_after(earlier);
+            self.core.store.record_dependence(recorded, earlier.recorded, Because::Fence);
+        }
+        // Later operations are mapped after the fence, and it after all earlier ones: nobody needs to look behind it.
+        stream.order.clear();
+        if executes {
+            stream.barrier = completion.event();
+        } else {
+            // What has been mapped may still be executing: an execution fence to come must wait for it.
+            stream.recent = recent;
+        }
+        stream.recent.push(Arc::clone(&operation));
+        operation
+    }
+
+    pub(crate) fn with_stream<R>(&self, body: impl FnOnce(&mut Stream) -> R) -> R {
+        body(&mut self.stream.lock())
+    }
+
+    pub(super) fn scope(self: &Arc<Self>) -> Arc<dyn Scope> {
+        Arc::<Self>::clone(self)
+    }
+}
+
+impl Scope for ContextState {
+    fn store(&self) -> &Store {
+        &self.core.store
+    }
+
+    fn recorded(&self) -> Option<OperationNumber> {
+        self.recorded
+    }
+
+    /// Tells the mapper of this task's processor.
+    fn ready_to_map(&self, operation: &Arc<Operation>) {
+        self.core.enqueue(self.processor, Arc::clone(operation));
+    }
+
+    fn operation_retired(&self) {
+        self.operations_retired(1);
+    }
+}
