@@ -1,6 +1,7 @@
 //! What migration's messages consist of.
 
 use bytes::Bytes;
+pub(super) use maniple_cluster::{decode, encode};
 use serde::{Deserialize, Serialize};
 
 use super::remote::Network;
@@ -56,12 +57,4 @@ pub(super) fn decode_results(bytes: &[u8], mut values: Bytes, network: &dyn Netw
     };
     let results = decode::<Vec<Encoded>>(bytes)?.into_iter().map(one).collect::<Option<_>>()?;
     values.is_empty().then_some(results)
-}
-
-pub(super) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    postcard::to_stdvec(value).expect("plain data has an encoding, and memory for it is there")
-}
-
-pub(super) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
-    postcard::from_bytes(bytes).ok()
 }

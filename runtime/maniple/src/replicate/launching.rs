@@ -236,7 +236,7 @@ impl Replica {
         program.trees.remove(&tree);
         program.regions.remove(&tree);
         program.plans.retain(|_, plan| !plan.site.uses(tree));
-        program.course.forget(|plan| plan.site.uses(tree));
+        program.predictor.forget(|plan| plan.site.uses(tree));
         program.pieces.forget(tree);
     }
 

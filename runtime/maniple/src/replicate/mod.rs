@@ -2,12 +2,11 @@
 //!
 //! `README.md` here describes the whole. In reading order: [`sharding`] says which node runs which points; `maniple_analysis::distribution` what nodes must send each other
 //! before; [`launching`] turns an operation of the program into launches here, for each kind of launch by a [`plan`], which [`planning`] makes;
-//! [`replica`] has what is known of the program so far, such as the [`knowledge`] of region trees, and [`course`] predicts which one comes next; the launches before it are its
+//! [`replica`] has what is known of the program so far, such as the [`knowledge`] of region trees, and [`predictor`] predicts which one comes next; the launches before it are its
 //! [`preparation`], and [`exchange`] has the tasks in it, which send and receive. [`spread`] brings results to all nodes, and [`reduction`] their sum. What this node has of its job is its [`node`];
 //! [`failure`] has the errors that go from node to node, [`operations`] what nodes compare, [`directory`] the pieces that they ask each other for.
 //! [`network`] connects [`migration`](crate::migration) to the job.
 
-mod course;
 pub(crate) mod dependent;
 mod directory;
 pub(crate) mod distributed;
@@ -20,6 +19,7 @@ pub(crate) mod node;
 mod operations;
 mod plan;
 mod planning;
+mod predictor;
 mod preparation;
 mod reduction;
 pub(crate) mod replica;

@@ -88,7 +88,7 @@ impl Replica {
         if program.plans_of_distributed > MOST_PLANS_OF_DISTRIBUTED {
             let has_distributed = |plan: &Plan| plan.site.is_over_pieces_elsewhere();
             program.plans.retain(|_, plan| !has_distributed(plan));
-            program.course.forget(has_distributed);
+            program.predictor.forget(has_distributed);
             program.plans_of_distributed = 1;
             state.sites().forget_pieces_elsewhere();
         }
@@ -96,20 +96,20 @@ impl Replica {
             program.plans.clear();
         }
         if let Some(stale) = program.plans.insert(launching.token(), Arc::clone(&plan)) {
-            program.course.forget(|plan| std::ptr::eq(plan, &*stale));
+            program.predictor.forget(|plan| std::ptr::eq(plan, &*stale));
         }
-        program.course.turn_to(&plan);
+        program.predictor.turn_to(&plan);
         Ok(plan)
     }
 
     fn known_plan(&self, state: &ContextState, launching: &Launching<'_>) -> Option<Arc<Plan>> {
         let mut program = self.program.lock();
-        let Program { plans, course, .. } = &mut *program;
-        if let Some(expected) = course.expect(|plan| plan.site.is_same_and_allowed(launching, state)) {
+        let Program { plans, predictor, .. } = &mut *program;
+        if let Some(expected) = predictor.expect(|plan| plan.site.is_same_and_allowed(launching, state)) {
             return Some(Arc::clone(expected));
         }
         let known = plans.get(&launching.token()).filter(|known| known.site.is_same_and_allowed(launching, state))?;
-        course.turn_to(known);
+        predictor.turn_to(known);
         Some(Arc::clone(known))
     }
 

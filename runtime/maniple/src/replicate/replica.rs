@@ -9,12 +9,12 @@ use maniple_region::{LogicalRegion, TreeId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::course::Course;
 use super::directory::blocks;
 use super::knowledge::{Knowledge, shapes};
 use super::node::Node;
 use super::operations::Check;
 use super::plan::Plan;
+use super::predictor::Predictor;
 use super::preparation::Pieces;
 use crate::error::Result;
 
@@ -30,7 +30,7 @@ pub(crate) struct Replica {
 pub(super) struct Program {
     pub(super) trees: FxHashMap<TreeId, Knowledge>,
     pub(super) plans: FxHashMap<u64, Arc<Plan>>,
-    pub(super) course: Course<Plan>,
+    pub(super) predictor: Predictor<Plan>,
     /// How many plans are of launches over distributed partitions.
     pub(super) plans_of_distributed: usize,
     /// The regions that it has made and that are there: as which one each was made.
@@ -103,6 +103,6 @@ impl Replica {
         let blocks = Blocks::new(*coherence, block, shapes(root));
         program.trees.insert(tree, Knowledge::InBlocks(Box::new(blocks)));
         program.plans.retain(|_, plan| !plan.site.uses(tree));
-        program.course.forget(|plan| plan.site.uses(tree));
+        program.predictor.forget(|plan| plan.site.uses(tree));
     }
 }

@@ -1,10 +1,10 @@
-//! What probably comes next: a program that repeats itself launches after something what it launched after it the last time.
+//! Prediction of the next launch: a program that repeats itself launches after something what it launched after it the last time.
 
 use std::sync::Arc;
 
-/// What came up lately, and what came after each of it.
+/// What has come lately, and what came after each the last time.
 #[derive(Debug)]
-pub(super) struct Course<T> {
+pub(super) struct Predictor<T> {
     all: Vec<Place<T>>,
     /// Which of them came last.
     at: usize,
@@ -20,13 +20,13 @@ struct Place<T> {
 /// One that is longer is begun anew.
 const LONGEST: usize = 64;
 
-impl<T> Default for Course<T> {
+impl<T> Default for Predictor<T> {
     fn default() -> Self {
         Self { all: Vec::new(), at: 0 }
     }
 }
 
-impl<T> Course<T> {
+impl<T> Predictor<T> {
     /// What was expected, if it is what has come.
     #[inline]
     pub(super) fn expect(&mut self, has_come: impl FnOnce(&T) -> bool) -> Option<&Arc<T>> {
@@ -66,11 +66,11 @@ mod tests {
     use super::*;
 
     /// How many of these were expected.
-    fn expected(course: &mut Course<usize>, all: &[Arc<usize>], come: impl IntoIterator<Item = usize>) -> usize {
+    fn expected(predictor: &mut Predictor<usize>, all: &[Arc<usize>], come: impl IntoIterator<Item = usize>) -> usize {
         let is_expected = |number: usize| {
-            let is_expected = course.expect(|expected| *expected == number).is_some();
+            let is_expected = predictor.expect(|expected| *expected == number).is_some();
             if !is_expected {
-                course.turn_to(&all[number]);
+                predictor.turn_to(&all[number]);
             }
             is_expected
         };
@@ -80,28 +80,28 @@ mod tests {
     #[test]
     fn what_repeats_is_expected_from_the_second_time_on() {
         let all: Vec<_> = (0..200).map(Arc::new).collect();
-        let mut course = Course::default();
-        assert_eq!(expected(&mut course, &all, 0..5), 0);
+        let mut predictor = Predictor::default();
+        assert_eq!(expected(&mut predictor, &all, 0..5), 0);
         // Only that the first one follows the last is new.
-        assert_eq!(expected(&mut course, &all, (0..5).cycle().take(50)), 50);
+        assert_eq!(expected(&mut predictor, &all, (0..5).cycle().take(50)), 50);
         // Another loop begins, and the first one comes back.
-        assert_eq!(expected(&mut course, &all, [7, 8].into_iter().cycle().take(20)), 17);
-        assert_eq!(expected(&mut course, &all, (0..5).cycle().take(50)), 49 - 1);
+        assert_eq!(expected(&mut predictor, &all, [7, 8].into_iter().cycle().take(20)), 17);
+        assert_eq!(expected(&mut predictor, &all, (0..5).cycle().take(50)), 49 - 1);
     }
 
     #[test]
-    fn a_long_course_is_begun_anew_and_what_is_forgotten_is_kept_no_longer() {
+    fn a_long_sequence_is_begun_anew_and_what_is_forgotten_is_kept_no_longer() {
         let all: Vec<_> = (0..200).map(Arc::new).collect();
-        let mut course = Course::default();
-        expected(&mut course, &all, 0..150);
-        assert!(course.all.len() <= LONGEST);
+        let mut predictor = Predictor::default();
+        expected(&mut predictor, &all, 0..150);
+        assert!(predictor.all.len() <= LONGEST);
         assert_eq!(Arc::strong_count(&all[0]), 1, "it was let go of");
-        let mut course = Course::default();
-        expected(&mut course, &all, 0..3);
-        course.forget(|number| *number == 9);
+        let mut predictor = Predictor::default();
+        expected(&mut predictor, &all, 0..3);
+        predictor.forget(|number| *number == 9);
         assert_eq!(Arc::strong_count(&all[1]), 2, "nothing was forgotten");
-        course.forget(|number| *number == 1);
+        predictor.forget(|number| *number == 1);
         assert_eq!(Arc::strong_count(&all[1]), 1);
-        assert_eq!(expected(&mut course, &all, [0, 2, 0, 2]), 2);
+        assert_eq!(expected(&mut predictor, &all, [0, 2, 0, 2]), 2);
     }
 }
