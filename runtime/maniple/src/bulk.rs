@@ -14,13 +14,14 @@ use smallvec::SmallVec;
 use crate::context::{Context, ContextState, Promised, Renewed, Stream};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
-use crate::future::{Future, FutureMap, Origin, Producers, Results, Sources};
+use crate::future::{Future, FutureMap};
 use crate::launch::{Launch, TaskLauncher};
 use crate::operation::{self, Mappable, Operation};
 use crate::physical::bound::Bound;
 use crate::physical::movement::Preconditions;
 use crate::regions::Region;
 use crate::replicate::PER_NODE;
+use crate::results::{Origin, Producers, Results, Sources};
 use crate::task::number::Number;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
@@ -50,7 +51,7 @@ impl Mappable for FillOperation {
 fn record_fill(operation: &Operation, region: &LogicalRegion, fields: &FieldMask) -> Option<OperationNumber> {
     let place = operation.place(0)?;
     let fill = || Kind::FillRegion { place, region: region.clone(), fields: fields.clone() };
-    operation.context.core.store.record(Some(place.parent), &Preconditions::default(), fill)
+    operation.scope.store().record(Some(place.parent), &Preconditions::default(), fill)
 }
 
 impl ContextState {

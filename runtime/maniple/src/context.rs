@@ -22,21 +22,22 @@ use smallvec::SmallVec;
 use crate::block_on::block_on;
 use crate::core::RuntimeCore;
 use crate::deletions::{Inherited, Log};
+use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
 use crate::fork::{self, InFlight};
-use crate::future::{Origin, Producers, Results};
 use crate::inline::InlineUses;
 use crate::launch::Sites;
-use crate::lazily::Lazily;
-use crate::let_go::let_go;
-use crate::operation::{self, Mappable, Operation};
+use crate::lazy_box::LazyBox;
+use crate::operation::{self, Mappable, Operation, Scope};
 use crate::physical::bound::Bound;
 use crate::physical::instance::Instances;
 use crate::physical::movement::Preconditions;
 use crate::physical::state::RegionState;
+use crate::physical::store::Store;
 use crate::profiling;
 use crate::remote::Arrived;
-use crate::replicate::Replica;
+use crate::replicate::{Node, Replica};
+use crate::results::{Origin, Producers, Results};
 use crate::trace::Tracing;
 use crate::watched::Watched;
 
@@ -114,14 +115,14 @@ pub(crate) struct ContextState {
     /// The number of the task's beginning, while a record is kept.
     pub(crate) recorded: Option<OperationNumber>,
     held: Vec<HeldRegion>,
-    created: Lazily<Made>,
+    created: LazyBox<Made>,
     /// What was destroyed before the task.
     pub(crate) inherited: Option<Arc<Inherited>>,
-    stream: Lazily<Mutex<Stream>>,
+    stream: LazyBox<Mutex<Stream>>,
     pub(crate) in_flight: InFlight,
     /// What somebody waits for that falling numbers in flight bring.
-    waiter: Lazily<Mutex<Waiter>>,
-    watched: Lazily<Mutex<Watched>>,
+    waiter: LazyBox<Mutex<Waiter>>,
+    watched: LazyBox<Mutex<Watched>>,
     /// What is known of launches that repeat; made with the first one.
     sites: OnceLock<Arc<Sites>>,
     /// The number of the next launch, to tell which failure came first in the program.
@@ -129,7 +130,7 @@ pub(crate) struct ContextState {
     /// The last execution fence, as the bits of its event, after which nothing can be forked until it has triggered.
     pub(crate) fence: AtomicU64,
     /// Locked for as long as a launch takes, before the stream.
-    pub(crate) tracing: Lazily<Mutex<Tracing>>,
+    pub(crate) tracing: LazyBox<Mutex<Tracing>>,
     /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it holds.
     pub(crate) has_mapped: AtomicBool,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
@@ -213,7 +214,7 @@ impl Context {
     /// How many nodes the job has.
     #[must_use]
     pub fn nodes(&self) -> usize {
-        self.state.core.node().map_or(1, |node| node.nodes())
+        self.state.core.migration().map_or(1, |migration| migration.nodes())
     }
 
     /// A number that is left to the mapper, such as `"pieces"`; `default` if the mapper does not know the name.
@@ -225,7 +226,7 @@ impl Context {
     /// [`Error::Mapper`] if the mapper panics.
     pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
         let core = &self.state.core;
-        let answer = core.seat(self.state.processor).tunable(core, name)?.unwrap_or(default);
+        let answer = core.seat(self.state.processor).tunable(&core.store, name)?.unwrap_or(default);
         if let Some(replica) = &self.state.replica {
             replica.note_tunable(name, answer);
         }
@@ -233,12 +234,16 @@ impl Context {
     }
 
     /// Runs a function as the top-level task of a runtime, on this thread.
-    pub(crate) fn run_top_level<T>(core: &Arc<RuntimeCore>, body: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
+    pub(crate) fn run_top_level<T>(
+        core: &Arc<RuntimeCore>,
+        node: Option<&Arc<Node>>,
+        body: impl AsyncFnOnce(&Self) -> Result<T>,
+    ) -> Result<T> {
         let recorded = core.store.record(None, &Preconditions::default(), || Kind::TopLevel);
         let name = Origin::BuiltIn(TOP_LEVEL);
         let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
         if let Some(state) = Arc::get_mut(&mut state) {
-            state.replica = core.node().map(Replica::new);
+            state.replica = node.map(Replica::new);
             state.inherited = Inherited::of_earlier_runs(&core.deletions);
         }
         let _owned = Owned::new(Arc::clone(&state));
@@ -251,7 +256,7 @@ impl Context {
                 if let (true, Err(over)) = (panic.is::<Unavailable>(), core.check_whole()) {
                     return context.state.end_everywhere(context.state.end(Err(over)));
                 }
-                if let Some(node) = core.node() {
+                if let Some(node) = node {
                     node.note_panic(maniple_realm::fault::message_of(&*panic));
                 }
                 // Of what else went wrong the panic is the better witness.
@@ -312,16 +317,16 @@ impl ContextState {
             depth,
             recorded,
             held,
-            created: Lazily::default(),
+            created: LazyBox::default(),
             inherited: None,
-            stream: Lazily::default(),
+            stream: LazyBox::default(),
             in_flight: InFlight::default(),
-            waiter: Lazily::default(),
-            watched: Lazily::default(),
+            waiter: LazyBox::default(),
+            watched: LazyBox::default(),
             sites: OnceLock::new(),
             next_launch: AtomicU64::new(0),
             fence: AtomicU64::new(0),
-            tracing: Lazily::default(),
+            tracing: LazyBox::default(),
             has_mapped: AtomicBool::new(false),
             replay_window: AtomicUsize::new(usize::MAX),
             replica: None,
@@ -650,7 +655,7 @@ impl ContextState {
         let body = body(stream, &submission);
         let launch = |parent| operation::recorded(parent, &*body, requirements);
         let recorded = recorded.or_else(|| self.core.store.record_launch(self.recorded, completion.event(), launch));
-        let operation = Operation::new(self, submission.sequence, (completion, recorded), body);
+        let operation = Operation::new(self.scope(), submission.sequence, (completion, recorded), body);
         let map_after = |earlier: &Arc<Operation>, because: Because| {
             operation.map_after(earlier);
             self.core.store.record_dependence(recorded, earlier.recorded, because);
@@ -724,7 +729,7 @@ impl ContextState {
         self.in_flight.close();
         match result {
             Ok(value) if self.mappings_in_use() > 0 => {
-                let_go("a result", self.name(), value);
+                drop_caught("a result", self.name(), value);
                 Err(Error::StillMapped { task: self.name().to_owned() })
             }
             other => other,
@@ -753,13 +758,13 @@ impl ContextState {
         let Some(replica) = &self.replica else { return result };
         // A node that is lost, or does something else than the others, will not come to the end.
         let elsewhere = match self.core.check_whole() {
-            Ok(()) => replica.end(self.core.realm(), result.as_ref().err()),
+            Ok(()) => replica.end(result.as_ref().err()),
             Err(_) => None,
         };
         let elsewhere = self.core.check_whole().err().or(elsewhere);
         match (result, elsewhere) {
             (Ok(value), Some(error)) => {
-                let_go("a result", self.name(), value);
+                drop_caught("a result", self.name(), value);
                 Err(error)
             }
             // What went wrong here is nearer to the cause than what others say of it.
@@ -836,7 +841,7 @@ impl ContextState {
         let body = body(ends.collect());
         let launch = |parent| operation::recorded(parent, &*body, &[]);
         let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
-        let operation = Operation::new(self, sequence, (completion, recorded), body);
+        let operation = Operation::new(self.scope(), sequence, (completion, recorded), body);
         for earlier in recent.iter().chain(stream.fence.replace(Arc::clone(&operation)).as_ref()) {
             operation.map_after(earlier);
             self.core.store.record_dependence(recorded, earlier.recorded, Because::Fence);
@@ -985,10 +990,6 @@ impl ContextState {
         self.wake_waiter();
     }
 
-    pub(crate) fn operation_retired(&self) {
-        self.operations_retired(1);
-    }
-
     pub(crate) fn operations_retired(&self, operations: usize) {
         if self.in_flight.end_operations(operations) {
             self.wake_waiter();
@@ -1060,7 +1061,7 @@ impl ContextState {
         match watched.and_then(Watched::unseen_failure).or(refused) {
             None => Ok(result),
             Some(error) => {
-                let_go("a result", self.name(), result);
+                drop_caught("a result", self.name(), result);
                 Err(error)
             }
         }
@@ -1068,12 +1069,30 @@ impl ContextState {
 
     /// Tells the mapper when and where a task ran.
     pub(crate) fn report(&self, task: &str, profile: &TaskProfile) {
-        self.core.seat(self.processor).tell_profile(&self.core, task, profile);
+        self.core.seat(self.processor).tell_profile(&self.core.store, task, profile);
     }
 
-    /// An operation may be mapped: tells the mapper of this task's processor.
-    pub(crate) fn ready_to_map(self: &Arc<Self>, operation: &Arc<Operation>) {
-        self.core.seat(self.processor).enqueue(&self.core, Arc::clone(operation));
+    fn scope(self: &Arc<Self>) -> Arc<dyn Scope> {
+        Arc::<Self>::clone(self)
+    }
+}
+
+impl Scope for ContextState {
+    fn store(&self) -> &Store {
+        &self.core.store
+    }
+
+    fn recorded(&self) -> Option<OperationNumber> {
+        self.recorded
+    }
+
+    /// Tells the mapper of this task's processor.
+    fn ready_to_map(&self, operation: &Arc<Operation>) {
+        self.core.enqueue(self.processor, Arc::clone(operation));
+    }
+
+    fn operation_retired(&self) {
+        self.operations_retired(1);
     }
 }
 

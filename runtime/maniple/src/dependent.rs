@@ -2,7 +2,7 @@
 //!
 //! Each is a task that reads a field and returns pieces, and a partition made of them. The task is launched by the call, and ordered after whoever writes the field; the
 //! caller awaits it, and other operations go on meanwhile. In a program that runs on several nodes each looks at the values that it has, and what it finds goes to
-//! those nodes in whose blocks the points are (see `replicate/found.rs`): no node knows all pieces.
+//! those nodes in whose blocks the points are (see `replicate/distributed.rs`): no node knows all pieces.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::future::FutureMap;
 use crate::launch::TaskLauncher;
 use crate::regions::{Domain, Partition, Region, partition_error};
 use crate::replicate::Replica;
-use crate::replicate::finding::Finding;
+use crate::replicate::dependent::PendingPartition;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
 impl Context {
@@ -41,11 +41,11 @@ impl Context {
             let numbered = Mapped { inner: values, map: move |color: T| color.number(colors) };
             partition::by_field(part, colors.volume() as usize, &numbered).map_err(partition_error)
         };
-        let finding = self.begin_to_find();
+        let pending = self.begin_partition();
         let looking = self.parts(region, field).map(|parts| self.look(&parts, field, by_color));
         async move {
             let found = looking?.wait().await?;
-            self.found(finding, region, colors, found).await
+            self.found(pending, region, colors, found).await
         }
     }
 
@@ -60,7 +60,7 @@ impl Context {
         sources: &Partition<F, S>,
         field: Field<F, Ptr<G, T>>,
     ) -> impl Future<Output = Result<Partition<G, T>>> {
-        let finding = self.begin_to_find();
+        let pending = self.begin_partition();
         let looking = self.look_at_pieces(sources, field, |pieces| {
             let space = targets.space().clone();
             move |values: &Column<'_, Ptr<G, T>, S>, part: &IndexSpace<S>| {
@@ -70,7 +70,7 @@ impl Context {
         });
         async move {
             let found = looking?.wait().await?;
-            self.found(finding, targets, sources.colors(), found).await
+            self.found(pending, targets, sources.colors(), found).await
         }
     }
 
@@ -84,7 +84,7 @@ impl Context {
         sources: &Partition<F, S>,
         field: Field<F, Rect<T>>,
     ) -> impl Future<Output = Result<Partition<G, T>>> {
-        let finding = self.begin_to_find();
+        let pending = self.begin_partition();
         let looking = self.look_at_pieces(sources, field, |pieces| {
             let space = targets.space().clone();
             move |values: &Column<'_, Rect<T>, S>, part: &IndexSpace<S>| {
@@ -93,7 +93,7 @@ impl Context {
         });
         async move {
             let found = looking?.wait().await?;
-            self.found(finding, targets, sources.colors(), found).await
+            self.found(pending, targets, sources.colors(), found).await
         }
     }
 
@@ -131,10 +131,10 @@ impl Context {
         targets: &Partition<G, T>,
         named: fn(V) -> N,
     ) -> impl Future<Output = Result<Partition<F, S>>> {
-        let (finding, parts) = (self.begin_to_find(), self.parts(sources, field));
+        let (pending, parts) = (self.begin_partition(), self.parts(sources, field));
         // With pieces elsewhere, first what this node points to; then the pieces, as far as they have that.
         let looked = Arc::new(Mutex::new(None));
-        let is_afar = finding.is_some() && is_elsewhere(targets);
+        let is_afar = pending.is_some() && is_elsewhere(targets);
         let looking = parts.map(|parts| match is_afar {
             true => {
                 let (space, looks) = (targets.parent().space().clone(), Arc::clone(&looked));
@@ -155,14 +155,14 @@ impl Context {
         });
         async move {
             let mut found = looking?.wait().await?;
-            if let (Some(replica), Some(finding), true) = (&self.state.replica, &finding, is_afar) {
+            if let (Some(replica), Some(pending), true) = (&self.state.replica, &pending, is_afar) {
                 let points = found.pop().unwrap_or_else(|| IndexSpace::<T>::from_rects([]).into());
-                let pieces = replica.pieces_about(finding, &points, targets.logical().partitioning()).await?;
+                let pieces = replica.pieces_about(pending, &points, targets.logical().partitioning()).await?;
                 let looked = looked.lock().take();
                 let pieces = looked.map(|(kept, part)| N::preimage(&typed(pieces), &kept, &part));
                 found = pieces.unwrap_or_default().into_iter().map(AnySpace::from).collect();
             }
-            self.found(finding, sources, targets.colors(), found).await
+            self.found(pending, sources, targets.colors(), found).await
         }
     }
 
@@ -181,9 +181,9 @@ impl Context {
         Ok(self.look(&parts, field, compute))
     }
 
-    /// A partition is about to be found by all nodes together.
-    fn begin_to_find(&self) -> Option<Finding> {
-        self.state.replica.as_ref().map(Replica::begin_to_find)
+    /// A partition is about to be computed by all nodes together.
+    fn begin_partition(&self) -> Option<PendingPartition> {
+        self.state.replica.as_ref().map(Replica::begin_partition)
     }
 
     /// Where the values of a field are: the whole region, or parts of it, one a node.
@@ -237,19 +237,19 @@ impl Context {
         Looking { launched, found }
     }
 
-    /// The partition of what was found: by this node alone, or by all together.
+    /// The partition of computed pieces: of this node alone, or of all together.
     async fn found<F, const D: usize>(
         &self,
-        finding: Option<Finding>,
+        pending: Option<PendingPartition>,
         region: &Region<F, D>,
         colors: Domain,
         pieces: Vec<AnySpace>,
     ) -> Result<Partition<F, D>> {
-        let (Some(replica), Some(finding)) = (&self.state.replica, finding) else {
+        let (Some(replica), Some(pending)) = (&self.state.replica, pending) else {
             return region.partition_erased(colors, &pieces);
         };
         let of = (region.logical().space(), colors.rect());
-        let partitioning = replica.found(finding, of, &pieces).await?;
+        let partitioning = replica.distribute(pending, of, &pieces).await?;
         Ok(Partition::from_logical(region.logical().partition(&partitioning)?))
     }
 }

@@ -390,6 +390,19 @@ impl fmt::Debug for Error {
     }
 }
 
+impl From<maniple_cluster::Error> for Error {
+    fn from(error: maniple_cluster::Error) -> Self {
+        use maniple_cluster::{Error as Job, Failure};
+        match error {
+            Job::NodeLost { node, reason } => Self::NodeLost { node, reason },
+            Job::NodesDiffer { difference } => Self::NodesDiffer { difference },
+            Job::Failed(Failure { node, message }) => Self::OnNode { node, message: message.into() },
+            Job::Over(fault) => Self::of_fault(&fault, "", None),
+            other => Self::internal(other),
+        }
+    }
+}
+
 fn at(point: &Option<AnyPoint>) -> String {
     point.map_or_else(String::new, |point| format!(" at point {point}"))
 }
@@ -530,6 +543,9 @@ impl Error {
     pub(crate) fn of_fault(fault: &Fault, task: &str, point: Option<AnyPoint>) -> Self {
         if let Some(error) = fault.downcast_ref::<Self>() {
             return error.clone();
+        }
+        if let Some(error) = fault.downcast_ref::<maniple_cluster::Error>() {
+            return error.clone().into();
         }
         if fault.downcast_ref::<Stranded>().is_some() {
             return Self::Stranded { task: task.to_owned(), point };

@@ -23,15 +23,15 @@ use crate::mapped::{Mapped, ReadMapping, WriteMapping};
 use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::check_requirement;
 use crate::mapping::lookup::Lookup;
-use crate::mapping::point::{Chosen, LockedStates, PointError, PointMapping};
+use crate::mapping::point::{LockedStates, PointError, PointMapping};
 use crate::mapping::regions::Regions;
 use crate::operation::{Mappable, Operation};
 use crate::physical::bound::Bound;
 use crate::physical::issuing::Issuing;
 use crate::physical::places::Places;
 use crate::physical::preparation::Preparation;
+use crate::placement::{Chosen, PhysicalRegion, Placement};
 use crate::regions::Region;
-use crate::task::call::{PhysicalRegion, Placement};
 
 /// Mappings that a task holds.
 #[derive(Default)]
@@ -151,10 +151,10 @@ impl InlineOperation {
         let bounds = std::slice::from_ref(&self.bound);
         let mut states = LockedStates::lock(bounds);
         let placed = PointMapping {
-            core,
+            store: &core.store,
+            seat: core.seat(self.context.processor),
             bounds,
             regions: Regions::Asked(slice::from_ref(&self.info)),
-            origin: self.context.processor,
             order: (operation.sequence, 0),
             place: operation.place(0),
             may_wait: self.context.depth == 0,
@@ -221,7 +221,7 @@ impl InlineOperation {
             tag: 0,
         };
         let core = &self.context.core;
-        core.seat(self.context.processor).tell_failure(core, &info, failure);
+        core.seat(self.context.processor).tell_failure(&core.store, &info, failure);
     }
 
     fn ask(&self, states: &mut LockedStates<'_>) -> Result<RequirementMapping> {
@@ -230,9 +230,10 @@ impl InlineOperation {
         let states = std::cell::RefCell::new(states);
         let bounds = std::slice::from_ref(&self.bound);
         let regions = Regions::Asked(slice::from_ref(&self.info));
-        let lookup = Lookup { core, bounds, regions, states: &states };
+        let lookup = Lookup { store: &core.store, bounds, regions, states: &states };
         let seat = core.seat(processor);
-        let mapping = seat.call(core, "map_inline", |mapper| mapper.map_inline(&self.info, processor, &lookup))?;
+        let mapping =
+            seat.call(&core.store, "map_inline", |mapper| mapper.map_inline(&self.info, processor, &lookup))?;
         check_requirement(&mapping, &self.info, true, (processor, core.machine()))
             .map_err(|problem| Error::mapper("map_inline", problem))?;
         Ok(mapping)

@@ -15,8 +15,8 @@ use maniple_realm::locks::Mutex;
 use maniple_record::{Launch, LaunchNumber, OperationNumber, Place};
 use smallvec::SmallVec;
 
-use crate::context::ContextState;
 use crate::physical::bound::Bound;
+use crate::physical::store::Store;
 
 /// What an operation does once the operations before it have been mapped.
 pub(crate) trait Mappable: Send + Sync {
@@ -38,6 +38,21 @@ pub(crate) trait Mappable: Send + Sync {
     }
 }
 
+/// The task that has launched an operation, as far as operations know it.
+pub(crate) trait Scope: Send + Sync {
+    /// What the data of all tasks has in common.
+    fn store(&self) -> &Store;
+
+    /// The number of the task's beginning, while a record is kept.
+    fn recorded(&self) -> Option<OperationNumber>;
+
+    /// An operation may be mapped.
+    fn ready_to_map(&self, operation: &Arc<Operation>);
+
+    /// An operation has ended, and so has everything that it launched.
+    fn operation_retired(&self);
+}
+
 /// An operation as it is recorded when a task launches it.
 pub(crate) fn recorded(parent: OperationNumber, body: &dyn Mappable, requirements: &[Bound]) -> Launch {
     Launch {
@@ -52,7 +67,7 @@ pub(crate) fn recorded(parent: OperationNumber, body: &dyn Mappable, requirement
 /// An operation in flight.
 pub(crate) struct Operation {
     pub(crate) sequence: u64,
-    pub(crate) context: Arc<ContextState>,
+    pub(crate) scope: Arc<dyn Scope>,
     pub(crate) completion: UserEvent,
     /// Its number, while a record is kept.
     pub(crate) recorded: Option<LaunchNumber>,
@@ -69,14 +84,14 @@ pub(crate) struct Operation {
 
 impl Operation {
     pub(crate) fn new(
-        context: &Arc<ContextState>,
+        scope: Arc<dyn Scope>,
         sequence: u64,
         (completion, recorded): (UserEvent, Option<LaunchNumber>),
         body: Arc<dyn Mappable>,
     ) -> Arc<Self> {
         Arc::new(Self {
             sequence,
-            context: Arc::clone(context),
+            scope,
             completion,
             recorded,
             is_held: body.is_held(),
@@ -89,7 +104,7 @@ impl Operation {
 
     /// Where a point stands in program order, while a record is kept.
     pub(crate) fn place(&self, index: u64) -> Option<Place> {
-        Some(Place { parent: self.context.recorded?, launch: self.recorded?, index })
+        Some(Place { parent: self.scope.recorded()?, launch: self.recorded?, index })
     }
 
     /// What is to be mapped, unless it has been.
@@ -108,7 +123,7 @@ impl Operation {
     /// One reason to wait less; with the last one gone the operation is handed to its mapper.
     pub(crate) fn release(self: &Arc<Self>) {
         if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.context.ready_to_map(self);
+            self.scope.ready_to_map(self);
         }
     }
 
@@ -126,12 +141,12 @@ impl Operation {
         if self.has_retired.swap(true, Ordering::AcqRel) {
             return;
         }
-        let realm = self.context.core.realm();
+        let realm = &self.scope.store().realm;
         match outcome {
             Ok(()) => realm.trigger(self.completion),
             Err(error) => realm.poison(self.completion, error.clone()),
         }
-        self.context.operation_retired();
+        self.scope.operation_retired();
     }
 }
 

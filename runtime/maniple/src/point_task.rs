@@ -13,9 +13,8 @@ use smallvec::SmallVec;
 
 use crate::context::{Context, ContextState, HeldRegion, Owned};
 use crate::core::RuntimeCore;
+use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
-use crate::future::Origin;
-use crate::let_go::let_go;
 use crate::mapping::decisions::MappedPoint;
 use crate::operation::Operation;
 use crate::physical::analysis::{Access, Analysis};
@@ -26,8 +25,10 @@ use crate::physical::places::Places;
 use crate::physical::preparation::Preparation;
 use crate::physical::selection::Selection;
 use crate::physical::state::{RegionState, Sink};
+use crate::placement::{PhysicalRegion, Placement};
 use crate::remote::MobileTask;
-use crate::task::call::{ContextCall, LeafCall, PhysicalRegion, Placement};
+use crate::results::Origin;
+use crate::task::call::{ContextCall, LeafCall};
 use crate::task::taken::Taken;
 use crate::task::{Body, Value};
 use crate::task_operation::TaskState;
@@ -266,7 +267,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     let (point, mut regions) = (task.mapped.point, task.mapped.physical.clone());
     PhysicalRegion::lend_all(&mut regions);
     let parent = Arc::clone(&task.state.context);
-    let (core, name) = (Arc::clone(&parent.core), Origin::Task(Arc::clone(&task.state.site.definition)));
+    let (core, name) = (Arc::clone(&parent.core), Origin::of(&task.state.site.definition));
     let Body::Context(body) = task.body() else {
         return Err(Error::launch(task.state.name(), "its variant is a leaf"));
     };
@@ -311,7 +312,7 @@ async fn run_in_context(task: PointTask, ready: &[Event], recorded: Option<Opera
     match (value, moved) {
         (Ok(value), Ok(())) => Ok(value),
         (Ok(value), Err(fault)) => {
-            let_go("a result", task.state.name(), value);
+            drop_caught("a result", task.state.name(), value);
             Err(task.state.blame_fault(&fault, point))
         }
         (Err(error), _) => Err(error),
@@ -346,7 +347,7 @@ fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
     let core = &context.core;
     let issuer = context.recorded.zip(launch).map(|(parent, launch)| Place { parent, launch, index: 0 });
     let seat = core.seat(context.processor);
-    let mut rank = |sources: &[_], destination: &_| seat.rank(core, sources, destination);
+    let mut rank = |sources: &[_], destination: &_| seat.rank(&core.store, sources, destination);
     let mut before = Preparation::together();
     for held in context.held() {
         let Some(instances) = &held.home else { continue };

@@ -15,6 +15,7 @@ use maniple_record::Record;
 use crate::context::Context;
 use crate::core::{Limits, RuntimeCore};
 use crate::error::{Error, Result};
+use crate::fork;
 use crate::launch::Launch;
 use crate::mapping::MapperSeat;
 use crate::physical::store::Store;
@@ -188,8 +189,10 @@ impl RuntimeBuilder {
         let node = transport.map(|transport| Arc::new(Node::join(transport, &realm)));
         let store = Store::new(realm, self.records.then(Arc::default));
         let limits = Limits { window: self.window, tracing: self.tracing, automatic_tracing: self.automatic_tracing };
-        let core = RuntimeCore::new(store, seats, limits, node);
-        Ok(Runtime { core, _problems: profiler.filter(|_| !told).map(TellProblems) })
+        store.realm.on_rest(fork::forget);
+        let migration = node.as_deref().map(|node| Arc::clone(node.migration()));
+        let core = RuntimeCore::new(store, seats, limits, migration);
+        Ok(Runtime { core, node, _problems: profiler.filter(|_| !told).map(TellProblems) })
     }
 }
 
@@ -224,6 +227,8 @@ struct JoinedBefore;
 /// ```
 pub struct Runtime {
     core: Arc<RuntimeCore>,
+    /// This process's part in a job of several.
+    node: Option<Arc<Node>>,
     /// After the core, with which the profile ends.
     _problems: Option<TellProblems>,
 }
@@ -233,7 +238,7 @@ impl Drop for Runtime {
     /// have run or replayed.
     fn drop(&mut self) {
         self.core.store.realm.wait_until_idle();
-        if let Some(node) = self.core.node() {
+        if let Some(node) = &self.node {
             match self.core.check_whole() {
                 Err(error) => node.abort(&error.to_string()),
                 Ok(()) if std::thread::panicking() => node.abort(&node.panicked()),
@@ -269,13 +274,13 @@ impl Runtime {
     /// How many nodes the job has: 1 unless there is a [network](RuntimeBuilder::network).
     #[must_use]
     pub fn nodes(&self) -> usize {
-        self.core.node().map_or(1, |node| node.nodes())
+        self.node.as_ref().map_or(1, |node| node.nodes())
     }
 
     /// The number of this node, from 0.
     #[must_use]
     pub fn node(&self) -> usize {
-        self.core.node().map_or(0, |node| node.rank())
+        self.node.as_ref().map_or(0, |node| node.rank())
     }
 
     /// The machine that tasks run on.
@@ -304,7 +309,7 @@ impl Runtime {
             return Err(Error::launch("top level", problem));
         }
         self.core.check_whole()?;
-        Context::run_top_level(&self.core, body)
+        Context::run_top_level(&self.core, self.node.as_ref(), body)
     }
 
     /// Launches a task at top level, on a worker, and waits for it.
@@ -328,7 +333,7 @@ impl Runtime {
         let (forked, ended) = self.core.forks.read();
         let counted = self.core.store.counters.read();
         let most_pending = self.core.realm().most_pending() as u64;
-        let open_exchanges = self.core.node().map_or(0, |node| node.open_exchanges() as u64);
+        let open_exchanges = self.node.as_ref().map_or(0, |node| node.open_exchanges() as u64);
         let (launches, tasks) = (counted.launches + forked, counted.tasks + ended);
         Statistics { launches, tasks, open_exchanges, most_pending, ..counted }.with_parcels(&self.peers())
     }
@@ -336,7 +341,7 @@ impl Runtime {
     /// What this node has exchanged with each node of the job so far, by number; nothing with itself. Nothing at all unless there is a [network](RuntimeBuilder::network).
     #[must_use]
     pub fn peers(&self) -> Vec<PeerStatistics> {
-        self.core.node().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
+        self.node.as_ref().map_or_else(|| vec![PeerStatistics::default()], |node| node.peers())
     }
 
     /// What has been launched and issued since the last call, with what came after what: to be [checked](maniple_record::check()), drawn, or

@@ -13,7 +13,6 @@ use maniple_space::{AnyPoint, AnyRect};
 use crate::context::{ContextState, Submission};
 use crate::core::Chance;
 use crate::error::{Error, Result};
-use crate::future::{Input, Results, Sources};
 use crate::launch::{LaunchSite, check_point};
 use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::{check_slices, checked};
@@ -28,11 +27,12 @@ use crate::physical::issuing::Issuing;
 use crate::physical::movement::Preconditions;
 use crate::physical::places::{KnownPlaces, Places};
 use crate::physical::preparation::Preparation;
+use crate::placement::PhysicalRegion;
 use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::profiling::{LaunchLabels, MAPPING};
 use crate::remote::{AwaySlices, Division};
+use crate::results::{Input, Results, Sources};
 use crate::task::arguments::Arguments;
-use crate::task::call::PhysicalRegion;
 use crate::task::{Body, Value};
 use crate::trace::{PointRecorder, Problem, Recording, StrictLaunch};
 
@@ -222,7 +222,7 @@ impl TaskState {
         let core = &self.context.core;
         let info = TaskInfo { domain, ..self.info(domain.lo(), &[]) };
         let seat = core.seat(self.context.processor);
-        let slices = seat.call(core, "slice_launch", |mapper| mapper.slice_launch(&info, core.machine()))?;
+        let slices = seat.call(&core.store, "slice_launch", |mapper| mapper.slice_launch(&info, core.machine()))?;
         check_slices(&slices, &domain, core.machine())?;
         Ok(slices)
     }
@@ -408,7 +408,11 @@ impl TaskState {
                         // It holds on to memory.
                         recording.fail(Problem::MemoryFull);
                     }
-                    self.context.core.seat(self.context.processor).tell_failure(&self.context.core, &info, &failure);
+                    self.context.core.seat(self.context.processor).tell_failure(
+                        &self.context.core.store,
+                        &info,
+                        &failure,
+                    );
                     attempt += 1;
                     if attempt == MAPPING_ATTEMPTS {
                         return Err(PointError::Full(failure));
@@ -454,10 +458,10 @@ impl TaskState {
         (regions, issuing): (Regions<'a>, Issuing<'a>),
     ) -> PointMapping<'a> {
         PointMapping {
-            core: &self.context.core,
+            store: &self.context.core.store,
+            seat: self.context.core.seat(self.context.processor),
             bounds: &self.site.bounds,
             regions,
-            origin: self.context.processor,
             order: (self.sequence, index as u64),
             place: operation.place(index as u64),
             may_wait: self.context.depth == 0,
@@ -495,9 +499,9 @@ impl TaskState {
         let core = &self.context.core;
         let states = RefCell::new(states);
         let regions = Regions::Asked(info.requirements);
-        let lookup = Lookup { core, bounds: &self.site.bounds, regions, states: &states };
+        let lookup = Lookup { store: &core.store, bounds: &self.site.bounds, regions, states: &states };
         let seat = core.seat(self.context.processor);
-        let mapping = seat.call(core, "map_task", |mapper| mapper.map_task(info, &lookup))?;
+        let mapping = seat.call(&core.store, "map_task", |mapper| mapper.map_task(info, &lookup))?;
         checked(mapping, info, core.machine())
     }
 

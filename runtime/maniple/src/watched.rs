@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Cause, Error};
-use crate::future::Results;
+use crate::results::Results;
 
 /// The results of launches whose failure the program has not seen, and the failures that it has.
 #[derive(Default)]

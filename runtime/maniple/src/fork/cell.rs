@@ -27,10 +27,10 @@ use super::watchers::Watchers;
 use super::word::{Outcome, Word};
 use crate::context::ContextState;
 use crate::core::RuntimeCore;
+use crate::drop_caught;
 use crate::error::{Error, Result};
-use crate::future::Results;
 use crate::launch::TaskLauncher;
-use crate::let_go;
+use crate::results::{Results, StandIn};
 use crate::task::TaskDefinition;
 use crate::task::arguments::Own;
 
@@ -267,6 +267,12 @@ impl Drop for FreeHead {
     }
 }
 
+impl StandIn for Fork {
+    fn value(&self) -> Option<&dyn Any> {
+        self.value()
+    }
+}
+
 impl Clone for Fork {
     #[inline]
     fn clone(&self) -> Self {
@@ -287,7 +293,7 @@ impl Drop for Fork {
                 let definition = last.head().definition();
                 // SAFETY: it is the last reference.
                 if let Err(fault) = fault::catch(|| unsafe { last.free() }) {
-                    let_go::tell("a result or an argument", definition.name(), &fault);
+                    drop_caught::tell("a result or an argument", definition.name(), &fault);
                 }
             }
         }
@@ -368,7 +374,7 @@ impl Head {
     pub(super) fn standing_for(&self) -> Arc<Results> {
         let mut watchers = self.watchers.lock();
         let watchers = watchers.get_or_insert_default();
-        let make = || Results::of_fork(self.core(), self.definition);
+        let make = || Results::of_fork(self.core().realm(), &**self.definition);
         let results = Arc::clone(watchers.results.get_or_insert_with(make));
         self.word.watch();
         if self.outcome() == Some(Outcome::Good) {

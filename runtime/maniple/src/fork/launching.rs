@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use maniple_realm::Event;
 use maniple_realm::profile::{Kind, OperationId, Profiler, Record, Tag};
 
+use super::asking::lets_fork;
 use super::body::{ForkCall, Free, FreeResult};
 use super::cell::Fork;
 use super::parent::Parent;
+use super::source::Source;
 use super::sources::Sources;
 use crate::context::ContextState;
-use crate::future::Source;
 use crate::task::TaskDefinition;
 use crate::task::arguments::Own;
 
@@ -70,11 +71,7 @@ impl ContextState {
             && !self.is_fenced()
             && !self.is_in_trace()
             && (fork.sources().is_empty() || fork.sources().iter().all(is_mine))
-            && (self.core.seat(self.processor)).lets_fork(
-                &self.core,
-                fork.head().definition(),
-                (self.processor, self.depth + 1),
-            )
+            && lets_fork(&self.core, fork.head().definition(), (self.processor, self.depth + 1))
     }
 
     /// Whether an execution fence is still to come that what is launched now has to wait for.

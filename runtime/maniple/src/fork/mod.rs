@@ -3,25 +3,24 @@
 //! Such a task depends on nothing but its arguments, so there is nothing to analyse: it is queued with the worker that launches it, for whoever
 //! is idle to steal. `README.md` tells when a launch is a fork, what it is not spared, and the protocols.
 //!
-//! - [`launching`]: when a launch may be a fork, and how it becomes one; [`decisions`]: what mappers have said about that;
+//! - [`launching`]: when a launch may be a fork, and how it becomes one; [`asking`]: whether the mapper lets it;
 //! - [`cell`]: the one object that a forked task is, and references to it; [`body`]: the part of it that knows the types; [`spare`]: its memory;
-//! - [`sources`]: what a task waits for before it begins;
+//! - [`source`]: what gives a result, a fork or a launch; [`sources`]: what a task waits for before it begins;
 //! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
 //! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`in_flight`] with [`parent`]: the protocols: who may run it; who knows it, and waits for it; who could wake it; how its
 //!   parent counts it;
-//! - [`migration`]: tasks that a thief runs on another node;
-//! - [`counts`]: what each worker has forked and run.
+//! - [`migration`]: tasks that a thief runs on another node.
 
+mod asking;
 mod body;
 mod cell;
-mod counts;
-mod decisions;
 mod in_flight;
 mod launching;
 mod migration;
 mod parent;
 mod running;
 mod schedule;
+mod source;
 mod sources;
 mod spare;
 mod waking;
@@ -30,11 +29,9 @@ mod word;
 
 pub use body::{ForkCall, Free, FreeResult};
 pub(crate) use cell::Fork;
-pub(crate) use counts::ForkCounts;
-pub(crate) use decisions::ForkDecisions;
 pub(crate) use in_flight::InFlight;
 pub(crate) use launching::describe;
 pub(crate) use migration::steal;
+pub(crate) use source::Source;
 pub(crate) use sources::Sources;
 pub(crate) use spare::{forget, take_context};
-pub(crate) use word::Outcome;

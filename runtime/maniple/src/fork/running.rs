@@ -14,7 +14,7 @@ use super::waking::{cannot_go_on, drop_waker, wake_and_drop};
 use super::word::{Last, Outcome};
 use crate::context::ContextState;
 use crate::error::{Error, Result};
-use crate::future::{Origin, Results};
+use crate::results::{Origin, Results};
 
 /// Forked tasks as jobs. A job is a reference, and the right to run the task.
 pub(super) static JOB: JobTable = JobTable {
@@ -63,7 +63,7 @@ fn advance(
             }
             let (parent, launch) = course.parent.as_ref().expect("a task that runs was launched");
             let make =
-                || ContextState::forked((parent, *launch), Origin::Declared(head.definition()), worker.processor());
+                || ContextState::forked((parent, *launch), Origin::Declared(&**head.definition()), worker.processor());
             course.context = body.launches().then(make);
             course.phase = Phase::Running;
             // SAFETY: the body is dropped with its end, and the context after it.
@@ -135,7 +135,7 @@ pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
         Ok(()) => {
             let definition = head.definition();
             if let Err(fault) = fault::catch(|| end_well(fork)) {
-                parent.watch_launch(number, &Results::of_lost_value(&parent.core, definition, &fault));
+                parent.watch_launch(number, &Results::of_lost_value(parent.core.realm(), &**definition, &fault));
             }
         }
         Err(error) => {

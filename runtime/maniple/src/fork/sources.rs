@@ -4,8 +4,9 @@ use std::task::{Poll, Waker, ready};
 
 use maniple_space::AnyPoint;
 
+use super::source::Source;
 use crate::error::Error;
-use crate::future::{self, Source};
+use crate::results;
 
 /// A list that most tasks have no need for: one pointer wide.
 #[derive(Clone, Default)]
@@ -45,7 +46,7 @@ impl Sources {
     }
 
     /// As others know them.
-    pub(super) fn inputs(&self) -> future::Sources {
+    pub(super) fn inputs(&self) -> results::Sources {
         self.iter().map(Source::input).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use smallvec::SmallVec;
 
-use crate::future::Results;
+use crate::results::Results;
 
 /// A list that stands under a lock. Who joins it then sets a bit in the task's [`Word`](super::word::Word); who ends the task looks at the list if he
 /// finds the bit.

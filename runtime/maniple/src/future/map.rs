@@ -10,10 +10,12 @@ use maniple_realm::{After, Event, fault};
 use maniple_region::{FieldValue, ReductionOperator};
 use maniple_space::{AnyPoint, AnyRect};
 
-use super::promise::{Promise, compute};
-use super::{Future, Input, Results, Sources};
+use super::Future;
+use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
-use crate::let_go::let_go;
+use crate::results::completion::Folding;
+use crate::results::promise::{Promise, compute};
+use crate::results::{Input, Results, Sources};
 
 /// The results of an index launch, one for each point.
 pub struct FutureMap<T> {
@@ -93,7 +95,7 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
             });
             // Of a launch that was refused there may be no points to tell of it.
             promise.keep(values, source.failure());
-            let_go("a function of futures", NAME, function);
+            drop_caught("a function of futures", NAME, function);
         });
         map
     }
@@ -105,8 +107,8 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         T: FieldValue,
         Op: ReductionOperator<T, Rhs = T>,
     {
-        if let Some(spread) = self.results.spread() {
-            return Future::new(spread.reduce(Op::identity(), Op::fold), 0);
+        if let Some(shared) = self.results.shared() {
+            return Future::new(Arc::clone(shared).reduce(Folding::new(Op::identity(), Op::fold)), 0);
         }
         self.fold(Op::identity(), |mut folded, value| {
             Op::fold(&mut folded, value);
@@ -121,9 +123,10 @@ impl<T: Clone + Send + Sync + 'static> FutureMap<T> {
         function: impl Fn(U, T) -> U + Send + 'static,
     ) -> Future<U> {
         let results = Arc::clone(&self.results);
-        compute("fold", Sources::from_iter([Input::all(Arc::clone(&self.results))]), move || {
+        let folded = compute("fold", Sources::from_iter([Input::all(Arc::clone(&self.results))]), move || {
             (0..results.points()).try_fold(start, |folded, index| Ok(function(folded, results.get(index)?)))
-        })
+        });
+        Future::new(folded, 0)
     }
 }
 

@@ -10,10 +10,10 @@ use std::task::{Context, Poll, ready};
 use maniple_realm::Event;
 use maniple_realm::event::future::EventFuture;
 
-use super::promise::compute;
-use super::{Input, Origin, Results, Source, Sources, one_point};
 use crate::error::{Error, Result};
-use crate::fork::Fork;
+use crate::fork::{Fork, Source};
+use crate::results::promise::compute;
+use crate::results::{Input, Origin, Results, Sources, one_point};
 
 /// A result that is still to come. Await it, or pass it to another launch without waiting.
 ///
@@ -77,7 +77,7 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
     /// A future of a function of the result, computed where the result comes in. The function must be short.
     pub fn map<U: Clone + Send + Sync + 'static>(&self, function: impl FnOnce(T) -> U + Send + 'static) -> Future<U> {
         let source = self.clone();
-        compute("map", Sources::from_iter([self.source.input()]), move || source.value().map(function))
+        Future::new(compute("map", Sources::from_iter([self.source.input()]), move || source.value().map(function)), 0)
     }
 
     /// A future of a function of this result and another, of the same runtime.
@@ -93,7 +93,7 @@ impl<T: Clone + Send + Sync + 'static> Future<T> {
         }
         let (left, right) = (self.clone(), other.clone());
         let sources = Sources::from_iter([self.source.input(), other.source.input()]);
-        compute("zip_with", sources, move || Ok(function(left.value()?, right.value()?)))
+        Future::new(compute("zip_with", sources, move || Ok(function(left.value()?, right.value()?))), 0)
     }
 }
 

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use maniple_cluster::ParcelFuture;
 use maniple_realm::Realm;
 use maniple_region::Requirement;
 use maniple_space::{AnyRect, Rect};
@@ -13,10 +14,10 @@ use super::site::{LaunchSite, Launching};
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
 use crate::fork::Fork;
-use crate::future::{Future, FutureMap, Input, Origin, Results, Sources};
+use crate::future::{Future, FutureMap};
 use crate::profiling;
 use crate::regions::Domain;
-use crate::replicate::Awaited;
+use crate::results::{Input, Origin, Results, Sources};
 use crate::task::arguments::{Arguments, Own};
 use crate::task::digest::Digest;
 use crate::task::{Argument, OnFailure, TaskDefinition};
@@ -33,7 +34,7 @@ pub struct TaskLauncher {
     arguments: Arguments,
     sources: Sources,
     /// What other nodes send for it. Without an event, unless one is needed: see [`Self::wait_by_event`].
-    parcels: Option<Arc<Awaited>>,
+    parcels: Option<Arc<ParcelFuture>>,
     tag: u64,
     /// In a box, as launchers are moved about.
     error: Option<Box<Error>>,
@@ -163,19 +164,21 @@ impl TaskLauncher {
     }
 
     /// Has the task wait for what other nodes send.
-    pub(crate) fn wait_for_parcels(&mut self, parcels: Arc<Awaited>) {
+    pub(crate) fn wait_for_parcels(&mut self, parcels: Arc<ParcelFuture>) {
         self.parcels = Some(parcels);
     }
 
     /// The parcels that the task waits for, for one who sees to that it does.
-    pub(crate) fn take_parcels(&mut self) -> Option<Arc<Awaited>> {
+    pub(crate) fn take_parcels(&mut self) -> Option<Arc<ParcelFuture>> {
         self.parcels.take()
     }
 
     /// Has the task wait for its parcels as for any results: for who waits for those.
     pub(crate) fn wait_by_event(&mut self, realm: &Realm) {
         if let Some(parcels) = self.parcels.take() {
-            self.sources.push(Input::all(parcels.results(realm)));
+            let (whole, complete) =
+                ((Origin::BuiltIn("parcel"), AnyRect::from(Rect::<1>::from(0..1))), parcels.complete(realm));
+            self.sources.push(Input::all(Results::from_afar(realm, whole, complete, Sources::new())));
         }
     }
 
@@ -325,7 +328,7 @@ impl Context {
         if !results.are_replayed()
             && let Some((call, arguments)) = launching.take_on_failure()
         {
-            results.when_failed(call, arguments);
+            results.when_failed(move |results| call(&arguments, results));
         }
         results
     }
@@ -333,7 +336,7 @@ impl Context {
     /// The results of a launch that was refused.
     fn failed(&self, definition: &Arc<TaskDefinition>, domain: AnyRect, error: &Error) -> Arc<Results> {
         let domain = if domain.volume() <= MOST_POINTS { domain } else { AnyRect::from(Rect::<1>::EMPTY) };
-        let origin = Origin::Task(Arc::clone(definition));
+        let origin = Origin::of(definition);
         let results = Results::failed(self.state.core.realm(), origin, domain, error);
         self.state.watch(&results);
         results
@@ -355,7 +358,7 @@ impl Context {
         let mut results = None;
         let operation = state.submit_after(&site.bounds, &producers, |_, submission| {
             let (realm, completion) = (state.core.realm(), submission.completion.event());
-            let (origin, sources) = (Origin::Task(Arc::clone(&site.definition)), task.sources.clone());
+            let (origin, sources) = (Origin::of(&site.definition), task.sources.clone());
             let new = Results::new(realm, origin, site.points, completion, sources);
             results = Some(Arc::clone(&new));
             Arc::new(TaskOperation::new(state, task, (submission, &new), None))

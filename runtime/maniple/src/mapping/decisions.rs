@@ -9,10 +9,9 @@ use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_space::AnyPoint;
 
-use super::point::Chosen;
 use crate::migration::Batch;
 use crate::physical::places::KnownPlaces;
-use crate::task::call::PhysicalRegion;
+use crate::placement::{Chosen, PhysicalRegion};
 
 /// A point of a launch with everything that was decided about it.
 pub(crate) struct MappedPoint {

@@ -7,12 +7,12 @@ use maniple_realm::machine::{Machine, MemoryId};
 
 use super::point::LockedStates;
 use super::regions::Regions;
-use crate::core::RuntimeCore;
 use crate::physical::bound::Bound;
+use crate::physical::store::Store;
 
 /// The machine, and the instances of one point's requirements. States stay locked while the mapper decides, so what it sees is what it gets.
 pub(crate) struct Lookup<'a, 'l> {
-    pub(crate) core: &'a RuntimeCore,
+    pub(crate) store: &'a Store,
     pub(crate) bounds: &'a [Bound],
     pub(crate) regions: Regions<'a>,
     pub(crate) states: &'a RefCell<&'a mut LockedStates<'l>>,
@@ -20,7 +20,7 @@ pub(crate) struct Lookup<'a, 'l> {
 
 impl MappingContext for Lookup<'_, '_> {
     fn machine(&self) -> &Machine {
-        self.core.machine()
+        self.store.realm.machine()
     }
 
     fn instances(&self, requirement: usize) -> Vec<InstanceInfo> {
@@ -43,7 +43,7 @@ impl MappingContext for Lookup<'_, '_> {
     }
 
     fn bytes_used(&self, memory: MemoryId) -> u64 {
-        let known = (memory.0 as usize) < self.core.machine().memories().len();
-        if known { self.core.memory_used(memory) } else { 0 }
+        let known = (memory.0 as usize) < self.machine().memories().len();
+        if known { self.store.realm.memory_pool(memory).used() } else { 0 }
     }
 }

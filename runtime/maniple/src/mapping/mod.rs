@@ -1,6 +1,6 @@
 //! Mapping: asking mappers, and holding their answers to the rules.
 //!
-//! - [`seat`]: one mapper object, its queue of operations that are ready to be mapped, and calls into it;
+//! - [`seat`]: one mapper object, and calls into it; [`waiting`]: what it must not do meanwhile;
 //! - [`lookup`]: what a mapper may look up while it decides;
 //! - [`point`]: mapping one point of a task: instances, copies, preconditions;
 //! - [`regions`]: the regions of one point's requirements;
@@ -13,6 +13,7 @@ pub(crate) mod lookup;
 pub(crate) mod point;
 pub(crate) mod regions;
 pub(crate) mod seat;
+pub(crate) mod waiting;
 
 pub(crate) use decisions::Decisions;
 pub(crate) use seat::MapperSeat;

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use maniple_mapper::{InstanceChoice, InstanceId, MappingFailure, RequirementMapping};
 use maniple_realm::Event;
 use maniple_realm::locks::MutexGuard;
-use maniple_realm::machine::ProcessorId;
 use maniple_record::Place as RecordPlace;
 use maniple_region::FieldMask;
 use smallvec::SmallVec;
 
 use super::decisions::MappedPoint;
 use super::regions::Regions;
-use crate::core::RuntimeCore;
+use super::seat::MapperSeat;
 use crate::error::Error;
 use crate::physical::analysis::{Access, Analysis};
 use crate::physical::bound::Bound;
@@ -26,7 +25,8 @@ use crate::physical::preparation::Preparation;
 use crate::physical::selection::{Request, Selection, SelectionError, Taken};
 use crate::physical::set::Order;
 use crate::physical::state::{RegionData, RegionState};
-use crate::task::call::{PhysicalRegion, Placement};
+use crate::physical::store::Store;
+use crate::placement::{Chosen, PhysicalRegion, Placement};
 
 /// The region states of one operation, locked together.
 pub(crate) struct LockedStates<'l> {
@@ -52,11 +52,11 @@ impl<'l> LockedStates<'l> {
 
 /// One point of an operation with its requirements.
 pub(crate) struct PointMapping<'a> {
-    pub(crate) core: &'a RuntimeCore,
+    pub(crate) store: &'a Store,
+    /// The parent's mapper, which ranks sources.
+    pub(crate) seat: &'a MapperSeat,
     pub(crate) bounds: &'a [Bound],
     pub(crate) regions: Regions<'a>,
-    /// The processor of the parent, whose mapper ranks sources.
-    pub(crate) origin: ProcessorId,
     pub(crate) order: Order,
     /// Where the operation stands in program order, while a record is kept.
     pub(crate) place: Option<RecordPlace>,
@@ -65,18 +65,6 @@ pub(crate) struct PointMapping<'a> {
     /// For each requirement, whether another of the same launch may reduce to the same data.
     pub(crate) reduces_twice: &'a [bool],
     pub(crate) issuing: Issuing<'a>,
-}
-
-/// Where an operation's data shall be.
-#[derive(Clone)]
-pub(crate) enum Chosen {
-    /// Nowhere: what the task launches uses the data of its parent.
-    ///
-    /// It is all or nothing. A task that used some instances would, with its end, stand in their history before its children have been mapped; a
-    /// child could come after somebody who comes after that end, in a circle.
-    Virtual,
-    /// For each part of each requirement, in order.
-    Instances(Vec<Selection>),
 }
 
 /// What came of choosing again.
@@ -134,7 +122,7 @@ impl PointMapping<'_> {
         let (_, state) = &self.bounds[number].parts[part];
         let must_buffer = self.reduces_twice[number] && self.reduces_again(number);
         let request = self.request(selection.place, taken, must_buffer);
-        states.of(state).select(&self.core.store, &request, choices, (selection, before))?;
+        states.of(state).select(self.store, &request, choices, (selection, before))?;
         take(selection, taken);
         Ok(())
     }
@@ -174,7 +162,7 @@ impl PointMapping<'_> {
             let (_, state) = &self.bounds[number].parts[part];
             // Those before were buffers.
             let request = self.request(then.place, &taken, true);
-            if states.of(state).select_again(&self.core.store, &request, (then, before)) {
+            if states.of(state).select_again(self.store, &request, (then, before)) {
                 take(then, &mut taken);
                 continue;
             }
@@ -260,9 +248,8 @@ impl PointMapping<'_> {
         mut visit: impl FnMut(&mut Analysis<'_>, &Access<'_>, &[Place]),
     ) {
         let Chosen::Instances(chosen) = chosen else { return };
-        let seat = self.core.seat(self.origin);
         let mut rank = |sources: &[(Arc<PhysicalInstance>, FieldMask)], destination: &PhysicalInstance| {
-            seat.rank(self.core, sources, destination)
+            self.seat.rank(self.store, sources, destination)
         };
         let mut first = 0;
         for selection in chosen {
@@ -271,24 +258,10 @@ impl PointMapping<'_> {
             let (_, state) = &bound.parts[part];
             let (region, privilege) = (&self.regions[number], bound.requirement.privilege);
             let access = Access { region, privilege, selection, order: self.order };
-            let mut analysis = Analysis::new(&self.core.store, states.of(state), &mut rank, (self.issuing, self.place));
+            let mut analysis = Analysis::new(self.store, states.of(state), &mut rank, (self.issuing, self.place));
             let end = analysis.locate(&access, places, first);
             visit(&mut analysis, &access, &places[first..end]);
             first = end;
-        }
-    }
-}
-
-impl Chosen {
-    pub(crate) fn is_virtual(&self) -> bool {
-        matches!(self, Self::Virtual)
-    }
-
-    /// Whether contributions by other operators have to be applied first, to values that no instance holds.
-    pub(crate) fn needs_homes(&self) -> bool {
-        match self {
-            Self::Virtual => false,
-            Self::Instances(chosen) => chosen.iter().any(|selection| !selection.homes.is_empty()),
         }
     }
 }

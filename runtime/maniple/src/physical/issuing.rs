@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use maniple_mapper::InstanceId;
 use maniple_realm::transfer::{Transfer, TransferError};
-use maniple_realm::{After, Event};
+use maniple_realm::{After, Event, EventStatus};
 use maniple_record::{Kind, Part, Place};
 use smallvec::SmallVec;
 
@@ -71,7 +71,11 @@ impl Issuing<'_> {
         T: IntoIterator<Item = Result<Transfer, TransferError>>,
     {
         if let Self::Again(ends) = self {
-            return ends.take();
+            let event = ends.take();
+            let has_failed = |event| matches!(store.realm.status(event), EventStatus::Poisoned(_));
+            // A replay applies contributions also to values that an earlier run has lost, which whoever needs them is told. To the analysis they are lost then.
+            let lost = || after.needs.iter().copied().find(|&need| has_failed(need));
+            return if has_failed(event) { event } else { lost().unwrap_or(event) };
         }
         let event = self.carry_out(store, transfers, instances, after, true);
         note(event);

@@ -50,7 +50,7 @@ pub(crate) struct PendingReduction {
     pub(crate) operator: OperatorId,
     pub(crate) buffer: Held,
     pub(crate) cover: Cover,
-    /// The tasks that folded into the buffer, one after the other. The failure of any spoils what is applied, but none of the others.
+    /// The tasks that folded into the buffer, one after the other. The failure of any invalidates what is applied, but none of the others.
     pub(crate) writers: SmallVec<[Event; 1]>,
     /// How many tasks those are.
     pub(crate) contributors: usize,
@@ -126,7 +126,7 @@ impl EquivalenceSet {
     }
 
     /// Notes that somebody has changed the values in `cover` of an instance without looking at them, after every earlier use of it there: if
-    /// those who made them have failed, they are still spoilt. With a realm, those who made the same points are merged.
+    /// those who made them have failed, they are still invalidated. With a realm, those who made the same points are merged.
     pub(crate) fn add_changer(
         &mut self,
         view: usize,

@@ -23,7 +23,7 @@ impl Uses {
         self.0.push((event, cover));
     }
 
-    /// If these are writers: forgets those that have ended well whenever the list has doubled. The values of those that failed stay spoilt.
+    /// If these are writers: forgets those that have ended well whenever the list has doubled. The values of those that failed stay invalidated.
     pub(crate) fn forget_successes(&mut self, realm: Option<&Realm>) {
         if let (Some(realm), true) = (realm, self.has_doubled()) {
             self.0.retain(|(event, _)| !matches!(realm.status(*event), EventStatus::Triggered));
@@ -118,7 +118,7 @@ impl Uses {
     }
 }
 
-/// Who made some values: if they fail, the values are spoilt.
+/// Who made some values: if they fail, the values are invalidated.
 pub(crate) enum Makers {
     /// All of them together.
     OfAll(SmallVec<[Event; 8]>),

@@ -105,7 +105,7 @@ pub(crate) fn ask(
     (info, hops): (&TaskInfo<'_>, u32),
 ) -> Result<Vec<NodeSlice>> {
     let ask = |mapper: &mut dyn Mapper| mapper.slice_across_nodes(info, migration.node(), migration.nodes());
-    let mut slices = core.seat(processor).call(core, CALL, ask)?;
+    let mut slices = core.seat(processor).call(&core.store, CALL, ask)?;
     let points = info.domain;
     check(&slices, points, migration.nodes())?;
     slices.retain(|slice| !slice.domain.is_empty());

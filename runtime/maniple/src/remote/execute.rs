@@ -16,10 +16,10 @@ use crate::context::{Context, ContextState, Owned};
 use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
 use crate::fork;
-use crate::future::{Origin, Results, Sources};
 use crate::launch::TaskLauncher;
 use crate::migration::{Done, Executor, Gathered, Part, Remote, TaskPacket, TaskResult, split};
 use crate::profiling::MAPPING;
+use crate::results::{Origin, Results, Sources};
 use crate::statistics::Counters;
 use crate::task::registry::find;
 

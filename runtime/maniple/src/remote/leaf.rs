@@ -241,7 +241,8 @@ impl TaskState {
         let may_go = self.is_mobile && info.variants[variant].is_leaf;
         let Some(migration) = core.migration().filter(|_| may_go) else { return Ok(None) };
         let (seat, nodes) = (core.seat(self.context.processor), migration.nodes());
-        let selected = seat.call(core, "select_node", |mapper| mapper.select_node(info, migration.node(), nodes))?;
+        let selected =
+            seat.call(&core.store, "select_node", |mapper| mapper.select_node(info, migration.node(), nodes))?;
         match selected {
             Some(selected) if usize::from(selected.0) >= nodes => {
                 let problem = format!("for `{}` chose {selected}, but the job has {nodes} nodes", info.name);

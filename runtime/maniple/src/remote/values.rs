@@ -5,7 +5,7 @@ use maniple_realm::transfer::{InstanceField, pack, unpack, unpack_and_apply, unp
 use maniple_region::{FieldId, OperatorId, Privilege};
 
 use crate::error::{Error, Result};
-use crate::task::call::PhysicalRegion;
+use crate::placement::PhysicalRegion;
 
 /// Whether the other node needs the values that are there.
 fn goes(privilege: Privilege) -> bool {

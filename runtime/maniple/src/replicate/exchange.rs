@@ -6,17 +6,16 @@
 use std::sync::{Arc, LazyLock};
 
 use maniple_analysis::distribution::Rank;
+use maniple_cluster::{Delivery, ParcelFuture, ParcelName};
 use maniple_realm::net::Loan;
 use maniple_realm::transfer::{FewValues, FillValue, InstanceField, Transfer, pack_into, unpack, unpack_and_apply};
 use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId};
 use maniple_space::AnySpace;
 use smallvec::{SmallVec, smallvec};
 
-use super::mailbox::{Awaited, Delivery};
 use super::node::Node;
-use super::parcel::ParcelName;
 use crate::error::{Error, Result};
-use crate::future::Results;
+use crate::results::Results;
 use crate::task::arguments::Arguments;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
@@ -82,7 +81,7 @@ fn tell_of_failure(arguments: &Arguments, results: &Results) {
 /// The arguments of [`RECEIVE`] and [`APPLY`].
 pub(super) struct Receiving {
     pub(super) from: Arc<Addresses>,
-    pub(super) parcels: Arc<Awaited>,
+    pub(super) parcels: Arc<ParcelFuture>,
     /// The first of the parcels that are for this launch.
     pub(super) first: usize,
     /// The operator, for contributions.

@@ -1,55 +1,100 @@
 //! What migration needs of the network: its messages are sent and received as others are.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
-use maniple_realm::Realm;
+use maniple_cluster::{Failure, Job, JobBuilder, Kind, Layer, Messenger, Outgoing, Received, decode, encode};
 use maniple_realm::machine::NodeId;
-use maniple_realm::net::{Endpoint, Incoming};
+use maniple_realm::net::Transport;
+use maniple_realm::{Fault, Realm};
 
-use super::node::{Letter, MIGRATED, PACKET, Post, STEAL, decode, encode};
+use super::failure::SentErrors;
 use crate::error::Error;
 use crate::migration::{Message, Migration, Network};
 
+/// A kind of messages for each of migration's.
+fn kind(message: Message) -> Kind {
+    Kind::new(match message {
+        Message::Steal => 0,
+        Message::Packet => 1,
+        Message::Results => 2,
+    })
+}
+
 /// The connection of a node's [`Migration`].
-pub(super) struct Connection {
-    pub(super) post: Arc<Post>,
-    /// The endpoint, from its start on. It knows the handlers, and these the migration.
-    pub(super) endpoint: Arc<OnceLock<Weak<Endpoint>>>,
+struct Connection {
+    node: NodeId,
+    errors: Arc<SentErrors>,
+    realm: Realm,
+    /// Set once the node has joined. Nothing is sent before.
+    messenger: Arc<OnceLock<Messenger>>,
 }
 
 impl Network for Connection {
     fn send(&self, to: NodeId, message: Message, header: &[u8], payload: Vec<u8>) {
-        let handler = match message {
-            Message::Steal => STEAL,
-            Message::Packet => PACKET,
-            Message::Results => MIGRATED,
-        };
-        if let Some(endpoint) = self.endpoint.get().and_then(Weak::upgrade) {
-            self.post.send(&endpoint, usize::from(to.0), Letter::new(handler, payload).with_encoded_header(header));
+        if let Some(messenger) = self.messenger.get() {
+            messenger.send(usize::from(to.0), Outgoing::new(kind(message), payload).with_encoded_header(header));
         }
     }
 
     fn encode_error(&self, error: &Error) -> Vec<u8> {
-        encode(&self.post.told.tell(error, self.post.rank))
+        encode(&self.errors.tell(error, usize::from(self.node.0)))
     }
 
     fn decode_error(&self, bytes: &[u8]) -> Option<Error> {
-        Some(self.post.told.hear(decode(bytes)?))
+        Some(self.errors.hear(decode(bytes)?))
     }
 
     fn realm(&self) -> &Realm {
-        self.post.realm()
+        &self.realm
     }
 }
 
-/// Handles a message of migration.
-pub(super) fn receive(
-    migration: &Arc<Migration>,
-    message: Message,
-) -> impl Fn(&Arc<Post>, &mut Incoming<'_>) -> Option<()> + Send + Sync + 'static {
-    let migration = Arc::clone(migration);
-    move |post, incoming| {
-        let payload = post.take_payload(incoming);
-        migration.receive(incoming.from(), message, (incoming.header(), payload))
+/// Migration as a layer above a job.
+struct MigrationLayer {
+    migration: Arc<Migration>,
+    errors: Arc<SentErrors>,
+}
+
+impl Layer for MigrationLayer {
+    fn open(&self) -> usize {
+        self.migration.in_flight()
     }
+
+    fn close(&self, why: Option<&Arc<Fault>>) {
+        let over = || Error::launch("a task on another node", "it will not come back, as this node has left the job");
+        self.migration.close(&why.map_or_else(over, |why| Error::of_fault(why, "", None)));
+    }
+
+    fn recall(&self, failure: &Failure) -> Option<Fault> {
+        self.errors.recall(failure).map(Fault::new)
+    }
+}
+
+/// Joins a job with the messages of migration, and those that `register` adds.
+pub(super) fn join(
+    transport: Arc<dyn Transport>,
+    realm: &Realm,
+    errors: &Arc<SentErrors>,
+    register: impl FnOnce(JobBuilder) -> JobBuilder,
+) -> (Job, Arc<Migration>) {
+    let (node, nodes, messenger) = (transport.rank(), transport.nodes(), Arc::new(OnceLock::new()));
+    let connection =
+        Connection { node, errors: Arc::clone(errors), realm: realm.visitor(), messenger: Arc::clone(&messenger) };
+    let migration = Migration::new(node, nodes, Box::new(connection));
+    let layer = MigrationLayer { migration: Arc::clone(&migration), errors: Arc::clone(errors) };
+    let receive = |message| {
+        let migration = Arc::clone(&migration);
+        move |mut received: Received<'_, '_>| {
+            let payload = received.take_payload();
+            migration.receive(NodeId(received.from() as u16), message, (received.encoded_header(), payload))
+        }
+    };
+    let builder = JobBuilder::new(transport, realm)
+        .layer(Arc::new(layer))
+        .on(kind(Message::Steal), "steal request", receive(Message::Steal))
+        .on(kind(Message::Packet), "migrated tasks", receive(Message::Packet))
+        .on(kind(Message::Results), "results of migrated tasks", receive(Message::Results));
+    let job = register(builder).join();
+    let _ = messenger.set(job.messenger());
+    (job, migration)
 }

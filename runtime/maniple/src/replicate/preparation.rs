@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use maniple_analysis::distribution::{Exchange, Parcel, Step};
+use maniple_cluster::ParcelFuture;
 use maniple_realm::locks::Mutex;
 use maniple_region::{FieldMask, LogicalPartition, LogicalRegion, OperatorId, Privilege, Requirement, Shape, TreeId};
 use maniple_space::{AnyRect, AnySpace, Rect};
 use rustc_hash::FxHashMap;
 
 use super::exchange::{APPLY, Addresses, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending};
-use super::mailbox::Awaited;
 use super::node::Node;
 use crate::context::Context;
 use crate::launch::TaskLauncher;
@@ -113,13 +113,13 @@ struct Receipt<'a> {
     launches: std::slice::Iter<'a, OverPieces>,
     from: &'a Arc<Addresses>,
     operator: Option<OperatorId>,
-    parcels: Arc<Awaited>,
+    parcels: Arc<ParcelFuture>,
     first: usize,
 }
 
 impl Again<'_> {
     /// Makes arguments of the next launch out of those of an earlier one, or anew. Gives the parcels that it waits for.
-    pub(super) fn complete_next(&mut self, arguments: &mut Arguments) -> Option<Arc<Awaited>> {
+    pub(super) fn complete_next(&mut self, arguments: &mut Arguments) -> Option<Arc<ParcelFuture>> {
         if let Some(parcels) = self.receive_next(arguments) {
             return Some(parcels);
         }
@@ -147,7 +147,7 @@ impl Again<'_> {
                     node.expect(parcels, from.of(operation));
                     return Some(Arc::clone(parcels));
                 }
-                let awaited = Awaited::new(from.parcels.len(), node.realm());
+                let awaited = ParcelFuture::new(from.parcels.len(), node.realm());
                 node.expect(&awaited, from.of(operation));
                 let (launches, operator) = (launches.iter(), *operator);
                 self.receiving = Some(Receipt { launches, from, operator, parcels: awaited, first: 0 });
@@ -158,7 +158,7 @@ impl Again<'_> {
     }
 
     /// The same, if it is one of a receipt that has begun.
-    fn receive_next(&mut self, arguments: &mut Arguments) -> Option<Arc<Awaited>> {
+    fn receive_next(&mut self, arguments: &mut Arguments) -> Option<Arc<ParcelFuture>> {
         let Receipt { launches, from, operator, parcels, first } = self.receiving.as_mut()?;
         let Some(launch) = launches.next() else {
             self.receiving = None;

@@ -1,18 +1,20 @@
 //! Results of a shared launch folded into one: on each node first, then up the tree, so that `O(log n)` steps carry one value each.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use maniple_realm::fault;
+use maniple_cluster::{CollectiveName, Failure, decode, encode};
+use maniple_realm::{Event, fault};
 use maniple_space::{AnyRect, Rect};
 use serde::{Deserialize, Serialize};
 
-use super::failure::Failure;
-use super::latest::Doing;
-use super::node::{Node, TogetherName, decode, encode};
+use super::node::Node;
+use super::operations::use_of_results;
 use super::spread::Spread;
 use crate::error::{Error, Result};
-use crate::future::{Input, Origin, Results};
+use crate::results::completion::Folding;
+use crate::results::{Input, Local, Origin, Results, Shared, Values};
 use crate::task::{Codec, Value};
 
 const NAME: &str = "reduce";
@@ -26,98 +28,134 @@ enum Partial {
     NoCodec,
 }
 
-/// How values are folded.
+impl Shared for Spread {
+    fn asked(&self) -> Option<Event> {
+        self.complete.lock().map(|complete| complete.event())
+    }
+
+    fn ask(self: Arc<Self>) -> Event {
+        let mut known = self.complete.lock();
+        if let Some(complete) = *known {
+            return complete.event();
+        }
+        let complete = *known.insert(self.node.realm().user_event());
+        drop(known);
+        self.node.ask();
+        self.check.add_awaited(&self.node, use_of_results("looks at", self.launched_as()));
+        let spread = Arc::clone(&self);
+        self.when_here(move || spread.exchange(complete));
+        complete.event()
+    }
+
+    fn values(&self) -> &Values {
+        &self.values
+    }
+
+    fn renew(&mut self, operation: u64, local: Local) {
+        self.values.drop_caught(self.origin.name());
+        self.name = CollectiveName { operation, part: 0 };
+        self.local = local;
+        *self.complete.get_mut() = None;
+    }
+
+    fn reduce(self: Arc<Self>, folding: Folding) -> Arc<Results> {
+        reduce(&self, folding)
+    }
+}
+
+/// How the values of one launch are folded.
 #[derive(Clone)]
-struct Folding<T> {
-    identity: T,
-    fold: fn(&mut T, T),
+struct Reduction {
+    folding: Folding,
     codec: Option<Codec>,
     node: Arc<Node>,
 }
 
-impl<T: Clone + Send + Sync + 'static> Folding<T> {
-    fn fold(&self, mut parts: impl Iterator<Item = Result<T, Partial>>) -> Partial {
-        let folded = fault::catch(|| {
-            parts.try_fold(self.identity.clone(), |mut folded, part| {
-                (self.fold)(&mut folded, part?);
-                Ok(folded)
-            })
-        });
-        match folded {
-            Ok(Ok(folded)) => self.encode(&folded),
-            Ok(Err(partial)) => partial,
-            Err(fault) => Partial::Failed(self.node.tell(&Error::of_fault(&fault, NAME, None))),
+impl Reduction {
+    fn fold<'a>(&self, parts: impl Iterator<Item = Result<&'a dyn Any, Partial>>) -> Partial {
+        let mut missing = None;
+        let values = parts.map_while(|part| part.map_err(|partial| missing = Some(partial)).ok());
+        let folded = fault::catch(|| self.folding.fold(values));
+        match (missing, folded) {
+            (_, Err(fault)) => Partial::Failed(self.node.tell(&Error::of_fault(&fault, NAME, None))),
+            (Some(partial), _) => partial,
+            (None, Ok(Some(folded))) => self.encode(&folded),
+            (None, Ok(None)) => Partial::NoCodec,
         }
     }
 
-    fn encode(&self, value: &T) -> Partial {
-        self.codec.and_then(|codec| codec.encode(value)).map_or(Partial::NoCodec, Partial::Value)
+    fn encode(&self, value: &Value) -> Partial {
+        self.codec.and_then(|codec| codec.encode(value.as_any())).map_or(Partial::NoCodec, Partial::Value)
     }
 
-    fn decode(&self, bytes: &Bytes) -> Result<T, Partial> {
+    fn decode(&self, bytes: &Bytes) -> Result<Value, Partial> {
         let partial = decode(bytes).unwrap_or(Partial::NoCodec);
         let Partial::Value(bytes) = partial else { return Err(partial) };
-        let value = self.codec.and_then(|codec| codec.decode(&bytes)).and_then(|value| value.downcast().ok());
-        value.ok_or(Partial::NoCodec)
+        self.codec.and_then(|codec| codec.decode(&bytes)).ok_or(Partial::NoCodec)
+    }
+
+    /// Folds what parts have come to.
+    fn fold_parts(&self, parts: &[Bytes]) -> Partial {
+        let mut values = Vec::with_capacity(parts.len());
+        for part in parts {
+            match self.decode(part) {
+                Ok(value) => values.push(value),
+                Err(partial) => return partial,
+            }
+        }
+        self.fold(values.iter().map(|value| Ok(value.as_any())))
     }
 }
 
-impl Spread {
-    /// All results folded: a result that all nodes get.
-    pub(crate) fn reduce<T: Clone + Send + Sync + 'static>(
-        self: &Arc<Self>,
-        identity: T,
-        fold: fn(&mut T, T),
-    ) -> Arc<Results> {
-        // Whoever waits for the outcome waits for what all nodes have done so far.
-        self.agreement.note_results(&self.node, "reduces", self.launched_as());
-        let name = TogetherName { operation: self.node.number_operation(Doing::Other(NAME)), part: 0 };
-        let complete = self.node.realm().user_event();
-        let (sources, one) =
-            (self.local.iter().map(|(_, results)| Input::all(Arc::clone(results))), Rect::<1>::from(0..1));
-        let whole = (Origin::BuiltIn(NAME), AnyRect::from(one));
-        let folded = Results::from_afar(self.node.realm(), whole, complete.event(), sources.collect());
-        let folding = Folding { identity, fold, codec: self.codec, node: Arc::clone(&self.node) };
-        let (spread, results) = (Arc::clone(self), Arc::clone(&folded));
-        self.when_here(move || {
-            let mine = encode(&folding.fold(spread.values(&folding)));
-            let (up, down) = (folding.clone(), folding);
-            let combine = move |parts: Vec<Bytes>| encode(&up.fold(parts.iter().map(|part| up.decode(part)))).into();
-            let node = Arc::clone(&spread.node);
-            let done = move |all: Bytes| {
-                let value = down.decode(&all).map_err(|partial| spread.error(partial));
-                let failure = value.as_ref().err().cloned();
-                results.set(0, value.map(Value::new));
-                match failure {
-                    None => {
-                        results.forget_sources();
-                        spread.node.realm().trigger(complete);
-                    }
-                    Some(error) => spread.node.realm().poison(complete, error),
+/// All results of a launch folded: a result that all nodes get.
+fn reduce(spread: &Arc<Spread>, folding: Folding) -> Arc<Results> {
+    let node = &spread.node;
+    // Whoever waits for the outcome waits for what all nodes have done so far.
+    spread.check.add_awaited(node, use_of_results("reduces", spread.launched_as()));
+    let name = CollectiveName { operation: node.begin_operation(NAME), part: 0 };
+    let complete = node.realm().user_event();
+    let sources = spread.local.iter().map(|(_, results)| Input::all(Arc::clone(results)));
+    let whole = (Origin::BuiltIn(NAME), AnyRect::from(Rect::<1>::from(0..1)));
+    let folded = Results::from_afar(node.realm(), whole, complete.event(), sources.collect());
+    let reduction = Reduction { folding, codec: spread.codec, node: Arc::clone(node) };
+    let (shared, results) = (Arc::clone(spread), Arc::clone(&folded));
+    spread.when_here(move || {
+        let mine = encode(&reduction.fold(values(&shared)));
+        let (up, down) = (reduction.clone(), reduction);
+        let combine = move |parts: Vec<Bytes>| encode(&up.fold_parts(&parts)).into();
+        let node = Arc::clone(&shared.node);
+        let done = move |all: Bytes| {
+            let value = down.decode(&all).map_err(|partial| error(&shared, partial));
+            let failure = value.as_ref().err().cloned();
+            results.set(0, value);
+            match failure {
+                None => {
+                    results.forget_sources();
+                    shared.node.realm().trigger(complete);
                 }
-            };
-            node.together(name, mine.into(), Box::new(combine), Box::new(done));
-        });
-        folded
-    }
-
-    /// The results of the points that run here.
-    fn values<'a, T: Clone + 'static>(
-        &'a self,
-        folding: &'a Folding<T>,
-    ) -> impl Iterator<Item = Result<T, Partial>> + 'a {
-        let told = |error| Partial::Failed(folding.node.tell(&error));
-        self.local.iter().flat_map(move |(points, results)| {
-            (0..points.volume() as usize).map(move |index| results.copy(index).map_err(told))
-        })
-    }
-
-    /// Why there is no value.
-    fn error(&self, partial: Partial) -> Error {
-        let Partial::Failed(failure) = partial else {
-            let task = self.local.first().map_or(NAME, |(_, results)| results.task());
-            return Error::NotSendable { task: task.to_owned() };
+                Some(error) => shared.node.realm().poison(complete, error),
+            }
         };
-        self.node.hear(failure)
-    }
+        node.all_reduce(name, mine.into(), Box::new(combine), Box::new(done));
+    });
+    folded
+}
+
+/// The results of the points that run here.
+fn values(spread: &Spread) -> impl Iterator<Item = Result<&dyn Any, Partial>> {
+    spread.local.iter().flat_map(|(points, results)| {
+        (0..points.volume() as usize).map(|index| match results.error_of(index) {
+            Some(error) => Err(Partial::Failed(spread.node.tell(&error))),
+            None => Ok(results.value(index).and_then(Result::ok).unwrap_or(&())),
+        })
+    })
+}
+
+/// Why there is no value.
+fn error(spread: &Spread, partial: Partial) -> Error {
+    let Partial::Failed(failure) = partial else {
+        let task = spread.local.first().map_or(NAME, |(_, results)| results.task());
+        return Error::NotSendable { task: task.to_owned() };
+    };
+    spread.node.hear(failure)
 }

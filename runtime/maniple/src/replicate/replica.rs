@@ -1,428 +1,53 @@
-//! A program that runs on several nodes, as one of them sees it.
-//!
-//! Every node carries out the whole program. Of a launch it runs the points that are its by a pure function, the sharding. Before them come, as ordinary
-//! launches, the exchanges that [`Coherence`] asks for. So a launch here costs what the node's own points cost, and the rest of the runtime sees nothing but
-//! launches.
+//! What a node knows of the program that it runs with others, one launch after the other.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use maniple_analysis::distribution::{
-    Blocks, Coherence, Layout, NodeStep, Operators, Rank, Step, StepPart, StepPlace, assemble, split,
-};
-use maniple_realm::Realm;
-use maniple_realm::locks::{Mutex, MutexGuard};
-use maniple_region::{FieldId, FieldMask, LogicalPartition, LogicalRegion, Privilege, Shape, ShapeTable, TreeId};
-use maniple_space::{AnyRect, Rect};
+use maniple_analysis::distribution::{Blocks, Coherence, Operators};
+use maniple_cluster::Rounds;
+use maniple_realm::locks::Mutex;
+use maniple_region::{LogicalRegion, TreeId};
 use rustc_hash::FxHashMap;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
-use super::agreement::{Agreement, Noted, What, hash_of_use};
 use super::course::Course;
-use super::failure::Failure;
-use super::finding::LOOKS;
-use super::found::{Found, blocks};
-use super::latest::Doing;
-use super::meeting::Meetings;
-use super::node::{Node, TogetherName, decode, encode};
-use super::plan::{Known, Plan};
-use super::preparation::{Pieces, Preparation};
-use super::spread::{Local, Spread, frame, frames};
-use super::tree::together;
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::future::{Future, FutureMap, Origin, Results};
-use crate::launch::{LaunchSite, Launching, TaskLauncher};
-use crate::task::Codec;
-use crate::task::number::Number;
-use crate::trace::Whole;
+use super::directory::blocks;
+use super::knowledge::{Knowledge, shapes};
+use super::node::Node;
+use super::operations::Check;
+use super::plan::Plan;
+use super::preparation::Pieces;
+use crate::error::Result;
 
-/// See the [module](self).
+/// A program that runs on several nodes, as one of them sees it.
 pub(crate) struct Replica {
     pub(super) node: Arc<Node>,
-    pub(super) agreement: Arc<Agreement>,
+    pub(super) check: Arc<Check>,
     pub(super) program: Mutex<Program>,
 }
 
 /// What follows from what the program has done so far.
 #[derive(Default)]
 pub(super) struct Program {
-    trees: FxHashMap<TreeId, Knowledge>,
+    pub(super) trees: FxHashMap<TreeId, Knowledge>,
     pub(super) plans: FxHashMap<u64, Arc<Plan>>,
     pub(super) course: Course<Plan>,
-    /// How many plans are of launches over pieces that were found.
-    pub(super) plans_of_found: usize,
+    /// How many plans are of launches over distributed partitions.
+    pub(super) plans_of_distributed: usize,
     /// The regions that it has made and that are there: as which one each was made.
     pub(super) regions: FxHashMap<TreeId, u64>,
-    regions_made: u64,
-    pieces: Pieces,
+    pub(super) regions_made: u64,
+    pub(super) pieces: Pieces,
     pub(super) operators: Operators,
-}
-
-/// What is known of where the values of a region tree are.
-pub(super) enum Knowledge {
-    /// All, as all nodes know who uses what.
-    Whole(Box<Coherence>),
-    /// As far as it is in the own block: the pieces of a partition are not known everywhere.
-    InBlocks(Box<Blocks>),
-}
-
-impl Knowledge {
-    /// Whether a state of before is still remembered: on all nodes or on none.
-    fn remembers(&self, state: u64) -> bool {
-        match self {
-            Self::Whole(coherence) => coherence.remembers(state),
-            Self::InBlocks(blocks) => blocks.remembers(state),
-        }
-    }
-
-    /// The layout with these areas, one a node.
-    pub(super) fn layout(&mut self, areas: &[Shape], shapes: &ShapeTable) -> Arc<Layout> {
-        match self {
-            Self::Whole(coherence) => coherence.layout(areas.to_vec(), shapes),
-            Self::InBlocks(blocks) => blocks.layout(areas, shapes),
-        }
-    }
-
-    /// Every node writes the same values.
-    fn fill(&mut self, fields: &FieldMask, points: &Shape, shapes: &ShapeTable) {
-        match self {
-            Self::Whole(coherence) => coherence.fill(fields, points, shapes),
-            Self::InBlocks(blocks) => blocks.fill(fields, points, shapes),
-        }
-    }
-
-    /// The same has happened as when it came to this state before, which is [remembered](Self::remembers).
-    fn go_to(&mut self, state: u64) {
-        match self {
-            Self::Whole(coherence) => coherence.go_to(state),
-            Self::InBlocks(blocks) => blocks.go_to(state),
-        }
-    }
-}
-
-/// Exchanges about blocks have numbers from here on.
-const IN_BLOCKS: u32 = 1 << 16;
-
-/// A launch that finds the data in ever new states is not remembered for all of them.
-const MOST_KNOWN: usize = 64;
-
-/// What the values are called that nodes say of themselves.
-pub(crate) const PER_NODE: &str = "per node";
-
-/// What a node says when the program has ended on it.
-#[derive(Serialize, Deserialize)]
-struct Ended {
-    failure: Option<Failure>,
-    /// How many comparisons it has begun.
-    comparisons: u64,
-    /// Of all that it has done.
-    hash: u64,
 }
 
 impl Replica {
     /// A program begins.
     pub(crate) fn new(node: &Arc<Node>) -> Self {
-        Self { node: Arc::clone(node), agreement: Arc::default(), program: Mutex::default() }
-    }
-
-    /// Launches a task on all nodes together. It was not refused so far.
-    pub(crate) fn launch(
-        &self,
-        context: &Context,
-        mut launcher: TaskLauncher,
-        (domain, index_launch): (AnyRect, bool),
-    ) -> Result<Arc<Results>> {
-        let operation = self.node.number_operation(Doing::Task(Arc::clone(launcher.definition())));
-        let state = &context.state;
-        let plan = self.plan(state, &mut Launching::new(&mut launcher, domain, index_launch), operation)?;
-        state.check_inline(plan.site.name(), &plan.site.bounds)?;
-        for source in launcher.sources() {
-            // All nodes ask for what comes from others, also one that runs no point.
-            source.results().completion();
-        }
-        let (program, preparation) = self.preparation(operation, &plan)?;
-        let mut local = Local::with_capacity(plan.mine.len());
-        if let [share] = plan.mine[..] {
-            let mut again = preparation.again(&self.node, operation);
-            let mut whole = Whole {
-                number: preparation.number,
-                internal: preparation.launches(),
-                complete: &mut |arguments| again.complete_next(arguments),
-                launcher: &mut launcher,
-            };
-            if let Some(results) = state.replay_whole(&mut whole) {
-                local.push((share, results));
-            }
-        }
-        if local.is_empty() {
-            let is_whole = plan.mine.len() == 1;
-            preparation.launch(context, &self.node, (operation, is_whole));
-            drop(program);
-            let mut submit = |share: AnyRect, launcher: &mut TaskLauncher| {
-                let part = if is_whole { preparation.task_part() } else { None };
-                local.push((share, context.submit_lent(launcher, (domain, Some(share), index_launch), part)));
-            };
-            if let Some((last, others)) = plan.mine.split_last() {
-                others.iter().for_each(|share| submit(*share, &mut launcher.clone()));
-                submit(*last, &mut launcher);
-            }
-        } else {
-            // What the launcher leaves may be the program's, and is not let go of in here.
-            drop(program);
-        }
-        launcher.recycle();
-        Ok(self.shared_results(&plan, operation, local))
-    }
-
-    /// The results of a launch of which some points run here: in the place of those of an earlier launch of the kind, if nobody looks at these any more.
-    fn shared_results(&self, plan: &Plan, operation: u64, mut local: Local) -> Arc<Results> {
-        let LaunchSite { definition, domain, .. } = &*plan.site;
-        let mut earlier = plan.results.lock();
-        if let Some(results) = earlier.as_mut().and_then(Arc::get_mut) {
-            match results.renew_spread((operation, local)) {
-                Ok(()) => return earlier.clone().expect("they are there"),
-                Err(unused) => local = unused,
-            }
-        }
-        let (name, codec) = (TogetherName { operation, part: 0 }, definition.result_codec());
-        let whole = (Origin::Task(Arc::clone(definition)), *domain, codec);
-        let results = Spread::results((&self.node, &self.agreement, name), whole, local);
-        // What the points return is not kept for longer than the program keeps it.
-        *earlier = codec.is_some_and(Codec::is_of_nothing).then(|| Arc::clone(&results));
-        results
-    }
-
-    /// A field's values in a region, cut into parts, one a node, that are there.
-    ///
-    /// # Errors
-    /// The job's, if it is over.
-    pub(crate) fn where_it_is(&self, region: &LogicalRegion, field: FieldId) -> Result<LogicalPartition> {
-        let (root, shapes, all) = (region.root_region(), shapes(region), region.space().shape());
-        let mut program = self.program.lock();
-        let (coherence, is_whole) = match self.knowledge(&mut program, &root) {
-            Knowledge::Whole(coherence) => (&mut **coherence, true),
-            Knowledge::InBlocks(blocks) => (blocks.coherence(), false),
-        };
-        let homes = coherence.homes_of(field, shapes);
-        let parts: Vec<Shape> = homes.areas().iter().map(|home| shapes.intersection(home, all)).collect();
-        if is_whole {
-            return Ok(program.pieces.of(&root, parts.iter()));
-        }
-        drop(program);
-        let operation = self.node.number_operation(Doing::Other(LOOKS));
-        let parts = parts.iter().map(|part| part.space().clone()).collect();
-        let colors = AnyRect::from(Rect::<1>::from(0..self.node.nodes() as i64));
-        let own = self.node.block(root.space());
-        let found = Found::new((&self.node, operation), (root.space(), colors), (own, parts, true));
-        Ok(root.partition(&root.space().forest().partition_elsewhere(root.space(), colors, found)?)?)
-    }
-
-    /// Every node is about to use a whole region itself. If it changes something, all do the same.
-    ///
-    /// # Errors
-    /// The job's, if it is over.
-    pub(crate) fn bring(
-        &self,
-        context: &Context,
-        region: &LogicalRegion,
-        fields: &FieldMask,
-        privilege: Privilege,
-    ) -> Result<()> {
-        let what = if privilege == Privilege::Read { "looks at" } else { "changes" };
-        let operation = self.node.number_operation(Doing::Other(what));
-        self.note_use(what, region, None);
-        // It is about to wait.
-        self.agreement.compare(&self.node);
-        let (root, shapes) = (region.root_region(), shapes(region));
-        let everywhere = vec![region.space().shape().clone(); self.node.nodes()];
-        let layout = self.knowledge(&mut self.program.lock(), &root).layout(&everywhere, shapes);
-        let one = Use { root: root.clone(), fields, privilege: Privilege::Read, layout: &layout, only_settles: false };
-        let steps = self.prepare(&[one], &mut Meetings::new(&self.node, operation))?;
-        let mut program = self.program.lock();
-        Preparation::new(&self.node, &mut program.pieces, steps).launch(context, &self.node, (operation, false));
-        if privilege != Privilege::Read {
-            self.knowledge(&mut program, &root).fill(fields, region.space().shape(), shapes);
-        }
-        Ok(())
-    }
-
-    /// Every node gives fields of a region the same value, of which is known whether it is this number.
-    pub(crate) fn fill(&self, region: &LogicalRegion, fields: &FieldMask, number: Option<Number>) {
-        self.node.number_operation(Doing::Other("fills"));
-        self.note_use("fills", region, number);
-        let (root, points) = (region.root_region(), region.space().shape());
-        self.knowledge(&mut self.program.lock(), &root).fill(fields, points, shapes(region));
-    }
-
-    fn note_use(&self, what: &'static str, region: &LogicalRegion, number: Option<Number>) {
-        let known_as = self.program.lock().regions.get(&region.tree().id()).copied();
-        let hash = hash_of_use(what, (region, known_as), number);
-        let noted = Noted { hash, what: What::Use(what, region.clone(), number) };
-        self.agreement.note(&self.node, noted);
-    }
-
-    /// What every node has a part of, of which this is ours.
-    pub(crate) fn spread(&self, what: &'static str, mine: &Future<()>) -> Future<()> {
-        self.agreement.note_other(&self.node, what);
-        let one = AnyRect::from(Rect::<1>::from(0..1));
-        let name = TogetherName { operation: self.node.number_operation(Doing::Other(what)), part: 0 };
-        let whole = (Origin::BuiltIn(what), one, None);
-        Future::new(
-            Spread::results((&self.node, &self.agreement, name), whole, smallvec![(one, mine.source().results())]),
-            0,
-        )
-    }
-
-    /// A mapper has answered this for a tunable.
-    pub(crate) fn note_tunable(&self, name: &str, answer: i64) {
-        self.agreement.note_tunable(name, answer);
-    }
-
-    /// What each node says, at the point of its number.
-    pub(crate) fn per_node<T>(&self, realm: &Realm, value: T) -> FutureMap<T>
-    where
-        T: Serialize + DeserializeOwned + Send + Sync + 'static,
-    {
-        let (rank, nodes) = (self.node.rank() as i64, self.node.nodes() as i64);
-        self.agreement.note_other(&self.node, PER_NODE);
-        let (mine, all) = (Rect::<1>::from(rank..rank + 1).into(), Rect::<1>::from(0..nodes).into());
-        let name = TogetherName { operation: self.node.number_operation(Doing::Other(PER_NODE)), part: 0 };
-        let whole = (Origin::BuiltIn(PER_NODE), all, Some(Codec::of::<T>()));
-        let local = smallvec![(mine, Results::ready(realm, PER_NODE, value))];
-        FutureMap::new(Spread::results((&self.node, &self.agreement, name), whole, local))
-    }
-
-    /// The program has made a region.
-    pub(crate) fn make(&self, region: &LogicalRegion) {
-        let mut program = self.program.lock();
-        let number = program.regions_made;
-        program.regions_made += 1;
-        program.regions.insert(region.tree().id(), number);
-        drop(program);
-        self.note_use("makes", region, None);
-    }
-
-    /// The program has destroyed a region. That is compared if it has made it: what a task has made is known on the node of the task only.
-    pub(crate) fn destroy(&self, region: &LogicalRegion) {
-        let tree = region.tree().id();
-        let is_everywhere = self.program.lock().regions.contains_key(&tree);
-        if is_everywhere {
-            self.note_use("destroys", region, None);
-        }
-        self.forget(tree);
-    }
-
-    /// Forgets what is known of a region tree that will not be used again.
-    pub(crate) fn forget(&self, tree: TreeId) {
-        let mut program = self.program.lock();
-        program.trees.remove(&tree);
-        program.regions.remove(&tree);
-        program.plans.retain(|_, plan| !plan.site.uses(tree));
-        program.course.forget(|plan| plan.site.uses(tree));
-        program.pieces.forget(tree);
-    }
-
-    /// The program has ended here, perhaps with a failure: waits for the other nodes. The failure of the first that has failed, if another one has.
-    pub(crate) fn end(&self, realm: &Realm, failure: Option<&Error>) -> Option<Error> {
-        let mine = failure.map(|error| self.node.tell(error));
-        self.node.end_program(mine.clone());
-        let hash = self.agreement.end(&self.node, mine.is_some());
-        let name = TogetherName { operation: self.node.number_operation(Doing::Other("end")), part: 0 };
-        let (met, outcome) = (realm.user_event(), Arc::new(Mutex::new(None)));
-        let (told, waiter, node) = (Arc::clone(&outcome), realm.clone(), Arc::clone(&self.node));
-        let done = move |all: Bytes| {
-            // What came before from a node, such as its part of a comparison, is here.
-            let ends: Vec<Ended> = frames(&all).filter_map(decode).collect();
-            let differ = |of: fn(&Ended) -> u64| ends.iter().any(|end| of(end) != of(&ends[0]));
-            if ends.iter().all(|end| end.failure.is_none()) && differ(|end| end.hash) {
-                // If all have come to the last comparison, they are about to say where: that ends the job.
-                if differ(|end| end.comparisons) {
-                    node.differ("some have compared what they do more often than others".to_owned());
-                }
-                return;
-            }
-            node.end_comparisons(ends.iter().map(|end| end.comparisons).max().unwrap_or_default());
-            *told.lock() = ends.into_iter().find_map(|end| end.failure);
-            waiter.trigger(met);
-        };
-        let said = encode(&Ended { failure: mine, comparisons: self.node.comparisons(), hash });
-        self.node.together(name, frame(&said), Box::new(together), Box::new(done));
-        // Should the others be lost, the realm has given up.
-        let _ = realm.wait(met.event());
-        let outcome = outcome.lock().take();
-        outcome.map(|failure| self.node.hear(failure))
-    }
-
-    /// Nodes are about to use regions, in this order: what they do first.
-    fn prepare(&self, uses: &[Use<'_>], meetings: &mut Meetings<'_>) -> Result<Vec<(LogicalRegion, u32, Step)>> {
-        let (mut whole, mut parts, mut in_blocks, mut exchanges) = (Vec::new(), Vec::new(), Vec::new(), 0);
-        let mut program = self.program.lock();
-        for (number, one) in (0..).zip(uses) {
-            let knowledge = self.knowledge(&mut program, &one.root);
-            let coherence = match knowledge {
-                Knowledge::Whole(coherence) => &mut **coherence,
-                Knowledge::InBlocks(blocks) => {
-                    if !in_blocks.contains(&one.root) {
-                        in_blocks.push(one.root.clone());
-                    }
-                    blocks.change()
-                }
-            };
-            let steps = one.steps(coherence);
-            if matches!(knowledge, Knowledge::InBlocks(_)) {
-                split(steps, number, &program.operators, &mut parts);
-                continue;
-            }
-            for NodeStep { step, .. } in steps {
-                let exchange = exchanges;
-                exchanges += u32::from(matches!(step, Step::Exchange { .. }));
-                whole.push((number, (one.root.clone(), exchange, step)));
-            }
-        }
-        drop(program);
-        if !in_blocks.is_empty() {
-            for (place, exchange, step) in self.meet_about(&in_blocks, parts, meetings)? {
-                let root = uses[place.of as usize].root.clone();
-                whole.push((place.of, (root, IN_BLOCKS + exchange, step)));
-            }
-        }
-        whole.sort_by_key(|(number, _)| *number);
-        Ok(whole.into_iter().map(|(_, step)| step).collect())
-    }
-
-    /// What this node does about all blocks of these trees, and the number of each step, which is the same on all nodes. They have then agreed on the states of the trees.
-    fn meet_about(
-        &self,
-        roots: &[LogicalRegion],
-        parts: Vec<(Rank, StepPart)>,
-        meetings: &mut Meetings<'_>,
-    ) -> Result<Vec<(StepPlace, u32, Step)>> {
-        let places: BTreeSet<StepPlace> = parts.iter().map(|(_, part)| part.place()).collect();
-        let mut letters: BTreeMap<Rank, Vec<StepPart>> = BTreeMap::new();
-        for (to, part) in parts {
-            letters.entry(to).or_default().push(part);
-        }
-        let states = self.own_states(roots);
-        // It is about to wait.
-        self.agreement.compare(&self.node);
-        let met = meetings.meet((states, places), letters.into_iter().collect())?;
-        let (states, places): (Vec<Vec<u64>>, Vec<BTreeSet<StepPlace>>) = met.words.into_iter().unzip();
-        self.agree_on(roots, &states);
-        let places: BTreeSet<StepPlace> = places.into_iter().flatten().collect();
-        let numbers: BTreeMap<StepPlace, u32> = places.into_iter().zip(0..).collect();
-        let parts = met.letters.into_iter().flat_map(|(_, parts)| parts);
-        let Some(root) = roots.first() else { return Ok(Vec::new()) };
-        let steps = assemble(parts, &self.program.lock().operators, shapes(root));
-        let numbered = steps.into_iter().map(|(place, step)| (place, numbers.get(&place).copied().unwrap_or(0), step));
-        Ok(numbered.collect())
+        Self { node: Arc::clone(node), check: Arc::default(), program: Mutex::default() }
     }
 
     /// What this node calls the states of trees that are known in blocks.
-    fn own_states(&self, roots: &[LogicalRegion]) -> Vec<u64> {
+    pub(super) fn own_states(&self, roots: &[LogicalRegion]) -> Vec<u64> {
         let mut program = self.program.lock();
         let states = roots.iter().map(|root| match self.knowledge(&mut program, root) {
             Knowledge::InBlocks(blocks) => blocks.own_state(),
@@ -432,7 +57,7 @@ impl Replica {
     }
 
     /// All nodes have said what they call the states of trees.
-    fn agree_on(&self, roots: &[LogicalRegion], states: &[Vec<u64>]) {
+    pub(super) fn agree_on(&self, roots: &[LogicalRegion], states: &[Vec<u64>]) {
         let mut program = self.program.lock();
         for (number, root) in roots.iter().enumerate() {
             if let Knowledge::InBlocks(blocks) = self.knowledge(&mut program, root) {
@@ -442,7 +67,7 @@ impl Replica {
     }
 
     /// The number of the state that each tree is in, if nodes have agreed on it.
-    fn states(&self, program: &mut Program, roots: &[LogicalRegion]) -> Option<SmallVec<[u64; 2]>> {
+    pub(super) fn states(&self, program: &mut Program, roots: &[LogicalRegion]) -> Option<SmallVec<[u64; 2]>> {
         let state = |root: &LogicalRegion| match self.knowledge(program, root) {
             Knowledge::Whole(coherence) => Some(coherence.state()),
             Knowledge::InBlocks(blocks) => blocks.state(),
@@ -451,51 +76,12 @@ impl Replica {
     }
 
     /// Nodes agree on the states of trees.
-    fn agree(&self, roots: &[LogicalRegion], meetings: &mut Meetings<'_>) -> Result<()> {
+    pub(super) fn agree(&self, roots: &[LogicalRegion], rounds: &mut Rounds<'_>) -> Result<()> {
         // It is about to wait.
-        self.agreement.compare(&self.node);
-        let met = meetings.meet::<Vec<u64>, ()>(self.own_states(roots), Vec::new())?;
-        self.agree_on(roots, &met.words);
+        self.check.compare(&self.node);
+        let exchanged = rounds.exchange::<Vec<u64>, ()>(self.own_states(roots), Vec::new())?;
+        self.agree_on(roots, &exchanged.values);
         Ok(())
-    }
-
-    /// What comes before a launch. Nodes are then as if it had been launched.
-    fn preparation(&self, operation: u64, plan: &Plan) -> Result<(MutexGuard<'_, Program>, Arc<Preparation>)> {
-        let mut meetings = Meetings::after_plan(&self.node, operation);
-        let mut program = self.program.lock();
-        let before = match self.states(&mut program, &plan.roots) {
-            Some(known) => known,
-            None => {
-                drop(program);
-                self.agree(&plan.roots, &mut meetings)?;
-                program = self.program.lock();
-                self.states(&mut program, &plan.roots).unwrap_or_default()
-            }
-        };
-        let mut all_known = plan.known.lock();
-        if let Some(known) = all_known.iter().find(|known| known.before == before) {
-            let reached = || plan.roots.iter().zip(&known.after);
-            if reached().all(|(root, &state)| self.knowledge(&mut program, root).remembers(state)) {
-                reached().for_each(|(root, &state)| self.knowledge(&mut program, root).go_to(state));
-                let preparation = Arc::clone(&known.preparation);
-                drop(all_known);
-                return Ok((program, preparation));
-            }
-        }
-        all_known.retain(|known| known.before != before);
-        drop((program, all_known));
-        let steps = self.prepare(&plan.uses(), &mut meetings)?;
-        let mut program = self.program.lock();
-        // Nodes have met, if they had to.
-        let after = self.states(&mut program, &plan.roots).unwrap_or_default();
-        let preparation = Arc::new(Preparation::new(&self.node, &mut program.pieces, steps));
-        let mut all_known = plan.known.lock();
-        if all_known.len() == MOST_KNOWN {
-            all_known.remove(0);
-        }
-        all_known.push(Known { before, after, preparation: Arc::clone(&preparation) });
-        drop(all_known);
-        Ok((program, preparation))
     }
 
     /// What is known of a region tree.
@@ -507,48 +93,16 @@ impl Replica {
         })
     }
 
-    /// From now on each node knows of a region tree what is to be known of its own block. What was found out about launches that use it is of no use any more.
+    /// From now on each node knows of a region tree what is to be known of its own block. Plans of launches that use it no longer hold.
     pub(super) fn go_to_blocks(&self, program: &mut Program, root: &LogicalRegion) {
         let tree = root.tree().id();
         let Knowledge::Whole(_) = self.knowledge(program, root) else { return };
         let Some(Knowledge::Whole(coherence)) = program.trees.remove(&tree) else { return };
-        let block = self.node.block(root.space());
+        let block = self.node.directory.block(root.space());
         let block = shapes(root).intersection(&block, root.space().shape());
         let blocks = Blocks::new(*coherence, block, shapes(root));
         program.trees.insert(tree, Knowledge::InBlocks(Box::new(blocks)));
         program.plans.retain(|_, plan| !plan.site.uses(tree));
         program.course.forget(|plan| plan.site.uses(tree));
     }
-}
-
-/// A use of a region, each node its area.
-pub(super) struct Use<'a> {
-    pub(super) root: LogicalRegion,
-    pub(super) fields: &'a FieldMask,
-    pub(super) privilege: Privilege,
-    pub(super) layout: &'a Arc<Layout>,
-    /// Only what is in the way of contributions to be made: see [`Coherence::settle_for`].
-    pub(super) only_settles: bool,
-}
-
-impl Use<'_> {
-    /// What nodes do first.
-    fn steps(&self, coherence: &mut Coherence) -> Vec<NodeStep> {
-        let Self { fields, layout, .. } = self;
-        let shapes = shapes(&self.root);
-        match self.privilege {
-            privilege if self.only_settles => coherence.settle_for(fields, privilege, layout, shapes),
-            Privilege::Read => coherence.read(fields, layout, shapes),
-            Privilege::ReadWrite => coherence.write(fields, layout, shapes),
-            Privilege::Discard => {
-                coherence.discard(fields, layout, shapes);
-                Vec::new()
-            }
-            Privilege::Reduce(operator) => coherence.reduce(fields, operator, layout, shapes),
-        }
-    }
-}
-
-pub(super) fn shapes(region: &LogicalRegion) -> &ShapeTable {
-    region.space().forest().shapes()
 }

@@ -5,38 +5,33 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use maniple_cluster::{CollectiveName, Failure, Gathered, encode};
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, UserEvent};
 use maniple_space::AnyRect;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::agreement::Agreement;
-use super::failure::Failure;
-use super::node::{Node, TogetherName, decode, encode};
-use super::tree::together;
+use super::node::Node;
+use super::operations::Check;
 use crate::error::Error;
-use crate::future::{Input, Origin, Results, Values};
+use crate::results::{Input, Local, Origin, Results, Shared, Values};
 use crate::task::Codec;
-
-/// The points of a launch that run here, with their results.
-pub(crate) type Local = SmallVec<[(AnyRect, Arc<Results>); 1]>;
 
 /// A launch that is shared, as one node sees it.
 pub(crate) struct Spread {
     pub(super) node: Arc<Node>,
-    pub(super) agreement: Arc<Agreement>,
-    name: TogetherName,
-    origin: Origin,
+    pub(super) check: Arc<Check>,
+    pub(super) name: CollectiveName,
+    pub(super) origin: Origin,
     domain: AnyRect,
     /// The points that run here, with their results.
     pub(super) local: Local,
     pub(super) codec: Option<Codec>,
     /// The results of all points, once they are here.
-    values: Values,
+    pub(super) values: Values,
     /// Triggers when all are here, once somebody wants to know: nobody would trigger that of a launch at whose results nobody looks.
-    complete: Mutex<Option<UserEvent>>,
+    pub(super) complete: Mutex<Option<UserEvent>>,
 }
 
 /// The results of one node.
@@ -59,14 +54,14 @@ enum Outcome {
 impl Spread {
     /// The results of all points of a launch, of which some run here.
     pub(crate) fn results(
-        (node, agreement, name): (&Arc<Node>, &Arc<Agreement>, TogetherName),
+        (node, check, name): (&Arc<Node>, &Arc<Check>, CollectiveName),
         (origin, domain, codec): (Origin, AnyRect, Option<Codec>),
         local: Local,
     ) -> Arc<Results> {
         let sources = local.iter().map(|(_, results)| Input::all(Arc::clone(results))).collect();
         let spread = Self {
             node: Arc::clone(node),
-            agreement: Arc::clone(agreement),
+            check: Arc::clone(check),
             name,
             origin: origin.clone(),
             domain,
@@ -75,45 +70,12 @@ impl Spread {
             values: Values::default(),
             complete: Mutex::new(None),
         };
-        Results::from_afar(node.realm(), (origin, domain), Arc::new(spread), sources)
-    }
-
-    /// Makes it that of another launch of the same task over the same points. Nobody looks at this one any more.
-    pub(crate) fn renew(&mut self, operation: u64, local: Local) {
-        self.values.let_go(self.origin.name());
-        self.name = TogetherName { operation, part: 0 };
-        self.local = local;
-        *self.complete.get_mut() = None;
-    }
-
-    /// The results of all points, once they are here.
-    pub(crate) fn shared_values(&self) -> &Values {
-        &self.values
-    }
-
-    /// Triggers when all results are here. Somebody wants to know: from now on they are on their way.
-    pub(crate) fn complete(self: &Arc<Self>) -> Event {
-        let mut known = self.complete.lock();
-        if let Some(complete) = *known {
-            return complete.event();
-        }
-        let complete = *known.insert(self.node.realm().user_event());
-        drop(known);
-        let spread = Arc::clone(self);
-        self.node.ask();
-        self.agreement.note_results(&self.node, "looks at", self.launched_as());
-        self.when_here(move || spread.exchange(complete));
-        complete.event()
+        Results::from_afar(node.realm(), (origin, domain), Arc::new(spread) as Arc<dyn Shared>, sources)
     }
 
     /// The number of the launch among the program's operations, and what it is of.
     pub(super) fn launched_as(&self) -> (u64, &Origin) {
         (self.name.operation, &self.origin)
-    }
-
-    pub(crate) fn is_complete(self: &Arc<Self>) -> bool {
-        let complete = self.complete();
-        self.node.realm().has_triggered(complete)
     }
 
     /// Does something once the results of the points that run here are there.
@@ -122,10 +84,10 @@ impl Spread {
         self.node.realm().when(After::follows(&ends), move |_| call());
     }
 
-    fn exchange(self: Arc<Self>, complete: UserEvent) {
-        let mine = frame(&encode(&self.part()));
+    pub(super) fn exchange(self: Arc<Self>, complete: UserEvent) {
+        let mine = encode(&self.part());
         let (node, name) = (Arc::clone(&self.node), self.name);
-        node.together(name, mine, Box::new(together), Box::new(move |all| self.take_in(&all, complete)));
+        node.all_gather(name, &mine, move |all| self.take_in(&all, complete));
     }
 
     /// What others are told. They may want to know though nobody here does any more.
@@ -154,11 +116,11 @@ impl Spread {
         part
     }
 
-    fn take_in(&self, all: &Bytes, complete: UserEvent) {
+    fn take_in(&self, all: &Gathered, complete: UserEvent) {
         let (task, volume) = (self.origin.name(), self.domain.volume());
         let mut failure = None;
-        for part in frames(all) {
-            let Some(Part { points, failure: failed }) = decode(part) else {
+        for part in all.decode() {
+            let Some(Part { points, failure: failed }) = part else {
                 failure = Some(Error::launch(task, "results of another node can't be read"));
                 continue;
             };
@@ -190,21 +152,6 @@ impl Spread {
 
 impl Drop for Spread {
     fn drop(&mut self) {
-        self.values.let_go(self.origin.name());
+        self.values.drop_caught(self.origin.name());
     }
-}
-
-/// Bytes with their length before them, so that several can follow each other.
-pub(crate) fn frame(bytes: &[u8]) -> Bytes {
-    [&(bytes.len() as u64).to_le_bytes()[..], bytes].concat().into()
-}
-
-/// What [`frame`] was given, one after the other.
-pub(crate) fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let (length, rest) = bytes.split_first_chunk::<8>()?;
-        let (frame, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-        bytes = rest;
-        Some(frame)
-    })
 }

@@ -6,8 +6,10 @@ use maniple_space::AnyPoint;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Result;
-use crate::future::{Future, FutureMap, Input, Source};
+use crate::fork::Source;
+use crate::future::{Future, FutureMap};
 use crate::generated::Builder;
+use crate::results::Input;
 use crate::task::digest::PROMISED;
 
 /// A by-value parameter of a task, as the launch knows it.

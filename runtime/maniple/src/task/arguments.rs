@@ -7,7 +7,7 @@ use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::let_go::let_go;
+use crate::drop_caught::drop_caught;
 
 /// The arguments of a launch, shared by its points.
 #[derive(Clone)]
@@ -141,7 +141,7 @@ impl Drop for Arguments {
     #[inline]
     fn drop(&mut self) {
         if self.own != Own::Nothing {
-            let_go("an argument", "", self.values.take());
+            drop_caught("an argument", "", self.values.take());
         }
     }
 }

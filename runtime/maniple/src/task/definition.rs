@@ -12,7 +12,7 @@ use super::arguments::Arguments;
 use super::migratable::Migratable;
 use super::{Codec, ContextCall, LeafCall, Value};
 use crate::error::Result;
-use crate::future::Results;
+use crate::results::{self, Results};
 
 /// The future of a body that may wait.
 pub type BoxFuture = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
@@ -204,5 +204,15 @@ impl TaskDefinition {
 impl fmt::Debug for TaskDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskDefinition").field("name", &self.name).field("variants", &self.infos).finish()
+    }
+}
+
+impl results::Task for TaskDefinition {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn result_codec(&self) -> Option<Codec> {
+        self.result_codec()
     }
 }

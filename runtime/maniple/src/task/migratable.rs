@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::arguments::{Arguments, Own};
-use super::call::PhysicalRegion;
 use super::digest::Digest;
 use super::{Codec, Value};
+use crate::placement::PhysicalRegion;
 
 /// How tasks of one kind migrate: how their arguments are encoded, and what their requirements are.
 #[derive(Clone)]

@@ -2,25 +2,22 @@
 //!
 //! - [`definition`]: a task and its variants; [`registry`]: tasks that `#[task]` made known at link time;
 //! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; [`argument`]: values and futures passed to tasks;
-//!   [`value`]: what they return; `digest`: what nodes compare of what they pass; [`migratable`]: how tasks go to other nodes.
+//!   `digest`: what nodes compare of what they pass; [`migratable`]: how tasks go to other nodes.
 
 pub mod argument;
 pub(crate) mod arguments;
 pub mod call;
-pub(crate) mod codec;
 pub mod definition;
 pub(crate) mod digest;
 pub mod migratable;
 pub(crate) mod number;
 pub mod registry;
 pub(crate) mod taken;
-pub mod value;
 pub mod workers;
 
+pub use crate::value::{Codec, Value};
 pub use argument::{Argument, IntoArgument};
 pub use call::{ContextCall, LeafCall};
-pub use codec::Codec;
 pub(crate) use definition::OnFailure;
 pub use definition::{Body, BoxFuture, LeafBody, TaskDefinition, TaskOptions};
-pub use value::Value;
 pub use workers::Workers;

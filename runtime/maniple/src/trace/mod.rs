@@ -8,15 +8,14 @@
 //! - [`issuing`], [`recording`]: what the analysis does is noted down as it happens;
 //! - [`content`]: what is known of a set, to compare what a template rests on with what is;
 //! - [`template`]: a recording compiled to a static graph;
-//! - [`gate`]: what keeps a launch's nodes from running too early;
-//! - [`replay`]: the graph at work, [`profiled`] and [`recorded`]: what profiles and records are told of it; [`aftermath`]: what is known of the data afterwards;
+//! - [`replay`]: the graph at work, [`profiled`] and [`recorded`]: what profiles and records are told of it; [`catch_up`]: what is known of the data afterwards;
 //! - [`whole`]: launches of the program that are several here are replayed together;
 //! - [`automatic`]: launches outside of any trace are watched for repeats, which [`maniple_analysis::repeats`] finds.
 
-mod aftermath;
 mod automatic;
+mod catch_up;
 mod content;
-mod gate;
+mod invalidated;
 mod problem;
 mod profiled;
 mod recorded;
@@ -24,7 +23,6 @@ mod recording;
 mod replay;
 mod session;
 mod session_record;
-mod spoilt;
 mod staged;
 mod stream;
 mod strict;
@@ -35,10 +33,8 @@ mod tests;
 mod trace;
 mod whole;
 
-pub(crate) use gate::{Gate, LaterGate};
 pub(crate) use problem::Problem;
 pub(crate) use recording::{PointRecorder, Recording};
-pub(crate) use session::Session;
 pub(crate) use stream::Tracing;
 pub(crate) use strict::StrictLaunch;
 pub(crate) use whole::{Part, Whole, WholeNumber};

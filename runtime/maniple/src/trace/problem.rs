@@ -14,7 +14,7 @@ pub(crate) enum Problem {
     #[error("a task could not be mapped, or a new field had to be made zero")]
     NotMapped,
     #[error("it uses values that a failed task was to make")]
-    Spoilt,
+    Invalidated,
     #[error("it uses data of which the launching task has no instance of its own; launch from the task that has")]
     Borrowed,
     #[error("the record was taken that says what its copies are")]

@@ -104,7 +104,7 @@ impl Profiled {
 
     /// What follows now from the end of the node of a run that this thread has run is its doing; nobody's, if the thread has run something else since.
     #[cold]
-    pub(super) fn aftermath(&self, run: u64) -> Activity<'_> {
+    pub(super) fn catch_up(&self, run: u64) -> Activity<'_> {
         let own = LATEST.get().filter(|latest| (latest.replay, latest.run) == (self.replay, run));
         self.profiler.activity(own.map_or(OperationId::NONE, |latest| latest.operation), Tag::NONE)
     }
@@ -142,7 +142,7 @@ mod tests {
 
     /// Whose doing it is what follows.
     fn doer_after(replay: &Profiled, run: u64) -> OperationId {
-        let _aftermath = replay.aftermath(run);
+        let _catch_up = replay.catch_up(run);
         replay.profiler.current()
     }
 

@@ -15,9 +15,9 @@ use maniple_record::{Because, Kind, LaunchNumber, OperationNumber, Place, Task};
 use super::recording::{NodeTape, Tape};
 use super::template::{Node, Stage, TaskNode, Template};
 use crate::context::ContextState;
-use crate::future::Input;
+use crate::placement::PhysicalRegion;
 use crate::recorder::Recorder;
-use crate::task::call::PhysicalRegion;
+use crate::results::Input;
 
 /// A replay on record.
 pub(super) struct Recorded {

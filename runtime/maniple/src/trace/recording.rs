@@ -29,7 +29,7 @@ use crate::physical::issuing::TransferLog;
 use crate::physical::movement::Preconditions;
 use crate::physical::set::EquivalenceSet;
 use crate::physical::state::RegionState;
-use crate::task::call::PhysicalRegion;
+use crate::placement::PhysicalRegion;
 
 /// A recording under way. Launches are mapped one after the other.
 pub(crate) struct Recording {
@@ -135,7 +135,7 @@ impl Recording {
         if tape.problem.is_some() {
             return;
         }
-        let mut spoilt = false;
+        let mut invalidated = false;
         for bound in bounds {
             let region = bound.requirement.target.bound();
             for (fields, state) in &bound.parts {
@@ -156,7 +156,7 @@ impl Recording {
                             match Makers::of(set, realm) {
                                 Makers::Done => {}
                                 Makers::Ending(event) => tape.outside.push(event),
-                                Makers::Failed => spoilt = true,
+                                Makers::Failed => invalidated = true,
                             }
                             set.mark = self.id;
                             let (shape, content) = (set.shape.clone(), Content::of(set));
@@ -168,8 +168,8 @@ impl Recording {
             }
         }
         drop(tape);
-        if spoilt {
-            self.fail(Problem::Spoilt);
+        if invalidated {
+            self.fail(Problem::Invalidated);
         }
     }
 }
@@ -287,7 +287,7 @@ impl Tape {
                 match at.realm.status(event) {
                     EventStatus::Triggered => {}
                     EventStatus::Poisoned(_) if !needs => {}
-                    EventStatus::Poisoned(_) => self.problem = self.problem.or(Some(Problem::Spoilt)),
+                    EventStatus::Poisoned(_) => self.problem = self.problem.or(Some(Problem::Invalidated)),
                     // Nothing of before is in flight, so it is about to come.
                     EventStatus::Pending if needs => self.outside.push(event),
                     EventStatus::Pending => {}

@@ -4,8 +4,9 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 
+use maniple_cluster::ParcelFuture;
 use maniple_mapper::TaskProfile;
-use maniple_realm::graph::{GraphRuns, GraphWork, Place};
+use maniple_realm::graph::{Gate, GraphRuns, GraphWork, Place};
 use maniple_realm::profile::OperationId;
 use maniple_realm::{
     After, EventStatus, Fault, UserEvent, WorkerContext, fault, prefetch_for_reading, prefetch_for_writing,
@@ -13,19 +14,17 @@ use maniple_realm::{
 use maniple_record::LaunchNumber;
 use smallvec::SmallVec;
 
-use super::gate::Gate;
+use super::invalidated::Invalidated;
 use super::profiled::Profiled;
 use super::recorded::Recorded;
 use super::session::Wake;
-use super::spoilt::Spoilt;
 use super::staged::Staged;
 use super::template::{Node, TaskNode, Template};
-use crate::completion::{Completion, ReplayedStage};
 use crate::context::ContextState;
 use crate::error::Error;
-use crate::future::{Input, Origin, Results, Sources};
 use crate::launch::TaskLauncher;
-use crate::replicate::Awaited;
+use crate::results::completion::{Completion, ReplayedStage};
+use crate::results::{Input, Origin, Results, Sources};
 use crate::task::arguments::Arguments;
 use crate::task::call::LeafCall;
 use crate::task::taken::Taken;
@@ -45,7 +44,7 @@ pub(super) struct Replay {
     /// The points of all launches before each stage.
     points: Box<[u64]>,
     has_failed: AtomicBool,
-    spoilt: Spoilt,
+    invalidated: Invalidated,
     profiled: Option<Profiled>,
     recorded: Option<Recorded>,
     /// A launch waits for a slot.
@@ -103,7 +102,7 @@ impl Replay {
             ends_by_run: context.core.window >= 2 * stages,
             points,
             has_failed: AtomicBool::new(false),
-            spoilt: Spoilt::default(),
+            invalidated: Invalidated::default(),
             profiled: context.core.profiler().map(|profiler| Profiled::new(profiler, template, depth)),
             recorded: Recorded::begin(context, template, fence),
             is_full: AtomicBool::new(false),
@@ -151,8 +150,7 @@ impl Replay {
         let slot = self.slot(run, stage);
         let replayed = || ReplayedStage { runs: Arc::downgrade(runs), run, stage: stage as u32, is_watched };
         let new = || {
-            let (origin, sources) =
-                (Origin::Task(Arc::clone(launcher.definition())), launcher.sources().iter().cloned());
+            let (origin, sources) = (Origin::of(launcher.definition()), launcher.sources().iter().cloned());
             let domain = self.template.stages[stage].site.points;
             let completion = Completion::of_stage(replayed());
             Results::new(self.context.core.realm(), origin, domain, completion, sources.collect())
@@ -186,7 +184,7 @@ impl Replay {
             recorded.launch(&self.template, stage, results.completion())
         });
         self.prepare_stage((run, stage), (launcher.sources(), number));
-        let gate = Gate { runs, run, stage: stage as u32, is_watched };
+        let gate = Gate::new(runs, (run, stage as u32), is_watched);
         match launcher.take_parcels() {
             Some(parcels) => self.open_with_parcels(&gate, &parcels),
             None => self.open(&gate, launcher.sources(), &results),
@@ -201,7 +199,7 @@ impl Replay {
         runs: &Arc<GraphRuns>,
         run: u64,
         stage: usize,
-        complete: &mut dyn FnMut(&mut Arguments) -> Option<Arc<Awaited>>,
+        complete: &mut dyn FnMut(&mut Arguments) -> Option<Arc<ParcelFuture>>,
     ) {
         self.prefetch(run, stage);
         let is_watched = !self.ends_by_run;
@@ -209,7 +207,7 @@ impl Replay {
         let replayed = || ReplayedStage { runs: Arc::downgrade(runs), run, stage: stage as u32, is_watched };
         let new = || {
             let site = &self.template.stages[stage].site;
-            let origin = Origin::Task(Arc::clone(&site.definition));
+            let origin = Origin::of(&site.definition);
             Results::new(
                 self.context.core.realm(),
                 origin,
@@ -237,7 +235,7 @@ impl Replay {
         let parcels = complete(&mut launched.arguments);
         slot.arguments.store(launched.arguments.address().cast_mut(), Ordering::Relaxed);
         self.prepare_stage((run, stage), (&[], None));
-        let gate = Gate { runs, run, stage: stage as u32, is_watched };
+        let gate = Gate::new(runs, (run, stage as u32), is_watched);
         match parcels {
             Some(parcels) => self.open_with_parcels(&gate, &parcels),
             None => gate.open(),
@@ -264,7 +262,7 @@ impl Replay {
         // SAFETY: as in `launch`.
         unsafe { *self.slot(run, stage).launched.get() = Some(launched) };
         self.prepare_stage((run, stage), (staged.launcher.sources(), staged.recorded));
-        self.open(&Gate { runs, run, stage: stage as u32, is_watched: true }, staged.launcher.sources(), &results);
+        self.open(&Gate::new(runs, (run, stage as u32), true), staged.launcher.sources(), &results);
     }
 
     /// A stage is about to be opened, when these results are there.
@@ -282,9 +280,10 @@ impl Replay {
     }
 
     /// Opens a stage when all parcels have come.
-    fn open_with_parcels(&self, gate: &Gate<'_>, parcels: &Awaited) {
+    fn open_with_parcels(&self, gate: &Gate<'_>, parcels: &ParcelFuture) {
         if let Some(profiled) = &self.profiled {
-            profiled.opens_after((gate.run, gate.stage as usize), &[parcels.all_have_come()]);
+            let (run, stage) = gate.place();
+            profiled.opens_after((run, stage as usize), &[parcels.all_arrived()]);
         }
         parcels.open(gate, self.context.core.realm());
     }
@@ -311,14 +310,14 @@ impl Replay {
             results.iter().for_each(|results| results.inputs_are_there());
             return gate.open();
         }
+        let (runs, place, is_watched) = (Arc::clone(gate.runs()), gate.place(), gate.is_watched());
         if let Some(profiled) = &self.profiled {
             let all = waiting.iter().chain(&follows);
             let waiting: SmallVec<[OperationId; 4]> = all.map(|&event| event.into()).collect();
-            profiled.opens_after((gate.run, gate.stage as usize), &waiting);
+            profiled.opens_after((place.0, place.1 as usize), &waiting);
         }
-        let (runs, run, stage, is_watched) = (Arc::clone(gate.runs), gate.run, gate.stage, gate.is_watched);
         realm.when(After { needs: &waiting, follows: &follows }, move |outcome| {
-            let gate = Gate { runs: &runs, run, stage, is_watched };
+            let gate = Gate::new(&runs, place, is_watched);
             match outcome {
                 Ok(()) => {
                     // Before the launch can end, which leaves the memory to another.
@@ -476,24 +475,24 @@ impl Replay {
         }
     }
 
-    /// Why values that a node needs are spoilt since an earlier run, if they are.
+    /// Why values that a node needs are invalidated since an earlier run, if they are.
     #[cold]
-    fn spoilt_before(&self, Place { node, run }: Place) -> Option<Arc<Fault>> {
-        self.spoilt.before(run, self.template.changers.get(&node)?)
+    fn invalidated_before(&self, Place { node, run }: Place) -> Option<Arc<Fault>> {
+        self.invalidated.before(run, self.template.changers.get(&node)?)
     }
 }
 
 impl GraphWork for Replay {
     fn run(&self, place: Place, context: &WorkerContext<'_>) -> Result<(), Arc<Fault>> {
         if self.has_failed()
-            && let Some(fault) = self.spoilt_before(place)
+            && let Some(fault) = self.invalidated_before(place)
         {
             self.poisoned(place, &fault);
             return Err(fault);
         }
         let result = self.carry_out(place, context);
         if let Err(fault) = &result {
-            self.spoilt.note(place, fault);
+            self.invalidated.note(place, fault);
         }
         result
     }
@@ -514,7 +513,7 @@ impl GraphWork for Replay {
     }
 
     fn poisoned(&self, place: Place, fault: &Arc<Fault>) {
-        self.spoilt.note(place, fault);
+        self.invalidated.note(place, fault);
         let Place { node, run } = place;
         if let Node::Task(task) = &self.template.nodes[node as usize] {
             let site = &self.template.stages[task.stage as usize].site;
@@ -524,7 +523,7 @@ impl GraphWork for Replay {
     }
 
     fn stage_ended(&self, run: u64, stage: u32) {
-        let _aftermath = self.profiled.as_ref().map(|profiled| profiled.aftermath(run));
+        let _catch_up = self.profiled.as_ref().map(|profiled| profiled.catch_up(run));
         // SAFETY: as in `launched`; and no point of the stage looks at it any more.
         let launched = unsafe { &mut *self.slot(run, stage as usize).launched.get() };
         let Launched { arguments, results, promised, .. } = launched.as_mut().expect(IN_PLACE);
@@ -553,7 +552,7 @@ impl GraphWork for Replay {
     }
 
     fn run_ended(&self, run: u64) {
-        let _aftermath = self.profiled.as_ref().map(|profiled| profiled.aftermath(run));
+        let _catch_up = self.profiled.as_ref().map(|profiled| profiled.catch_up(run));
         let launches = self.launches_of(run);
         let counters = &self.context.core.store.counters;
         counters.launches.add(launches as u64);

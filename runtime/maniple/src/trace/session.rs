@@ -28,9 +28,10 @@ use super::trace::{Trace, TraceId};
 use super::whole::{Part, Whole};
 use crate::bulk::Zeroing;
 use crate::context::{ContextState, Promised, Stream};
-use crate::future::{Origin, Results};
+use crate::core::Abandon;
 use crate::launch::{LaunchSite, Launching};
 use crate::operation::Operation;
+use crate::results::{Origin, Results};
 use crate::task_operation::TaskOperation;
 use maniple_realm::graph::GraphRuns;
 
@@ -237,7 +238,7 @@ impl Session {
         let site = context.site(launching, &mut |zero| renewed.push(zero));
         launching.launcher.wait_by_event(realm);
         let (launcher, domain) = (launching.take(), launching.share.unwrap_or(launching.domain));
-        let origin = Origin::Task(Arc::clone(launcher.definition()));
+        let origin = Origin::of(launcher.definition());
         // Also if the launch is refused: the next one will not be told.
         renewed.into_iter().for_each(|zero| self.arrive(Arrival::Zero(Box::new(context.zeroing(zero)))));
         match site {
@@ -256,7 +257,7 @@ impl Session {
                 // It has not taken any results: who sees it fail has not seen how they ended.
                 let results = Results::failed(realm, origin, domain, &error);
                 context.watch(&results);
-                context.operation_retired();
+                context.operations_retired(1);
                 results
             }
         }
@@ -583,7 +584,7 @@ impl Session {
         }
         let faults = runs.faults().into_iter().collect();
         let last = if *stage > 0 { *run + 1 } else { *run };
-        let first = super::aftermath::first_run(&faults).min(last);
+        let first = super::catch_up::first_run(&faults).min(last);
         for at in first..last {
             let stages = if at == *run { *stage } else { template.stages.len() };
             template.catch_up(&self.context, at, stages, sequence, &faults);
@@ -591,7 +592,7 @@ impl Session {
     }
 
     /// The machine has broken down, and nothing wakes the session any more: gives what it holds, to be dropped. The operation among it knows the session.
-    pub(crate) fn abandon(&mut self) -> impl Sized + use<> {
+    fn take_held(&mut self) -> impl Sized + use<> {
         let phase = std::mem::replace(&mut self.phase, Phase::Idle);
         (self.operation.take(), phase, std::mem::take(&mut self.line), std::mem::take(&mut self.inner))
     }
@@ -605,6 +606,13 @@ impl Session {
             operation.mark_mapped();
             operation.retire(Ok(()));
         }
+    }
+}
+
+impl Abandon for Mutex<Session> {
+    fn abandon(&self) {
+        let held = self.lock().take_held();
+        drop(held);
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use maniple_realm::UserEvent;
 use maniple_record::LaunchNumber;
 
-use crate::future::Results;
 use crate::launch::{LaunchSite, TaskLauncher};
+use crate::results::Results;
 
 /// A launch that was found to be allowed and has its results, and is to be analysed or replayed.
 pub(crate) struct Staged {

@@ -11,9 +11,9 @@ use super::strict::StrictTraces;
 use super::trace::{TraceBook, TraceId};
 use super::whole::Whole;
 use crate::context::{Context, ContextState};
-use crate::future::Results;
 use crate::launch::Launching;
 use crate::operation::{Mappable, Operation};
+use crate::results::Results;
 
 /// What a context knows of its traces.
 #[derive(Default)]
@@ -170,7 +170,7 @@ impl ContextState {
             _ => tracing.launch_inside(launching),
         };
         if taken.is_none() {
-            self.operation_retired();
+            self.operations_retired(1);
         }
         taken
     }

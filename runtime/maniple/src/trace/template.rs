@@ -18,7 +18,7 @@ use crate::core::RuntimeCore;
 use crate::launch::LaunchSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::physical::state::{RegionData, RegionState};
-use crate::task::call::PhysicalRegion;
+use crate::placement::PhysicalRegion;
 use crate::task::{Body, LeafBody};
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.
@@ -27,7 +27,7 @@ pub(super) struct Template {
     pub(super) nodes: Vec<Node>,
     pub(super) graph: Arc<Graph>,
     /// For nodes that need values which no run writes anew, and which some nodes only change: these. Whatever run they fail in, the values are
-    /// spoilt from then on.
+    /// invalidated from then on.
     pub(super) changers: FxHashMap<u32, Vec<u32>>,
     /// What the nodes are on record, while one is kept.
     pub(super) on_record: Option<Vec<NodeRecord>>,
@@ -73,7 +73,7 @@ impl Template {
             return Err(problem);
         }
         if tape.outside.iter().any(|&event| matches!(realm.status(event), EventStatus::Poisoned(_))) {
-            return Err(Problem::Spoilt);
+            return Err(Problem::Invalidated);
         }
         let is_idempotent = {
             let locked: Vec<_> = tape.states.iter().map(|state| state.lock()).collect();

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use maniple_cluster::ParcelFuture;
+
 use crate::launch::TaskLauncher;
-use crate::replicate::Awaited;
 use crate::task::arguments::Arguments;
 
 /// The number of a launch of the program and all that it comes to here: launches of the same number are the same, but for their arguments.
@@ -33,7 +34,7 @@ pub(crate) struct Whole<'a> {
     /// How many internal launches come before the task.
     pub(crate) internal: usize,
     /// Turns the arguments of an earlier launch into those of the next internal one, and gives the parcels that it waits for.
-    pub(crate) complete: &'a mut dyn FnMut(&mut Arguments) -> Option<Arc<Awaited>>,
+    pub(crate) complete: &'a mut dyn FnMut(&mut Arguments) -> Option<Arc<ParcelFuture>>,
     pub(crate) launcher: &'a mut TaskLauncher,
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod active;
 mod compile;
 mod ends;
 mod failures;
+mod gate;
 mod order;
 mod per_run;
 pub(crate) mod registry;
@@ -27,6 +28,7 @@ mod words;
 
 use active::Active;
 pub use compile::Graph;
+pub use gate::{Gate, WeakGate};
 pub use order::Predecessors;
 use registry::Registry;
 use words::Manner;

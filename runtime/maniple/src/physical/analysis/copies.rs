@@ -64,7 +64,7 @@ impl Analysis<'_> {
     }
 
     /// Has the machine carry movements out and notes the result: one operation for all that have source and destination in common, and whose
-    /// values come from the same operations, so that the failure of one of those spoils nothing else.
+    /// values come from the same operations, so that the failure of one of those invalidates nothing else.
     pub(super) fn issue(&mut self, movements: &[Movement]) {
         let mut groups: SmallVec<[SmallVec<[&Movement; 2]>; 2]> = SmallVec::new();
         let mut known = FxHashMap::default();

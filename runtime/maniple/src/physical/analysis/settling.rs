@@ -47,7 +47,7 @@ impl Analysis<'_> {
     }
 
     /// Applies (or, in a buffer, folds) all pending reductions of a set into an instance that holds current values of it, in program order:
-    /// one operation for all that have their points in common, so that the failure of a contributor spoils no other points.
+    /// one operation for all that have their points in common, so that the failure of a contributor invalidates no other points.
     pub(super) fn apply_pending(
         &mut self,
         group: usize,
@@ -69,7 +69,7 @@ impl Analysis<'_> {
     }
 
     /// Has a leaf task apply reductions itself that are pending in sets all of whose values it is about to change, where that is little work. Nobody
-    /// else may use the values before, and with the task's failure they are spoilt anyway.
+    /// else may use the values before, and with the task's failure they are invalidated anyway.
     pub(super) fn leave_to_task(
         &mut self,
         group: usize,

@@ -1,0 +1,70 @@
+//! The collectives that are not over.
+
+use bytes::Bytes;
+use maniple_realm::locks::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::names::{CollectiveName, Rank};
+use crate::tree::{Collective, Combine, Done, Step};
+
+/// See the [module](self).
+pub(crate) struct Collectives {
+    /// The node, and how many there are.
+    place: (Rank, usize),
+    open: Mutex<FxHashMap<CollectiveName, Collective>>,
+}
+
+impl Collectives {
+    pub(crate) fn new(rank: Rank, nodes: usize) -> Self {
+        Self { place: (rank, nodes), open: Mutex::default() }
+    }
+
+    /// This node's contribution. None if nothing arrives any more.
+    pub(crate) fn contribute(
+        &self,
+        name: CollectiveName,
+        contribution: (Bytes, Combine, Done),
+        is_closed: impl FnOnce() -> bool,
+    ) -> Option<Step> {
+        let mut open = self.open.lock();
+        // Looked at under the lock: whoever closes takes what is there afterwards.
+        if is_closed() {
+            return None;
+        }
+        let collective = open.entry(name).or_insert_with(|| Collective::new(self.place.0, self.place.1));
+        Some(collective.contribute(self.place, contribution))
+    }
+
+    /// The contribution of another node. None if it makes no sense.
+    pub(crate) fn receive(&self, name: CollectiveName, from: Rank, contribution: Bytes) -> Option<Step> {
+        let mut open = self.open.lock();
+        let collective = open.entry(name).or_insert_with(|| Collective::new(self.place.0, self.place.1));
+        collective.receive(self.place, from, contribution)
+    }
+
+    /// The outcome has come down: who is given it. None if it makes no sense.
+    pub(crate) fn take_done(&self, name: &CollectiveName) -> Option<Done> {
+        self.open.lock().remove(name)?.finish()
+    }
+
+    /// The outcome is there.
+    pub(crate) fn remove(&self, name: &CollectiveName) {
+        self.open.lock().remove(name);
+    }
+
+    /// Those that will not be over are forgotten.
+    pub(crate) fn retain(&self, is_kept: impl Fn(&CollectiveName) -> bool) {
+        self.open.lock().retain(|name, _| is_kept(name));
+    }
+
+    /// Nothing arrives any more.
+    pub(crate) fn clear(&self) {
+        let open = std::mem::take(&mut *self.open.lock());
+        drop(open);
+    }
+
+    /// How many there are.
+    pub(crate) fn open(&self) -> usize {
+        self.open.lock().len()
+    }
+}

@@ -1,0 +1,364 @@
+//! What all contexts of a runtime share.
+
+mod fork_counts;
+mod fork_decisions;
+mod ready;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use maniple_mapper::Mapper;
+use maniple_realm::clock::Clock;
+use maniple_realm::locks::Mutex;
+use maniple_realm::machine::{Machine, MemoryId, NodeId, ProcessorId};
+use maniple_realm::operation::with_context;
+use maniple_realm::profile::Profiler;
+use maniple_realm::threads::nap;
+use maniple_realm::{Class, Realm, Spawn, WorkerContext};
+use maniple_region::Forest;
+
+use crate::deletions::Log;
+use crate::drop_caught::drop_caught;
+use crate::error::{Error, Result};
+use crate::mapping::MapperSeat;
+use crate::migration::{Executor, Migration};
+use crate::physical::store::Store;
+use crate::profiling::MAPPING;
+
+pub(crate) use self::fork_counts::ForkCounts;
+pub(crate) use self::fork_decisions::ForkDecisions;
+use self::ready::ReadyQueue;
+
+/// How far a program may run ahead, and whether it is traced.
+pub(crate) struct Limits {
+    /// The most operations of one task in flight.
+    pub(crate) window: usize,
+    pub(crate) tracing: bool,
+    pub(crate) automatic_tracing: bool,
+}
+
+/// What there is for the tasks of each processor.
+struct PerProcessor {
+    seat: MapperSeat,
+    ready: ReadyQueue,
+    forks: ForkDecisions,
+}
+
+impl PerProcessor {
+    fn new(seat: MapperSeat) -> Self {
+        Self { seat, ready: ReadyQueue::default(), forks: ForkDecisions::default() }
+    }
+}
+
+/// What nothing wakes any more when the machine has broken down, although it knows the core by its context.
+pub(crate) trait Abandon: Send + Sync {
+    /// Drops what it holds.
+    fn abandon(&self);
+}
+
+/// What all contexts share.
+pub(crate) struct RuntimeCore {
+    pub(crate) store: Store,
+    clock: Clock,
+    processors: Vec<PerProcessor>,
+    pub(crate) window: usize,
+    /// Top-level tasks that do not wait.
+    top_levels: AtomicUsize,
+    /// What earlier runs have destroyed.
+    pub(crate) deletions: Arc<Log>,
+    has_starving: AtomicBool,
+    starving: Arc<Mutex<Starving>>,
+    pub(crate) forks: ForkCounts,
+    tracing: bool,
+    automatic_tracing: bool,
+    /// Sessions of traces that have begun. Each knows the operation that stands for it, and that knows the session.
+    sessions: Mutex<Vec<Weak<dyn Abandon>>>,
+    /// How tasks go to other nodes of the job, and theirs come here, if there are several.
+    migration: Option<Arc<Migration>>,
+}
+
+impl Drop for RuntimeCore {
+    fn drop(&mut self) {
+        while let Some(processor) = self.processors.pop() {
+            drop_caught("a mapper", "", processor.seat);
+        }
+    }
+}
+
+impl RuntimeCore {
+    /// Begins to look after what waits for memory, and after idle nodes of the job.
+    pub(crate) fn new(
+        store: Store,
+        seats: Vec<MapperSeat>,
+        limits: Limits,
+        migration: Option<Arc<Migration>>,
+    ) -> Arc<Self> {
+        let forks = ForkCounts::new(store.realm.processors().len());
+        let core = Arc::new(Self {
+            store,
+            clock: Clock::start(),
+            processors: seats.into_iter().map(PerProcessor::new).collect(),
+            window: limits.window,
+            top_levels: AtomicUsize::new(0),
+            deletions: Arc::default(),
+            has_starving: AtomicBool::new(false),
+            starving: Arc::default(),
+            forks,
+            tracing: limits.tracing,
+            automatic_tracing: limits.automatic_tracing,
+            sessions: Mutex::default(),
+            migration,
+        });
+        let (idle, starving) = (Arc::downgrade(&core), Arc::clone(&core.starving));
+        // While nothing waits for memory the core is left alone: when the runtime is dropped, no worker is to hold it.
+        let joined = core.migration.as_ref().map(|migration| {
+            let executor: Arc<dyn Executor> = core.clone();
+            migration.open(Arc::downgrade(&executor));
+            Arc::downgrade(migration)
+        });
+        core.store.realm.on_idle(move || {
+            let feed = || idle.upgrade().is_some_and(|core| core.feed_one());
+            let ask = |migration: &Weak<Migration>| migration.upgrade().is_some_and(|migration| migration.is_idle());
+            (starving.lock().is_anybody() && feed()) || joined.as_ref().is_some_and(ask)
+        });
+        if let Some(migration) = core.migration() {
+            // Workers that sleep already would only notice when they wake.
+            migration.is_idle();
+        }
+        core
+    }
+
+    pub(crate) fn realm(&self) -> &Realm {
+        &self.store.realm
+    }
+
+    /// Nanoseconds since the runtime started.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// The migration of tasks between this node and the others of its job.
+    #[inline]
+    pub(crate) fn migration(&self) -> Option<&Arc<Migration>> {
+        self.migration.as_ref()
+    }
+
+    pub(crate) fn forest(&self) -> &Arc<Forest> {
+        &self.store.forest
+    }
+
+    #[inline]
+    pub(crate) fn profiler(&self) -> Option<&Profiler> {
+        self.store.realm.profiler()
+    }
+
+    pub(crate) fn machine(&self) -> &Machine {
+        self.store.realm.machine()
+    }
+
+    /// Has a worker do work of the runtime's own. If it panics the machine breaks down, as no task would be told.
+    pub(crate) fn spawn_own(&self, during: &'static str, spawn: Spawn<'_>, work: impl FnOnce() + Send + 'static) {
+        let body = move |worker: &WorkerContext<'_>| {
+            worker.realm().unheard(|| during.to_owned(), work);
+        };
+        self.store.realm.spawn(spawn, with_context(body));
+    }
+
+    pub(crate) fn first_processor(&self) -> ProcessorId {
+        self.machine().processors().first().map_or(ProcessorId(0), |processor| processor.id)
+    }
+
+    /// The processor of the worker that calls; the first one, if it is none.
+    pub(crate) fn processor_here(&self) -> ProcessorId {
+        self.store.realm.current_processor().unwrap_or_else(|| self.first_processor())
+    }
+
+    /// Refuses to go on after a breakdown.
+    pub(crate) fn check_whole(&self) -> Result<()> {
+        match self.store.realm.breakdown() {
+            None => Ok(()),
+            Some(fault) => Err(Error::of_fault(fault, "", None)),
+        }
+    }
+
+    /// Whether the mapper lets a node that has nothing to do have a task that waits here, launched by a task on this processor.
+    pub(crate) fn permits_steal(&self, (task, origin): (&str, ProcessorId), thief: NodeId) -> bool {
+        let ask = |mapper: &mut dyn Mapper| mapper.permit_steal(task, thief);
+        self.seat(origin).try_call(&self.store, "permit_steal", ask).unwrap_or(false)
+    }
+
+    /// The same for a leaf task with its data, launched by a task on this processor.
+    pub(crate) fn permits_steal_with_data(
+        &self,
+        (task, origin): (&str, ProcessorId),
+        thief: NodeId,
+        bytes: u64,
+    ) -> bool {
+        let ask = |mapper: &mut dyn Mapper| mapper.permit_steal_with_data(task, thief, bytes);
+        self.seat(origin).try_call(&self.store, "permit_steal_with_data", ask).unwrap_or(false)
+    }
+
+    /// The mapper of a processor.
+    pub(crate) fn seat(&self, processor: ProcessorId) -> &MapperSeat {
+        &self.of(processor).seat
+    }
+
+    /// What mappers have said about forking tasks that tasks on this processor launch.
+    #[inline]
+    pub(crate) fn fork_decisions(&self, processor: ProcessorId) -> &ForkDecisions {
+        &self.of(processor).forks
+    }
+
+    #[inline]
+    fn of(&self, processor: ProcessorId) -> &PerProcessor {
+        &self.processors[processor.0 as usize]
+    }
+
+    pub(crate) fn memory_used(&self, memory: MemoryId) -> u64 {
+        self.store.realm.memory_pool(memory).used()
+    }
+
+    /// Whether launches may be forked. Not while a record is kept, which shows how each was analysed.
+    pub(crate) fn is_forking(&self) -> bool {
+        self.store.recorder.is_none()
+    }
+
+    pub(crate) fn is_tracing(&self) -> bool {
+        self.tracing
+    }
+
+    pub(crate) fn is_tracing_automatically(&self) -> bool {
+        self.tracing && self.automatic_tracing
+    }
+
+    /// Remembers a session of a trace.
+    pub(crate) fn register_session(&self, session: Weak<dyn Abandon>) {
+        let mut sessions = self.sessions.lock();
+        if sessions.len() >= 64 && sessions.len().is_power_of_two() {
+            sessions.retain(|session| session.strong_count() > 0);
+        }
+        sessions.push(session);
+    }
+
+    /// Lets go of operations that will never be mapped, and of sessions that nothing wakes any more: they know their contexts, and these the core.
+    pub(crate) fn forget_waiting(&self) {
+        drop(std::mem::take(&mut self.starving.lock().work));
+        self.processors.iter().for_each(|processor| processor.ready.forget());
+        let sessions = std::mem::take(&mut *self.sessions.lock());
+        for session in sessions.iter().filter_map(Weak::upgrade) {
+            session.abandon();
+        }
+    }
+
+    /// A leaf task has ended and given its instances back: who waits for room may try again.
+    pub(crate) fn task_ended(&self) {
+        if self.has_starving.load(Ordering::SeqCst) {
+            let mut starving = self.starving.lock();
+            self.has_starving.store(false, Ordering::SeqCst);
+            (starving.asked, starving.naps) = (0, 0);
+            starving.work.drain(..).for_each(|work| self.feed(work, Chance::Another));
+        }
+    }
+
+    /// Runs `again` after some leaf task has ended; or, when the machine has run out of work and nothing will end, as a last chance.
+    pub(crate) fn starve(&self, again: StarvingWork) {
+        let mut starving = self.starving.lock();
+        starving.work.push_back(again);
+        self.has_starving.store(true, Ordering::SeqCst);
+    }
+
+    /// A top-level task runs until the guard is dropped.
+    pub(crate) fn top_level_runs(&self) -> impl Drop {
+        self.top_levels.fetch_add(1, Ordering::SeqCst);
+        TopLevelRuns(self)
+    }
+
+    /// A top-level task waits where the runtime sees it: it lets go of nothing meanwhile.
+    pub(crate) fn while_top_level_waits<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.top_levels.fetch_sub(1, Ordering::SeqCst);
+        let result = wait();
+        self.top_levels.fetch_add(1, Ordering::SeqCst);
+        result
+    }
+
+    /// Nothing runs on workers: lets the first of those who wait try again; once all have, in vain, gives it its last chance. Whether there was one.
+    fn feed_one(&self) -> bool {
+        let mut starving = self.starving.lock();
+        // Tasks that are elsewhere keep their instances, and end.
+        if starving.have_all_asked() && self.migration().is_some_and(|migration| migration.has_data_away()) {
+            return false;
+        }
+        // A top-level task is on no worker. It may be about to let go of the last instance of a region, and may have lost its core just then. It
+        // may as well be waiting for something that we know nothing of, so it is not waited for for ever.
+        if starving.have_all_asked() && starving.naps < MOST_NAPS && self.top_levels.load(Ordering::SeqCst) > 0 {
+            let time = FIRST_NAP << starving.naps;
+            starving.naps += 1;
+            starving.asked = 0;
+            drop(starving);
+            let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
+            self.store.realm.spawn(spawn, move || nap(Duration::from_millis(time)));
+            return true;
+        }
+        let chance = if starving.have_all_asked() { Chance::Last } else { Chance::Another };
+        starving.asked = if chance == Chance::Last { 0 } else { starving.asked + 1 };
+        let first = starving.work.pop_front();
+        self.has_starving.store(!starving.work.is_empty(), Ordering::SeqCst);
+        drop(starving);
+        first.map(|work| self.feed(work, chance)).is_some()
+    }
+
+    fn feed(&self, work: StarvingWork, chance: Chance) {
+        let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::ANYWHERE };
+        self.spawn_own("mapping what had no room before", spawn, move || work(chance));
+    }
+}
+
+/// Work that waits for any task to end.
+#[derive(Default)]
+struct Starving {
+    work: VecDeque<StarvingWork>,
+    /// How much of it has tried in vain since a task last ended.
+    asked: usize,
+    /// How often all of it has, and then waited for a top-level task.
+    naps: u32,
+}
+
+/// How long, in milliseconds, a top-level task that runs is waited for before what needs memory fails: at first, and how often twice as long.
+const FIRST_NAP: u64 = 1;
+const MOST_NAPS: u32 = 6;
+
+struct TopLevelRuns<'a>(&'a RuntimeCore);
+
+impl Drop for TopLevelRuns<'_> {
+    fn drop(&mut self) {
+        self.0.top_levels.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Starving {
+    /// Whether anything waits. If not, nothing has tried in vain.
+    fn is_anybody(&mut self) -> bool {
+        if self.work.is_empty() {
+            self.asked = 0;
+        }
+        !self.work.is_empty()
+    }
+
+    fn have_all_asked(&self) -> bool {
+        self.asked >= self.work.len()
+    }
+}
+
+/// Work that waits until there may be room in a memory.
+pub(crate) type StarvingWork = Box<dyn FnOnce(Chance) + Send>;
+
+/// What waiting work may hope for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chance {
+    /// It may wait again.
+    Another,
+    /// Nothing runs, so nothing is going to change: it is now or never.
+    Last,
+}

@@ -1,0 +1,105 @@
+//! What gives a result that is still to come: a launch or a fork.
+
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use maniple_realm::{After, Realm};
+use maniple_space::AnyPoint;
+
+use super::cell::Fork;
+use super::word::Outcome;
+use crate::error::{Error, Result};
+use crate::results::{Input, Results, typed};
+
+/// What gives a result.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// A launch that goes through the stream of its context, or a function of others.
+    Launch(Input),
+    /// A forked task.
+    Fork(Fork),
+}
+
+impl Source {
+    /// What is taken.
+    pub(crate) fn input(&self) -> Input {
+        match self {
+            Self::Launch(input) => input.clone(),
+            Self::Fork(fork) => Input::one(fork.results(), 0),
+        }
+    }
+
+    pub(crate) fn results(&self) -> Arc<Results> {
+        match self {
+            Self::Launch(input) => Arc::clone(input.results()),
+            Self::Fork(fork) => fork.results(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Launch(input) => input.results().name(),
+            Self::Fork(fork) => fork.head().name(),
+        }
+    }
+
+    pub(crate) fn realm(&self) -> &Realm {
+        match self {
+            Self::Launch(input) => &input.results().realm,
+            Self::Fork(fork) => fork.head().core().realm(),
+        }
+    }
+
+    /// See [`Results::is_of`].
+    pub(crate) fn is_of(&self, realm: &Realm) -> bool {
+        self.realm().is_same(realm)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        match self {
+            Self::Launch(input) => input.has_ended(),
+            Self::Fork(fork) => fork.head().outcome().is_some(),
+        }
+    }
+
+    /// Whether what a point takes is there; if not, the waker is told when it is.
+    pub(crate) fn poll_ended_at(&self, point: AnyPoint, waker: &Waker) -> Poll<()> {
+        match self {
+            Self::Fork(fork) if fork.head().outcome().is_some() => Poll::Ready(()),
+            Self::Fork(fork) => fork.head().poll(waker).map(drop),
+            Self::Launch(input) if input.has_ended_at(point) => Poll::Ready(()),
+            Self::Launch(input) => {
+                let waker = waker.clone();
+                self.realm().when(After::follows(&[input.end_at(point)]), move |_| waker.wake());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Why what a point takes is a failure, if it is.
+    pub(crate) fn error_at(&self, point: AnyPoint) -> Option<Error> {
+        match self {
+            Self::Launch(input) => input.error_at(point),
+            Self::Fork(fork) if fork.head().outcome() == Some(Outcome::Good) => None,
+            Self::Fork(fork) => fork.results().error(),
+        }
+    }
+
+    /// The one result.
+    pub(crate) fn get<T: Clone + 'static>(&self) -> Result<T> {
+        match self {
+            Self::Fork(fork) if let Some(value) = fork.value() => typed(value, self.name()),
+            Self::Fork(fork) => fork.results().get(0),
+            Self::Launch(input) => input.results().get(input.index()),
+        }
+    }
+
+    /// The one result, looked at.
+    pub(crate) fn seen<T: Clone + 'static>(&self) -> Result<T> {
+        match self {
+            Self::Fork(fork) if let Some(value) = fork.value() => typed(value, self.name()),
+            Self::Fork(fork) => fork.results().seen(0),
+            Self::Launch(input) => input.results().seen(input.index()),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Futures: handles to results of tasks that are still to come. [`Future`] is that of one result, [`FutureMap`] that of all points of a launch.
+
+mod map;
+mod single;
+
+pub use map::FutureMap;
+pub use single::{Awaited, Future};

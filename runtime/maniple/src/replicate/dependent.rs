@@ -1,0 +1,137 @@
+//! Dependent partitioning by all nodes together: what each computes from its data goes to the blocks, which tell each node what it has to know for that.
+
+use std::sync::Arc;
+
+use maniple_analysis::distribution::{Points, Rank};
+use maniple_cluster::{Rounds, Wait, ready};
+use maniple_region::{IndexSpaceNode, LogicalPartition, Partitioning, Shape};
+use maniple_space::{AnyRect, AnySpace};
+
+use super::directory::{Parts, blocks, root, united};
+use super::distributed::{DistributedPartition, in_block};
+use super::operations::{LOOKS, other};
+use super::plan::ROUNDS_OF_A_PLAN;
+use super::replica::Replica;
+use crate::error::Result;
+
+/// What nodes do when they compute a partition.
+const COMPUTES: &str = "computes a partition from data";
+
+/// A partition that is about to be computed.
+pub(crate) struct PendingPartition {
+    operation: u64,
+}
+
+impl Replica {
+    /// A partition is about to be computed. That is an operation of the program which takes place later, perhaps after others that come after it here.
+    pub(crate) fn begin_partition(&self) -> PendingPartition {
+        PendingPartition { operation: self.begin_rounds(COMPUTES) }
+    }
+
+    /// Makes a distributed partition of pieces of which each node has computed parts.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) async fn distribute(
+        &self,
+        PendingPartition { operation }: PendingPartition,
+        (parent, colors): (&IndexSpaceNode, AnyRect),
+        parts: &[AnySpace],
+    ) -> Result<Arc<Partitioning>> {
+        // Those before were for pieces to look at.
+        let mut rounds = Rounds::new(&self.node, operation, ROUNDS_OF_A_PLAN);
+        let (nodes, shapes) = (self.node.nodes(), parent.forest().shapes());
+        let all = blocks(root(parent), nodes, shapes);
+        let directory = &self.node.directory;
+        let exchanged = rounds.exchange_by(Wait::Async, directory.gone(), parts_in(&all, parts)).await?;
+        directory.forget(&exchanged.values);
+        let (dim, own) = (parent_dim(parent), all[self.node.rank()].clone());
+        let nothing = vec![AnySpace::empty(dim).expect("the dimension is that of a space"); colors.volume() as usize];
+        let pieces = united(&nothing, exchanged.messages.iter().flat_map(|(_, parts)| parts));
+        let is_disjoint = AnySpace::are_disjoint(dim, &pieces).expect("pieces of one root have one dimension");
+        let exchanged = rounds.exchange_by::<bool, ()>(Wait::Async, is_disjoint, Vec::new()).await?;
+        let is_disjoint = exchanged.values.into_iter().all(|is_disjoint| is_disjoint);
+        let pieces = DistributedPartition::new((directory, operation), (parent, colors), (own, pieces, is_disjoint));
+        Ok(parent.forest().partition_elsewhere(parent, colors, pieces)?)
+    }
+
+    /// What pieces have of this node's part of a region, of which each node has one.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) fn pieces_within(&self, parts: &LogicalPartition, pieces: &Arc<Partitioning>) -> Result<Vec<AnySpace>> {
+        let mut rounds = Rounds::new(&self.node, self.begin_rounds(LOOKS), 0);
+        let parts = in_block(parts.partitioning(), &self.node.directory.block(pieces.parent()));
+        ready(self.hand_out(&parts, pieces, (&mut rounds, Wait::Blocking)))
+    }
+
+    /// What pieces have of points, which are other points on each node: for a partition that is about to be computed.
+    ///
+    /// # Errors
+    /// The job's, if it is over.
+    pub(crate) async fn pieces_about(
+        &self,
+        pending: &PendingPartition,
+        points: &AnySpace,
+        pieces: &Arc<Partitioning>,
+    ) -> Result<Vec<AnySpace>> {
+        let mut rounds = Rounds::new(&self.node, pending.operation, 0);
+        let shapes = pieces.parent().forest().shapes();
+        let all = blocks(root(pieces.parent()), self.node.nodes(), shapes);
+        let messages = parts_in(&all, std::slice::from_ref(points));
+        let exchanged = rounds.exchange_by::<(), _>(Wait::Async, (), messages).await?;
+        let empty = AnySpace::empty(points.dim()).expect("the dimension is that of a space");
+        let mut wanted = vec![empty; self.node.nodes()];
+        for (node, parts) in exchanged.messages {
+            parts.into_iter().for_each(|(_, Points(part))| wanted[node] = part);
+        }
+        self.hand_out(&wanted, pieces, (&mut rounds, Wait::Async)).await
+    }
+
+    /// Each node wants what pieces have of other points, of which those in the own block are known.
+    async fn hand_out(
+        &self,
+        wanted: &[AnySpace],
+        pieces: &Arc<Partitioning>,
+        (rounds, wait): (&mut Rounds<'_>, Wait),
+    ) -> Result<Vec<AnySpace>> {
+        let (dim, block) = (parent_dim(pieces.parent()), self.node.directory.block(pieces.parent()));
+        let here = in_block(pieces, &block);
+        let lists = AnySpace::overlapping_pairs(dim, wanted, &here).expect("pieces of one root have one dimension");
+        let message = |(node, pieces): (Rank, &[u32])| {
+            let part = |piece: usize| here[piece].intersection(&wanted[node]).expect("the same");
+            let parts = pieces.iter().map(|&piece| (piece as usize, Points(part(piece as usize))));
+            (node, parts.collect::<Parts>())
+        };
+        let messages = lists.iter().enumerate().map(message).filter(|(_, parts)| !parts.is_empty());
+        let exchanged = rounds.exchange_by::<(), _>(wait, (), messages.collect()).await?;
+        let nothing = vec![AnySpace::empty(dim).expect("the dimension is that of a space"); pieces.len()];
+        Ok(united(&nothing, exchanged.messages.iter().flat_map(|(_, parts)| parts)))
+    }
+
+    /// An operation of the program for which nodes communicate in rounds.
+    fn begin_rounds(&self, what: &'static str) -> u64 {
+        let operation = self.node.begin_operation(what);
+        self.check.add(&self.node, other(what));
+        // It is about to wait.
+        self.check.compare(&self.node);
+        operation
+    }
+}
+
+/// What of each piece is in each block.
+fn parts_in(blocks: &[Shape], pieces: &[AnySpace]) -> Vec<(Rank, Parts)> {
+    let Some(first) = blocks.first() else { return Vec::new() };
+    let spaces = blocks.iter().map(Shape::space);
+    let lists = AnySpace::overlapping_pairs(first.space().dim(), spaces, pieces);
+    let lists = lists.expect("pieces of one root have one dimension");
+    let message = |(node, numbers): (Rank, &[u32])| {
+        let part = |piece: usize| pieces[piece].intersection(blocks[node].space()).expect("the same");
+        (node, numbers.iter().map(|&piece| (piece as usize, Points(part(piece as usize)))).collect::<Parts>())
+    };
+    lists.iter().enumerate().map(message).filter(|(_, parts)| !parts.is_empty()).collect()
+}
+
+fn parent_dim(parent: &IndexSpaceNode) -> usize {
+    root(parent).space().dim()
+}

@@ -1,0 +1,162 @@
+//! Operations of the program, as nodes compare and describe them: see [`DeterminismCheck`].
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use maniple_cluster::{Describe, DeterminismCheck, Differing, Named};
+use maniple_region::{LogicalRegion, Requirement, Target};
+use maniple_space::{AnySpace, for_dimension};
+use rustc_hash::FxHasher;
+
+use super::sharding::Shares;
+use crate::launch::LaunchSite;
+use crate::results::Origin;
+use crate::task::TaskDefinition;
+use crate::task::digest::Digest;
+use crate::task::number::Number;
+
+/// What compares the operations of a program.
+pub(crate) type Check = DeterminismCheck<Operation>;
+
+/// An operation of the program, with the digest that is the same on all nodes, if the operation is.
+pub(crate) type Digested = (u64, Operation);
+
+impl Named for TaskDefinition {
+    fn name(&self) -> &str {
+        TaskDefinition::name(self)
+    }
+}
+
+/// An operation of the program.
+pub(crate) enum Operation {
+    /// Of which task over what, how it is dealt to nodes, and with which arguments, if they can be compared.
+    Launch(Arc<LaunchSite>, Arc<str>, Option<Digest>),
+    /// What the node does, to what, and with which number.
+    Use(&'static str, LogicalRegion, Option<Number>),
+    /// What the node does with the results of an operation, which has this number.
+    Results(&'static str, u64, Origin),
+    Other(&'static str),
+}
+
+impl Describe for Operation {
+    fn describe(&self) -> String {
+        match self {
+            Self::Launch(site, dealt, digest) => {
+                let over = if site.index_launch { format!(" over {}", site.domain) } else { String::new() };
+                let data = site.bounds.iter().map(|bound| {
+                    let Requirement { target, privilege, .. } = &bound.requirement;
+                    format!("{privilege} {} of {target}", bound.requirement.field_names())
+                });
+                let data = data.collect::<Vec<_>>().join(", ");
+                let with = digest.as_ref().map(Digest::to_string).filter(|with| !with.is_empty());
+                let with = with.map_or_else(String::new, |with| format!(" with arguments {with}"));
+                format!(
+                    "launches task `{}`{over}{with} {dealt}{}{data}",
+                    site.name(),
+                    if data.is_empty() { "" } else { ", which " }
+                )
+            }
+            Self::Use(what, region, number) => {
+                let points = for_dimension!(region.space().space(), |space| space.volume());
+                let with = number.map_or_else(String::new, |number| format!(" with {number}"));
+                format!("{what} {region} ({points} points){with}")
+            }
+            Self::Results(what, operation, of) => {
+                format!("{what} the results of operation {operation}, `{}`", of.name())
+            }
+            Self::Other(what) => (*what).to_owned(),
+        }
+    }
+
+    /// Observations are what mappers have answered for tunables.
+    fn explain(differing: &[Differing<'_>]) -> String {
+        let explain = |Differing { name, observed: [(one, here), (other, there)] }: &Differing<'_>| {
+            format!("; the mapper of node {one} answers {here} for tunable `{name}`, that of node {other} {there}")
+        };
+        let all: String = differing.iter().map(explain).collect();
+        if all.is_empty() { all } else { all + ": take one answer for all nodes by `Context::per_node`" }
+    }
+}
+
+/// What nodes do when they look at pieces of a distributed partition.
+pub(super) const LOOKS: &str = "looks at pieces of a distributed partition";
+
+/// An operation without data.
+pub(crate) fn other(what: &'static str) -> Digested {
+    (digest_of(what), Operation::Other(what))
+}
+
+/// What the program does with the results of an operation, which has this number.
+pub(crate) fn use_of_results(what: &'static str, (operation, of): (u64, &Origin)) -> Digested {
+    (digest_of((what, operation)), Operation::Results(what, operation, of.clone()))
+}
+
+fn digest_of(what: impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The digest of a launch, its shares and what they use, which is the same for the same launch on every node. Of each requirement: the number of its
+/// region, if it is known, and a number that says which node uses what.
+pub(crate) fn digest_of_launch(
+    site: &LaunchSite,
+    shares: &Shares,
+    used: impl Iterator<Item = (Option<u64>, u64)>,
+) -> u64 {
+    let mut hasher = FxHasher::default();
+    shares.hash(&mut hasher);
+    // Neither names of partitions nor projections are compared, but what comes of them.
+    used.for_each(|used| used.hash(&mut hasher));
+    site.name().hash(&mut hasher);
+    (site.domain, site.index_launch, site.tag).hash(&mut hasher);
+    for bound in &site.bounds {
+        let Requirement { target, fields, privilege, .. } = &bound.requirement;
+        (fields, privilege.to_string()).hash(&mut hasher);
+        if let Target::Partition(partition, _) = target {
+            if partition.partitioning().elsewhere().is_none() {
+                hash_space(partition.partitioning().union().space(), &mut hasher);
+            }
+            partition.partitioning().colors().hash(&mut hasher);
+        }
+        hash_space(target.bound().space().space(), &mut hasher);
+    }
+    hasher.finish()
+}
+
+/// The digest of a launch with its arguments.
+pub(crate) fn digest_with(launch: u64, arguments: Option<&Digest>) -> u64 {
+    let Some(arguments) = arguments else { return launch };
+    let mut hasher = FxHasher::default();
+    (launch, arguments).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The digest of something that is done to a whole region, whose own number is known or not, with a number or not.
+pub(crate) fn digest_of_use(
+    what: &str,
+    (region, known_as): (&LogicalRegion, Option<u64>),
+    number: Option<Number>,
+) -> u64 {
+    let mut hasher = FxHasher::default();
+    (what, known_as, number).hash(&mut hasher);
+    hash_space(region.space().space(), &mut hasher);
+    hasher.finish()
+}
+
+fn hash_space(space: &AnySpace, hasher: &mut FxHasher) {
+    for_dimension!(space, |space| (space.rects().len(), space.bounds(), space.volume()).hash(hasher));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tunables_that_were_answered_differently_are_named() {
+        let differing = [Differing { name: "pieces", observed: [(0, 4), (2, 2)] }];
+        let said = "; the mapper of node 0 answers 4 for tunable `pieces`, that of node 2 2: take one answer for all nodes by `Context::per_node`";
+        assert_eq!(Operation::explain(&differing), said);
+        assert_eq!(Operation::explain(&[]), "");
+    }
+}

@@ -1,0 +1,75 @@
+//! What is known of the data after replays: the recorded launches are analysed once more, with nothing issued.
+
+use std::sync::Arc;
+
+use maniple_realm::graph::Place;
+use maniple_realm::{Event, Fault};
+use rustc_hash::FxHashMap;
+
+use super::template::{Stage, Template};
+use crate::context::ContextState;
+use crate::error::Error;
+use crate::mapping::decisions::MappedPoint;
+use crate::mapping::point::{LockedStates, PointMapping};
+use crate::mapping::regions::Regions;
+use crate::physical::issuing::{Ends, Issuing};
+use crate::physical::places::{KnownPlaces, Places};
+use crate::physical::preparation::Preparation;
+
+/// How nodes ended that did not end well.
+pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;
+
+/// The first run in which something failed.
+pub(super) fn first_run(faults: &Faults) -> u64 {
+    faults.keys().map(|place| place.run).min().unwrap_or(0)
+}
+
+impl Template {
+    /// Brings the states to where the first `stages` launches of a run have left the data. Everything has ended.
+    pub(super) fn catch_up(
+        &self,
+        context: &Arc<ContextState>,
+        run: u64,
+        stages: usize,
+        sequence: u64,
+        faults: &Faults,
+    ) {
+        for (number, stage) in self.stages[..stages].iter().enumerate() {
+            let order = sequence + number as u64;
+            stage.catch_up(context, order, &|node| faults.get(&Place { node, run }));
+        }
+    }
+}
+
+impl Stage {
+    fn catch_up<'f>(&self, context: &Arc<ContextState>, sequence: u64, fault: &dyn Fn(u32) -> Option<&'f Arc<Fault>>) {
+        let core = &context.core;
+        let end = |node: u32| match fault(node) {
+            None => Event::NONE,
+            Some(fault) => core.store.poisoned(Error::of_fault(fault, self.site.name(), None)),
+        };
+        let mut states = LockedStates::lock(&self.site.bounds);
+        for (index, point) in self.points.iter().enumerate() {
+            let ends = Ends::new(point.transfers.iter().map(|&node| end(node)).collect());
+            let placed = PointMapping {
+                store: &core.store,
+                seat: core.seat(context.processor),
+                bounds: &self.site.bounds,
+                regions: Regions::Mapped(&point.mapped.physical),
+                order: (sequence, index as u64),
+                place: None,
+                may_wait: false,
+                reduces_twice: &self.site.sharing.reduces_twice,
+                issuing: Issuing::Again(&ends),
+            };
+            let MappedPoint { chosen, places, .. } = &*point.mapped;
+            let (mut known, mut found) = (places.as_ref().map(KnownPlaces::take), Places::new());
+            let found = known.as_deref_mut().unwrap_or(&mut found);
+            placed.prepare(&mut states, (chosen, found), &mut Preparation::together());
+            placed.commit(&mut states, (chosen, found), end(point.task));
+            if let (Some(places), Some(known)) = (places, known) {
+                places.put_back(known);
+            }
+        }
+    }
+}
