@@ -75,6 +75,8 @@ fn numbers_expected() -> Vec<i64> {
     (0..2 * POINTS).map(|row| row + ROUNDS - 1).collect()
 }
 
+type Program = fn() -> Launch<Vec<i64>>;
+
 /// What has happened in a simulation, on all nodes.
 struct Simulated {
     slices: u64,
@@ -87,7 +89,7 @@ struct Simulated {
 fn simulate<M: Mapper + 'static>(
     seed: u64,
     mapper: impl Fn(u64) -> M + Clone + Send + 'static,
-    (program, expected): (fn() -> Launch<Vec<i64>>, &[i64]),
+    (program, expected): (Program, &[i64]),
     killed: Option<(usize, u64)>,
 ) -> Simulated {
     let nodes = 2 + seed as usize % 3;
@@ -180,7 +182,7 @@ fn programs_of_which_slices_are_stolen_at_random_have_the_values_of_sequential_o
 fn when_a_node_dies_that_has_stolen_slices_all_end() {
     silence_planned_panics();
     for seed in 0..40 {
-        for program in [(branches as fn() -> _, branches_expected()), (numbers, numbers_expected())] {
+        for program in [(branches as Program, branches_expected()), (numbers, numbers_expected())] {
             let program = (program.0, &program.1[..]);
             let Simulated { turns, .. } = simulate(seed, default, program, None);
             let mut random = fastrand::Rng::with_seed(seed);
