@@ -21,6 +21,7 @@ mod profiled;
 mod recorded;
 mod recording;
 mod replay;
+mod replaying;
 mod session;
 mod session_record;
 mod staged;
@@ -32,6 +33,7 @@ mod tests;
 #[allow(clippy::module_inception)]
 mod trace;
 mod whole;
+mod why;
 
 pub(crate) use problem::Problem;
 pub(crate) use recording::{PointRecorder, Recording};

@@ -8,7 +8,6 @@
 //! Launches that arrive while nothing is decided yet wait in line. The launching task never waits.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 use maniple_realm::locks::Mutex;
@@ -20,20 +19,21 @@ use smallvec::SmallVec;
 use super::problem::Problem;
 use super::recording::Recording;
 use super::replay::Replay;
+use super::replaying::Replaying;
 use super::session_record::SessionRecord;
 use super::staged::Staged;
 use super::strict::{Described, differences};
 use super::template::Template;
 use super::trace::{Trace, TraceId};
 use super::whole::{Part, Whole};
+use super::why::Why;
 use crate::bulk::Zeroing;
 use crate::context::{ContextState, Promised, Stream};
 use crate::core::Abandon;
-use crate::launch::{LaunchSite, Launching};
+use crate::launch::Launching;
 use crate::operation::Operation;
 use crate::results::{Origin, Results};
 use crate::task_operation::TaskOperation;
-use maniple_realm::graph::GraphRuns;
 
 /// A session in progress.
 pub(crate) struct Session {
@@ -76,33 +76,6 @@ enum Phase {
     /// The rest of a run is analysed, and no more.
     Passing,
     Replaying(Replaying),
-}
-
-struct Replaying {
-    replay: Arc<Replay>,
-    runs: Arc<GraphRuns>,
-    run: u64,
-    stage: usize,
-}
-
-/// Why a phase ends.
-enum Why<'a> {
-    /// Another launch has come.
-    Other(&'a LaunchSite),
-    Renewed,
-    EndOfRun,
-    EndOfTrace,
-}
-
-impl fmt::Display for Why<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Other(site) => write!(f, "task `{}`", site.name()),
-            Self::Renewed => f.write_str("new fields in the place of freed ones"),
-            Self::EndOfRun => f.write_str("the end of the run"),
-            Self::EndOfTrace => f.write_str("something that is no launch of this trace"),
-        }
-    }
 }
 
 /// What has to be done when nothing is in flight any more.
@@ -613,79 +586,5 @@ impl Abandon for Mutex<Session> {
     fn abandon(&self) {
         let held = self.lock().take_held();
         drop(held);
-    }
-}
-
-impl Replaying {
-    /// Whether nothing more can be replayed without a look at the state of the data.
-    fn has_to_end(&self) -> bool {
-        let Self { replay, run, stage, .. } = self;
-        *stage == 0 && (replay.has_failed() || (*run > 0 && !replay.template.is_idempotent))
-    }
-
-    #[inline]
-    fn expects(&self, launching: &Launching<'_>, context: &ContextState) -> bool {
-        let stage = self.replay.template.stages.get(self.stage);
-        stage.is_some_and(|stage| stage.site.is_same_and_allowed(launching, context))
-    }
-
-    /// Whether the next launches were found to be the parts of this one before, and all that they name is there.
-    fn expects_whole(&self, whole: &Whole<'_>, context: &ContextState) -> bool {
-        let stages = self.replay.template.stages.get(self.stage..self.stage + whole.parts());
-        !self.replay.is_recorded()
-            && stages.is_some_and(|stages| {
-                let mut stages = stages.iter().enumerate();
-                stages.all(|(number, stage)| {
-                    let part = whole.number.part(number, whole.internal);
-                    part.is_some_and(|part| stage.mark.is(part)) && stage.site.is_there(context)
-                })
-            })
-    }
-
-    fn expects_staged(&self, staged: &Staged) -> bool {
-        let stage = self.replay.template.stages.get(self.stage);
-        stage.is_some_and(|stage| stage.site.is_like(&staged.site))
-    }
-
-    /// Whether there is a slot for the launch that is expected. If not, the session is woken when there may be one.
-    fn has_slot(&self) -> bool {
-        self.stage > 0 || self.replay.has_slot(&self.runs, self.run)
-    }
-
-    fn can_issue(&self) -> bool {
-        !self.has_to_end() && self.has_slot()
-    }
-
-    /// Issues the launch that is expected.
-    fn issue(&mut self, launching: &mut Launching<'_>) -> Arc<Results> {
-        if let Some(part) = launching.part {
-            self.replay.template.stages[self.stage].mark.set(part);
-        }
-        let results = self.replay.launch(&self.runs, self.run, self.stage, launching.launcher);
-        self.step();
-        results
-    }
-
-    /// Issues all of a launch of the program, which is expected.
-    fn issue_whole(&mut self, whole: &mut Whole<'_>) -> Arc<Results> {
-        for _ in 0..whole.internal {
-            self.replay.launch_internal(&self.runs, self.run, self.stage, whole.complete);
-            self.step();
-        }
-        let results = self.replay.launch(&self.runs, self.run, self.stage, whole.launcher);
-        self.step();
-        results
-    }
-
-    fn issue_staged(&mut self, staged: Staged) {
-        self.replay.launch_staged(&self.runs, self.run, self.stage, staged);
-        self.step();
-    }
-
-    fn step(&mut self) {
-        self.stage += 1;
-        if self.stage == self.replay.template.stages.len() {
-            (self.run, self.stage) = (self.run + 1, 0);
-        }
     }
 }

@@ -1,8 +1,10 @@
 //! What can go wrong, and who is told.
 
+mod cause;
+
 use std::error::Error as StdError;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use maniple_mapper::MappingFailure;
 use maniple_realm::Breakdown;
@@ -14,6 +16,8 @@ use maniple_realm::pressure::Exhausted;
 use maniple_realm::transfer::TransferError;
 use maniple_region::{FieldId, LogicalRegion, OperatorId, RegionError, Requirement};
 use maniple_space::AnyPoint;
+
+pub(crate) use self::cause::Cause;
 
 /// The result of an operation of the runtime.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -409,32 +413,6 @@ fn at(point: &Option<AnyPoint>) -> String {
 
 fn located(location: &Option<String>) -> String {
     location.as_ref().map_or_else(String::new, |location| format!(" at {location}"))
-}
-
-/// What errors share that tell of one event, for as long as there are any.
-pub(crate) enum Cause {
-    /// What a panic said.
-    Panic(Weak<str>),
-    /// What went wrong.
-    Error(Weak<dyn StdError + Send + Sync>),
-}
-
-impl Cause {
-    /// Unlike that of any other cause, as long as this one is held.
-    pub(crate) fn address(&self) -> usize {
-        match self {
-            Self::Panic(message) => message.as_ptr().addr(),
-            Self::Error(source) => source.as_ptr().cast::<()>().addr(),
-        }
-    }
-
-    /// Whether no error with this cause is left.
-    pub(crate) fn is_gone(&self) -> bool {
-        match self {
-            Self::Panic(message) => message.strong_count() == 0,
-            Self::Error(source) => source.strong_count() == 0,
-        }
-    }
 }
 
 impl Error {

@@ -1,0 +1,345 @@
+//! Task launches as operations: sliced, mapped point by point, issued, and gathered when they end.
+
+mod mapping;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use maniple_mapper::{RequirementInfo, Slice, TaskInfo};
+use maniple_realm::{Event, Target};
+use maniple_space::{AnyPoint, AnyRect};
+
+use crate::context::{ContextState, Submission};
+use crate::core::Chance;
+use crate::error::{Error, Result};
+use crate::launch::LaunchSite;
+use crate::mapping::answer::check_slices;
+use crate::mapping::point::LockedStates;
+use crate::migration::{Batch, Share};
+use crate::operation::{Mappable, Operation};
+use crate::physical::movement::Preconditions;
+use crate::profiling::LaunchLabels;
+use crate::remote::{AwaySlices, Division};
+use crate::results::{Input, Results, Sources};
+use crate::task::Value;
+use crate::task::arguments::Arguments;
+use crate::trace::{Problem, Recording, StrictLaunch};
+
+/// What was launched.
+pub(crate) struct TaskLaunch {
+    pub(crate) site: Arc<LaunchSite>,
+    pub(crate) arguments: Arguments,
+    pub(crate) sources: Sources,
+    pub(crate) strict: StrictLaunch,
+    /// Its place among the launches of its context.
+    pub(crate) number: u64,
+}
+
+/// A launch in flight: see [`TaskState`], which its points share.
+pub(crate) struct TaskOperation(Arc<TaskState>);
+
+/// What the points of a launch share.
+pub(crate) struct TaskState {
+    pub(crate) site: Arc<LaunchSite>,
+    pub(crate) arguments: Arguments,
+    sources: Sources,
+    pub(crate) context: Arc<ContextState>,
+    /// The launch's place among those of the context: what was destroyed before has a lower number.
+    pub(crate) number: u64,
+    results: Arc<Results>,
+    sequence: u64,
+    /// The execution fence before the launch.
+    barrier: Event,
+    /// Points that have not ended; and one more, in a recording, until all have been mapped: it is complete then.
+    unfinished: AtomicUsize,
+    /// Points that have not been mapped; virtually mapped ones count until they end.
+    unmapped: AtomicUsize,
+    failed: AtomicBool,
+    /// Whether its tasks may go to other nodes with their data: not those of a program that runs on all nodes, whose points are dealt to them already.
+    pub(crate) is_mobile: bool,
+    /// How many other nodes have run.
+    elsewhere: AtomicU64,
+    /// What a thief is being given of its leaf tasks.
+    pub(crate) share: Share,
+    /// The recording of a trace that the launch is part of, and its number there.
+    recorded: Option<(Arc<Recording>, u32)>,
+    /// What strict traces want to hear of the launch.
+    strict: StrictLaunch,
+    /// There if the launch is recorded in a profile.
+    pub(crate) labels: Option<LaunchLabels>,
+}
+
+/// Points that are mapped one after the other.
+struct Part {
+    points: Vec<AnyPoint>,
+    /// With which others they go to another node, if they do.
+    batch: Option<Arc<Batch>>,
+}
+
+impl Part {
+    fn of(domain: AnyRect) -> Self {
+        Self { points: domain.points().collect(), batch: None }
+    }
+}
+
+impl TaskOperation {
+    pub(crate) fn new(
+        context: &Arc<ContextState>,
+        launch: TaskLaunch,
+        (submission, results): (&Submission, &Arc<Results>),
+        recorded: Option<(Arc<Recording>, u32)>,
+    ) -> Self {
+        let TaskLaunch { site, arguments, sources, strict, number } = launch;
+        let points = site.points.volume() as usize;
+        let results = Arc::clone(results);
+        let has_others = context.core.migration().is_some_and(|migration| migration.nodes() > 1);
+        let is_mobile = has_others && context.replica.is_none() && site.definition.migratable().is_some();
+        let labels = context
+            .core
+            .profiler()
+            .map(|profiler| LaunchLabels::new(profiler, site.name(), site.shown_domain().as_ref()));
+        Self(Arc::new(TaskState {
+            site,
+            arguments,
+            sources,
+            context: Arc::clone(context),
+            number,
+            results,
+            sequence: submission.sequence,
+            barrier: submission.barrier,
+            unfinished: AtomicUsize::new(points + usize::from(recorded.is_some())),
+            unmapped: AtomicUsize::new(points),
+            failed: AtomicBool::new(false),
+            is_mobile,
+            elsewhere: AtomicU64::new(0),
+            share: Share::default(),
+            recorded,
+            strict,
+            labels,
+        }))
+    }
+}
+
+impl Mappable for TaskOperation {
+    fn name(&self) -> &str {
+        self.0.site.name()
+    }
+
+    fn points(&self) -> u64 {
+        self.0.site.points.volume()
+    }
+
+    fn map(&self, operation: &Arc<Operation>) {
+        let state = &self.0;
+        if state.site.points.is_empty() {
+            operation.mark_mapped();
+            operation.retire(Ok(()));
+            return;
+        }
+        match state.slices() {
+            Ok((slices, away)) => {
+                if let (Some((recording, _)), false) = (&state.recorded, away.is_empty()) {
+                    recording.fail(Problem::RunsElsewhere);
+                }
+                for (slice, reason) in away {
+                    match state.site.bounds.is_empty() {
+                        // What differs from point to point is not sent.
+                        true if state.takes_per_point() => {
+                            state.map_slice_later(operation, slice.domain, Target::Near(state.context.processor));
+                        }
+                        true => state.send_slice(operation, slice, reason),
+                        false => state.map_slice_away(operation, slice),
+                    }
+                }
+                let Some((last, others)) = slices.split_last() else { return };
+                for slice in others {
+                    state.map_slice_later(operation, slice.domain, Target::Near(slice.processor));
+                }
+                state.map_slice(operation, Part::of(last.domain), Chance::Another);
+            }
+            Err(error) => {
+                let points: Vec<_> = state.site.points.points().map(|point| (point, error.clone())).collect();
+                state.lose(operation, &mut LockedStates::lock(&state.site.bounds), &points);
+                state.fail_points(operation, points);
+            }
+        }
+    }
+}
+
+impl TaskState {
+    pub(crate) fn name(&self) -> &str {
+        self.site.name()
+    }
+
+    pub(crate) fn index(&self, point: AnyPoint) -> usize {
+        self.site.points.linear(point) as usize
+    }
+
+    /// The point as messages show it.
+    pub(crate) fn shown_point(&self, point: AnyPoint) -> Option<AnyPoint> {
+        self.site.shown_point(point)
+    }
+
+    /// The slices that are mapped here, and those that go to other nodes: the mapper's, or those that thieves get; a single launch is one.
+    fn slices(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
+        let (slices, away) = self.slices_as_mapped()?;
+        let stolen = if away.is_empty() { self.stolen_slices() } else { None };
+        stolen.map_or(Ok((slices, away)), |(here, stolen)| Ok((self.slices_of(here)?.into(), stolen)))
+    }
+
+    fn slices_as_mapped(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
+        if let Some(slices) = self.site.decisions.slices() {
+            return Ok((slices, Vec::new()));
+        }
+        if !self.site.index_launch {
+            let only = Slice { domain: self.site.points, processor: self.context.processor };
+            return Ok((Arc::new([only]), Vec::new()));
+        }
+        let Division { here, away } = self.divide()?;
+        let slices: Arc<[Slice]> = match here[..] {
+            [only] => self.slices_of(only)?.into(),
+            _ => here.into_iter().map(|part| self.slices_of(part)).collect::<Result<Vec<_>>>()?.concat().into(),
+        };
+        if away.is_empty() {
+            self.site.decisions.keep_slices(&slices);
+        }
+        Ok((slices, away))
+    }
+
+    /// The mapper's slices of points that are mapped here.
+    fn slices_of(&self, domain: AnyRect) -> Result<Vec<Slice>> {
+        let core = &self.context.core;
+        let info = TaskInfo { domain, ..self.info(domain.lo(), &[]) };
+        let seat = core.seat(self.context.processor);
+        let slices = seat.call(&core.store, "slice_launch", |mapper| mapper.slice_launch(&info, core.machine()))?;
+        check_slices(&slices, &domain, core.machine())?;
+        Ok(slices)
+    }
+
+    pub(crate) fn info<'a>(&'a self, point: AnyPoint, requirements: &'a [RequirementInfo]) -> TaskInfo<'a> {
+        TaskInfo {
+            name: self.name(),
+            point,
+            domain: self.site.points,
+            is_index_launch: self.site.index_launch,
+            requirements,
+            variants: self.site.definition.variants(),
+            origin: self.context.processor,
+            depth: self.context.depth + 1,
+            tag: self.site.tag,
+        }
+    }
+
+    /// What a point comes after: what it is given, and the fence before.
+    fn start_of(&self, point: AnyPoint) -> Preconditions {
+        let mut start = Preconditions::default();
+        self.sources.iter().for_each(|source| start.need(source.end_at(point)));
+        start.follow(self.barrier);
+        start
+    }
+
+    /// Whether something that the points are given may still have to come, or the launch is recorded in a trace.
+    pub(crate) fn waits_or_is_recorded(&self) -> bool {
+        !self.sources.is_empty() || self.recorded.is_some()
+    }
+
+    /// The number of points that have not ended, more or less.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.unfinished.load(Ordering::Relaxed)
+    }
+
+    /// Whether each point takes a result of its own.
+    fn takes_per_point(&self) -> bool {
+        self.sources.iter().any(Input::is_per_point)
+    }
+
+    /// What all points come after, if they [take](Self::takes_per_point) the same.
+    pub(crate) fn start(&self) -> Preconditions {
+        let mut start = Preconditions::default();
+        self.sources.iter().for_each(|source| start.need(source.end()));
+        start.follow(self.barrier);
+        start
+    }
+
+    /// Tells the mapper when and where a task ran.
+    pub(crate) fn report(&self, profile: &maniple_mapper::TaskProfile) {
+        self.context.report(self.name(), profile);
+    }
+
+    fn point_mapped(&self, operation: &Operation) {
+        self.points_mapped(operation, 1);
+    }
+
+    /// So many points have been mapped, here or elsewhere.
+    pub(crate) fn points_mapped(&self, operation: &Operation, points: usize) {
+        if self.unmapped.fetch_sub(points, Ordering::AcqRel) == points {
+            operation.mark_mapped();
+            if self.recorded.is_some() {
+                self.finish_one(operation);
+            }
+        }
+    }
+
+    /// Ends points that can't be mapped. No state may be locked: who hears of a failure may do anything.
+    pub(crate) fn fail_points(&self, operation: &Arc<Operation>, failed: Vec<(AnyPoint, Error)>) {
+        for (point, error) in failed {
+            self.point_mapped(operation);
+            self.point_ended(operation, self.index(point), Err(error));
+        }
+    }
+
+    /// A point that was mapped virtually has ended, and with it all that it launched: now it counts as mapped.
+    pub(crate) fn virtual_point_ended(&self, operation: &Operation) {
+        self.point_mapped(operation);
+    }
+
+    /// A point has ended. The last one ends the launch.
+    pub(crate) fn point_ended(&self, operation: &Arc<Operation>, index: usize, value: Result<Value>) {
+        if value.is_err() {
+            self.failed.store(true, Ordering::Release);
+        }
+        match self.site.index_launch {
+            true => self.results.point_ended(index, value),
+            // Its end is that of the launch.
+            false => self.results.set(index, value),
+        }
+        self.finish_one(operation);
+    }
+
+    fn finish_one(&self, operation: &Operation) {
+        if self.unfinished.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        let elsewhere = self.elsewhere.load(Ordering::Relaxed);
+        self.context.core.store.counters.tasks.add(self.site.tasks() - elsewhere);
+        if !self.failed.load(Ordering::Acquire) {
+            self.results.forget_sources();
+            operation.retire(Ok(()));
+            return;
+        }
+        operation.retire(self.results.first_error().map_or(Ok(()), Err));
+    }
+
+    /// Another node has run one of the points, and counts it.
+    pub(crate) fn ran_elsewhere(&self) {
+        // Before its end, which orders it.
+        self.elsewhere.fetch_add(1, Ordering::Relaxed);
+        self.context.core.store.counters.tasks_sent.add(1);
+    }
+
+    /// Another node has run a slice of so many points, or was to, and counts them.
+    pub(crate) fn slice_ran_elsewhere(&self, points: u64) {
+        // Before their end, which orders it.
+        self.elsewhere.fetch_add(points, Ordering::Relaxed);
+    }
+
+    /// An error with this task's name and point.
+    pub(crate) fn blame(&self, error: Error, point: AnyPoint) -> Error {
+        error.of_task(self.name(), self.shown_point(point))
+    }
+
+    /// The error behind a fault, with this task's name and point.
+    pub(crate) fn blame_fault(&self, fault: &maniple_realm::Fault, point: AnyPoint) -> Error {
+        Error::of_fault(fault, self.name(), self.shown_point(point))
+    }
+}
