@@ -20,7 +20,7 @@ use crate::operation::{self, Mappable, Operation};
 use crate::physical::bound::Bound;
 use crate::physical::movement::Preconditions;
 use crate::regions::Region;
-use crate::replicate::PER_NODE;
+use crate::replication::PER_NODE;
 use crate::results::{Origin, Producers, Results, Sources};
 use crate::task::number::Number;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};

@@ -2,7 +2,7 @@
 //!
 //! Each is a task that reads a field and returns pieces, and a partition made of them. The task is launched by the call, and ordered after whoever writes the field; the
 //! caller awaits it, and other operations go on meanwhile. In a program that runs on several nodes each looks at the values that it has, and what it finds goes to
-//! those nodes in whose blocks the points are (see `replicate/distributed.rs`): no node knows all pieces.
+//! those nodes in whose blocks the points are (see `replication/distributed.rs`): no node knows all pieces.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::error::Result;
 use crate::future::FutureMap;
 use crate::launch::TaskLauncher;
 use crate::regions::{Domain, Partition, Region, partition_error};
-use crate::replicate::Replica;
-use crate::replicate::dependent::PendingPartition;
+use crate::replication::Replica;
+use crate::replication::dependent::PendingPartition;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 
 impl Context {
@@ -134,7 +134,7 @@ impl Context {
         let (pending, parts) = (self.begin_partition(), self.parts(sources, field));
         // With pieces elsewhere, first what this node points to; then the pieces, as far as they have that.
         let looked = Arc::new(Mutex::new(None));
-        let is_afar = pending.is_some() && is_elsewhere(targets);
+        let is_afar = pending.is_some() && is_distributed(targets);
         let looking = parts.map(|parts| match is_afar {
             true => {
                 let (space, looks) = (targets.parent().space().clone(), Arc::clone(&looked));
@@ -201,7 +201,7 @@ impl Context {
     /// The pieces of a partition, as far as they are in what this node looks at.
     fn pieces_within<F, const D: usize>(&self, parts: &Target, pieces: &Partition<F, D>) -> Result<Vec<IndexSpace<D>>> {
         match (&self.state.replica, parts) {
-            (Some(replica), Target::Partition(parts, _)) if is_elsewhere(pieces) => {
+            (Some(replica), Target::Partition(parts, _)) if is_distributed(pieces) => {
                 replica.pieces_within(parts, pieces.logical().partitioning()).map(typed)
             }
             _ => Ok(pieces.pieces().cloned().collect()),
@@ -278,8 +278,8 @@ impl Looking {
 }
 
 /// Whether the pieces of a partition are not all here.
-fn is_elsewhere<F, const D: usize>(partition: &Partition<F, D>) -> bool {
-    partition.logical().partitioning().elsewhere().is_some()
+fn is_distributed<F, const D: usize>(partition: &Partition<F, D>) -> bool {
+    partition.logical().partitioning().piece_source().is_some()
 }
 
 fn typed<const D: usize>(spaces: Vec<AnySpace>) -> Vec<IndexSpace<D>> {

@@ -53,7 +53,6 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod block_on;
-mod bring;
 mod bulk;
 mod context;
 mod core;
@@ -63,6 +62,7 @@ mod dependent;
 mod destruction;
 mod drop_caught;
 mod error;
+mod fetch;
 mod fill;
 mod fork;
 mod future;
@@ -80,7 +80,7 @@ mod profiling;
 mod recorder;
 mod regions;
 mod remote;
-mod replicate;
+mod replication;
 mod results;
 mod runtime;
 mod set_operations;

@@ -20,7 +20,7 @@ use crate::launch::Launch;
 use crate::mapping::MapperSeat;
 use crate::physical::store::Store;
 use crate::profiling::{TellProblems, of_node, wanted_by_environment};
-use crate::replicate::Node;
+use crate::replication::Node;
 use crate::statistics::{PeerStatistics, Statistics};
 
 /// Makes the mapper of one processor.

@@ -5,7 +5,7 @@ use maniple_space::AnySpace;
 
 use crate::error::Result;
 use crate::regions::{Partition, partition_error};
-use crate::replicate::distributed::{DistributedPartition, SetOperation};
+use crate::replication::distributed::{DistributedPartition, SetOperation};
 
 /// Set operations, color by color, or with all pieces of the other partition.
 impl<F, const D: usize> Partition<F, D> {
@@ -71,7 +71,7 @@ impl<F, const D: usize> Partition<F, D> {
         // Checked first: pieces may be elsewhere.
         operation.check(mine.len(), others.len()).map_err(partition_error)?;
         let partitioning = match DistributedPartition::combined(operation, [mine, others]) {
-            Some((parent, colors, pieces)) => parent.forest().partition_elsewhere(&parent, colors, pieces)?,
+            Some((parent, colors, pieces)) => parent.forest().distributed_partition(&parent, colors, pieces)?,
             None => {
                 let spaces = |of: &Partitioning| of.pieces().iter().map(|piece| piece.space().clone()).collect();
                 let (mine, others): (Vec<AnySpace>, Vec<AnySpace>) = (spaces(mine), spaces(others));

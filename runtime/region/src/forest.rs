@@ -18,7 +18,7 @@ pub struct Forest {
     shapes: ShapeTable,
     next_id: AtomicU64,
     /// Some partition had, or has, its pieces elsewhere.
-    has_pieces_elsewhere: AtomicBool,
+    has_distributed_pieces: AtomicBool,
 }
 
 impl Forest {
@@ -28,7 +28,7 @@ impl Forest {
         Arc::new(Self {
             shapes: ShapeTable::new(),
             next_id: AtomicU64::new(1),
-            has_pieces_elsewhere: AtomicBool::new(false),
+            has_distributed_pieces: AtomicBool::new(false),
         })
     }
 
@@ -114,7 +114,7 @@ impl Forest {
     ///
     /// # Errors
     /// [`RegionError::OtherRuntime`] when the parent is of another forest.
-    pub fn partition_elsewhere(
+    pub fn distributed_partition(
         &self,
         parent: &IndexSpaceNode,
         colors: AnyRect,
@@ -122,14 +122,14 @@ impl Forest {
     ) -> Result<Arc<Partitioning>, RegionError> {
         self.check_own(parent)?;
         // Relaxed: who gets the partition sees this too.
-        self.has_pieces_elsewhere.store(true, Ordering::Relaxed);
+        self.has_distributed_pieces.store(true, Ordering::Relaxed);
         Ok(self.make(parent, colors, Err(elsewhere)))
     }
 
     /// Whether there is, or was, a partition with [pieces elsewhere](Partitioning::elsewhere): if not, nobody needs to look for one.
     #[must_use]
-    pub fn has_pieces_elsewhere(&self) -> bool {
-        self.has_pieces_elsewhere.load(Ordering::Relaxed)
+    pub fn has_distributed_pieces(&self) -> bool {
+        self.has_distributed_pieces.load(Ordering::Relaxed)
     }
 
     fn make(

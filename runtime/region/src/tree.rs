@@ -330,7 +330,7 @@ impl Partitioning {
 
     /// Who has the pieces, of a partition that was not known here as a whole when it was made.
     #[must_use]
-    pub fn elsewhere(&self) -> Option<&Arc<dyn PieceSource>> {
+    pub fn piece_source(&self) -> Option<&Arc<dyn PieceSource>> {
         match &self.pieces {
             Pieces::Here(_) => None,
             Pieces::Elsewhere { source, .. } => Some(source),
@@ -391,7 +391,7 @@ impl Partitioning {
     /// Whether no two pieces share a point. Computed once, near-linear in the pieces' rectangles.
     #[must_use]
     pub fn is_disjoint(&self) -> bool {
-        if let Some(known) = self.disjoint.get().copied().or_else(|| self.elsewhere()?.is_disjoint()) {
+        if let Some(known) = self.disjoint.get().copied().or_else(|| self.piece_source()?.is_disjoint()) {
             return known;
         }
         let spaces = self.spaces();
@@ -401,7 +401,7 @@ impl Partitioning {
     /// Whether no two pieces share a point, as far as that can be told without asking for pieces that are elsewhere.
     #[must_use]
     pub fn is_surely_disjoint(&self) -> bool {
-        match self.elsewhere() {
+        match self.piece_source() {
             Some(source) if !self.is_known() => source.is_disjoint().unwrap_or(false),
             _ => self.is_disjoint(),
         }

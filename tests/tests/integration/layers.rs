@@ -44,7 +44,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "mapped",
             "point_task",
             "remote",
-            "replicate",
+            "replication",
             "task",
             "task_operation",
             "trace",

@@ -28,7 +28,7 @@ use crate::launch::Sites;
 use crate::lazy_box::LazyBox;
 use crate::physical::movement::Preconditions;
 use crate::remote::Arrived;
-use crate::replicate::{Node, Replica};
+use crate::replication::{Node, Replica};
 use crate::results::{Origin, Results};
 use crate::trace::Tracing;
 use crate::watched::Watched;

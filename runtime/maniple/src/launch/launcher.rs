@@ -280,7 +280,7 @@ impl Context {
     }
 
     fn submit_task(&self, mut launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Arc<Results> {
-        launcher.requirements.iter().for_each(|requirement| self.state.bring_pieces(&requirement.target, &[domain]));
+        launcher.requirements.iter().for_each(|requirement| self.state.fetch_pieces(&requirement.target, &[domain]));
         let Some(replica) = &self.state.replica else {
             return self.submit_local(launcher, (domain, None, index_launch));
         };

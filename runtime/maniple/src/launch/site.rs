@@ -198,10 +198,10 @@ impl LaunchSite {
     }
 
     /// Whether some partition that it is over had not all its pieces here when it was made.
-    pub(crate) fn is_over_pieces_elsewhere(&self) -> bool {
+    pub(crate) fn is_over_distributed_pieces(&self) -> bool {
         self.bounds.iter().any(|bound| match &bound.requirement.target {
             Target::Region(..) => false,
-            Target::Partition(partition, _) => partition.partitioning().elsewhere().is_some(),
+            Target::Partition(partition, _) => partition.partitioning().piece_source().is_some(),
         })
     }
 

@@ -62,8 +62,8 @@ impl Sites {
     }
 
     /// Forgets what keeps partitions whose pieces are not all here: there are many.
-    pub(crate) fn forget_pieces_elsewhere(&self) {
-        self.forget(LaunchSite::is_over_pieces_elsewhere);
+    pub(crate) fn forget_distributed_pieces(&self) {
+        self.forget(LaunchSite::is_over_distributed_pieces);
     }
 
     fn forget(&self, is_forgotten: impl Fn(&LaunchSite) -> bool) {

@@ -157,7 +157,7 @@ impl FieldGroup {
         self.forget_lookups();
         // Looked at once: more may come to be known meanwhile. The others are used elsewhere.
         let known: Vec<Shape> = partition.known_pieces().filter(|piece| !piece.is_empty()).cloned().collect();
-        let union = match partition.elsewhere() {
+        let union = match partition.piece_source() {
             None => partition.union().clone(),
             Some(_) => {
                 let union = AnySpace::union_all(parent.space().dim(), known.iter().map(Shape::space));

@@ -255,7 +255,7 @@ impl TaskState {
 
 impl PointTask {
     /// Whether the mapper has selected another node for it.
-    pub(crate) fn goes_elsewhere(&self) -> bool {
+    pub(crate) fn migrates(&self) -> bool {
         let here = self.state.context.core.migration().map(|migration| migration.node());
         self.mapped.node.is_some_and(|node| Some(node) != here)
     }

@@ -338,7 +338,7 @@ impl TaskState {
         let event = match (self.site.definition.body(mapping.variant), recorder) {
             (Body::Leaf(_), Some(recorder)) => {
                 let data = before.after_mut();
-                if task.goes_elsewhere() {
+                if task.migrates() {
                     recorder.fail(Problem::RunsElsewhere);
                 }
                 let event = LeafTask::issue(task, (realm, target, priority), &start.and(data));

@@ -27,7 +27,7 @@ use self::neighbour::{Incoming, Neighbour, Outgoing, Writing};
 use self::reception::Reception;
 use super::error::Loss;
 use super::frame::{Body, Frame, Header, Lane, Violation};
-use super::transport::{Close, Flush, Frames, Loan, Place, Polled, Receiver, Transport};
+use super::transport::{Close, Flush, Frames, Loan, Polled, Receiver, Transport};
 use super::wire::Decoded;
 use crate::machine::NodeId;
 use crate::topology::memory_of_this_process;

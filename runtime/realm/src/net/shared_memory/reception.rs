@@ -1,25 +1,15 @@
 //! What comes from the transport beneath, and what workers find as they look.
 
-use std::cell::Cell;
-use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Weak;
+use std::sync::atomic::Ordering;
 
-use crate::locks::{Mutex, MutexGuard};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
-use super::SharedMemory;
-use super::attendance::Attendance;
-use super::inbox::{Damaged, Inbox, Offer};
-use super::lending::Lending;
-use super::memory_file::MemoryFile;
-use super::neighbour::{Incoming, Neighbour, Outgoing, Writing};
+use super::{Care, LOOKS, LOOKS_NEAR, SharedMemory, TURN};
 use crate::machine::NodeId;
 use crate::net::error::Loss;
-use crate::net::frame::{Body, Frame, Header, Lane, Violation};
-use crate::net::transport::{Close, Flush, Frames, Loan, Place, Polled, Receiver, Transport};
-use crate::net::wire::Decoded;
-use crate::topology::memory_of_this_process;
+use crate::net::frame::{Header, Violation};
+use crate::net::transport::{Place, Polled, Receiver};
 
 /// What the other transport gives what it receives to.
 pub(super) struct Reception(pub(super) Weak<SharedMemory>);

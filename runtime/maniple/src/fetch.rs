@@ -1,4 +1,4 @@
-//! Pieces that are known on other nodes are brought here before somebody needs them who must not wait.
+//! Pieces that other nodes know, fetched before they are needed where nothing may wait.
 
 use maniple_region::{IndexSpaceNode, LogicalRegion, Projection, Target};
 use maniple_space::AnyRect;
@@ -6,20 +6,20 @@ use maniple_space::AnyRect;
 use crate::context::ContextState;
 
 impl ContextState {
-    /// Has pieces brought that are elsewhere and will be used, at points of these domains if the target is for several: later nobody waits for them, as whoever looks at them then may
+    /// Fetches pieces that only other nodes know and that will be used, at points of these domains if the target is for several: later nobody waits for them, as whoever looks at them then may
     /// hold what others need. Launches of a program that runs on several nodes see to the pieces of their points by themselves.
-    pub(crate) fn bring_pieces(&self, target: &Target, domains: &[AnyRect]) {
-        if !self.core.forest().has_pieces_elsewhere() {
+    pub(crate) fn fetch_pieces(&self, target: &Target, domains: &[AnyRect]) {
+        if !self.core.forest().has_distributed_pieces() {
             return;
         }
-        let bring = |region: &LogicalRegion| {
+        let fetch = |region: &LogicalRegion| {
             let mut space = region.space();
             while let IndexSpaceNode::Piece(partition, _) = space {
                 let _ = space.shape();
                 space = partition.parent();
             }
         };
-        bring(&target.bound());
+        fetch(&target.bound());
         if self.replica.is_some() {
             return;
         }
@@ -31,7 +31,7 @@ impl ContextState {
             // What it names may be anything. If it can't be named, the launch will be refused.
             Target::Region(_, Some(_)) | Target::Partition(_, Projection::Custom(_)) => {
                 for domain in domains {
-                    domain.points().filter_map(|point| target.region_at(point, domain).ok()).for_each(|at| bring(&at));
+                    domain.points().filter_map(|point| target.region_at(point, domain).ok()).for_each(|at| fetch(&at));
                 }
             }
         }

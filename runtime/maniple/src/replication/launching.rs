@@ -133,7 +133,7 @@ impl Replica {
         let own = self.node.directory.block(root.space());
         let parts =
             DistributedPartition::new((&self.node.directory, operation), (root.space(), colors), (own, parts, true));
-        Ok(root.partition(&root.space().forest().partition_elsewhere(root.space(), colors, parts)?)?)
+        Ok(root.partition(&root.space().forest().distributed_partition(root.space(), colors, parts)?)?)
     }
 
     /// Every node is about to use a whole region itself. If it changes something, all do the same.

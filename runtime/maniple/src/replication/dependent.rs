@@ -52,7 +52,7 @@ impl Replica {
         let exchanged = rounds.exchange_by::<bool, ()>(Wait::Async, is_disjoint, Vec::new()).await?;
         let is_disjoint = exchanged.values.into_iter().all(|is_disjoint| is_disjoint);
         let pieces = DistributedPartition::new((directory, operation), (parent, colors), (own, pieces, is_disjoint));
-        Ok(parent.forest().partition_elsewhere(parent, colors, pieces)?)
+        Ok(parent.forest().distributed_partition(parent, colors, pieces)?)
     }
 
     /// What pieces have of this node's part of a region, of which each node has one.

@@ -184,7 +184,7 @@ fn a_projection_that_changes_its_answer_to_a_piece_that_is_elsewhere_is_an_error
 }
 
 #[test]
-fn found_pieces_are_split_again_and_shared_by_regions() {
+fn distributed_pieces_are_split_again_and_shared_by_regions() {
     the_same(async |cx, _| {
         let (cells, own, reached) = parts(cx).await?;
         let counts = async |of: &Partition<Cell>| cx.index_launch(0..COLORS, count(of)).all().await;

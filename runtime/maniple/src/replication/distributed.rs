@@ -78,7 +78,7 @@ impl DistributedPartition {
 
     /// Where the pieces of a partition are, if it is distributed.
     pub(crate) fn of(partitioning: &Partitioning) -> Option<&Self> {
-        let source: &dyn Any = &**partitioning.elsewhere()?;
+        let source: &dyn Any = &**partitioning.piece_source()?;
         source.downcast_ref()
     }
 

@@ -86,11 +86,11 @@ impl Replica {
         let mut program = self.program.lock();
         program.plans_of_distributed += usize::from(has_distributed);
         if program.plans_of_distributed > MOST_PLANS_OF_DISTRIBUTED {
-            let has_distributed = |plan: &Plan| plan.site.is_over_pieces_elsewhere();
+            let has_distributed = |plan: &Plan| plan.site.is_over_distributed_pieces();
             program.plans.retain(|_, plan| !has_distributed(plan));
             program.predictor.forget(has_distributed);
             program.plans_of_distributed = 1;
-            state.sites().forget_pieces_elsewhere();
+            state.sites().forget_distributed_pieces();
         }
         if program.plans.len() >= MOST_PLANS {
             program.plans.clear();

@@ -114,7 +114,7 @@ pub(crate) fn digest_of_launch(
         let Requirement { target, fields, privilege, .. } = &bound.requirement;
         (fields, privilege.to_string()).hash(&mut hasher);
         if let Target::Partition(partition, _) = target {
-            if partition.partitioning().elsewhere().is_none() {
+            if partition.partitioning().piece_source().is_none() {
                 hash_space(partition.partitioning().union().space(), &mut hasher);
             }
             partition.partitioning().colors().hash(&mut hasher);
