@@ -35,7 +35,10 @@ pub(crate) trait Shared: Send + Sync {
 
 /// How values of one type are folded.
 #[derive(Clone)]
-pub(crate) struct Folding(Arc<dyn Fn(&mut dyn Iterator<Item = &dyn Any>) -> Option<Value> + Send + Sync>);
+pub(crate) struct Folding(Arc<Fold>);
+
+/// Folds values, if they are of the type that it knows.
+type Fold = dyn Fn(&mut dyn Iterator<Item = &dyn Any>) -> Option<Value> + Send + Sync;
 
 impl Folding {
     pub(crate) fn new<T: Clone + Send + Sync + 'static>(identity: T, fold: fn(&mut T, T)) -> Self {
