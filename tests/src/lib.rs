@@ -17,7 +17,7 @@
 //!
 //! [`mixed`], [`nodes`] and [`slicing`] are for programs on several nodes, [`lifetime`] for whether a runtime has gone.
 //!
-//! Two programs use it: `tests/integration/random_programs.rs` runs a fixed set of seeds, `src/bin/torture.rs` as many as one likes, and replays
+//! Two programs use it: `tests/integration/random_programs.rs` runs a fixed set of seeds, `src/bin/stress.rs` as many as one likes, and replays
 //! failures.
 //!
 //! The other tests of `tests/integration` do without: `rules.rs` (the programming model, a rule a test), `misuse.rs` (errors that name task, region and

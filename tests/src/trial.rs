@@ -39,13 +39,13 @@ pub enum Family {
     /// Loops, most of which can be replayed.
     Looping,
     /// Loops with tasks that fail.
-    Stumbling,
+    FaultyLoops,
 }
 
 impl Family {
     /// All kinds.
     pub const ALL: [Self; 7] =
-        [Self::Flat, Self::Nested, Self::Faulty, Self::Tight, Self::Unsound, Self::Looping, Self::Stumbling];
+        [Self::Flat, Self::Nested, Self::Faulty, Self::Tight, Self::Unsound, Self::Looping, Self::FaultyLoops];
 
     fn profile(self) -> Profile {
         match self {
@@ -54,17 +54,17 @@ impl Family {
             Self::Faulty => Profile::FAULTY,
             Self::Tight | Self::Unsound => Profile { statements: 25, ..Profile::FULL },
             Self::Looping => Profile::LOOPS,
-            Self::Stumbling => Profile::FAULTY_LOOPS,
+            Self::FaultyLoops => Profile::FAULTY_LOOPS,
         }
     }
 
     fn has_faults(self) -> bool {
-        matches!(self, Self::Faulty | Self::Stumbling)
+        matches!(self, Self::Faulty | Self::FaultyLoops)
     }
 
     fn tolerance(self) -> Tolerance {
         match self {
-            Self::Flat | Self::Nested | Self::Faulty | Self::Looping | Self::Stumbling => Tolerance::None,
+            Self::Flat | Self::Nested | Self::Faulty | Self::Looping | Self::FaultyLoops => Tolerance::None,
             Self::Tight | Self::Unsound => Tolerance::Errors,
         }
     }
@@ -75,7 +75,7 @@ impl Family {
         let room = if self == Self::Tight { Room::Tight } else { Room::Enough };
         let minds = match self {
             Self::Unsound => Minds::Unsound,
-            Self::Looping | Self::Stumbling => Minds::Steady,
+            Self::Looping | Self::FaultyLoops => Minds::Steady,
             _ => Minds::Any,
         };
         Environment::new(seed, room, minds)

@@ -226,7 +226,7 @@ fn total(#[reads(value)] rows: Piece<Row>) -> i64 {
 
 /// What each point of a launch that fails, and of one that needs what it was to write, has come to.
 #[task]
-async fn stumbling(cx: &Context) -> Result<(Vec<String>, Vec<String>)> {
+async fn faultyloops(cx: &Context) -> Result<(Vec<String>, Vec<String>)> {
     let rows = cx.region::<Row>(8)?;
     let pieces = rows.partition(4).equal()?;
     cx.index_launch(4, number(&pieces));
@@ -243,7 +243,7 @@ async fn stumbling(cx: &Context) -> Result<(Vec<String>, Vec<String>)> {
 #[test]
 fn what_fails_elsewhere_names_node_task_point_and_cause_and_what_it_was_to_write_is_lost() {
     silence_planned_panics();
-    let outcomes = on_nodes(&Deals::default(), &[ENOUGH; 2], async |cx| cx.launch(stumbling()).await);
+    let outcomes = on_nodes(&Deals::default(), &[ENOUGH; 2], async |cx| cx.launch(faultyloops()).await);
     for (outcome, _) in outcomes {
         let (first, second) = outcome.unwrap();
         assert_eq!((&*first[0], &*first[2]), ("0", "2"));
@@ -275,7 +275,7 @@ impl Mapper for Nonsense {
 
 #[test]
 fn a_mapper_that_picks_a_node_that_there_is_not_gets_an_error_that_names_the_call() {
-    let outcomes = on_nodes(&Nonsense::default(), &[ENOUGH; 2], async |cx| cx.launch(stumbling()).await);
+    let outcomes = on_nodes(&Nonsense::default(), &[ENOUGH; 2], async |cx| cx.launch(faultyloops()).await);
     for (outcome, _) in outcomes {
         let (first, second) = outcome.unwrap();
         assert!(first.iter().all(|text| text.contains("select_node") && text.contains("node 2")), "{first:?}");

@@ -56,7 +56,7 @@ fn loops_that_are_replayed_on_several_nodes_equal_the_oracle() {
 #[test]
 fn what_survives_failing_tasks_on_several_nodes_equals_the_oracle() {
     equal_the_oracle(Family::Faulty, 300);
-    equal_the_oracle(Family::Stumbling, 100);
+    equal_the_oracle(Family::FaultyLoops, 100);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Random programs on nodes that are processes: each program is a job of all of them, and each process compares what it sees with the oracle.
 //!
-//! The processes are `torture`, started as a launcher would. To look for more: `maniple launch -n 4 -- target/release/torture --count 1000`.
+//! The processes are `stress`, started as a launcher would. To look for more: `maniple launch -n 4 -- target/release/stress --count 1000`.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -9,14 +9,14 @@ use maniple::environment::JOIN_TIMEOUT;
 use maniple_tests::processes::job;
 use maniple_tests::trial::Family;
 
-const TORTURE: &str = env!("CARGO_BIN_EXE_torture");
+const STRESS: &str = env!("CARGO_BIN_EXE_stress");
 
 /// What so many processes have come to that are started by these commands.
-fn torture(name: &str, nodes: usize, shared_memory: bool, command: impl Fn(usize) -> Command) -> Vec<Output> {
-    let meeting = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("torture-{name}"));
+fn stress(name: &str, nodes: usize, shared_memory: bool, command: impl Fn(usize) -> Command) -> Vec<Output> {
+    let meeting = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("stress-{name}"));
     // Of an earlier run, where each program left a file.
     for number in 0..PROGRAMS * Family::ALL.len() {
-        let _ = std::fs::remove_file(meeting.with_file_name(format!("torture-{name}.{number}")));
+        let _ = std::fs::remove_file(meeting.with_file_name(format!("stress-{name}.{number}")));
     }
     job(nodes, (&meeting, shared_memory), command)
 }
@@ -25,7 +25,7 @@ fn torture(name: &str, nodes: usize, shared_memory: bool, command: impl Fn(usize
 const PROGRAMS: usize = 12;
 
 fn command(options: &str) -> Command {
-    let mut command = Command::new(TORTURE);
+    let mut command = Command::new(STRESS);
     command.args(options.split_whitespace());
     command
 }
@@ -45,7 +45,7 @@ fn said(output: &Output) -> String {
 fn equal_the_oracle(nodes: usize, shared_memory: bool) {
     let name = format!("{nodes}-{shared_memory}");
     let options = format!("--count {PROGRAMS} --seed {}", 100 * nodes);
-    for (rank, output) in torture(&name, nodes, shared_memory, |_| command(&options)).iter().enumerate() {
+    for (rank, output) in stress(&name, nodes, shared_memory, |_| command(&options)).iter().enumerate() {
         let said = said(output);
         assert!(output.status.success(), "process {rank} of {nodes}: {said}");
         let [programs, failures, tasks, parcels] = counts(output)[..] else { panic!("{said}") };
@@ -79,7 +79,7 @@ fn programs_on_four_processes_over_sockets_equal_the_oracle() {
 
 #[test]
 fn one_process_that_a_launcher_starts_is_a_job_of_its_own() {
-    let [output] = &torture("alone", 1, true, |_| command("--count 5"))[..] else { panic!("one process") };
+    let [output] = &stress("alone", 1, true, |_| command("--count 5"))[..] else { panic!("one process") };
     let said = said(output);
     assert!(output.status.success(), "{said}");
     assert_eq!(counts(output)[..2], [5 * Family::ALL.len() as u64, 0], "{said}");
@@ -91,11 +91,11 @@ fn a_mistake_on_one_process_is_noticed_there_and_where_its_values_go() {
         let mistake = if rank == 1 { " --mistake WrongValue" } else { "" };
         command(&format!("--family flat --count 20{mistake}"))
     };
-    let outputs = torture("mistake", 2, true, options);
+    let outputs = stress("mistake", 2, true, options);
     let failures = outputs.iter().map(|output| {
         assert_eq!(output.status.code(), Some(1), "{}", said(output));
         let text = said(output);
-        assert!(text.contains("replay: maniple launch -n 2 -- torture --family flat --seed"), "{text}");
+        assert!(text.contains("replay: maniple launch -n 2 -- stress --family flat --seed"), "{text}");
         assert!(text.contains(", not "), "{text}");
         counts(output)[1]
     });
@@ -105,7 +105,7 @@ fn a_mistake_on_one_process_is_noticed_there_and_where_its_values_go() {
 #[test]
 fn processes_that_run_different_programs_are_told_so_and_go_on_with_the_next() {
     let options = |rank: usize| command(&format!("--family flat --count 3 --seed {}", [7, 8][rank]));
-    for output in torture("differing", 2, true, options) {
+    for output in stress("differing", 2, true, options) {
         let text = said(&output);
         assert_eq!((output.status.code(), counts(&output)[0]), (Some(1), 3), "{text}");
         assert!(text.contains("do not run the same program"), "{text}");
@@ -114,7 +114,7 @@ fn processes_that_run_different_programs_are_told_so_and_go_on_with_the_next() {
 
 #[test]
 fn a_process_whose_others_have_gone_says_so_and_runs_no_more_programs() {
-    let outputs = torture("gone", 2, true, |rank| {
+    let outputs = stress("gone", 2, true, |rank| {
         let mut command = command(&format!("--family flat --count {}", [2, 5][rank]));
         // Nobody comes any more, so there is no use in waiting long.
         command.env(JOIN_TIMEOUT, "10");
@@ -133,7 +133,7 @@ fn what_processes_cannot_do_alike_is_refused() {
         ("--count 3 --repeat 2", "give --count, and neither"),
         ("--count 3 --nodes 2", "this one is a node of several processes"),
     ] {
-        for output in torture("refused", 2, true, |_| command(options)) {
+        for output in stress("refused", 2, true, |_| command(options)) {
             assert_eq!(output.status.code(), Some(2), "{options}");
             assert!(said(&output).contains(told), "{options}: {}", said(&output));
         }
@@ -151,7 +151,7 @@ fn programs_on_ranks_of_mpi_equal_the_oracle() {
         for seed in [ranks, 40 + ranks] {
             let options = format!("--family {family} --seed {seed} --count 1");
             let mut command = Command::new("mpirun");
-            command.args(["--oversubscribe", "-n", &ranks.to_string(), TORTURE]).args(options.split_whitespace());
+            command.args(["--oversubscribe", "-n", &ranks.to_string(), STRESS]).args(options.split_whitespace());
             // Containers have one user.
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             let output = match command.output() {

@@ -4,7 +4,7 @@
 //! The rest of the file is about whether that means anything: whether the programs have everything in them, whether they really ran in
 //! parallel and moved data, whether every kind of mistake would be noticed, and whether what is printed then is of use.
 //!
-//! A failure says how to replay it. To look for more: `cargo run --release -p maniple-tests --bin torture -- --seconds 600`.
+//! A failure says how to replay it. To look for more: `cargo run --release -p maniple-tests --bin stress -- --seconds 600`.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const LOOPS: u64 = 150;
 
 fn programs(family: Family) -> u64 {
     match family {
-        Family::Looping | Family::Stumbling => LOOPS,
+        Family::Looping | Family::FaultyLoops => LOOPS,
         Family::Flat | Family::Nested | Family::Faulty | Family::Tight | Family::Unsound => PROGRAMS,
     }
 }
@@ -101,7 +101,7 @@ fn equal_the_oracle(family: Family) -> Evidence {
             let (seed, deviations) = (trial.seed, outcome.deviations.join("\n  "));
             failures += &format!(
                 "\nfamily {family}, seed {seed}:\n  {deviations}\nreplay it, and get a smaller program that fails, by\n  \
-                 cargo run --release -p maniple-tests --bin torture -- --family {family} --seed {seed} --count 1\n"
+                 cargo run --release -p maniple-tests --bin stress -- --family {family} --seed {seed} --count 1\n"
             );
         }
     }
@@ -162,7 +162,7 @@ fn loops_that_are_replayed_equal_the_oracle() {
 
 #[test]
 fn what_depends_on_a_task_that_failed_in_a_replay_fails_and_everything_else_equals_the_oracle() {
-    let done = equal_the_oracle(Family::Stumbling);
+    let done = equal_the_oracle(Family::FaultyLoops);
     assert!(done.failures > 300 && done.replays_beside_failures > 150, "{done:?}");
     assert!(done.results > 1_500 && done.cells > 1_500, "some must not fail: {done:?}");
 }

@@ -1,6 +1,6 @@
 //! Random programs in a simulation: all nodes, workers and messages in one thread, in an order that a seed decides, with and without misfortune.
 //!
-//! 2,000 programs on 1 to 8 nodes. A failure says how to replay it; to look for more: `cargo run --release -p maniple-tests --bin torture -- --schedule 0`.
+//! 2,000 programs on 1 to 8 nodes. A failure says how to replay it; to look for more: `cargo run --release -p maniple-tests --bin stress -- --schedule 0`.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -39,7 +39,7 @@ fn equal_the_oracle(trials: impl Iterator<Item = Trial>) -> Vec<Outcome> {
             let deviations = outcome.deviations.join("\n  ");
             failures += &format!(
                 "\nfamily {family}, seed {seed}, {nodes} nodes, {:?}:\n  {deviations}\nreplay it by\n  cargo run --release -p maniple-tests \
-                 --bin torture -- --family {family} --seed {seed} --nodes {nodes} --schedule 0 {check} --count 1\n",
+                 --bin stress -- --family {family} --seed {seed} --nodes {nodes} --schedule 0 {check} --count 1\n",
                 trial.misfortune
             );
         }
@@ -97,7 +97,7 @@ fn loops_equal_the_oracle() {
 
 #[test]
 fn loops_whose_tasks_fail_equal_the_oracle() {
-    programs(Family::Stumbling);
+    programs(Family::FaultyLoops);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn every_node_keeps_a_record_except_those_that_are_killed() {
     assert!(killed.records.0.keys().eq(&[0, 2]), "{:?}", killed.deviations);
 }
 
-/// Found by `torture`: contributions that a launch made for one requirement were lost when another one needed earlier ones; or when it came after a third, which
+/// Found by `stress`: contributions that a launch made for one requirement were lost when another one needed earlier ones; or when it came after a third, which
 /// was none. And a replay was followed by an analysis that took reductions to have been applied in another instance than they were. And
 /// another replay emptied a buffer whose contributions were being applied, which the checker sees. And when one node had failed, another one left tasks unfinished,
 /// of which the checker did not know. And a task that held one instance for several fields did not have its last fill of one of them wait for those who read the
@@ -126,8 +126,8 @@ fn programs_that_were_wrong_once_equal_the_oracle() {
         (Family::Nested, 30_045, 3),
         (Family::Unsound, 20_145, 2),
         (Family::Looping, 7_702_252, 5),
-        (Family::Stumbling, 900_841, 3),
-        (Family::Stumbling, 5_300_277, 2),
+        (Family::FaultyLoops, 900_841, 3),
+        (Family::FaultyLoops, 5_300_277, 2),
         (Family::Unsound, 9_100_346, 2),
         (Family::Nested, 128_330_412, 1),
         (Family::Unsound, 214_190_121, 2),
@@ -136,7 +136,7 @@ fn programs_that_were_wrong_once_equal_the_oracle() {
     equal_the_oracle(wrong_once.into_iter().map(of));
 }
 
-/// Found by `torture`: a node that left as another one was lost did not tell it, which waited for ever.
+/// Found by `stress`: a node that left as another one was lost did not tell it, which waited for ever.
 #[test]
 fn a_node_that_is_taken_for_lost_as_all_leave_is_told() {
     let of = |(family, seed, nodes)| Trial { nodes, ..trial(family, seed) }.with_misfortune(Faults::Silences);

@@ -290,7 +290,7 @@ fn text<T: std::fmt::Debug>(outcome: Result<T>) -> String {
 
 /// What has come of each point of launches that fail.
 #[task]
-async fn stumbling(cx: &Context) -> Result<[Vec<String>; 3]> {
+async fn faultyloops(cx: &Context) -> Result<[Vec<String>; 3]> {
     let first = cx.index_launch(8, stumble());
     let second = cx.index_launch(8, stumble_quietly(0));
     // Given what has failed.
@@ -307,8 +307,8 @@ async fn stumbling(cx: &Context) -> Result<[Vec<String>; 3]> {
 #[test]
 fn points_that_fail_elsewhere_fail_as_at_home_and_the_others_do_not() {
     silence_planned_panics();
-    let kept = on_nodes(&slices(keep), 2, async |cx| cx.launch(stumbling()).await);
-    let sliced = on_nodes(&slices(evenly), 2, async |cx| cx.launch(stumbling()).await);
+    let kept = on_nodes(&slices(keep), 2, async |cx| cx.launch(faultyloops()).await);
+    let sliced = on_nodes(&slices(evenly), 2, async |cx| cx.launch(faultyloops()).await);
     for (kept, sliced) in kept.into_iter().zip(sliced) {
         let (kept, sliced) = (kept.0.unwrap(), sliced.0.unwrap());
         for (kept, sliced) in kept.iter().flatten().zip(sliced.iter().flatten()) {

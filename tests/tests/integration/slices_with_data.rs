@@ -186,7 +186,7 @@ fn stumble(#[point] at: Point<1>, #[writes(value)] rows: Piece<Row>) -> Result<i
 
 /// What has come of each point.
 #[task]
-async fn stumbling(cx: &Context) -> Result<Vec<String>> {
+async fn faultyloops(cx: &Context) -> Result<Vec<String>> {
     let rows = cx.region::<Row>(16)?;
     cx.fill(&rows, Row::value, 0)?;
     let launched = cx.index_launch(16, stumble(&rows.partition(16).equal()?));
@@ -201,7 +201,7 @@ async fn stumbling(cx: &Context) -> Result<Vec<String>> {
 fn points_that_fail_where_they_have_gone_on_to_fail_as_at_home_and_the_others_do_not() {
     silence_planned_panics();
     let outcomes = |slicing| {
-        let mut all = on_nodes(&slices(slicing), 3, async |cx| cx.launch(stumbling()).await).into_iter();
+        let mut all = on_nodes(&slices(slicing), 3, async |cx| cx.launch(faultyloops()).await).into_iter();
         all.next().unwrap().0.unwrap()
     };
     let (kept, sliced) = (outcomes(keep), outcomes(halve));

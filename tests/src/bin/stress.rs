@@ -17,9 +17,9 @@ use maniple_tests::watch::silence_planned_panics;
 ///
 /// Exits with 1 if a program deviates or hangs, and prints its seed and a smaller program that does so too.
 ///
-/// Started as several processes, `maniple launch -n 4 -- torture --count 100`, each of them is a node, and every program is a job of all of them.
+/// Started as several processes, `maniple launch -n 4 -- stress --count 100`, each of them is a node, and every program is a job of all of them.
 #[derive(Parser)]
-#[command(name = "torture")]
+#[command(name = "stress")]
 struct Options {
     /// For how long to go on: 60, unless there is a --count.
     #[arg(long)]
@@ -30,7 +30,7 @@ struct Options {
     /// How many seeds to run; without it, as many as there is time for.
     #[arg(long)]
     count: Option<u64>,
-    /// The kinds of programs: flat, nested, faulty, tight, unsound, looping, stumbling. Without it, all in turn.
+    /// The kinds of programs: flat, nested, faulty, tight, unsound, looping, faultyloops. Without it, all in turn.
     #[arg(long, value_delimiter = ',')]
     family: Vec<Family>,
     /// How often to run each program: failures may depend on the schedule.
@@ -205,7 +205,7 @@ fn explain(trial: &Trial, outcome: &Outcome, options: &Options) {
     let mistake =
         if trial.mistake == Mistake::None { String::new() } else { format!(" --mistake {:?}", trial.mistake) };
     println!(
-        "\nreplay: {launch}torture --family {family} --seed {seed}{nodes}{schedule}{faults}{mistake}{check} --count 1"
+        "\nreplay: {launch}stress --family {family} --seed {seed}{nodes}{schedule}{faults}{mistake}{check} --count 1"
     );
     println!("  {}", outcome.deviations.join("\n  "));
     if options.record {
