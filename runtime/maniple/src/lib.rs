@@ -40,10 +40,10 @@
 //! What users see: [`Runtime`], [`Context`], [`Region`], [`Partition`], [`task`](macro@task), [`Future`], [`access`]; beneath the macros,
 //! [`TaskLauncher`] and [`task::TaskDefinition`]. How one launch flows through the files:
 //!
-//! 1. `launch/`: requirements are checked against the parent's privileges and against each other; `context.rs` gives the launch its place in
+//! 1. `launch/`: requirements are checked against the parent's privileges and against each other; `context/` gives the launch its place in
 //!    program order;
 //! 2. `maniple_analysis::order`: which earlier operations must be mapped first, one walk of the region tree a launch; `operation.rs`: waiting for them;
-//! 3. `mapping/`: the mapper picks processor, variant, instances; `task_operation.rs` drives it, point by point;
+//! 3. `mapping/`: the mapper picks processor, variant, instances; `task_operation/` drives it, point by point;
 //! 4. `physical/`: which instances hold current data, what must be copied, what must be waited for;
 //! 5. `point_task.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the operation retires.
 //!

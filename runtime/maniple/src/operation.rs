@@ -104,7 +104,8 @@ impl Operation {
 
     /// Where a point stands in program order, while a record is kept.
     pub(crate) fn place(&self, index: u64) -> Option<Place> {
-        Some(Place { parent: self.scope.recorded()?, launch: self.recorded?, index })
+        let launch = self.recorded?;
+        Some(Place { parent: self.scope.recorded()?, launch, index })
     }
 
     /// What is to be mapped, unless it has been.

@@ -126,7 +126,7 @@ impl Forest {
         Ok(self.make(parent, colors, Err(elsewhere)))
     }
 
-    /// Whether there is, or was, a partition with [pieces elsewhere](Partitioning::elsewhere): if not, nobody needs to look for one.
+    /// Whether there is, or was, a partition with [pieces that only other nodes know](Partitioning::piece_source): if not, nobody needs to look for one.
     #[must_use]
     pub fn has_distributed_pieces(&self) -> bool {
         self.has_distributed_pieces.load(Ordering::Relaxed)

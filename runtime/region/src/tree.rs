@@ -85,7 +85,7 @@ impl IndexSpaceNode {
         }
     }
 
-    /// The points. Those of a piece that is [elsewhere](Partitioning::elsewhere) are brought, with all other pieces.
+    /// The points. Those of a piece that [only other nodes know](Partitioning::piece_source) are fetched, with all other pieces.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         self.known_shape().unwrap_or_else(|| match self {
@@ -311,7 +311,7 @@ impl Partitioning {
         self.colors.is_empty()
     }
 
-    /// The pieces' points, in the order of their numbers. If they are [elsewhere](Self::elsewhere), the first call brings them.
+    /// The pieces' points, in the order of their numbers. If they are [elsewhere](Self::piece_source), the first call brings them.
     #[must_use]
     pub fn pieces(&self) -> &[Shape] {
         match &self.pieces {
@@ -337,7 +337,7 @@ impl Partitioning {
         }
     }
 
-    /// Whether all pieces are known here. That of a partition that has its pieces [elsewhere](Self::elsewhere) becomes true when somebody asks for one that is not.
+    /// Whether all pieces are known here. That of a partition that has its pieces [elsewhere](Self::piece_source) becomes true when somebody asks for one that is not.
     #[must_use]
     pub fn is_known(&self) -> bool {
         match &self.pieces {

@@ -6,7 +6,7 @@ use maniple_realm::machine::NodeId;
 use maniple_space::{AnyRect, Rect};
 
 use super::cell::{Fork, Phase};
-use super::running::{By, JOB, end, queue};
+use super::running::{By, JOB, abandon, end, queue};
 use crate::core::RuntimeCore;
 use crate::error::Error;
 use crate::migration::{Points, Reason, Remote, TaskPacket, TaskResult};
@@ -21,7 +21,7 @@ pub(crate) fn steal(core: &RuntimeCore, thief: NodeId, at_least: usize) -> Optio
     // SAFETY: the job's reference is this one's now, and with it the right to run the task.
     let fork = unsafe { Fork::from_raw(head.cast()) };
     match describe(core, &fork, thief) {
-        Some(packet) => Some((packet, Box::new(RemoteFork(fork)))),
+        Some(packet) => Some((packet, Box::new(RemoteFork(Some(fork))))),
         None => {
             queue(fork);
             None
@@ -53,12 +53,21 @@ fn describe(core: &RuntimeCore, fork: &Fork, thief: NodeId) -> Option<TaskPacket
     })
 }
 
-/// A fork that was taken out of its queue, and runs on another node.
-struct RemoteFork(Fork);
+/// A fork that was taken out of its queue, and runs on another node. There until it is completed.
+struct RemoteFork(Option<Fork>);
+
+impl Drop for RemoteFork {
+    /// The machine has ended before the results were taken in: the fork ends as a failure, as one in a queue does.
+    fn drop(&mut self) {
+        if let Some(fork) = self.0.take() {
+            abandon(fork);
+        }
+    }
+}
 
 impl Remote for RemoteFork {
-    fn complete(self: Box<Self>, results: Vec<TaskResult>) {
-        let fork = self.0;
+    fn complete(mut self: Box<Self>, results: Vec<TaskResult>) {
+        let Some(fork) = self.0.take() else { return };
         let Some(value) = results.into_iter().next() else { return queue(fork) };
         if matches!(value, TaskResult::Refused(_)) {
             return queue(fork);

@@ -36,8 +36,13 @@ pub(super) fn encode_results(results: Vec<TaskResult>, network: &dyn Network) ->
     let mut all = Vec::new();
     let one = |result| match result {
         TaskResult::Ended { value, values } => {
-            all.extend_from_slice(&values);
-            Encoded::Ended(value, values.len())
+            let bytes = values.len();
+            match all.is_empty() {
+                // Most often one task has all of them, and they need not be copied.
+                true => all = values.into(),
+                false => all.extend_from_slice(&values),
+            }
+            Encoded::Ended(value, bytes)
         }
         TaskResult::Failed(error) => Encoded::Failed(network.encode_error(&error)),
         TaskResult::Refused(why) => Encoded::Refused(why),

@@ -204,7 +204,11 @@ impl Migration {
         let Sent { remote, tasks, reason, with_data } = self.in_flight.remove(number)?;
         // One for each task, or some would never end.
         (results.len() == tasks).then_some(())?;
-        if reason == Reason::Stolen && results.iter().any(|result| !matches!(result, TaskResult::Refused(_))) {
+        // Who steals tasks without data asks by itself.
+        if reason == Reason::Stolen
+            && with_data > 0
+            && results.iter().any(|result| !matches!(result, TaskResult::Refused(_)))
+        {
             self.thieves.may_have_another(usize::from(from.0));
         }
         let migration = Arc::clone(self);

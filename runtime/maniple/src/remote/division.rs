@@ -72,6 +72,7 @@ impl TaskState {
         let can_go = self.site.index_launch
             && self.site.bounds.is_empty()
             && self.site.definition.result_codec().is_some()
+            && self.site.definition.migratable().is_some_and(|(_, migratable)| migratable.requirements().is_empty())
             && self.hops() < MOST_HOPS
             && !self.waits_or_is_recorded();
         if !can_go || points.volume() <= core.realm().processors().len() as u64 {

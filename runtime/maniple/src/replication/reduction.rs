@@ -96,14 +96,12 @@ impl Reduction {
 
     /// Folds what parts have come to.
     fn fold_parts(&self, parts: &[Bytes]) -> Partial {
-        let mut values = Vec::with_capacity(parts.len());
-        for part in parts {
-            match self.decode(part) {
-                Ok(value) => values.push(value),
-                Err(partial) => return partial,
-            }
+        // To decode a value is the program's code, too.
+        match fault::catch(|| parts.iter().map(|part| self.decode(part)).collect::<Result<Vec<Value>, Partial>>()) {
+            Ok(Ok(values)) => self.fold(values.iter().map(|value| Ok(value.as_any()))),
+            Ok(Err(partial)) => partial,
+            Err(fault) => Partial::Failed(self.node.tell(&Error::of_fault(&fault, NAME, None))),
         }
-        self.fold(values.iter().map(|value| Ok(value.as_any())))
     }
 }
 

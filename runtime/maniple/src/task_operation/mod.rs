@@ -184,7 +184,17 @@ impl TaskState {
     fn slices(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
         let (slices, away) = self.slices_as_mapped()?;
         let stolen = if away.is_empty() { self.stolen_slices() } else { None };
-        stolen.map_or(Ok((slices, away)), |(here, stolen)| Ok((self.slices_of(here)?.into(), stolen)))
+        let Some((here, stolen)) = stolen else { return Ok((slices, away)) };
+        match self.slices_of(here) {
+            Ok(slices) => Ok((slices.into(), stolen)),
+            Err(error) => {
+                let migration = self.context.core.migration();
+                migration.into_iter().for_each(|migration| {
+                    stolen.iter().for_each(|(slice, _)| migration.put_back_thief(slice.node));
+                });
+                Err(error)
+            }
+        }
     }
 
     fn slices_as_mapped(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
