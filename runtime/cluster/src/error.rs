@@ -38,9 +38,6 @@ pub enum Error {
     /// The realm has broken down, or was given up: nothing more arrives.
     #[error("the job is over: {0}")]
     Over(Arc<Fault>),
-    /// This node has left the job.
-    #[error("this node has left its job")]
-    Left,
     /// What other nodes have sent cannot be read.
     #[error("what other nodes have sent for {0} cannot be read")]
     Malformed(&'static str),
