@@ -335,6 +335,9 @@ impl Trial {
     fn simulate(&self, schedule: u64, program: &Program, expected: &(World, Context), tally: &Arc<Tally>) -> Outcome {
         let network = Network::seeded(self.nodes, self.seed, self.seed % 20);
         let mut simulation = Simulation::new(schedule).network(&network);
+        if self.trace {
+            simulation = simulation.capture_places();
+        }
         let mut lifetimes = Vec::new();
         let nodes: Vec<_> = (0..self.nodes)
             .map(|node| {
@@ -357,7 +360,10 @@ impl Trial {
                 }
                 Outcome { turns: Some(report), ..Outcome::of_nodes(outcomes) }
             }
-            Err(hang) => Outcome::deviation(hang.to_string()),
+            Err(hang) => {
+                hang.places.iter().for_each(|place| eprintln!("{place}"));
+                Outcome::deviation(hang.to_string())
+            }
         }
     }
 

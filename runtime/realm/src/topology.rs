@@ -307,7 +307,7 @@ mod tests {
         let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
                       Max file size             1048576              unlimited            bytes     \n\
                       Max address space         unlimited            unlimited            bytes     \n";
-        let root = Fixture::new("limits", &[("proc/self/limits", limits)]);
+        let root = Fixture::new("process", &[("proc/self/limits", limits)]);
         assert_eq!(limit(&root.0, "Max file size"), Some(1 << 20));
         assert_eq!(limit(&root.0, "Max address space"), None);
         assert_eq!(limit(Path::new("/there/is/nothing"), "Max file size"), None);

@@ -51,7 +51,7 @@ struct Options {
     /// Print each program and its environment before it runs.
     #[arg(long)]
     show: bool,
-    /// Print each statement and task as it begins (>) and ends (<), and what mappers decide; and the same of the smaller program. For a program that hangs.
+    /// Print each statement and task as it begins (>) and ends (<), and what mappers decide; and the same of the smaller program. Of one that hangs in a simulation, also where each thread waits.
     #[arg(long)]
     trace: bool,
     /// Also record what is launched and issued, and prove that all that interferes was ordered and every task saw the right values: of one seed in so many.

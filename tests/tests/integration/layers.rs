@@ -53,7 +53,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("runtime/maniple/src/fork", &["body", "cell", "running", "source", "sources"]),
     ("runtime/maniple/src/launch", &["launcher", "site"]),
     ("runtime/maniple/src/trace", &["recorded", "template"]),
-    ("runtime/maniple/src/trace", &["replay", "session"]),
 ];
 
 /// A module, as its names from the root of the crate.

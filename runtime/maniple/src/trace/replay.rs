@@ -17,7 +17,6 @@ use smallvec::SmallVec;
 use super::invalidated::Invalidated;
 use super::profiled::Profiled;
 use super::recorded::Recorded;
-use super::session::Wake;
 use super::staged::Staged;
 use super::template::{Node, TaskNode, Template};
 use crate::context::ContextState;
@@ -28,6 +27,12 @@ use crate::results::{Input, Origin, Results, Sources};
 use crate::task::arguments::Arguments;
 use crate::task::call::LeafCall;
 use crate::task::taken::Taken;
+
+/// Whoever launches runs, as the replay knows it.
+pub(super) trait Wake: Send + Sync {
+    /// There may be a slot for a run, or all runs have ended.
+    fn wake(&self);
+}
 
 /// The runs of one template, one after the other.
 pub(super) struct Replay {
@@ -53,7 +58,7 @@ pub(super) struct Replay {
     ended: Box<[AtomicU64]>,
     /// The first run whose launches count as in flight.
     next_to_retire: AtomicU64,
-    wake: Wake,
+    wake: Box<dyn Wake>,
 }
 
 /// A launch that is being replayed. In a line of its own, which goes from the launching core to the workers' and back.
@@ -84,7 +89,7 @@ impl Replay {
     pub(super) fn start(
         context: &Arc<ContextState>,
         template: &Arc<Template>,
-        (fence, wake): (Option<LaunchNumber>, Wake),
+        (fence, wake): (Option<LaunchNumber>, Box<dyn Wake>),
     ) -> (Arc<Self>, Arc<GraphRuns>) {
         let stages = template.stages.len();
         let depth = (LAUNCHES_AHEAD / stages.max(1)).max(4).next_power_of_two();

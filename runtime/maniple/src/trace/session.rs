@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use super::problem::Problem;
 use super::recording::Recording;
-use super::replay::Replay;
+use super::replay::{Replay, Wake};
 use super::replaying::Replaying;
 use super::session_record::SessionRecord;
 use super::staged::Staged;
@@ -98,10 +98,10 @@ pub(crate) enum Check {
 
 /// Wakes a session, on a worker.
 #[derive(Clone)]
-pub(super) struct Wake(Weak<Mutex<Session>>, Arc<ContextState>);
+struct SessionWaker(Weak<Mutex<Session>>, Arc<ContextState>);
 
-impl Wake {
-    pub(super) fn wake(&self) {
+impl Wake for SessionWaker {
+    fn wake(&self) {
         let session = self.0.clone();
         let spawn = Spawn { class: Class::Runtime, ..Spawn::ANYWHERE };
         self.1.core.spawn_own("the session of a trace", spawn, move || {
@@ -269,8 +269,8 @@ impl Session {
         }
     }
 
-    fn waker(&self) -> Wake {
-        Wake(self.this.clone(), Arc::clone(&self.context))
+    fn waker(&self) -> SessionWaker {
+        SessionWaker(self.this.clone(), Arc::clone(&self.context))
     }
 
     fn arrive(&mut self, arrival: Arrival) {
@@ -390,7 +390,7 @@ impl Session {
         if let Some(template) = found {
             drop(trace);
             let fence = self.record.as_ref().map(SessionRecord::fence);
-            let (replay, runs) = Replay::start(&self.context, &template, (fence, self.waker()));
+            let (replay, runs) = Replay::start(&self.context, &template, (fence, Box::new(self.waker())));
             self.context.set_window(replay.window());
             self.phase = Phase::Replaying(Replaying { replay, runs, run: 0, stage: 0 });
         } else if trace.wants_recording() {

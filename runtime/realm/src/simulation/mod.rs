@@ -4,7 +4,7 @@
 //! [adds](Simulation::thread), is a coroutine with a stack of its own. It runs until it would sleep, wait, or begin something new (an operation, a node
 //! of a graph, a launch); then the seed decides who is next: another thread, or the network, which receives a frame. So a run is a
 //! function of its seed, and an interleaving that went wrong comes again. When nothing can go on any more although threads are left, that is a [`Hang`],
-//! reported at once, with what each thread waits for and, if the environment has `RUST_BACKTRACE=1`, where.
+//! reported at once, with who waits for what.
 //!
 //! Time is the number of turns taken. What sleeps for a while wakes up when nobody else has anything to do.
 //!
@@ -54,6 +54,13 @@ impl Simulation {
     #[must_use]
     pub fn network(mut self, network: &Network) -> Self {
         self.scheduler.connect(network.clone());
+        self
+    }
+
+    /// Has it captured where threads wait, for [`Hang::places`]: that takes much longer.
+    #[must_use]
+    pub fn capture_places(mut self) -> Self {
+        self.scheduler.capture();
         self
     }
 
@@ -131,4 +138,6 @@ pub struct Hang {
     pub turns: u64,
     /// Each thread that is left, and what it waits for.
     pub waiting: Vec<String>,
+    /// The backtraces of those that wait for something, if they [were captured](Simulation::capture_places).
+    pub places: Vec<String>,
 }

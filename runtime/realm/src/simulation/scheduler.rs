@@ -1,6 +1,6 @@
 //! Who is next: coroutines, one for each thread, and a seed.
 
-use std::backtrace::BacktraceStatus;
+use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -32,17 +32,17 @@ struct Sleeper {
     is_first: bool,
     body: Body,
     pause: Pause,
+    /// Where it waits, if that is captured.
+    place: Option<Backtrace>,
     state: State,
 }
 
 impl Sleeper {
-    /// What it waits for, and where, if backtraces are captured.
-    fn waits_for(&self) -> String {
-        match &self.pause {
-            Pause::Turn => "its turn".to_owned(),
-            Pause::Nap => "time to pass".to_owned(),
-            Pause::Until(what, _, at) if at.status() == BacktraceStatus::Captured => format!("{what}, at\n{at}"),
-            Pause::Until(what, ..) => (*what).to_owned(),
+    fn waits_for(&self) -> &'static str {
+        match self.pause {
+            Pause::Turn => "its turn",
+            Pause::Nap => "time to pass",
+            Pause::Until(what, _) => what,
         }
     }
 }
@@ -89,6 +89,9 @@ pub(super) struct Scheduler {
     network: Option<Network>,
     happenings: BTreeMap<u64, Vec<Happening>>,
     turns: Cell<u64>,
+    /// Whether it is captured where threads wait; and where the one does that has just paused.
+    captures: bool,
+    captured: Cell<Option<Backtrace>>,
 }
 
 thread_local! {
@@ -104,6 +107,9 @@ impl simulated::Scheduler for Scheduler {
     }
 
     fn pause(&self, pause: Pause) {
+        if self.captures && matches!(pause, Pause::Until(..)) {
+            self.captured.set(Some(Backtrace::force_capture()));
+        }
         let yielder = YIELDER.get();
         // SAFETY: a coroutine sets its own when it begins and whenever it goes on: so this is that of the coroutine which runs this, whose stack
         // it is on.
@@ -141,7 +147,13 @@ impl Scheduler {
             network: None,
             happenings: BTreeMap::new(),
             turns: Cell::new(0),
+            captures: false,
+            captured: Cell::new(None),
         }
+    }
+
+    pub(super) fn capture(&mut self) {
+        self.captures = true;
     }
 
     pub(super) fn connect(&mut self, network: Network) {
@@ -171,7 +183,7 @@ impl Scheduler {
             YIELDER.set(yielder);
             body();
         });
-        let sleeper = Sleeper { name, process, is_first, body, pause: Pause::Turn, state: State::NEW };
+        let sleeper = Sleeper { name, process, is_first, body, pause: Pause::Turn, place: None, state: State::NEW };
         self.threads.borrow_mut().push(Some(sleeper));
         Ok(())
     }
@@ -210,7 +222,9 @@ impl Scheduler {
         let waits = |sleeper: &Sleeper| format!("{} waits for {}", sleeper.name, sleeper.waits_for());
         let waiting: Vec<_> = self.threads.borrow().iter().flatten().map(waits).collect();
         let hangs = self.threads.borrow().iter().flatten().any(|sleeper| sleeper.is_first);
-        if hangs { Err(Hang { turns, waiting }) } else { Ok(Report { turns, digest, left: waiting }) }
+        let place = |sleeper: &Sleeper| Some(format!("{}:\n{}", sleeper.name, sleeper.place.as_ref()?));
+        let places = || self.threads.borrow().iter().flatten().filter_map(place).collect();
+        if hangs { Err(Hang { turns, waiting, places: places() }) } else { Ok(Report { turns, digest, left: waiting }) }
     }
 
     fn befall(&self, what: Happening) {
@@ -230,7 +244,7 @@ impl Scheduler {
                 Some(Pause::Turn) => ready.push(Choice::Thread(thread)),
                 Some(Pause::Nap) => napping.push(Choice::Thread(thread)),
                 // SAFETY: the thread is paused where the condition is on its stack.
-                Some(Pause::Until(_, condition, _)) if unsafe { (**condition)() } => ready.push(Choice::Thread(thread)),
+                Some(&Pause::Until(_, condition)) if unsafe { (*condition)() } => ready.push(Choice::Thread(thread)),
                 Some(Pause::Until(..)) => {}
             }
         }
@@ -259,7 +273,9 @@ impl Scheduler {
         let state = outside.exchange();
         match result {
             Ok(CoroutineResult::Yield(pause)) => {
-                self.threads.borrow_mut()[thread] = Some(Sleeper { name, process, is_first, body, pause, state });
+                let place = self.captured.take();
+                self.threads.borrow_mut()[thread] =
+                    Some(Sleeper { name, process, is_first, body, pause, place, state });
             }
             Ok(CoroutineResult::Return(())) => {}
             Err(panic) => resume_unwind(panic),

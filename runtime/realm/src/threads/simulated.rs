@@ -1,6 +1,5 @@
 //! The hook for a simulation: on its threads, a [`Scheduler`] takes the place of the system.
 
-use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::io;
 use std::ptr::NonNull;
@@ -13,8 +12,8 @@ pub(crate) enum Pause {
     Turn,
     /// To sleep for a while.
     Nap,
-    /// To wait for something, in a few words. The condition is on the stack of the thread, which does not go on before it is asked to.
-    Until(&'static str, *const dyn Fn() -> bool, Box<Backtrace>),
+    /// To wait for something, in a few words. Both are on the stack of the thread, which does not go on before it is asked to.
+    Until(&'static str, *const dyn Fn() -> bool),
 }
 
 /// Decides which thread of a simulation runs.
@@ -85,8 +84,7 @@ pub(super) fn wait_until(what: &'static str, condition: &dyn Fn() -> bool) {
         // SAFETY: only the lifetime changes. The scheduler asks while this thread is paused here, so what is borrowed is there.
         let condition =
             unsafe { std::mem::transmute::<*const (dyn Fn() -> bool + '_), *const dyn Fn() -> bool>(condition) };
-        // Nothing is captured unless `RUST_BACKTRACE` asks for it.
-        pause(Pause::Until(what, condition, Box::new(Backtrace::capture())));
+        pause(Pause::Until(what, condition));
     }
 }
 
