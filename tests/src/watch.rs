@@ -5,6 +5,8 @@ use std::sync::{Arc, Once};
 use std::thread;
 use std::time::Duration;
 
+use maniple::Runtime;
+
 use crate::execute::{Counts, Tally};
 use crate::program::Program;
 use crate::trial::{Outcome, Trial};
@@ -50,6 +52,9 @@ const LOOKS: u32 = 20;
 pub fn silence_planned_panics() {
     static SILENCED: Once = Once::new();
     SILENCED.call_once(|| {
+        // The first runtime of the process sets a hook of its own. Were another thread to do so at this moment, one of the two would be lost.
+        let first = Runtime::builder().workers(1).alone().build();
+        drop(first.expect("a runtime of one worker can be started"));
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             let text = info.to_string();
