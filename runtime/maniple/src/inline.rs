@@ -17,9 +17,9 @@ use maniple_region::{
 use maniple_space::{AnyRect, Rect};
 
 use crate::context::{Context, ContextState};
-use crate::core::{Chance, RuntimeCore};
+use crate::core::Chance;
 use crate::error::{Error, Result};
-use crate::mapped::{Mapped, ReadMapping, WriteMapping};
+use crate::mapped::{Hold, Mapped, ReadMapping, WriteMapping};
 use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::check_requirement;
 use crate::mapping::lookup::Lookup;
@@ -36,18 +36,6 @@ use crate::regions::Region;
 /// Mappings that a task holds.
 #[derive(Default)]
 pub(crate) struct InlineUses(Vec<(Weak<Hold>, Requirement)>);
-
-/// Held as long as a mapping is in use.
-pub(crate) struct Hold {
-    core: Arc<RuntimeCore>,
-    released: UserEvent,
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        self.core.realm().trigger(self.released);
-    }
-}
 
 impl InlineUses {
     /// How many mappings the task holds.
@@ -309,7 +297,7 @@ impl Context {
         }
         let realm = state.core.realm();
         let (released, mapped) = (realm.user_event(), realm.user_event());
-        let hold = Arc::new(Hold { core: Arc::clone(&state.core), released });
+        let hold = Arc::new(Hold::new(&state.core, released));
         let place = Arc::new(Mutex::new(None));
         // Relaxed: what this task launches later, whatever thread does it, comes after this.
         state.has_mapped.store(true, Ordering::Relaxed);

@@ -5,12 +5,31 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
+use maniple_realm::UserEvent;
 use maniple_region::{FieldId, FieldValue, LogicalRegion};
 use maniple_space::{IndexSpace, Point};
 
 use crate::access::{Column, Read, Write};
-use crate::inline::Hold;
+use crate::core::RuntimeCore;
 use crate::physical::instance::PhysicalInstance;
+
+/// Held as long as a mapping is in use: its event triggers when that is over.
+pub(crate) struct Hold {
+    core: Arc<RuntimeCore>,
+    released: UserEvent,
+}
+
+impl Hold {
+    pub(crate) fn new(core: &Arc<RuntimeCore>, released: UserEvent) -> Self {
+        Self { core: Arc::clone(core), released }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.core.realm().trigger(self.released);
+    }
+}
 
 /// Data that a task has mapped for itself, with the privilege to read it. Dropping it releases the data.
 ///

@@ -337,7 +337,7 @@ impl Partitioning {
         }
     }
 
-    /// Whether all pieces are known here. That of a partition that has its pieces [elsewhere](Self::piece_source) becomes true when somebody asks for one that is not.
+    /// Whether all pieces are known here. That of a partition that gets its pieces from a [source](Self::piece_source) becomes true when a piece is asked for that is not.
     #[must_use]
     pub fn is_known(&self) -> bool {
         match &self.pieces {

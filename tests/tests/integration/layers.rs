@@ -41,7 +41,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "generated",
             "inline",
             "launch",
-            "mapped",
             "point_task",
             "remote",
             "replication",
@@ -52,7 +51,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ),
     ("runtime/maniple/src/fork", &["body", "cell", "running", "source", "sources"]),
     ("runtime/maniple/src/launch", &["launcher", "site"]),
-    ("runtime/maniple/src/trace", &["recorded", "template"]),
 ];
 
 /// A module, as its names from the root of the crate.

@@ -14,7 +14,7 @@ use maniple::record::check;
 use maniple::simulation::Simulation;
 use maniple::threads::nap;
 use maniple::{AnyRect, Machine, Rect, Result, Statistics};
-use maniple_tests::lifetime::Lifetime;
+use maniple_tests::lifetime::{Lifetime, run_nodes};
 use maniple_tests::mixed::{Size, expected, program};
 use maniple_tests::nodes::{Connections, each_node};
 use maniple_tests::slicing::{Slicing, evenly, halve, keep, on_nodes, pass_on, slice, slices, sum};
@@ -223,21 +223,7 @@ fn simulate(seed: u64, killed: Option<(usize, u64)>) -> Simulated {
             })
         })
         .collect();
-    if let Some((node, turn)) = killed {
-        simulation.kill_at(turn, &answers[node]);
-        let network = network.clone();
-        simulation.at(turn, move || network.kill(NodeId(node as u16)));
-    }
-    let report = simulation.run().unwrap_or_else(|hang| panic!("seed {seed}: {hang}"));
-    assert!(killed.is_some() || report.left.is_empty(), "seed {seed}: threads are left: {:?}", report.left);
-    let outcomes: Vec<_> = answers.iter().map(|answer| answer.take()).collect();
-    for (node, _) in outcomes.iter().enumerate().filter(|(_, outcome)| outcome.is_some()) {
-        assert!(
-            lifetimes[node].is_over(),
-            "seed {seed}: the runtime of node {node} stays in memory, {killed:?} killed"
-        );
-    }
-    let outcomes: Vec<_> = outcomes.into_iter().flatten().collect();
+    let (report, outcomes) = run_nodes(simulation, &network, (&answers, &lifetimes), (seed, killed));
     let times = take_runs(run);
     for (values, _) in &outcomes {
         match values {

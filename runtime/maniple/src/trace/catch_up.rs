@@ -6,7 +6,8 @@ use maniple_realm::graph::Place;
 use maniple_realm::{Event, Fault};
 use rustc_hash::FxHashMap;
 
-use super::template::{Stage, Template};
+use super::nodes::Stage;
+use super::template::Template;
 use crate::context::ContextState;
 use crate::error::Error;
 use crate::mapping::decisions::MappedPoint;

@@ -16,6 +16,8 @@ mod automatic;
 mod catch_up;
 mod content;
 mod invalidated;
+mod node_record;
+mod nodes;
 mod problem;
 mod profiled;
 mod recorded;

@@ -8,7 +8,8 @@ use maniple_realm::graph::Edge;
 use maniple_realm::profile::{Activity, Graph, GraphId, Kind, OperationId, Profiler, Record, Tag};
 use maniple_realm::transfer::channel;
 
-use super::template::{Node, Template};
+use super::nodes::Node;
+use super::template::Template;
 
 /// What a profile is told of a replay.
 pub(super) struct Profiled {

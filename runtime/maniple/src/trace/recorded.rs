@@ -10,12 +10,11 @@ use std::sync::Arc;
 use maniple_realm::Event;
 use maniple_realm::graph::{Edge, Predecessors};
 use maniple_realm::locks::Mutex;
-use maniple_record::{Because, Kind, LaunchNumber, OperationNumber, Place, Task};
+use maniple_record::{Because, LaunchNumber, OperationNumber};
 
-use super::recording::{NodeTape, Tape};
-use super::template::{Node, Stage, TaskNode, Template};
+use super::node_record::NodeRecord;
+use super::template::Template;
 use crate::context::ContextState;
-use crate::placement::PhysicalRegion;
 use crate::recorder::Recorder;
 use crate::results::Input;
 
@@ -114,54 +113,4 @@ fn edges<'a>(run: &'a Run, edges: &'a [Edge]) -> impl Iterator<Item = OperationN
 /// The launches that nodes of a run belong to.
 fn launches<'a>(nodes: &'a [NodeRecord], run: &'a Run, edges: &'a [Edge]) -> impl Iterator<Item = LaunchNumber> + 'a {
     edges.iter().map(|edge| run.launches[nodes[edge.node as usize].stage as usize])
-}
-
-/// What a node is on record, for whichever launch it is replayed.
-pub(super) struct NodeRecord {
-    pub(super) stage: u32,
-    kind: Kind,
-}
-
-impl NodeRecord {
-    fn of_launch(&self, parent: OperationNumber, launch: LaunchNumber) -> Kind {
-        let mut kind = self.kind.clone();
-        match &mut kind {
-            Kind::Task(Task { place, .. }) => *place = Place { parent, launch, ..*place },
-            Kind::Copy { cause, .. }
-            | Kind::Fill { cause, .. }
-            | Kind::Refill { cause, .. }
-            | Kind::Apply { cause, .. } => *cause = Some(launch),
-            _ => {}
-        }
-        kind
-    }
-}
-
-/// The stages of copies, fills and applications of reductions, and what they were when they were recorded; of tasks, nothing.
-pub(super) fn movements(tape: &Tape, recorder: &Recorder) -> Vec<Option<NodeRecord>> {
-    let mut movements: Vec<_> = tape.nodes.iter().map(|_| None).collect();
-    for (&event, &number) in &tape.by_event {
-        let node = &tape.nodes[number as usize];
-        if let NodeTape::Transfers(_) = node.body {
-            let kind = recorder.ending_with(event);
-            movements[number as usize] = kind.map(|kind| NodeRecord { stage: node.stage, kind });
-        }
-    }
-    movements
-}
-
-/// What a node is on record. A task is what the template has it do; nothing of a movement unless it is given.
-pub(super) fn of_node(stages: &[Stage], node: &Node, movement: Option<NodeRecord>) -> Option<NodeRecord> {
-    let Node::Task(task) = node else { return movement };
-    let TaskNode { stage, point, index, regions, .. } = &**task;
-    let site = &stages[*stage as usize].site;
-    let nowhere = Place { parent: OperationNumber::default(), launch: LaunchNumber::default(), index: *index as u64 };
-    let kind = Kind::Task(Task {
-        place: nowhere,
-        name: site.name().to_owned(),
-        point: site.shown_point(*point),
-        is_leaf: true,
-        usages: regions.iter().map(PhysicalRegion::usage).collect(),
-    });
-    Some(NodeRecord { stage: *stage, kind })
 }

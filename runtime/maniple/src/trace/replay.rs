@@ -15,10 +15,11 @@ use maniple_record::LaunchNumber;
 use smallvec::SmallVec;
 
 use super::invalidated::Invalidated;
+use super::nodes::{Node, TaskNode};
 use super::profiled::Profiled;
 use super::recorded::Recorded;
 use super::staged::Staged;
-use super::template::{Node, TaskNode, Template};
+use super::template::Template;
 use crate::context::ContextState;
 use crate::error::Error;
 use crate::launch::TaskLauncher;

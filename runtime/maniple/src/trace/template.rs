@@ -4,22 +4,19 @@ use std::sync::Arc;
 
 use maniple_mapper::InstanceId;
 use maniple_realm::graph::{Edge, Graph, GraphSpec, NodeSpec};
-use maniple_realm::transfer::Transfer;
 use maniple_realm::{Event, EventStatus, Realm};
-use maniple_space::{AnyPoint, AnyRect};
 use rustc_hash::FxHashMap;
 
 use super::content::{Entry, Fit, makers_of};
+use super::node_record::{self, NodeRecord};
+use super::nodes::{Node, Stage, TaskNode};
 use super::problem::Problem;
-use super::recorded::{self, NodeRecord};
-use super::recording::{NodeTape, PointTape, Role, Slot, Tape};
+use super::recording::{NodeTape, Role, Slot, Tape};
 use super::whole::Mark;
 use crate::core::RuntimeCore;
-use crate::launch::LaunchSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::physical::state::{RegionData, RegionState};
-use crate::placement::PhysicalRegion;
-use crate::task::{Body, LeafBody};
+use crate::task::Body;
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.
 pub(super) struct Template {
@@ -36,33 +33,6 @@ pub(super) struct Template {
     states: Vec<Arc<RegionState>>,
     /// They left it all as they had found it: runs may follow one another without a look.
     pub(super) is_idempotent: bool,
-}
-
-/// One launch.
-pub(super) struct Stage {
-    pub(super) site: Arc<LaunchSite>,
-    pub(super) points: Vec<PointTape>,
-    /// The part of a launch of the program as which it was replayed last.
-    pub(super) mark: Mark,
-}
-
-/// What one node of the graph does.
-pub(super) enum Node {
-    Task(Box<TaskNode>),
-    Transfers(Vec<Transfer>),
-}
-
-/// One point of a launch.
-pub(super) struct TaskNode {
-    pub(super) stage: u32,
-    pub(super) point: AnyPoint,
-    pub(super) index: usize,
-    pub(super) body: LeafBody,
-    pub(super) profile: bool,
-    /// Copies of what the launch site knows, where no launching task counts references.
-    pub(super) name: Box<str>,
-    pub(super) domain: AnyRect,
-    pub(super) regions: Box<[PhysicalRegion]>,
 }
 
 impl Template {
@@ -97,7 +67,7 @@ impl Template {
         let nodes: Vec<NodeSpec> = nodes.collect();
         let spec = GraphSpec { stages: tape.stages.len() as u32, nodes };
         let graph = Arc::new(Graph::new(&spec, realm.processors()));
-        let movements = core.store.recorder.as_ref().map(|recorder| recorded::movements(&tape, recorder));
+        let movements = core.store.recorder.as_ref().map(|recorder| node_record::movements(&tape, recorder));
         let stages = tape.stages.into_iter();
         let stages: Vec<Stage> =
             stages.map(|stage| Stage { site: stage.site, points: stage.points, mark: Mark::default() }).collect();
@@ -121,7 +91,7 @@ impl Template {
         let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
         let on_record = movements.map(|movements| {
             let records =
-                nodes.iter().zip(movements).map(|(node, movement)| recorded::of_node(&stages, node, movement));
+                nodes.iter().zip(movements).map(|(node, movement)| node_record::of_node(&stages, node, movement));
             records.collect::<Option<Vec<_>>>().ok_or(Problem::RecordTaken)
         });
         let (before, states) = (tape.entries, tape.states);

@@ -1,0 +1,58 @@
+//! What the nodes of a template are on record.
+
+use maniple_record::{Kind, LaunchNumber, OperationNumber, Place, Task};
+
+use super::nodes::{Node, Stage, TaskNode};
+use super::recording::{NodeTape, Tape};
+use crate::placement::PhysicalRegion;
+use crate::recorder::Recorder;
+
+/// What a node is on record, for whichever launch it is replayed.
+pub(super) struct NodeRecord {
+    pub(super) stage: u32,
+    kind: Kind,
+}
+
+impl NodeRecord {
+    pub(super) fn of_launch(&self, parent: OperationNumber, launch: LaunchNumber) -> Kind {
+        let mut kind = self.kind.clone();
+        match &mut kind {
+            Kind::Task(Task { place, .. }) => *place = Place { parent, launch, ..*place },
+            Kind::Copy { cause, .. }
+            | Kind::Fill { cause, .. }
+            | Kind::Refill { cause, .. }
+            | Kind::Apply { cause, .. } => *cause = Some(launch),
+            _ => {}
+        }
+        kind
+    }
+}
+
+/// The stages of copies, fills and applications of reductions, and what they were when they were recorded; of tasks, nothing.
+pub(super) fn movements(tape: &Tape, recorder: &Recorder) -> Vec<Option<NodeRecord>> {
+    let mut movements: Vec<_> = tape.nodes.iter().map(|_| None).collect();
+    for (&event, &number) in &tape.by_event {
+        let node = &tape.nodes[number as usize];
+        if let NodeTape::Transfers(_) = node.body {
+            let kind = recorder.ending_with(event);
+            movements[number as usize] = kind.map(|kind| NodeRecord { stage: node.stage, kind });
+        }
+    }
+    movements
+}
+
+/// What a node is on record. A task is what the template has it do; nothing of a movement unless it is given.
+pub(super) fn of_node(stages: &[Stage], node: &Node, movement: Option<NodeRecord>) -> Option<NodeRecord> {
+    let Node::Task(task) = node else { return movement };
+    let TaskNode { stage, point, index, regions, .. } = &**task;
+    let site = &stages[*stage as usize].site;
+    let nowhere = Place { parent: OperationNumber::default(), launch: LaunchNumber::default(), index: *index as u64 };
+    let kind = Kind::Task(Task {
+        place: nowhere,
+        name: site.name().to_owned(),
+        point: site.shown_point(*point),
+        is_leaf: true,
+        usages: regions.iter().map(PhysicalRegion::usage).collect(),
+    });
+    Some(NodeRecord { stage: *stage, kind })
+}
