@@ -4,105 +4,24 @@ use std::sync::{Arc, LazyLock};
 
 use maniple_realm::transfer::{self, Dangling, Transfer, TransferError};
 use maniple_realm::{After, Event, Fault};
-use maniple_record::{Kind, LaunchNumber, OperationNumber};
-use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Ptr, Requirement};
+use maniple_record::Kind;
+use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, Privilege, Ptr, Requirement};
 use maniple_space::{AnyRect, Rect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use smallvec::SmallVec;
 
-use crate::context::{Context, ContextState, Promised, Renewed, Stream};
+use crate::context::{Context, ContextState, FillOperation};
 use crate::error::{Error, Result};
 use crate::fill::FillValue;
 use crate::future::{Future, FutureMap};
 use crate::launch::{Launch, TaskLauncher};
-use crate::operation::{self, Mappable, Operation};
-use crate::physical::bound::Bound;
+use crate::operation::{Mappable, Operation};
 use crate::physical::movement::Preconditions;
 use crate::regions::Region;
-use crate::replication::PER_NODE;
-use crate::results::{Origin, Producers, Results, Sources};
+use crate::replication::{PER_NODE, Replica};
+use crate::results::{Origin, Results, Sources};
 use crate::task::number::Number;
 use crate::task::{LeafCall, TaskDefinition, TaskOptions, Value};
-
-/// A fill in flight. It moves nothing: instances get the value when somebody looks.
-struct FillOperation {
-    bound: Bound,
-    value: FillValue,
-}
-
-impl Mappable for FillOperation {
-    fn name(&self) -> &str {
-        "fill"
-    }
-
-    fn map(&self, operation: &Arc<Operation>) {
-        let region = self.bound.requirement.target.bound();
-        for (fields, state) in &self.bound.parts {
-            let mut state = state.lock();
-            let number = record_fill(operation, &region, fields);
-            state.fill(&region, fields, &self.value.recorded_as(number));
-        }
-        operation.mark_mapped();
-        operation.retire(Ok(()));
-    }
-}
-
-fn record_fill(operation: &Operation, region: &LogicalRegion, fields: &FieldMask) -> Option<OperationNumber> {
-    let place = operation.place(0)?;
-    let fill = || Kind::FillRegion { place, region: region.clone(), fields: fields.clone() };
-    operation.scope.store().record(Some(place.parent), &Preconditions::default(), fill)
-}
-
-impl ContextState {
-    /// Makes fields zero everywhere in a region. The session under way has been left.
-    pub(crate) fn submit_zero(self: &Arc<Self>, zero: Renewed) -> Result<()> {
-        if let Some(replica) = &self.replica {
-            replica.fill(&zero.region, &zero.fields, None);
-        }
-        let (bound, operation) = fill_with_zero(zero);
-        self.submit_after(std::slice::from_ref(&bound), &Producers::default(), |_, _| Arc::new(operation))?;
-        Ok(())
-    }
-
-    /// The same later, but at this place in program order, in a stream of the caller's.
-    pub(crate) fn zeroing(&self, zero: Renewed) -> Zeroing {
-        let (bound, operation) = fill_with_zero(zero);
-        let completion = self.core.realm().user_event();
-        let launch = |parent| operation::recorded(parent, &operation, std::slice::from_ref(&bound));
-        let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
-        Zeroing { bound, operation, promised: Promised { completion, recorded } }
-    }
-
-    /// The operation is to be released.
-    pub(crate) fn zero_in(self: &Arc<Self>, stream: &mut Stream, zeroing: Zeroing) -> Arc<Operation> {
-        let Zeroing { bound, operation, promised } = zeroing;
-        self.submit_to(stream, std::slice::from_ref(&bound), (&Producers::default(), promised), |_, _| {
-            Arc::new(operation)
-        })
-    }
-}
-
-/// Fields that are to become zero.
-pub(crate) struct Zeroing {
-    bound: Bound,
-    operation: FillOperation,
-    promised: Promised,
-}
-
-impl Zeroing {
-    /// The number of its launch, while a record is kept.
-    pub(crate) fn recorded(&self) -> Option<LaunchNumber> {
-        self.promised.recorded
-    }
-}
-
-fn fill_with_zero(Renewed { region, fields, state }: Renewed) -> (Bound, FillOperation) {
-    let requirement = Requirement::new(region, fields.clone(), Privilege::Discard);
-    let bound = Bound { requirement, parts: SmallVec::from_iter([(fields, state)]) };
-    let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero(None) };
-    (bound, operation)
-}
 
 /// A fence in flight.
 struct FenceOperation {
@@ -178,10 +97,10 @@ impl Context {
         value: T,
     ) -> Result<()> {
         let requirement = one(region, field, Privilege::Discard)?;
-        self.state.leave_session("a fill");
+        self.state.interrupt("a fill");
         let bound = self.state.bind("fill", requirement)?;
         self.state.check_inline("fill", std::slice::from_ref(&bound))?;
-        if let Some(replica) = &self.state.replica {
+        if let Some(replica) = Replica::of(&self.state) {
             replica.fill(region.logical(), &bound.requirement.fields, Number::of(&value));
         }
         let value = FillValue::Value(Arc::new(transfer::FillValue::of(value)), None);
@@ -276,7 +195,7 @@ impl Context {
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
         let realm = self.state.core.realm();
-        match &self.state.replica {
+        match Replica::of(&self.state) {
             None => FutureMap::new(Results::ready(realm, PER_NODE, value)),
             Some(replica) => replica.per_node(realm, value),
         }
@@ -289,7 +208,7 @@ impl Context {
     /// all of them.
     pub fn execution_fence(&self) -> Future<()> {
         let fence = self.state.fence(Fence::Execution);
-        match &self.state.replica {
+        match Replica::of(&self.state) {
             None => fence,
             Some(replica) => replica.spread(Fence::Execution.name(), &fence),
         }

@@ -155,7 +155,7 @@ impl Context {
         });
         async move {
             let mut found = looking?.wait().await?;
-            if let (Some(replica), Some(pending), true) = (&self.state.replica, &pending, is_afar) {
+            if let (Some(replica), Some(pending), true) = (Replica::of(&self.state), &pending, is_afar) {
                 let points = found.pop().unwrap_or_else(|| IndexSpace::<T>::from_rects([]).into());
                 let pieces = replica.pieces_about(pending, &points, targets.logical().partitioning()).await?;
                 let looked = looked.lock().take();
@@ -183,12 +183,12 @@ impl Context {
 
     /// A partition is about to be computed by all nodes together.
     fn begin_partition(&self) -> Option<PendingPartition> {
-        self.state.replica.as_ref().map(Replica::begin_partition)
+        Replica::of(&self.state).map(Replica::begin_partition)
     }
 
     /// Where the values of a field are: the whole region, or parts of it, one a node.
     fn parts<F, T, const D: usize>(&self, region: &Region<F, D>, field: Field<F, T>) -> Result<Target> {
-        match &self.state.replica {
+        match Replica::of(&self.state) {
             None => Ok(region.logical().clone().into()),
             Some(replica) => {
                 // What is looked at instead may not be a part of it, and there still.
@@ -200,7 +200,7 @@ impl Context {
 
     /// The pieces of a partition, as far as they are in what this node looks at.
     fn pieces_within<F, const D: usize>(&self, parts: &Target, pieces: &Partition<F, D>) -> Result<Vec<IndexSpace<D>>> {
-        match (&self.state.replica, parts) {
+        match (Replica::of(&self.state), parts) {
             (Some(replica), Target::Partition(parts, _)) if is_distributed(pieces) => {
                 replica.pieces_within(parts, pieces.logical().partitioning()).map(typed)
             }
@@ -245,7 +245,7 @@ impl Context {
         colors: Domain,
         pieces: Vec<AnySpace>,
     ) -> Result<Partition<F, D>> {
-        let (Some(replica), Some(pending)) = (&self.state.replica, pending) else {
+        let (Some(replica), Some(pending)) = (Replica::of(&self.state), pending) else {
             return region.partition_erased(colors, &pieces);
         };
         let of = (region.logical().space(), colors.rect());

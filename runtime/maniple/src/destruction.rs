@@ -1,60 +1,9 @@
 //! Destroying regions, partitions, spaces and fields.
 
-use std::sync::Arc;
+use maniple_region::{FieldId, FieldSpace, IndexSpaceNode, LogicalRegion, Partitioning, RegionError};
 
-use maniple_region::deletion::{Deletions, Tombstone};
-use maniple_region::{FieldId, FieldSpace, IndexSpaceNode, LogicalRegion, Partitioning, RegionError, endings};
-
-use crate::context::{Context, ContextState};
-use crate::deletions::{ALWAYS, Inherited, Name};
+use crate::context::Context;
 use crate::error::Result;
-
-impl ContextState {
-    /// What is destroyed for a task that this one has launched as its launch with this number.
-    #[inline]
-    pub(crate) fn bequeath(&self, launch: u64) -> Option<Arc<Inherited>> {
-        match self.own_deletions().filter(|log| log.is_used()) {
-            None => self.inherited.clone(),
-            Some(log) => Some(Arc::new(Inherited { log: Arc::clone(log), launch, above: self.inherited.clone() })),
-        }
-    }
-
-    /// The task has ended: its launcher comes to know what it has destroyed.
-    pub(crate) fn hand_up_deletions(&self, parent: &Self) {
-        if let (Some(log), Some(first)) = (self.own_deletions().filter(|log| log.is_used()), self.first_made()) {
-            parent.deletions().absorb(log, first);
-        }
-    }
-
-    fn times_destroyed(&self, name: Name) -> u32 {
-        let own = self.own_deletions().map_or(0, |log| log.times(name, ALWAYS));
-        self.inherited.as_ref().map_or(own, |inherited| own.max(inherited.times(name)))
-    }
-
-    fn note_deletion(&self, name: Name, (tombstone, times): (Tombstone, u32)) {
-        let number = self.number_launch();
-        self.deletions().add(name, tombstone, (number, times), self.in_flight.count() == 0);
-        endings::count();
-    }
-
-    /// Refuses to destroy what is destroyed for this task.
-    fn check_not_destroyed(&self, number: u64, what: &dyn ToString) -> Result<()> {
-        if self.is_destroyed(number) {
-            return Err(RegionError::Destroyed { what: what.to_string() }.into());
-        }
-        Ok(())
-    }
-}
-
-impl Deletions for ContextState {
-    fn is_destroyed(&self, number: u64) -> bool {
-        self.times_destroyed((number, None)) > 0
-    }
-
-    fn times_freed(&self, fields: u64, field: FieldId) -> u32 {
-        self.times_destroyed((fields, Some(field)))
-    }
-}
 
 /// Deletions take place in the order of the program, as launches do: tasks that were launched before, and those that they launch, go on undisturbed, whenever they run; the task itself
 /// cannot use the name from then on, nor can those that it launches later.

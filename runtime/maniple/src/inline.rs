@@ -4,16 +4,14 @@
 //! would wait for itself.
 
 use std::slice;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 
 use maniple_mapper::{MappingFailure, RequirementInfo, RequirementMapping, TaskInfo};
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, Fault, UserEvent};
 use maniple_record::Kind;
-use maniple_region::{
-    Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement, Shape, Target,
-};
+use maniple_region::{Field, FieldId, FieldMask, FieldType, FieldValue, LogicalRegion, Privilege, Requirement};
 use maniple_space::{AnyRect, Rect};
 
 use crate::context::{Context, ContextState};
@@ -32,63 +30,7 @@ use crate::physical::places::Places;
 use crate::physical::preparation::Preparation;
 use crate::placement::{Chosen, PhysicalRegion, Placement};
 use crate::regions::Region;
-
-/// Mappings that a task holds.
-#[derive(Default)]
-pub(crate) struct InlineUses(Vec<(Weak<Hold>, Requirement)>);
-
-impl InlineUses {
-    /// How many mappings the task holds.
-    pub(crate) fn in_use(&self) -> usize {
-        self.0.iter().filter(|(hold, _)| hold.strong_count() > 0).count()
-    }
-
-    /// The points of mappings in use that interfere with a requirement, if they have some in common.
-    fn conflicts(&mut self, requirement: &Requirement) -> Vec<Shape> {
-        if self.0.is_empty() {
-            return Vec::new();
-        }
-        self.0.retain(|(hold, _)| hold.strong_count() > 0);
-        let conflicts = self.0.iter().filter(|(_, held)| {
-            held.target.tree().id() == requirement.target.tree().id()
-                && held.fields.overlaps(&requirement.fields)
-                && held.privilege.interferes_with(requirement.privilege)
-        });
-        conflicts.map(|(_, held)| held.target.bound().space().shape().clone()).collect()
-    }
-}
-
-/// All points that an operation may use.
-fn reach(requirement: &Requirement) -> Shape {
-    match &requirement.target {
-        Target::Region(region, _) => region.space().shape().clone(),
-        Target::Partition(partition, _) => partition.partitioning().union().clone(),
-    }
-}
-
-impl ContextState {
-    /// Refuses an operation that interferes with what the task itself has mapped.
-    pub(crate) fn check_inline(&self, operation: &str, bounds: &[Bound]) -> Result<()> {
-        if !self.has_mapped.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        for Bound { requirement, .. } in bounds {
-            let held = self.with_stream(|stream| stream.inline.conflicts(requirement));
-            // Not with the stream locked: pieces may be elsewhere.
-            let shapes = requirement.target.tree().root().forest().shapes();
-            if !held.is_empty() && held.iter().any(|held| shapes.overlaps(held, &reach(requirement))) {
-                return Err(Error::MappedByParent {
-                    operation: operation.to_owned(),
-                    parent: self.name().to_owned(),
-                    region: requirement.target.to_string(),
-                    fields: requirement.field_names(),
-                    wanted: requirement.privilege.to_string(),
-                });
-            }
-        }
-        Ok(())
-    }
-}
+use crate::replication::Replica;
 
 /// An inline mapping in flight.
 struct InlineOperation {
@@ -288,12 +230,12 @@ impl Context {
             });
         }
         let requirement = Requirement::new(region.clone(), FieldMask::of(field), privilege);
-        state.leave_session("an inline mapping");
+        state.interrupt("an inline mapping");
         let bound = state.bind(NAME, requirement.clone())?;
         state.check_inline(NAME, std::slice::from_ref(&bound))?;
-        if let Some(replica) = &state.replica {
+        if let Some(replica) = Replica::of(state) {
             replica.bring(self, region, &bound.requirement.fields, privilege)?;
-            state.leave_session("an inline mapping");
+            state.interrupt("an inline mapping");
         }
         let realm = state.core.realm();
         let (released, mapped) = (realm.user_event(), realm.user_event());
@@ -302,7 +244,7 @@ impl Context {
         // Relaxed: what this task launches later, whatever thread does it, comes after this.
         state.has_mapped.store(true, Ordering::Relaxed);
         state.submit(std::slice::from_ref(&bound), |stream, submission| {
-            stream.inline.0.push((Arc::downgrade(&hold), requirement));
+            stream.inline.add(&hold, requirement);
             Arc::new(Arc::new(InlineOperation {
                 bound: bound.clone(),
                 info: RequirementInfo {

@@ -43,9 +43,9 @@
 //! 1. `launch/`: requirements are checked against the parent's privileges and against each other; `context/` gives the launch its place in
 //!    program order;
 //! 2. `maniple_analysis::order`: which earlier operations must be mapped first, one walk of the region tree a launch; `operation.rs`: waiting for them;
-//! 3. `mapping/`: the mapper picks processor, variant, instances; `task_operation/` drives it, point by point;
+//! 3. `mapping/`: the mapper picks processor, variant, instances; `execution/` drives it, point by point;
 //! 4. `physical/`: which instances hold current data, what must be copied, what must be waited for;
-//! 5. `point_task.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the operation retires.
+//! 5. `execution/point.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the operation retires.
 //!
 //! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`. With `migration/` and `remote/`, tasks run on another node.
 
@@ -62,12 +62,13 @@ mod dependent;
 mod destruction;
 mod drop_caught;
 mod error;
-mod fetch;
+mod execution;
 mod fill;
 mod fork;
 mod future;
 mod inline;
 mod launch;
+mod launching;
 mod lazy_box;
 mod mapped;
 mod mapping;
@@ -75,9 +76,9 @@ mod migration;
 mod operation;
 mod physical;
 mod placement;
-mod point_task;
 mod profiling;
 mod recorder;
+mod recording;
 mod regions;
 mod remote;
 mod replication;
@@ -85,8 +86,9 @@ mod results;
 mod runtime;
 mod set_operations;
 mod statistics;
+mod submission;
 mod sync;
-mod task_operation;
+mod top_level;
 mod trace;
 mod value;
 mod watched;
@@ -100,13 +102,13 @@ pub mod task;
 pub use context::Context;
 pub use dependent::Color;
 pub use error::{Error, Result};
-pub use future::{Awaited, Future, FutureMap};
+pub use future::{Argument, Awaited, Future, FutureMap};
+pub use generated::IntoArgument;
 pub use launch::{Launch, TaskLauncher};
 pub use mapped::{ReadMapping, WriteMapping};
 pub use regions::{Domain, IntoTarget, Partition, Partitioner, Projected, Region};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use statistics::{PeerStatistics, Statistics};
-pub use task::IntoArgument;
 
 /// What makes a struct a field's value: [`Zeroable`](bytemuck::Zeroable), also in the prelude.
 ///

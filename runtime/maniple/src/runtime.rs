@@ -12,7 +12,7 @@ use maniple_realm::net::environment::Place;
 use maniple_realm::profile::Profiler;
 use maniple_record::Record;
 
-use crate::context::Context;
+use crate::context::{Context, forget_spare};
 use crate::core::{Limits, RuntimeCore};
 use crate::error::{Error, Result};
 use crate::fork;
@@ -189,7 +189,10 @@ impl RuntimeBuilder {
         let node = transport.map(|transport| Arc::new(Node::join(transport, &realm)));
         let store = Store::new(realm, self.records.then(Arc::default));
         let limits = Limits { window: self.window, tracing: self.tracing, automatic_tracing: self.automatic_tracing };
-        store.realm.on_rest(fork::forget);
+        store.realm.on_rest(|| {
+            fork::forget();
+            forget_spare();
+        });
         let migration = node.as_deref().map(|node| Arc::clone(node.migration()));
         let core = RuntimeCore::new(store, seats, limits, migration);
         Ok(Runtime { core, node, _problems: profiler.filter(|_| !told).map(TellProblems) })

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use maniple::Argument;
 use maniple::access::{Read, Reduce, Write};
-use maniple::task::{Argument, LeafCall, Value};
+use maniple::task::{LeafCall, Value};
 use maniple::threads::{Parker, nap, yield_now};
 use maniple::{AnyPoint, Arrangement, Error, FieldId, Point, ReductionOperator, Result};
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use maniple::task::{Argument, Codec, ContextCall, TaskDefinition, TaskOptions, Value};
+use maniple::Argument;
+use maniple::task::{Codec, ContextCall, TaskDefinition, TaskOptions, Value};
 use maniple::{
     AnyPoint, AnyRect, Arrangement, Context, CustomProjection, Error, FieldMask, Launch as TypedLaunch,
     LayoutConstraint, LogicalRegion, Privilege, Projection, RegionError, Requirement, Target as DataTarget,

@@ -1,40 +1,42 @@
 //! Contexts: the stream of operations of one running task.
 
+mod destroyed;
 mod ending;
+mod fetch;
+mod filling;
+mod in_flight;
+mod inline_uses;
+mod parts;
 mod regions;
+mod spare;
 mod stream;
 mod waiting;
 
 use std::fmt;
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use maniple_mapper::TaskProfile;
 use maniple_realm::UserEvent;
-use maniple_realm::fault::Unavailable;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::{Machine, ProcessorId};
-use maniple_record::{Kind, OperationNumber};
+use maniple_record::OperationNumber;
 use maniple_space::AnyPoint;
 
-use crate::block_on::block_on;
 use crate::core::RuntimeCore;
 use crate::deletions::Inherited;
-use crate::error::{Error, Result};
-use crate::fork::{self, InFlight};
-use crate::launch::Sites;
+use crate::error::Error;
 use crate::lazy_box::LazyBox;
-use crate::physical::movement::Preconditions;
-use crate::remote::Arrived;
-use crate::replication::{Node, Replica};
 use crate::results::{Origin, Results};
-use crate::trace::Tracing;
 use crate::watched::Watched;
 
+pub(crate) use self::filling::{FillOperation, Zeroing};
+use self::in_flight::InFlight;
+pub(crate) use self::parts::{Part, Parts, Slot};
 use self::regions::Made;
 pub(crate) use self::regions::{HeldRegion, Renewed};
+pub(crate) use self::spare::{forget_spare, keep_spare};
 pub(crate) use self::stream::{Promised, Stream, Submission};
 use self::waiting::Waiter;
 
@@ -64,20 +66,18 @@ pub(crate) struct ContextState {
     /// What somebody waits for that falling numbers in flight bring.
     waiter: LazyBox<Mutex<Waiter>>,
     watched: LazyBox<Mutex<Watched>>,
-    /// What is known of launches that repeat; made with the first one.
-    sites: OnceLock<Arc<Sites>>,
     /// The number of the next launch, to tell which failure came first in the program.
     next_launch: AtomicU64,
     /// The last execution fence, as the bits of its event, after which nothing can be forked until it has triggered.
     pub(crate) fence: AtomicU64,
-    /// Locked for as long as a launch takes, before the stream.
-    pub(crate) tracing: LazyBox<Mutex<Tracing>>,
+    /// What rooms above keep of the task.
+    pub(crate) parts: Parts,
+    /// The program is within a trace that it has named.
+    pub(crate) is_in_trace: AtomicBool,
     /// The task has looked at data by itself, by an inline mapping: others need not be compared with those that it holds.
     pub(crate) has_mapped: AtomicBool,
     /// The most operations in flight, if a replay wants fewer than the runtime allows.
     replay_window: AtomicUsize,
-    /// The program that several nodes run, if this is its top-level task.
-    pub(crate) replica: Option<Replica>,
     /// How the points have come here that it launches, if that is a slice of another node's launch.
     pub(crate) arrived: Option<Arrived>,
 }
@@ -113,56 +113,15 @@ impl Context {
     pub fn nodes(&self) -> usize {
         self.state.core.migration().map_or(1, |migration| migration.nodes())
     }
+}
 
-    /// A number that is left to the mapper, such as `"pieces"`; `default` if the mapper does not know the name.
-    ///
-    /// On several nodes each asks its own mapper. Where answers may differ, nodes agree by [`per_node`](Self::per_node); should the program differ
-    /// instead, the error names the tunables whose answers did.
-    ///
-    /// # Errors
-    /// [`Error::Mapper`] if the mapper panics.
-    pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
-        let core = &self.state.core;
-        let answer = core.seat(self.state.processor).tunable(&core.store, name)?.unwrap_or(default);
-        if let Some(replica) = &self.state.replica {
-            replica.note_tunable(name, answer);
-        }
-        Ok(answer)
-    }
-
-    /// Runs a function as the top-level task of a runtime, on this thread.
-    pub(crate) fn run_top_level<T>(
-        core: &Arc<RuntimeCore>,
-        node: Option<&Arc<Node>>,
-        body: impl AsyncFnOnce(&Self) -> Result<T>,
-    ) -> Result<T> {
-        let recorded = core.store.record(None, &Preconditions::default(), || Kind::TopLevel);
-        let name = Origin::BuiltIn(TOP_LEVEL);
-        let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
-        if let Some(state) = Arc::get_mut(&mut state) {
-            state.replica = node.map(Replica::new);
-            state.inherited = Inherited::of_earlier_runs(&core.deletions);
-        }
-        let _owned = Owned::new(Arc::clone(&state));
-        let context = Self { state };
-        let _running = core.top_level_runs();
-        match catch_unwind(AssertUnwindSafe(|| block_on(core, TOP_LEVEL, body(&context)))) {
-            Ok(result) => context.state.end_everywhere(context.state.end(result)),
-            Err(panic) => {
-                // The job was over when it asked for something.
-                if let (true, Err(over)) = (panic.is::<Unavailable>(), core.check_whole()) {
-                    return context.state.end_everywhere(context.state.end(Err(over)));
-                }
-                if let Some(node) = node {
-                    node.note_panic(maniple_realm::fault::message_of(&*panic));
-                }
-                // Of what else went wrong the panic is the better witness.
-                let _ = context.state.end(Ok(()));
-                drop(context);
-                resume_unwind(panic)
-            }
-        }
-    }
+/// How a slice has come to the node that runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    /// Whether it is to be sliced again.
+    pub(crate) recurse: bool,
+    /// How often it, or what it is a part of, was sent.
+    pub(crate) hops: u32,
 }
 
 /// A context, as the task has it whose it is. A task may go before all that it has launched has ended, when the machine has broken down.
@@ -189,9 +148,6 @@ impl Drop for Owned {
     }
 }
 
-/// What the task is called that a program begins with.
-const TOP_LEVEL: &str = "top level";
-
 impl ContextState {
     pub(crate) fn new(
         core: &Arc<RuntimeCore>,
@@ -214,22 +170,13 @@ impl ContextState {
             in_flight: InFlight::default(),
             waiter: LazyBox::default(),
             watched: LazyBox::default(),
-            sites: OnceLock::new(),
             next_launch: AtomicU64::new(0),
             fence: AtomicU64::new(0),
-            tracing: LazyBox::default(),
+            parts: Parts::default(),
+            is_in_trace: AtomicBool::new(false),
             has_mapped: AtomicBool::new(false),
             replay_window: AtomicUsize::new(usize::MAX),
-            replica: None,
             arrived: None,
-        })
-    }
-
-    pub(crate) fn sites(&self) -> &Sites {
-        self.sites.get_or_init(|| {
-            let sites = Arc::default();
-            self.core.store.register_cache(Arc::downgrade(&sites) as _);
-            sites
         })
     }
 
@@ -237,7 +184,7 @@ impl ContextState {
     #[inline]
     pub(crate) fn forked((parent, launch): (&Self, u64), task: Origin, processor: ProcessorId) -> Arc<Self> {
         let (depth, inherited) = (parent.depth + 1, parent.bequeath(launch));
-        let Some(mut used) = fork::take_context() else {
+        let Some(mut used) = spare::take() else {
             let mut context = Self::new(&parent.core, (task, None, None), processor, depth, Vec::new());
             if let Some(context) = Arc::get_mut(&mut context) {
                 context.inherited = inherited;
@@ -262,8 +209,14 @@ impl ContextState {
         }
         // What others did with the context comes before their letting go of it.
         atomic::fence(Ordering::Acquire);
-        let has_nothing = self.created.get().is_none() && self.stream.get().is_none() && self.tracing.get().is_none();
-        self.in_flight.count() == 0 && has_nothing && self.sites.get().is_none() && self.watched.get().is_none()
+        let has_nothing = self.created.get().is_none() && self.stream.get().is_none() && self.parts.are_empty();
+        self.in_flight.count() == 0 && has_nothing && self.watched.get().is_none()
+    }
+
+    /// Whether it is the top-level task of a program that runs on several nodes.
+    #[inline]
+    pub(crate) fn is_replicated(&self) -> bool {
+        !self.parts.program.is_empty()
     }
 
     /// The name of the task.

@@ -8,7 +8,7 @@ use maniple_region::{FieldId, FieldMask, LogicalRegion, Privilege, Requirement, 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::ContextState;
+use super::{ContextState, Part};
 use crate::deletions::Log;
 use crate::error::{Error, Result};
 use crate::physical::bound::Bound;
@@ -92,9 +92,7 @@ const MANY_REGIONS: usize = 32;
 impl ContextState {
     /// The task has made a region: it may do everything with it.
     pub(crate) fn add_created(&self, region: &LogicalRegion) {
-        if let Some(replica) = &self.replica {
-            replica.make(region);
-        }
+        self.parts.iter().for_each(|part| part.made(region));
         let state = RegionState::fresh(region.clone());
         self.core.store.register(&state);
         let fields = region.fields();
@@ -125,22 +123,21 @@ impl ContextState {
         regions.sweep_at = 2 * regions.by_tree.len();
         drop(regions);
         // Launches that repeat name what they used. They are found out anew if there are more.
-        if are_still_many
-            && self.replica.is_none()
-            && let Some(sites) = self.sites.get()
-        {
-            sites.clear();
+        if are_still_many && !self.is_replicated() {
+            self.parts.iter().for_each(Part::release_regions);
             let mut regions = self.created.regions.lock();
             gone.extend(regions.take_nameless());
             regions.sweep_at = 2 * regions.by_tree.len();
         }
-        if let (Some(stream), false) = (self.stream.get(), gone.is_empty()) {
+        if gone.is_empty() {
+            return;
+        }
+        let trees: Vec<TreeId> = gone.iter().map(|(tree, _)| *tree).collect();
+        if let Some(stream) = self.stream.get() {
             let mut stream = stream.lock();
-            gone.iter().for_each(|(tree, _)| stream.forget_tree(*tree));
+            trees.iter().for_each(|&tree| stream.forget_tree(tree));
         }
-        if let Some(replica) = &self.replica {
-            gone.iter().for_each(|(tree, _)| replica.forget(*tree));
-        }
+        self.parts.iter().for_each(|part| part.forget_trees(&trees));
     }
 
     /// Takes over regions that a task has made which has ended.
@@ -184,13 +181,7 @@ impl ContextState {
     /// Forgets a region that was destroyed: its instances go when the operations that use them have ended.
     pub(crate) fn forget(&self, region: &LogicalRegion) {
         let tree = region.tree().id();
-        self.forget_traces_of(tree);
-        if let Some(replica) = &self.replica {
-            replica.destroy(region);
-        }
-        if let Some(sites) = self.sites.get() {
-            sites.forget_tree(tree);
-        }
+        self.parts.iter().for_each(|part| part.destroyed(self, region));
         let created = self.created.regions.lock().by_tree.remove(&tree);
         drop(created);
         self.stream.lock().forget_tree(tree);

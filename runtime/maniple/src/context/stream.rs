@@ -10,8 +10,8 @@ use maniple_record::{Because, LaunchNumber, OperationNumber};
 use maniple_region::TreeId;
 
 use super::ContextState;
+use super::inline_uses::InlineUses;
 use crate::error::Result;
-use crate::inline::InlineUses;
 use crate::operation::{self, Mappable, Operation, Scope};
 use crate::physical::bound::Bound;
 use crate::physical::store::Store;
@@ -89,7 +89,7 @@ impl ContextState {
         requirements: &[Bound],
         body: impl FnOnce(&mut Stream, &Submission) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
-        self.leave_session("a fill or an inline mapping");
+        self.interrupt("a fill or an inline mapping");
         let submit = || self.submit_after(requirements, &Producers::default(), body);
         profiling::analysing(self.core.profiler(), "fill, copy or mapping", submit)
     }
@@ -134,7 +134,7 @@ impl ContextState {
             map_after(fence, Because::Fence);
         }
         producers.here.iter().for_each(|producer| map_after(producer, Because::Future));
-        if self.replica.is_some() {
+        if self.is_replicated() {
             stream.in_order.push(&operation, producers.are_afar).for_each(|earlier| map_after(&earlier, Because::Held));
         }
         if operation.is_held {
@@ -177,7 +177,7 @@ impl ContextState {
         completion: UserEvent,
         body: impl FnOnce(Vec<Event>) -> Arc<dyn Mappable>,
     ) -> Result<Arc<Operation>> {
-        self.leave_session("a fence");
+        self.interrupt("a fence");
         let mut stream = self.enter()?;
         self.core.store.counters.launches.add(1);
         let forks = if executes { self.no_forks() } else { Event::NONE };

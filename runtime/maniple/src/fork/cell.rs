@@ -29,10 +29,9 @@ use crate::context::ContextState;
 use crate::core::RuntimeCore;
 use crate::drop_caught;
 use crate::error::{Error, Result};
-use crate::launch::TaskLauncher;
-use crate::results::{Results, StandIn};
+use crate::results::{self, Results, StandIn};
 use crate::task::TaskDefinition;
-use crate::task::arguments::Own;
+use crate::task::arguments::{Arguments, Own};
 
 /// A reference to a forked task: about to be launched, in flight, or ended.
 pub(crate) struct Fork(NonNull<Head>);
@@ -186,11 +185,11 @@ impl Fork {
         unsafe { Job::from_raw(self.0.cast()) }
     }
 
-    /// The same launch, to be launched in another way.
-    pub(crate) fn into_launcher(mut self) -> TaskLauncher {
+    /// What it consists of, to be launched in another way.
+    pub(crate) fn into_parts(mut self) -> (&'static Arc<TaskDefinition>, Arguments, results::Sources) {
         let (head, body) = self.described();
         let sources = head.course.get_mut().sources.inputs();
-        TaskLauncher::of_free(head.definition, body.take_arguments(head.own), sources)
+        (head.definition, body.take_arguments(head.own), sources)
     }
 
     /// Another one of the same, before the launch.

@@ -69,7 +69,7 @@ impl ContextState {
         let is_mine = |source: &Source| source.is_of(self.core.realm());
         self.core.is_forking()
             && !self.is_fenced()
-            && !self.is_in_trace()
+            && !self.is_in_trace.load(Ordering::Relaxed)
             && (fork.sources().is_empty() || fork.sources().iter().all(is_mine))
             && lets_fork(&self.core, fork.head().definition(), (self.processor, self.depth + 1))
     }

@@ -7,14 +7,13 @@
 //! - [`cell`]: the one object that a forked task is, and references to it; [`body`]: the part of it that knows the types; [`spare`]: its memory;
 //! - [`source`]: what gives a result, a fork or a launch; [`sources`]: what a task waits for before it begins;
 //! - [`running`]: a forked task from its launch to its end, as a job of the machine layer;
-//! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`in_flight`] with [`parent`]: the protocols: who may run it; who knows it, and waits for it; who could wake it; how its
+//! - [`schedule`], [`word`] with [`watchers`], [`waking`], [`parent`]: the protocols: who may run it; who knows it, and waits for it; who could wake it; how its
 //!   parent counts it;
 //! - [`migration`]: tasks that a thief runs on another node.
 
 mod asking;
 mod body;
 mod cell;
-mod in_flight;
 mod launching;
 mod migration;
 mod parent;
@@ -29,9 +28,8 @@ mod word;
 
 pub use body::{ForkCall, Free, FreeResult};
 pub(crate) use cell::Fork;
-pub(crate) use in_flight::InFlight;
 pub(crate) use launching::describe;
 pub(crate) use migration::steal;
 pub(crate) use source::Source;
 pub(crate) use sources::Sources;
-pub(crate) use spare::{forget, take_context};
+pub(crate) use spare::forget;

@@ -9,10 +9,9 @@ use maniple_realm::{Job, JobHead, JobTable, WorkerContext, fault};
 
 use super::body::{Body, ForkCall};
 use super::cell::{Course, Fork, Head, Phase};
-use super::spare;
 use super::waking::{cannot_go_on, drop_waker, wake_and_drop};
 use super::word::{Last, Outcome};
-use crate::context::ContextState;
+use crate::context::{ContextState, keep_spare};
 use crate::error::{Error, Result};
 use crate::results::{Origin, Results};
 
@@ -171,7 +170,7 @@ fn end_well(fork: Fork) {
 /// A task does not need its context any more. What it has made is its parent's.
 fn retire(context: Arc<ContextState>, parent: &ContextState, by_worker: bool) {
     match context.is_over() {
-        true if by_worker => spare::keep_context(context),
+        true if by_worker => keep_spare(context),
         true => {}
         false => {
             context.hand_up_deletions(parent);

@@ -1,15 +1,13 @@
-//! Memory that a worker keeps for the next fork: cells, and contexts.
+//! Memory that a worker keeps for the next fork's cell.
 //!
 //! Each holds on to the runtime, so that using it again counts no references: with all workers counting in one place, that would cost more
 //! than the rest of a launch. Only workers of that runtime keep any, and they let go of it before they sleep.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 
-use crate::context::ContextState;
 use crate::core::RuntimeCore;
 
 /// Cells differ in size by this.
@@ -18,40 +16,12 @@ const STEP: usize = 64;
 /// Larger ones are not kept.
 const SIZES: usize = 16;
 
-/// So many of a size, and so many contexts, are kept.
+/// So many of a size are kept.
 const MOST: usize = 64;
 
 /// What a thread keeps.
 struct Spare {
     memory: [List; SIZES],
-    contexts: RefCell<Vec<Unused>>,
-}
-
-/// A context that nobody else knows: its only reference.
-pub(crate) struct Unused(Arc<ContextState>);
-
-impl Unused {
-    /// The context, if nobody else knows it.
-    #[inline]
-    pub(super) fn new(context: Arc<ContextState>) -> Option<Self> {
-        let is_only = Arc::strong_count(&context) == 1 && Arc::weak_count(&context) == 0;
-        // What others did with the context comes before their letting go of it.
-        fence(Ordering::Acquire);
-        is_only.then_some(Self(context))
-    }
-
-    /// To make it another task's. `Arc::get_mut` would lock the counts for a moment, to find what is known.
-    #[inline]
-    pub(crate) fn get_mut(&mut self) -> &mut ContextState {
-        debug_assert!(Arc::get_mut(&mut self.0).is_some());
-        // SAFETY: there was no other reference when this was made, so there is nobody to make another, strong or weak.
-        unsafe { &mut *Arc::as_ptr(&self.0).cast_mut() }
-    }
-
-    #[inline]
-    pub(crate) fn into_context(self) -> Arc<ContextState> {
-        self.0
-    }
 }
 
 /// Memory of one size.
@@ -70,7 +40,6 @@ thread_local! {
     static SPARE: Spare = const {
         Spare {
             memory: [const { List { first: Cell::new(None), length: Cell::new(0) } }; SIZES],
-            contexts: RefCell::new(Vec::new()),
         }
     };
 }
@@ -105,9 +74,6 @@ impl Spare {
                 unsafe { dealloc(memory.as_ptr(), layout_of(size)) };
             }
         }
-        // What goes with a context may use the list.
-        let contexts = self.contexts.take();
-        drop(contexts);
     }
 }
 
@@ -167,26 +133,6 @@ pub(super) unsafe fn keep_memory(memory: NonNull<u8>, layout: Layout, core: Opti
     drop(core);
     // SAFETY: as the caller says.
     unsafe { dealloc(memory.as_ptr(), size.map_or(layout, layout_of)) };
-}
-
-/// A context that nobody uses any more.
-#[inline]
-pub(crate) fn take_context() -> Option<Unused> {
-    SPARE.try_with(|spare| spare.contexts.borrow_mut().pop()).ok().flatten()
-}
-
-/// Keeps a context that nobody else knows, and in which nothing has been made. The thread is a worker of its runtime.
-#[inline]
-pub(super) fn keep_context(context: Arc<ContextState>) {
-    debug_assert!(is_its_worker(&context.core));
-    let mut context = Unused::new(context);
-    // The thread may be ending, and have no place for it.
-    let _ = SPARE.try_with(|spare| {
-        let mut contexts = spare.contexts.borrow_mut();
-        if contexts.len() < MOST {
-            contexts.extend(context.take());
-        }
-    });
 }
 
 #[inline]

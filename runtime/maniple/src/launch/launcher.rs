@@ -10,19 +10,14 @@ use maniple_region::Requirement;
 use maniple_space::{AnyRect, Rect};
 
 use super::requirements::Requirements;
-use super::site::{LaunchSite, Launching};
-use crate::context::{Context, ContextState};
-use crate::error::{Error, Result};
+use super::strict::StrictLaunch;
+use crate::error::Error;
 use crate::fork::Fork;
-use crate::future::{Future, FutureMap};
-use crate::profiling;
-use crate::regions::Domain;
+use crate::future::Argument;
 use crate::results::{Input, Origin, Results, Sources};
 use crate::task::arguments::{Arguments, Own};
 use crate::task::digest::Digest;
-use crate::task::{Argument, OnFailure, TaskDefinition};
-use crate::task_operation::{TaskLaunch, TaskOperation};
-use crate::trace::{Part, StrictLaunch};
+use crate::task::{OnFailure, TaskDefinition};
 
 /// A task about to be launched: what it is, what it wants of which data, and what it is given.
 ///
@@ -203,9 +198,21 @@ impl TaskLauncher {
         std::mem::replace(self, Self::new(&definition))
     }
 
-    /// What there is to a launch besides its site.
-    pub(crate) fn into_task(self, site: Arc<LaunchSite>, number: u64) -> TaskLaunch {
-        TaskLaunch { site, arguments: self.arguments, sources: self.sources, strict: self.strict, number }
+    /// The error that was found while it was put together.
+    pub(crate) fn take_error(&mut self) -> Option<Error> {
+        self.error.take().map(|error| *error)
+    }
+
+    /// What a task is given: its arguments, what it waits for, what strict traces want to hear of it.
+    pub(crate) fn into_inputs(self) -> (Arguments, Sources, StrictLaunch) {
+        (self.arguments, self.sources, self.strict)
+    }
+}
+
+impl From<Fork> for TaskLauncher {
+    fn from(fork: Fork) -> Self {
+        let (definition, arguments, sources) = fork.into_parts();
+        Self::of_free(definition, arguments, sources)
     }
 }
 
@@ -214,12 +221,12 @@ impl TaskLauncher {
 /// The function that `#[task]` declares gives one; [`Context::launch`] and [`Context::index_launch`] take it.
 #[must_use = "a launch does nothing until it is given to `Context::launch` or `Context::index_launch`"]
 pub struct Launch<T> {
-    described: Described,
+    pub(crate) described: Described,
     marker: PhantomData<fn() -> T>,
 }
 
 /// A launch as it was described.
-enum Described {
+pub(crate) enum Described {
     Launcher(TaskLauncher),
     /// Of a task without regions.
     Free(Fork),
@@ -237,10 +244,10 @@ impl<T> Launch<T> {
         Self { described: Described::Launcher(launcher), marker: PhantomData }
     }
 
-    fn into_launcher(self) -> TaskLauncher {
+    pub(crate) fn into_launcher(self) -> TaskLauncher {
         match self.described {
             Described::Launcher(launcher) => launcher,
-            Described::Free(fork) => fork.into_launcher(),
+            Described::Free(fork) => fork.into(),
         }
     }
 }
@@ -254,145 +261,3 @@ impl<T> Clone for Launch<T> {
         Self { described, marker: PhantomData }
     }
 }
-
-impl Context {
-    /// Launches a task once. Returns at once; the task takes effect at this place in program order.
-    ///
-    /// A launch that is refused (a privilege that is not held, requirements that interfere, a region that was destroyed, a partition where only
-    /// one of its pieces can be meant) gives a future that fails.
-    pub fn launch<T>(&self, task: Launch<T>) -> Future<T> {
-        let launcher = match task.described {
-            Described::Free(mut fork) => match self.state.replica.is_none() && self.state.fork(&mut fork) {
-                true => return Future::of_fork(fork),
-                false => fork.into_launcher(),
-            },
-            Described::Launcher(launcher) => launcher,
-        };
-        Future::new(self.submit_task(launcher, AnyRect::from(Rect::<1>::from(0..1)), false), 0)
-    }
-
-    /// Launches a task once for each point of a domain. Returns at once; the points run side by side, at this place in program order.
-    ///
-    /// Analysed once, whatever the number of points. A launch that is refused (as for [`Context::launch`], or points that interfere with one
-    /// another, or a projection that leaves its bound) gives futures that fail.
-    pub fn index_launch<T>(&self, domain: impl Into<Domain>, task: Launch<T>) -> FutureMap<T> {
-        FutureMap::new(self.submit_task(task.into_launcher(), domain.into().rect(), true))
-    }
-
-    fn submit_task(&self, mut launcher: TaskLauncher, domain: AnyRect, index_launch: bool) -> Arc<Results> {
-        launcher.requirements.iter().for_each(|requirement| self.state.fetch_pieces(&requirement.target, &[domain]));
-        let Some(replica) = &self.state.replica else {
-            return self.submit_local(launcher, (domain, None, index_launch));
-        };
-        let definition = Arc::clone(&launcher.definition);
-        let refused = refused(&mut launcher, &domain, self.state.core.realm());
-        let launched = refused.and_then(|()| replica.launch(self, launcher, (domain, index_launch)));
-        launched.unwrap_or_else(|error| self.failed(&definition, domain, &error))
-    }
-
-    /// Launches a task here, for those points of the domain that are given, or all.
-    pub(crate) fn submit_local(
-        &self,
-        mut launcher: TaskLauncher,
-        of: (AnyRect, Option<AnyRect>, bool),
-    ) -> Arc<Results> {
-        let results = self.submit_lent(&mut launcher, of, None);
-        launcher.recycle();
-        results
-    }
-
-    /// As [`submit_local`](Self::submit_local), for one who launches the same again: a replay leaves the launcher as it was, but for its arguments, which
-    /// are those of an earlier launch.
-    pub(crate) fn submit_lent(
-        &self,
-        launcher: &mut TaskLauncher,
-        (domain, share, index_launch): (AnyRect, Option<AnyRect>, bool),
-        part: Option<Part>,
-    ) -> Arc<Results> {
-        let state: &Arc<ContextState> = &self.state;
-        let refused = refused(launcher, &domain, state.core.realm());
-        let mut launching = Launching::new(launcher, domain, index_launch);
-        (launching.share, launching.part) = (share, part);
-        let submitted = refused.and_then(|()| match state.trace_launch(&mut launching) {
-            Some(results) => Ok(results),
-            None => {
-                let name = Arc::clone(launching.launcher.definition());
-                profiling::analysing(state.core.profiler(), name.name(), || self.submit_untraced(&mut launching))
-            }
-        });
-        let results = submitted.unwrap_or_else(|error| {
-            let definition = Arc::clone(&launching.launcher.definition);
-            self.failed(&definition, share.unwrap_or(domain), &error)
-        });
-        // A replay knows by itself.
-        if !results.are_replayed()
-            && let Some((call, arguments)) = launching.take_on_failure()
-        {
-            results.when_failed(move |results| call(&arguments, results));
-        }
-        results
-    }
-
-    /// The results of a launch that was refused.
-    fn failed(&self, definition: &Arc<TaskDefinition>, domain: AnyRect, error: &Error) -> Arc<Results> {
-        let domain = if domain.volume() <= MOST_POINTS { domain } else { AnyRect::from(Rect::<1>::EMPTY) };
-        let origin = Origin::of(definition);
-        let results = Results::failed(self.state.core.realm(), origin, domain, error);
-        self.state.watch(&results);
-        results
-    }
-
-    fn submit_untraced(&self, launching: &mut Launching<'_>) -> Result<Arc<Results>> {
-        let state: &Arc<ContextState> = &self.state;
-        let mut renewed = Vec::new();
-        let site = state.site(launching, &mut |zero| renewed.push(zero));
-        // Also if the launch is refused: the next one will not be told.
-        for zero in renewed {
-            state.submit_zero(zero)?;
-        }
-        let site = site?;
-        state.check_inline(site.name(), &site.bounds)?;
-        launching.launcher.wait_by_event(state.core.realm());
-        let task = launching.take().into_task(Arc::clone(&site), state.place_of_launch());
-        let producers = Results::producers(&task.sources);
-        let mut results = None;
-        let operation = state.submit_after(&site.bounds, &producers, |_, submission| {
-            let (realm, completion) = (state.core.realm(), submission.completion.event());
-            let (origin, sources) = (Origin::of(&site.definition), task.sources.clone());
-            let new = Results::new(realm, origin, site.points, completion, sources);
-            results = Some(Arc::clone(&new));
-            Arc::new(TaskOperation::new(state, task, (submission, &new), None))
-        })?;
-        let results = results.expect("the operation was made");
-        results.produced_by(&operation);
-        state.watch(&results);
-        Ok(results)
-    }
-}
-
-/// Refuses a launch that was put together wrongly, or that no context would launch.
-fn refused(launcher: &mut TaskLauncher, domain: &AnyRect, realm: &Realm) -> Result<()> {
-    match launcher.error.take() {
-        None => check_launch(launcher, domain, realm),
-        Some(error) => Err(*error),
-    }
-}
-
-/// Refuses what no context would launch.
-fn check_launch(launcher: &TaskLauncher, domain: &AnyRect, realm: &Realm) -> Result<()> {
-    let name = launcher.definition.name();
-    if launcher.definition.variants().is_empty() {
-        return Err(Error::launch(name, "the task has no implementation; add a variant"));
-    }
-    if launcher.sources.iter().any(|source| !source.is_of(realm)) {
-        let problem = "it takes a result of another runtime; `.await` that and pass the value";
-        return Err(Error::launch(name, problem));
-    }
-    if domain.volume() > MOST_POINTS {
-        return Err(Error::launch(name, format!("its domain {domain} has more than {MOST_POINTS} points")));
-    }
-    Ok(())
-}
-
-/// More points than this in one launch are surely a mistake.
-const MOST_POINTS: u64 = 1 << 28;

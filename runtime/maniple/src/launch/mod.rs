@@ -8,8 +8,12 @@ mod launcher;
 mod requirements;
 mod site;
 mod sites;
+mod strict;
+mod whole;
 
 pub(crate) use check::{Everywhere, Sharing, View, check, check_point};
+pub(crate) use launcher::Described;
 pub use launcher::{Launch, TaskLauncher};
-pub(crate) use site::{LaunchSite, Launching};
-pub(crate) use sites::Sites;
+pub(crate) use site::{LaunchSite, Launching, TaskLaunch};
+pub(crate) use strict::{Findings, StrictLaunch};
+pub(crate) use whole::{Part, WholeNumber};

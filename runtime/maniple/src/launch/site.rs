@@ -13,12 +13,14 @@ use rustc_hash::FxHasher;
 use super::check::{Sharing, is_still_there, may_change};
 use super::launcher::TaskLauncher;
 use super::requirements::Requirements;
+use super::strict::StrictLaunch;
+use super::whole::{Part, WholeNumber};
 use crate::context::ContextState;
 use crate::mapping::Decisions;
 use crate::physical::bound::Bound;
+use crate::results::Sources;
 use crate::task::arguments::Arguments;
 use crate::task::{OnFailure, TaskDefinition};
-use crate::trace::{Part, WholeNumber};
 
 /// A launch that arrives, lent by who launches it.
 pub(crate) struct Launching<'a> {
@@ -58,6 +60,24 @@ pub(crate) struct LaunchSite {
     there_after: AtomicU64,
     /// What mappers have decided.
     pub(crate) decisions: Decisions,
+}
+
+/// What was launched.
+pub(crate) struct TaskLaunch {
+    pub(crate) site: Arc<LaunchSite>,
+    pub(crate) arguments: Arguments,
+    pub(crate) sources: Sources,
+    pub(crate) strict: StrictLaunch,
+    /// Its place among the launches of its context.
+    pub(crate) number: u64,
+}
+
+impl TaskLaunch {
+    /// A launch of a site.
+    pub(crate) fn new(launcher: TaskLauncher, site: Arc<LaunchSite>, number: u64) -> Self {
+        let (arguments, sources, strict) = launcher.into_inputs();
+        Self { site, arguments, sources, strict, number }
+    }
 }
 
 impl<'a> Launching<'a> {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use maniple_realm::locks::Mutex;
-use maniple_region::TreeId;
+use maniple_region::LogicalRegion;
 use rustc_hash::FxHashMap;
 
 use super::check::{Everywhere, Here, View, check};
 use super::site::{LaunchSite, Launching};
-use crate::context::{ContextState, Renewed};
-use crate::error::Result;
+use crate::context::{ContextState, Part, Renewed};
+use crate::error::{Error, Result};
 use crate::physical::bound::Bound;
 use crate::physical::store::{Cache, Discard};
 
@@ -56,11 +56,6 @@ impl Sites {
         known.points -= replaced.as_ref().map_or(0, |other| other.points.volume().max(1));
     }
 
-    /// Forgets what is about a region tree that was destroyed.
-    pub(crate) fn forget_tree(&self, tree: TreeId) {
-        self.forget(|site| site.uses(tree));
-    }
-
     /// Forgets what keeps partitions whose pieces are not all here: there are many.
     pub(crate) fn forget_distributed_pieces(&self) {
         self.forget(LaunchSite::is_over_distributed_pieces);
@@ -77,7 +72,7 @@ impl Sites {
     }
 
     /// Forgets all. Whether there was anything.
-    pub(crate) fn clear(&self) -> bool {
+    fn clear(&self) -> bool {
         let known = std::mem::take(&mut *self.0.lock());
         !known.by_token.is_empty()
     }
@@ -94,7 +89,31 @@ impl Cache for Sites {
     }
 }
 
+impl Part for Sites {
+    fn destroyed(&self, _context: &ContextState, region: &LogicalRegion) {
+        self.forget(|site| site.uses(region.tree().id()));
+    }
+
+    fn release_regions(&self) {
+        self.clear();
+    }
+
+    fn end(&self) -> Option<Error> {
+        self.clear();
+        None
+    }
+}
+
 impl ContextState {
+    /// What is known of launches that repeat.
+    pub(crate) fn sites(&self) -> &Sites {
+        self.parts.sites.get_or_init(|| {
+            let sites = Arc::default();
+            self.core.store.register_cache(Arc::downgrade(&sites) as _);
+            sites
+        })
+    }
+
     /// The site of a launch. One that is not known yet is checked against the privileges of the task and against itself; fields that took the ids
     /// of freed ones are given to `renew`, and must be zero before the launch.
     pub(crate) fn site(&self, launching: &Launching<'_>, renew: &mut dyn FnMut(Renewed)) -> Result<Arc<LaunchSite>> {

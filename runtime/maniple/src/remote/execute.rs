@@ -10,11 +10,11 @@ use maniple_realm::machine::NodeId;
 use maniple_realm::{After, Class, Spawn};
 use maniple_space::AnyRect;
 
-use super::division::{Arrived, ask};
 use super::instances::{self, unknown};
-use crate::context::{Context, ContextState, Owned};
+use crate::context::{Arrived, Context, ContextState, Owned};
 use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
+use crate::execution::ask;
 use crate::fork;
 use crate::launch::TaskLauncher;
 use crate::migration::{Done, Executor, Gathered, Part, Remote, TaskPacket, TaskResult, split};

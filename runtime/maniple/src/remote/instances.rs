@@ -16,13 +16,12 @@ use maniple_region::{FieldMask, LogicalRegion, Privilege};
 use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use smallvec::SmallVec;
 
-use super::values;
 use crate::core::RuntimeCore;
 use crate::error::Error;
 use crate::migration::{LeafPoint, Points, TaskPacket, TaskResult};
 use crate::physical::instance::PhysicalInstance;
 use crate::physical::selection::{instance_kind, layout};
-use crate::placement::{PhysicalRegion, Placement};
+use crate::placement::{PhysicalRegion, Placement, values};
 use crate::profiling::LaunchLabels;
 use crate::task::arguments::Arguments;
 use crate::task::call::LeafCall;

@@ -65,7 +65,7 @@ impl Replica {
         };
         // Also if the launch is refused: the next one will not be told.
         for zero in renewed {
-            state.leave_session("new fields");
+            state.interrupt("new fields");
             state.submit_zero(zero)?;
         }
         let site = site?;

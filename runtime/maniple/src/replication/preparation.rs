@@ -13,11 +13,10 @@ use rustc_hash::FxHashMap;
 use super::exchange::{APPLY, Addresses, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending};
 use super::node::Node;
 use crate::context::Context;
-use crate::launch::TaskLauncher;
+use crate::launch::{Part, TaskLauncher, WholeNumber};
 use crate::physical::selection::bytes_of_point;
 use crate::task::TaskDefinition;
 use crate::task::arguments::Arguments;
-use crate::trace::{Part, WholeNumber};
 
 /// What comes before a launch, in this order.
 pub(super) struct Preparation {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maniple_analysis::distribution::{Blocks, Coherence, Operators};
 use maniple_cluster::Rounds;
 use maniple_realm::locks::Mutex;
-use maniple_region::{LogicalRegion, TreeId};
+use maniple_region::{FieldMask, LogicalRegion, TreeId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -16,6 +16,7 @@ use super::operations::Check;
 use super::plan::Plan;
 use super::predictor::Predictor;
 use super::preparation::Pieces;
+use crate::context::{ContextState, Part};
 use crate::error::Result;
 
 /// A program that runs on several nodes, as one of them sees it.
@@ -23,6 +24,24 @@ pub(crate) struct Replica {
     pub(super) node: Arc<Node>,
     pub(super) check: Arc<Check>,
     pub(super) program: Mutex<Program>,
+}
+
+impl Part for Replica {
+    fn made(&self, region: &LogicalRegion) {
+        self.make(region);
+    }
+
+    fn destroyed(&self, _context: &ContextState, region: &LogicalRegion) {
+        self.destroy(region);
+    }
+
+    fn zeroed(&self, region: &LogicalRegion, fields: &FieldMask) {
+        self.fill(region, fields, None);
+    }
+
+    fn forget_trees(&self, trees: &[TreeId]) {
+        trees.iter().for_each(|&tree| self.forget(tree));
+    }
 }
 
 /// What follows from what the program has done so far.
@@ -41,6 +60,12 @@ pub(super) struct Program {
 }
 
 impl Replica {
+    /// That of a task, if it is a program that runs on several nodes.
+    #[inline]
+    pub(crate) fn of(context: &ContextState) -> Option<&Self> {
+        context.parts.program.get()
+    }
+
     /// A program begins.
     pub(crate) fn new(node: &Arc<Node>) -> Self {
         Self { node: Arc::clone(node), check: Arc::default(), program: Mutex::default() }

@@ -370,7 +370,7 @@ mod tests {
     use serde::Serialize;
 
     use super::*;
-    use crate::task::Argument;
+    use crate::Argument;
 
     fn hash(value: &impl Serialize) -> Option<u64> {
         Digest::of(value).map(|digest| digest.hash)

@@ -1,10 +1,8 @@
 //! Tasks: named functions with requirements, in one or more variants.
 //!
 //! - [`definition`]: a task and its variants; [`registry`]: tasks that `#[task]` made known at link time;
-//! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; [`argument`]: values and futures passed to tasks;
-//!   `digest`: what nodes compare of what they pass; [`migratable`]: how tasks go to other nodes.
+//! - [`call`]: what a body sees of the call; [`workers`]: who helps with its loops; `digest`: what nodes compare of what they pass; [`migratable`]: how tasks go to other nodes.
 
-pub mod argument;
 pub(crate) mod arguments;
 pub mod call;
 pub mod definition;
@@ -16,7 +14,6 @@ pub(crate) mod taken;
 pub mod workers;
 
 pub use crate::value::{Codec, Value};
-pub use argument::{Argument, IntoArgument};
 pub use call::{ContextCall, LeafCall};
 pub(crate) use definition::OnFailure;
 pub use definition::{Body, BoxFuture, LeafBody, TaskDefinition, TaskOptions};

@@ -5,23 +5,18 @@
 //! - [`stream`]: where launches go; [`trace`]: a trace and the templates that were recorded of it; [`Context::trace`](crate::Context::trace);
 //! - [`strict`]: whether the program launches the same in each run, where it asked for that;
 //! - [`session`]: a run of recordings and replays, as one operation of the context's stream;
-//! - [`issuing`], [`recording`]: what the analysis does is noted down as it happens;
-//! - [`content`]: what is known of a set, to compare what a template rests on with what is;
-//! - [`template`]: a recording compiled to a static graph;
+//! - [`template`]: a [recording](crate::recording) compiled to a static graph;
 //! - [`replay`]: the graph at work, [`profiled`] and [`recorded`]: what profiles and records are told of it; [`catch_up`]: what is known of the data afterwards;
 //! - [`whole`]: launches of the program that are several here are replayed together;
 //! - [`automatic`]: launches outside of any trace are watched for repeats, which [`maniple_analysis::repeats`] finds.
 
 mod automatic;
 mod catch_up;
-mod content;
 mod invalidated;
 mod node_record;
 mod nodes;
-mod problem;
 mod profiled;
 mod recorded;
-mod recording;
 mod replay;
 mod replaying;
 mod session;
@@ -37,8 +32,4 @@ mod trace;
 mod whole;
 mod why;
 
-pub(crate) use problem::Problem;
-pub(crate) use recording::{PointRecorder, Recording};
-pub(crate) use stream::Tracing;
-pub(crate) use strict::StrictLaunch;
-pub(crate) use whole::{Part, Whole, WholeNumber};
+pub(crate) use whole::Whole;

@@ -3,9 +3,9 @@
 use maniple_record::{Kind, LaunchNumber, OperationNumber, Place, Task};
 
 use super::nodes::{Node, Stage, TaskNode};
-use super::recording::{NodeTape, Tape};
 use crate::placement::PhysicalRegion;
 use crate::recorder::Recorder;
+use crate::recording::recording::{NodeTape, Tape};
 
 /// What a node is on record, for whichever launch it is replayed.
 pub(super) struct NodeRecord {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use maniple_realm::transfer::Transfer;
 use maniple_space::{AnyPoint, AnyRect};
 
-use super::recording::PointTape;
 use super::whole::Mark;
 use crate::launch::LaunchSite;
 use crate::placement::PhysicalRegion;
+use crate::recording::recording::PointTape;
 use crate::task::LeafBody;
 
 /// One launch.

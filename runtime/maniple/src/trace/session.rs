@@ -16,8 +16,6 @@ use maniple_record::LaunchNumber;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::problem::Problem;
-use super::recording::Recording;
 use super::replay::{Replay, Wake};
 use super::replaying::Replaying;
 use super::session_record::SessionRecord;
@@ -25,15 +23,16 @@ use super::staged::Staged;
 use super::strict::{Described, differences};
 use super::template::Template;
 use super::trace::{Trace, TraceId};
-use super::whole::{Part, Whole};
+use super::whole::Whole;
 use super::why::Why;
-use crate::bulk::Zeroing;
-use crate::context::{ContextState, Promised, Stream};
+use crate::context::{ContextState, Promised, Stream, Zeroing};
 use crate::core::Abandon;
-use crate::launch::Launching;
+use crate::execution::TaskOperation;
+use crate::launch::{Launching, Part, TaskLaunch};
 use crate::operation::Operation;
+use crate::recording::Problem;
+use crate::recording::Recording;
 use crate::results::{Origin, Results};
-use crate::task_operation::TaskOperation;
 
 /// A session in progress.
 pub(crate) struct Session {
@@ -477,7 +476,7 @@ impl Session {
             }
             _ => None,
         };
-        let task = launcher.into_task(Arc::clone(&site), number);
+        let task = TaskLaunch::new(launcher, Arc::clone(&site), number);
         self.next_sequence += 1;
         self.inner.set_sequence(self.next_sequence);
         let operation = context.submit_to(&mut self.inner, &site.bounds, (&producers, promised), |_, submission| {

@@ -1,16 +1,19 @@
 //! Where launches of a context go: into the session under way, a new one, or the stream.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use maniple_realm::Event;
-use maniple_realm::locks::Mutex;
+use maniple_realm::locks::{Mutex, MutexGuard};
+use maniple_region::LogicalRegion;
 
 use super::automatic::Automatic;
 use super::session::{Check, Session};
 use super::strict::StrictTraces;
 use super::trace::{TraceBook, TraceId};
 use super::whole::Whole;
-use crate::context::{Context, ContextState};
+use crate::context::{Context, ContextState, Part};
+use crate::error::Error;
 use crate::launch::Launching;
 use crate::operation::{Mappable, Operation};
 use crate::results::Results;
@@ -103,8 +106,9 @@ impl Drop for EndOfTrace<'_> {
 
 impl ContextState {
     fn begin_trace(self: &Arc<Self>, name: &'static str) {
-        let mut tracing = self.tracing.lock();
+        let mut tracing = self.tracing();
         tracing.book.depth += 1;
+        self.is_in_trace.store(true, Ordering::Relaxed);
         if tracing.book.depth > 1 {
             return;
         }
@@ -119,49 +123,38 @@ impl ContextState {
     }
 
     fn end_trace(self: &Arc<Self>) {
-        let mut tracing = self.tracing.lock();
+        let mut tracing = self.tracing();
         tracing.book.depth -= 1;
-        if tracing.book.depth == 0
-            && let Some((_, session)) = &tracing.session
-        {
+        if tracing.book.depth > 0 {
+            return;
+        }
+        self.is_in_trace.store(false, Ordering::Relaxed);
+        if let Some((_, session)) = &tracing.session {
             session.lock().end_run();
         }
     }
 
-    /// Something that is no launch is about to enter the stream.
-    pub(crate) fn leave_session(&self, what: &str) {
-        if let Some(tracing) = self.tracing.get() {
-            let mut tracing = tracing.lock();
-            tracing.strict.interrupt(what);
-            tracing.interrupt(self);
-        }
+    /// What is known of the task's traces, if anything is. Locked for as long as a launch takes, before the stream.
+    fn known_tracing(&self) -> Option<MutexGuard<'_, Tracing>> {
+        self.parts.traces.get::<Mutex<Tracing>>().map(Mutex::lock)
     }
 
-    /// Whether the program is within a trace that it has named.
-    pub(crate) fn is_in_trace(&self) -> bool {
-        self.tracing.get().is_some_and(|tracing| tracing.lock().book.depth > 0)
-    }
-
-    /// A region was destroyed.
-    pub(crate) fn forget_traces_of(&self, tree: maniple_region::TreeId) {
-        let mut tracing = self.tracing.lock();
-        tracing.strict.interrupt("the destruction of a region");
-        tracing.strict.forget_tree(tree);
-        tracing.interrupt(self);
-        tracing.book.forget_tree(tree);
+    /// As [`known_tracing`](Self::known_tracing), begun if nothing is.
+    pub(super) fn tracing(&self) -> MutexGuard<'_, Tracing> {
+        self.parts.traces.get_or_init(Arc::<Mutex<Tracing>>::default).lock()
     }
 
     /// Takes a launch into a session, if it belongs there.
     pub(crate) fn trace_launch(self: &Arc<Self>, launching: &mut Launching<'_>) -> Option<Arc<Results>> {
         if !self.core.is_tracing() {
-            if let Some(tracing) = self.tracing.get() {
-                tracing.lock().strict.launched(self, launching);
+            if let Some(mut tracing) = self.known_tracing() {
+                tracing.strict.launched(self, launching);
             }
             return None;
         }
         // After a breakdown the stream says why.
         self.throttle().ok()?;
-        let mut tracing = self.tracing.lock();
+        let mut tracing = self.tracing();
         tracing.strict.launched(self, launching);
         // Counted before it may end.
         self.operation_begins();
@@ -182,7 +175,28 @@ impl ContextState {
         }
         // After a breakdown the stream says why.
         self.throttle().ok()?;
-        self.tracing.lock().replay_whole(self, whole)
+        self.tracing().replay_whole(self, whole)
+    }
+}
+
+impl Part for Mutex<Tracing> {
+    fn destroyed(&self, context: &ContextState, region: &LogicalRegion) {
+        let (mut tracing, tree) = (self.lock(), region.tree().id());
+        tracing.strict.interrupt("the destruction of a region");
+        tracing.strict.forget_tree(tree);
+        tracing.interrupt(context);
+        tracing.book.forget_tree(tree);
+    }
+
+    fn interrupt(&self, context: &ContextState, what: &str) {
+        let mut tracing = self.lock();
+        tracing.strict.interrupt(what);
+        tracing.interrupt(context);
+    }
+
+    fn end(&self) -> Option<Error> {
+        let tracing = std::mem::take(&mut *self.lock());
+        tracing.strict.untold()
     }
 }
 

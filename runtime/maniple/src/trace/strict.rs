@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::context::{Context, ContextState};
 use crate::error::{Error, Result};
-use crate::launch::{LaunchSite, Launching};
+use crate::launch::{Findings, LaunchSite, Launching};
 use crate::task::TaskDefinition;
 
 /// What is known of a context's strict traces.
@@ -26,49 +26,10 @@ pub(crate) struct StrictTraces {
     findings: FxHashMap<&'static str, Arc<Mutex<Findings>>>,
 }
 
-/// What mapping has found wrong with a trace.
-struct Findings {
-    trace: &'static str,
-    problem: Option<Error>,
-    /// The program has been told of one.
-    are_told: bool,
-}
-
-/// A launch as strict traces know it, for whoever maps it.
-#[derive(Clone, Default)]
-pub(crate) struct StrictLaunch {
-    /// In the innermost run.
-    inner: Option<Place>,
-    /// In those around it.
-    outer: Vec<Place>,
-}
-
-/// The findings of a trace, and how many launches of a run came before.
-type Place = (Arc<Mutex<Findings>>, usize);
-
 impl StrictTraces {
     /// Whether a run is under way.
     pub(super) fn are_running(&self) -> bool {
         !self.runs.is_empty()
-    }
-}
-
-impl StrictLaunch {
-    fn is_in(&mut self, place: Place) {
-        if let Some(outer) = self.inner.replace(place) {
-            self.outer.push(outer);
-        }
-    }
-
-    /// The mapper has chosen a variant that launches tasks.
-    #[cold]
-    pub(crate) fn launches_tasks(&self, task: &str) {
-        for (findings, launches) in self.inner.iter().chain(&self.outer) {
-            let mut findings = findings.lock();
-            let found = format!("task `{task}`, for which the mapper has chosen a variant that launches tasks");
-            let problem = Error::NotReplayable { trace: findings.trace, launches: *launches, found };
-            findings.problem.get_or_insert(problem);
-        }
     }
 }
 
@@ -178,7 +139,7 @@ struct RunInProgress<'a> {
 impl<'a> RunInProgress<'a> {
     fn begin(context: &'a ContextState, trace: &'static str) -> Self {
         let holds_data = context.mappings_in_use() > 0;
-        let traces = &mut context.tracing.lock().strict;
+        let traces = &mut context.tracing().strict;
         traces.begin(trace);
         if holds_data {
             traces.interrupt("a mapping that the launching task holds");
@@ -188,14 +149,14 @@ impl<'a> RunInProgress<'a> {
 
     fn end(mut self) -> Result<()> {
         self.has_ended = true;
-        self.context.tracing.lock().strict.end()
+        self.context.tracing().strict.end()
     }
 }
 
 impl Drop for RunInProgress<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.context.tracing.lock().strict.abandon();
+            self.context.tracing().strict.abandon();
         }
     }
 }

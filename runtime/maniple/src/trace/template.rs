@@ -7,15 +7,15 @@ use maniple_realm::graph::{Edge, Graph, GraphSpec, NodeSpec};
 use maniple_realm::{Event, EventStatus, Realm};
 use rustc_hash::FxHashMap;
 
-use super::content::{Entry, Fit, makers_of};
 use super::node_record::{self, NodeRecord};
 use super::nodes::{Node, Stage, TaskNode};
-use super::problem::Problem;
-use super::recording::{NodeTape, Role, Slot, Tape};
 use super::whole::Mark;
 use crate::core::RuntimeCore;
 use crate::mapping::decisions::MappedPoint;
 use crate::physical::state::{RegionData, RegionState};
+use crate::recording::Problem;
+use crate::recording::content::{Entry, Fit, makers_of};
+use crate::recording::recording::{NodeTape, Role, Slot, Tape};
 use crate::task::Body;
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.

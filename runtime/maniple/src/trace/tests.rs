@@ -63,7 +63,7 @@ fn record(mapper: DefaultMapper, sees_all: bool, change: impl FnOnce(&mut Templa
         // The first makes instances, the second is recorded.
         (0..2).for_each(|_| cx.trace("step", |cx| steps.step(cx)));
         cx.execution_fence().await?;
-        let (trace, _) = cx.state.tracing.lock().book.get(TraceId::Named("step"));
+        let (trace, _) = cx.state.tracing().book.get(TraceId::Named("step"));
         let mut template = trace.lock().templates.pop().expect("a step was recorded");
         change(Arc::get_mut(&mut template).expect("nothing replays it yet"));
         trace.lock().templates.push(template);

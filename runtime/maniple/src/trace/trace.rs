@@ -9,11 +9,11 @@ use maniple_realm::{Event, Realm};
 use maniple_region::TreeId;
 use rustc_hash::FxHashMap;
 
-use super::content::Fit;
-use super::problem::Problem;
 use super::staged::Staged;
 use super::template::Template;
 use crate::physical::store::{Cache, Discard};
+use crate::recording::Problem;
+use crate::recording::content::Fit;
 
 /// Names a trace within its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

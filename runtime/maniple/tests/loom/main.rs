@@ -19,7 +19,7 @@ use schedule::Schedule;
 use sync::{AtomicUsize, Ordering};
 use word::{Last, Outcome, Word};
 
-#[path = "../../src/fork/in_flight.rs"]
+#[path = "../../src/context/in_flight.rs"]
 mod in_flight;
 #[path = "../../src/fork/schedule.rs"]
 mod schedule;

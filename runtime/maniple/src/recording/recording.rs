@@ -40,48 +40,48 @@ pub(crate) struct Recording {
 
 /// What has been recorded.
 #[derive(Default)]
-pub(super) struct Tape {
-    pub(super) stages: Vec<StageTape>,
-    pub(super) nodes: Vec<TapeNode>,
-    pub(super) entries: Vec<Entry>,
-    pub(super) states: Vec<Arc<RegionState>>,
-    pub(super) by_event: FxHashMap<Event, u32>,
-    pub(super) slots: Vec<Slot>,
+pub(crate) struct Tape {
+    pub(crate) stages: Vec<StageTape>,
+    pub(crate) nodes: Vec<TapeNode>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) states: Vec<Arc<RegionState>>,
+    pub(crate) by_event: FxHashMap<Event, u32>,
+    pub(crate) slots: Vec<Slot>,
     markers: FxHashMap<Event, u32>,
     marked_instances: FxHashSet<InstanceId>,
     /// Events of before the recording that may have been about to come, and must not have brought a failure.
-    pub(super) outside: Vec<Event>,
-    pub(super) problem: Option<Problem>,
+    pub(crate) outside: Vec<Event>,
+    pub(crate) problem: Option<Problem>,
 }
 
 /// One launch.
-pub(super) struct StageTape {
-    pub(super) site: Arc<LaunchSite>,
-    pub(super) points: Vec<PointTape>,
+pub(crate) struct StageTape {
+    pub(crate) site: Arc<LaunchSite>,
+    pub(crate) points: Vec<PointTape>,
 }
 
 /// One point of a launch: enough to do the analysis again.
-pub(super) struct PointTape {
-    pub(super) mapped: Arc<MappedPoint>,
+pub(crate) struct PointTape {
+    pub(crate) mapped: Arc<MappedPoint>,
     /// The node of its task.
-    pub(super) task: u32,
+    pub(crate) task: u32,
     /// The nodes of its copies, fills and applications of reductions, but not those of the refilling of buffers.
-    pub(super) transfers: Vec<u32>,
+    pub(crate) transfers: Vec<u32>,
 }
 
 /// Something that the machine was told to do.
-pub(super) struct TapeNode {
-    pub(super) stage: u32,
-    pub(super) processor: ProcessorId,
-    pub(super) pinned: bool,
-    pub(super) after: Vec<Edge>,
+pub(crate) struct TapeNode {
+    pub(crate) stage: u32,
+    pub(crate) processor: ProcessorId,
+    pub(crate) pinned: bool,
+    pub(crate) after: Vec<Edge>,
     /// Markers that it came after, and whether it needs what they stand for.
-    pub(super) after_slots: Vec<(u32, bool)>,
-    pub(super) instances: SmallVec<[InstanceId; 4]>,
-    pub(super) body: NodeTape,
+    pub(crate) after_slots: Vec<(u32, bool)>,
+    pub(crate) instances: SmallVec<[InstanceId; 4]>,
+    pub(crate) body: NodeTape,
 }
 
-pub(super) enum NodeTape {
+pub(crate) enum NodeTape {
     /// A point of a launch.
     Task(Arc<MappedPoint>),
     Transfers(Vec<Transfer>),
@@ -89,7 +89,7 @@ pub(super) enum NodeTape {
 
 /// What a marker stands for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Slot {
+pub(crate) enum Slot {
     /// Writers or readers of an instance for the points of a set.
     View { entry: usize, instance: InstanceId, role: Role },
     /// Contributors to a buffer that is pending in a set.
@@ -99,7 +99,7 @@ pub(super) enum Slot {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     Writers,
     Readers,
 }
@@ -111,7 +111,7 @@ impl Recording {
     }
 
     /// Another launch. Gives its number.
-    pub(super) fn add_stage(&self, site: &Arc<LaunchSite>) -> u32 {
+    pub(crate) fn add_stage(&self, site: &Arc<LaunchSite>) -> u32 {
         let mut tape = self.tape.lock();
         tape.stages.push(StageTape { site: Arc::clone(site), points: Vec::new() });
         tape.stages.len() as u32 - 1
@@ -125,7 +125,7 @@ impl Recording {
         tape.stages.iter_mut().for_each(|stage| stage.points.clear());
     }
 
-    pub(super) fn take(&self) -> Tape {
+    pub(crate) fn take(&self) -> Tape {
         std::mem::take(&mut *self.tape.lock())
     }
 
@@ -249,7 +249,7 @@ impl Tape {
     }
 
     /// The slot that a marker is for.
-    pub(super) fn slot_of(&self, event: Event) -> Option<u32> {
+    pub(crate) fn slot_of(&self, event: Event) -> Option<u32> {
         self.markers.get(&event).copied()
     }
 

@@ -4,8 +4,8 @@ use maniple_realm::reduction::RawReduction;
 use maniple_realm::transfer::{InstanceField, pack, unpack, unpack_and_apply, unpack_and_fold};
 use maniple_region::{FieldId, OperatorId, Privilege};
 
+use super::PhysicalRegion;
 use crate::error::{Error, Result};
-use crate::placement::PhysicalRegion;
 
 /// Whether the other node needs the values that are there.
 fn goes(privilege: Privilege) -> bool {
@@ -13,7 +13,7 @@ fn goes(privilege: Privilege) -> bool {
 }
 
 /// How many bytes go, and come back.
-pub(super) fn bytes(regions: &[PhysicalRegion]) -> u64 {
+pub(crate) fn bytes(regions: &[PhysicalRegion]) -> u64 {
     regions
         .iter()
         .map(|region| region.bytes() * (u64::from(goes(region.privilege)) + u64::from(region.privilege.changes_data())))
@@ -24,7 +24,7 @@ pub(super) fn bytes(regions: &[PhysicalRegion]) -> u64 {
 ///
 /// # Safety
 /// The task's data is there, and nobody writes it meanwhile.
-pub(super) unsafe fn pack_used(regions: &[PhysicalRegion]) -> Result<Vec<u8>> {
+pub(crate) unsafe fn pack_used(regions: &[PhysicalRegion]) -> Result<Vec<u8>> {
     // SAFETY: promised by the caller.
     unsafe { pack_where(regions, goes) }
 }
@@ -33,7 +33,7 @@ pub(super) unsafe fn pack_used(regions: &[PhysicalRegion]) -> Result<Vec<u8>> {
 ///
 /// # Safety
 /// The task has run, and nobody else touches its data.
-pub(super) unsafe fn pack_made(regions: &[PhysicalRegion]) -> Result<Vec<u8>> {
+pub(crate) unsafe fn pack_made(regions: &[PhysicalRegion]) -> Result<Vec<u8>> {
     // SAFETY: promised by the caller.
     unsafe { pack_where(regions, Privilege::changes_data) }
 }
@@ -56,7 +56,7 @@ unsafe fn pack_where(regions: &[PhysicalRegion], is_wanted: impl Fn(Privilege) -
 ///
 /// # Safety
 /// Nobody else uses the instances. The bytes are from [`pack_used`] for the same requirements, by the same program.
-pub(super) unsafe fn unpack_used(regions: &[PhysicalRegion], mut bytes: &[u8]) -> Result<()> {
+pub(crate) unsafe fn unpack_used(regions: &[PhysicalRegion], mut bytes: &[u8]) -> Result<()> {
     for region in regions.iter().filter(|region| goes(region.privilege)) {
         // SAFETY: promised by the caller.
         unsafe { unpack_values(region, &mut bytes) }?;
@@ -68,7 +68,7 @@ pub(super) unsafe fn unpack_used(regions: &[PhysicalRegion], mut bytes: &[u8]) -
 ///
 /// # Safety
 /// The task, which has not ended, may use the instances, and nobody else what it writes. The bytes are from [`pack_made`] for the same requirements, by the same program.
-pub(super) unsafe fn unpack_made(regions: &[PhysicalRegion], mut bytes: &[u8]) -> Result<()> {
+pub(crate) unsafe fn unpack_made(regions: &[PhysicalRegion], mut bytes: &[u8]) -> Result<()> {
     for region in regions {
         match region.privilege {
             Privilege::Read => {}

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use maniple_space::AnyPoint;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::map::FutureMap;
+use super::single::Future;
 use crate::error::Result;
 use crate::fork::Source;
-use crate::future::{Future, FutureMap};
-use crate::generated::Builder;
 use crate::results::Input;
 use crate::task::digest::PROMISED;
 
@@ -87,48 +87,5 @@ impl<T: Serialize + Clone + Send + Sync + 'static> Serialize for Promised<'_, T>
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Argument<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         T::deserialize(deserializer).map(Self::Value)
-    }
-}
-
-/// What can be passed for a by-value parameter of type `T`: a `T`, a [`Future<T>`], or a [`FutureMap<T>`].
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be passed for a parameter of type `{T}`",
-    label = "expected `{T}`, or a future of it",
-    note = "an argument is a `{T}`, a `Future<{T}>` or a `FutureMap<{T}>`, and `{T}` must be `Clone + Send + Sync + 'static`"
-)]
-pub trait IntoArgument<T> {
-    /// The argument. The launch under way learns what it has to wait for.
-    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T>;
-}
-
-impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for T {
-    #[inline]
-    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T> {
-        launch.value::<T>();
-        Argument::Value(self)
-    }
-}
-
-impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for Future<T> {
-    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T> {
-        launch.wait_for(Argument::Future(self))
-    }
-}
-
-impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for &Future<T> {
-    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T> {
-        launch.wait_for(Argument::Future(self.clone()))
-    }
-}
-
-impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for FutureMap<T> {
-    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T> {
-        launch.wait_for(Argument::PerPoint(self))
-    }
-}
-
-impl<T: Clone + Send + Sync + 'static> IntoArgument<T> for &FutureMap<T> {
-    fn into_argument(self, launch: &mut Builder<'_>) -> Argument<T> {
-        launch.wait_for(Argument::PerPoint(self.clone()))
     }
 }

@@ -3,7 +3,7 @@
 use maniple_region::{IndexSpaceNode, LogicalRegion, Projection, Target};
 use maniple_space::AnyRect;
 
-use crate::context::ContextState;
+use super::ContextState;
 
 impl ContextState {
     /// Fetches pieces that only other nodes know and that will be used, at points of these domains if the target is for several: later nobody waits for them, as whoever looks at them then may
@@ -20,7 +20,7 @@ impl ContextState {
             }
         };
         fetch(&target.bound());
-        if self.replica.is_some() {
+        if self.is_replicated() {
             return;
         }
         match target {

@@ -7,22 +7,13 @@ use maniple_realm::machine::ProcessorId;
 use maniple_space::{AnyRect, AnySpace};
 use smallvec::{SmallVec, smallvec};
 
+use super::state::TaskState;
 use crate::core::RuntimeCore;
 use crate::error::{Error, Result};
 use crate::migration::{Migration, Reason};
-use crate::task_operation::TaskState;
 
 /// A slice is sent on so often at most: who does it more often would do it for ever.
 const MOST_HOPS: u32 = 64;
-
-/// How a slice has come to the node that runs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arrived {
-    /// Whether it is to be sliced again.
-    pub(crate) recurse: bool,
-    /// How often it, or what it is a part of, was sent.
-    pub(crate) hops: u32,
-}
 
 /// The points of a launch: what stays here, and what goes.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,42 +1,23 @@
-//! Task launches as operations: sliced, mapped point by point, issued, and gathered when they end.
-
-mod mapping;
+//! What the points of a launch share, and what is counted of them until all have ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use maniple_mapper::{RequirementInfo, Slice, TaskInfo};
-use maniple_realm::{Event, Target};
-use maniple_space::{AnyPoint, AnyRect};
+use maniple_mapper::{RequirementInfo, TaskInfo};
+use maniple_realm::Event;
+use maniple_space::AnyPoint;
 
 use crate::context::{ContextState, Submission};
-use crate::core::Chance;
 use crate::error::{Error, Result};
-use crate::launch::LaunchSite;
-use crate::mapping::answer::check_slices;
-use crate::mapping::point::LockedStates;
-use crate::migration::{Batch, Share};
-use crate::operation::{Mappable, Operation};
+use crate::launch::{LaunchSite, StrictLaunch, TaskLaunch};
+use crate::migration::Share;
+use crate::operation::Operation;
 use crate::physical::movement::Preconditions;
 use crate::profiling::LaunchLabels;
-use crate::remote::{AwaySlices, Division};
+use crate::recording::Recording;
 use crate::results::{Input, Results, Sources};
 use crate::task::Value;
 use crate::task::arguments::Arguments;
-use crate::trace::{Problem, Recording, StrictLaunch};
-
-/// What was launched.
-pub(crate) struct TaskLaunch {
-    pub(crate) site: Arc<LaunchSite>,
-    pub(crate) arguments: Arguments,
-    pub(crate) sources: Sources,
-    pub(crate) strict: StrictLaunch,
-    /// Its place among the launches of its context.
-    pub(crate) number: u64,
-}
-
-/// A launch in flight: see [`TaskState`], which its points share.
-pub(crate) struct TaskOperation(Arc<TaskState>);
 
 /// What the points of a launch share.
 pub(crate) struct TaskState {
@@ -47,7 +28,7 @@ pub(crate) struct TaskState {
     /// The launch's place among those of the context: what was destroyed before has a lower number.
     pub(crate) number: u64,
     results: Arc<Results>,
-    sequence: u64,
+    pub(super) sequence: u64,
     /// The execution fence before the launch.
     barrier: Event,
     /// Points that have not ended; and one more, in a recording, until all have been mapped: it is complete then.
@@ -62,43 +43,31 @@ pub(crate) struct TaskState {
     /// What a thief is being given of its leaf tasks.
     pub(crate) share: Share,
     /// The recording of a trace that the launch is part of, and its number there.
-    recorded: Option<(Arc<Recording>, u32)>,
+    pub(super) recorded: Option<(Arc<Recording>, u32)>,
     /// What strict traces want to hear of the launch.
-    strict: StrictLaunch,
+    pub(super) strict: StrictLaunch,
     /// There if the launch is recorded in a profile.
     pub(crate) labels: Option<LaunchLabels>,
 }
 
-/// Points that are mapped one after the other.
-struct Part {
-    points: Vec<AnyPoint>,
-    /// With which others they go to another node, if they do.
-    batch: Option<Arc<Batch>>,
-}
-
-impl Part {
-    fn of(domain: AnyRect) -> Self {
-        Self { points: domain.points().collect(), batch: None }
-    }
-}
-
-impl TaskOperation {
-    pub(crate) fn new(
+impl TaskState {
+    /// Of a launch that is about to be mapped.
+    pub(super) fn new(
         context: &Arc<ContextState>,
         launch: TaskLaunch,
         (submission, results): (&Submission, &Arc<Results>),
         recorded: Option<(Arc<Recording>, u32)>,
-    ) -> Self {
+    ) -> Arc<Self> {
         let TaskLaunch { site, arguments, sources, strict, number } = launch;
         let points = site.points.volume() as usize;
         let results = Arc::clone(results);
         let has_others = context.core.migration().is_some_and(|migration| migration.nodes() > 1);
-        let is_mobile = has_others && context.replica.is_none() && site.definition.migratable().is_some();
+        let is_mobile = has_others && !context.is_replicated() && site.definition.migratable().is_some();
         let labels = context
             .core
             .profiler()
             .map(|profiler| LaunchLabels::new(profiler, site.name(), site.shown_domain().as_ref()));
-        Self(Arc::new(TaskState {
+        Arc::new(Self {
             site,
             arguments,
             sources,
@@ -116,57 +85,9 @@ impl TaskOperation {
             recorded,
             strict,
             labels,
-        }))
-    }
-}
-
-impl Mappable for TaskOperation {
-    fn name(&self) -> &str {
-        self.0.site.name()
+        })
     }
 
-    fn points(&self) -> u64 {
-        self.0.site.points.volume()
-    }
-
-    fn map(&self, operation: &Arc<Operation>) {
-        let state = &self.0;
-        if state.site.points.is_empty() {
-            operation.mark_mapped();
-            operation.retire(Ok(()));
-            return;
-        }
-        match state.slices() {
-            Ok((slices, away)) => {
-                if let (Some((recording, _)), false) = (&state.recorded, away.is_empty()) {
-                    recording.fail(Problem::RunsElsewhere);
-                }
-                for (slice, reason) in away {
-                    match state.site.bounds.is_empty() {
-                        // What differs from point to point is not sent.
-                        true if state.takes_per_point() => {
-                            state.map_slice_later(operation, slice.domain, Target::Near(state.context.processor));
-                        }
-                        true => state.send_slice(operation, slice, reason),
-                        false => state.map_slice_away(operation, slice),
-                    }
-                }
-                let Some((last, others)) = slices.split_last() else { return };
-                for slice in others {
-                    state.map_slice_later(operation, slice.domain, Target::Near(slice.processor));
-                }
-                state.map_slice(operation, Part::of(last.domain), Chance::Another);
-            }
-            Err(error) => {
-                let points: Vec<_> = state.site.points.points().map(|point| (point, error.clone())).collect();
-                state.lose(operation, &mut LockedStates::lock(&state.site.bounds), &points);
-                state.fail_points(operation, points);
-            }
-        }
-    }
-}
-
-impl TaskState {
     pub(crate) fn name(&self) -> &str {
         self.site.name()
     }
@@ -178,52 +99,6 @@ impl TaskState {
     /// The point as messages show it.
     pub(crate) fn shown_point(&self, point: AnyPoint) -> Option<AnyPoint> {
         self.site.shown_point(point)
-    }
-
-    /// The slices that are mapped here, and those that go to other nodes: the mapper's, or those that thieves get; a single launch is one.
-    fn slices(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
-        let (slices, away) = self.slices_as_mapped()?;
-        let stolen = if away.is_empty() { self.stolen_slices() } else { None };
-        let Some((here, stolen)) = stolen else { return Ok((slices, away)) };
-        match self.slices_of(here) {
-            Ok(slices) => Ok((slices.into(), stolen)),
-            Err(error) => {
-                let migration = self.context.core.migration();
-                migration.into_iter().for_each(|migration| {
-                    stolen.iter().for_each(|(slice, _)| migration.put_back_thief(slice.node));
-                });
-                Err(error)
-            }
-        }
-    }
-
-    fn slices_as_mapped(&self) -> Result<(Arc<[Slice]>, AwaySlices)> {
-        if let Some(slices) = self.site.decisions.slices() {
-            return Ok((slices, Vec::new()));
-        }
-        if !self.site.index_launch {
-            let only = Slice { domain: self.site.points, processor: self.context.processor };
-            return Ok((Arc::new([only]), Vec::new()));
-        }
-        let Division { here, away } = self.divide()?;
-        let slices: Arc<[Slice]> = match here[..] {
-            [only] => self.slices_of(only)?.into(),
-            _ => here.into_iter().map(|part| self.slices_of(part)).collect::<Result<Vec<_>>>()?.concat().into(),
-        };
-        if away.is_empty() {
-            self.site.decisions.keep_slices(&slices);
-        }
-        Ok((slices, away))
-    }
-
-    /// The mapper's slices of points that are mapped here.
-    fn slices_of(&self, domain: AnyRect) -> Result<Vec<Slice>> {
-        let core = &self.context.core;
-        let info = TaskInfo { domain, ..self.info(domain.lo(), &[]) };
-        let seat = core.seat(self.context.processor);
-        let slices = seat.call(&core.store, "slice_launch", |mapper| mapper.slice_launch(&info, core.machine()))?;
-        check_slices(&slices, &domain, core.machine())?;
-        Ok(slices)
     }
 
     pub(crate) fn info<'a>(&'a self, point: AnyPoint, requirements: &'a [RequirementInfo]) -> TaskInfo<'a> {
@@ -241,7 +116,7 @@ impl TaskState {
     }
 
     /// What a point comes after: what it is given, and the fence before.
-    fn start_of(&self, point: AnyPoint) -> Preconditions {
+    pub(super) fn start_of(&self, point: AnyPoint) -> Preconditions {
         let mut start = Preconditions::default();
         self.sources.iter().for_each(|source| start.need(source.end_at(point)));
         start.follow(self.barrier);
@@ -259,7 +134,7 @@ impl TaskState {
     }
 
     /// Whether each point takes a result of its own.
-    fn takes_per_point(&self) -> bool {
+    pub(super) fn takes_per_point(&self) -> bool {
         self.sources.iter().any(Input::is_per_point)
     }
 
@@ -276,7 +151,7 @@ impl TaskState {
         self.context.report(self.name(), profile);
     }
 
-    fn point_mapped(&self, operation: &Operation) {
+    pub(super) fn point_mapped(&self, operation: &Operation) {
         self.points_mapped(operation, 1);
     }
 

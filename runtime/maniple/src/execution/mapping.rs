@@ -26,12 +26,26 @@ use crate::physical::movement::Preconditions;
 use crate::physical::places::{KnownPlaces, Places};
 use crate::physical::preparation::Preparation;
 use crate::placement::PhysicalRegion;
-use crate::point_task::{ContextTask, LeafTask, PointTask};
 use crate::profiling::MAPPING;
+use crate::recording::{PointRecorder, Problem};
 use crate::task::Body;
-use crate::trace::{PointRecorder, Problem};
 
-use super::{Part, TaskState};
+use super::mobile::issue_leaf;
+use super::point::{ContextTask, PointTask};
+use super::state::TaskState;
+
+/// Points that are mapped one after the other.
+pub(super) struct Part {
+    points: Vec<AnyPoint>,
+    /// With which others they go to another node, if they do.
+    batch: Option<Arc<Batch>>,
+}
+
+impl Part {
+    pub(super) fn of(domain: AnyRect) -> Self {
+        Self { points: domain.points().collect(), batch: None }
+    }
+}
 
 impl TaskState {
     /// Maps points that were to go to another node, and stay.
@@ -341,14 +355,14 @@ impl TaskState {
                 if task.migrates() {
                     recorder.fail(Problem::RunsElsewhere);
                 }
-                let event = LeafTask::issue(task, (realm, target, priority), &start.and(data));
+                let event = issue_leaf(task, (realm, target, priority), &start.and(data));
                 recorder.add_point(mapped, data, event);
                 event
             }
             (Body::Leaf(_), None) => {
                 let after = before.after_mut();
                 after.add_all(&start);
-                LeafTask::issue(task, (realm, target, priority), after)
+                issue_leaf(task, (realm, target, priority), after)
             }
             (Body::Context(_), recorder) => {
                 self.strict.launches_tasks(self.name());

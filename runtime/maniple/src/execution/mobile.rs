@@ -4,26 +4,40 @@ use std::sync::Arc;
 
 use maniple_mapper::{TaskInfo, TaskMapping, TaskProfile};
 use maniple_realm::machine::{NodeId, ProcessorKind};
-use maniple_realm::{Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext};
+use maniple_realm::{Class, Event, Fault, Realm, Spawn, Target, UserEvent, Work, WorkerContext};
 
-use super::values;
+use super::point::{LeafTask, PointTask};
+use super::state::TaskState;
 use crate::error::{Error, Result};
 use crate::mapping::decisions::MappedPoint;
 use crate::migration::{LeafPoint, Member, Migration, Points, Reason, Remote, Route, TaskPacket, TaskResult};
-use crate::point_task::{LeafTask, PointTask};
+use crate::physical::movement::Preconditions;
+use crate::placement::values;
 use crate::task::Value;
-use crate::task_operation::TaskState;
 
 /// A leaf task that may go to another node. Its end is an event of its own, as it may come long after this node's worker has done with it.
-pub(crate) struct MobileTask {
+struct MobileTask {
     task: LeafTask,
     done: UserEvent,
     stays: bool,
 }
 
+/// Hands a leaf task to the machine. The event is the end of its body.
+pub(super) fn issue_leaf(
+    task: PointTask,
+    (realm, target, priority): (&Realm, Target, i32),
+    after: &Preconditions,
+) -> Event {
+    let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(after.after()) };
+    match task.state.is_mobile {
+        false => realm.spawn(spawn, LeafTask::new(task)),
+        true => MobileTask::issue(LeafTask::new(task), spawn),
+    }
+}
+
 impl MobileTask {
     /// Hands the task to the machine. The event is its end, wherever it runs.
-    pub(crate) fn issue(task: LeafTask, spawn: Spawn<'_>) -> Event {
+    fn issue(task: LeafTask, spawn: Spawn<'_>) -> Event {
         let realm = task.core().realm().clone();
         let done = realm.user_event();
         // What goes in any case is not kept waiting by what runs here.

@@ -1,5 +1,7 @@
 //! Where the data of one point of an operation is: the instances chosen for its requirements, as a task's body and its children use them.
 
+pub(crate) mod values;
+
 use std::any::TypeId;
 use std::sync::Arc;
 

@@ -6,11 +6,12 @@ use maniple_mapper::TaskProfile;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::operation::task::{Stranded, is_stranded};
 use maniple_realm::profile::Tag;
-use maniple_realm::{After, Class, Event, Fault, Realm, Spawn, Target, UserEvent, Work, WorkerContext, fault};
+use maniple_realm::{After, Class, Event, Fault, Spawn, Target, UserEvent, Work, WorkerContext, fault};
 use maniple_record::{LaunchNumber, OperationNumber, Place};
 use maniple_region::{LogicalRegion, Privilege};
 use smallvec::SmallVec;
 
+use super::state::TaskState;
 use crate::context::{Context, ContextState, HeldRegion, Owned};
 use crate::core::RuntimeCore;
 use crate::drop_caught::drop_caught;
@@ -26,12 +27,10 @@ use crate::physical::preparation::Preparation;
 use crate::physical::selection::Selection;
 use crate::physical::state::{RegionState, Sink};
 use crate::placement::{PhysicalRegion, Placement};
-use crate::remote::MobileTask;
 use crate::results::Origin;
 use crate::task::call::{ContextCall, LeafCall};
 use crate::task::taken::Taken;
 use crate::task::{Body, Value};
-use crate::task_operation::TaskState;
 
 /// A point with its data, about to run.
 pub(crate) struct PointTask {
@@ -57,17 +56,8 @@ impl PointTask {
 pub(crate) struct LeafTask(PointTask);
 
 impl LeafTask {
-    /// Hands the point to the machine. The event is the body's end.
-    pub(crate) fn issue(
-        task: PointTask,
-        (realm, target, priority): (&Realm, Target, i32),
-        after: &Preconditions,
-    ) -> Event {
-        let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(after.after()) };
-        match task.state.is_mobile {
-            false => realm.spawn(spawn, Self(task)),
-            true => MobileTask::issue(Self(task), spawn),
-        }
+    pub(super) fn new(task: PointTask) -> Self {
+        Self(task)
     }
 
     pub(crate) fn point_task(&self) -> &PointTask {

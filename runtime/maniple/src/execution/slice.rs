@@ -7,12 +7,12 @@ use maniple_realm::{Class, Fault, Spawn, UserEvent, Work, WorkerContext};
 use maniple_record::{Kind, Task};
 use maniple_space::{AnyPoint, AnyRect};
 
+use super::state::TaskState;
 use crate::error::Error;
 use crate::migration::{Points, Reason, Remote, TaskPacket, TaskResult};
 use crate::operation::Operation;
 use crate::physical::movement::Preconditions;
 use crate::profiling::MAPPING;
-use crate::task_operation::TaskState;
 
 /// A slice that leaves as soon as what its tasks are given is there.
 struct Leaving {

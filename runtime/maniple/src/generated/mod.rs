@@ -8,13 +8,17 @@ use maniple_space::{AnyPoint, Point};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+mod argument;
+
 pub use linkme;
 pub use maniple_region::Checked;
 
+pub use self::argument::IntoArgument;
 pub use crate::fork::{ForkCall, Free, FreeResult};
+pub use crate::future::Argument;
 pub use crate::task::migratable::{Migratable, MigratedRequirement};
 pub use crate::task::registry::{Options, StaticBody as Body, TASKS, TaskHandle, VariantRegistration};
-pub use crate::task::{Argument, BoxFuture, Codec, ContextCall, LeafCall, Value};
+pub use crate::task::{BoxFuture, Codec, ContextCall, LeafCall, Value};
 
 use crate::error::{Error, Result};
 use crate::fork::{self, Sources};

@@ -16,17 +16,17 @@ use crate::physical::state::RegionData;
 
 /// A set, found again by its fields and points.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// Which of the template's region states it belongs to.
-    pub(super) state: usize,
-    pub(super) fields: FieldMask,
-    pub(super) shape: Shape,
-    pub(super) content: Content,
+    pub(crate) state: usize,
+    pub(crate) fields: FieldMask,
+    pub(crate) shape: Shape,
+    pub(crate) content: Content,
 }
 
 /// Where the current values of a set's points are.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Content {
+pub(crate) struct Content {
     fill: Fill,
     /// In the order of their numbers.
     valid: Vec<(InstanceId, Cover)>,
@@ -58,7 +58,7 @@ impl PartialEq for Fill {
 }
 
 impl Content {
-    pub(super) fn of(set: &EquivalenceSet) -> Self {
+    pub(crate) fn of(set: &EquivalenceSet) -> Self {
         let fill = match &set.fill {
             None => Fill::None,
             Some(FillValue::Zero(recorded)) => Fill::Zero(*recorded),
@@ -76,7 +76,7 @@ impl Content {
 
 /// How it stands with those who made a set's values, or contributed to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Makers {
+pub(crate) enum Makers {
     /// All have ended well.
     Done,
     /// This one is about to end: of its operation it is known already that it has, but not how.
@@ -86,7 +86,7 @@ pub(super) enum Makers {
 }
 
 impl Makers {
-    pub(super) fn of(set: &EquivalenceSet, realm: &Realm) -> Self {
+    pub(crate) fn of(set: &EquivalenceSet, realm: &Realm) -> Self {
         if let Some(FillValue::Lost(_)) = set.fill {
             return Self::Failed;
         }
@@ -103,14 +103,14 @@ impl Makers {
 }
 
 /// Who made a set's values, or contributed to them.
-pub(super) fn makers_of(set: &EquivalenceSet) -> impl Iterator<Item = Event> {
+pub(crate) fn makers_of(set: &EquivalenceSet) -> impl Iterator<Item = Event> {
     let writers = set.views.iter().flat_map(|view| view.writers.events());
     writers.chain(set.pending.iter().flat_map(|pending| pending.writers.iter().copied()))
 }
 
 /// Whether a template may be replayed now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
+pub(crate) enum Fit {
     Yes,
     No,
     /// That is known after this event.
@@ -119,13 +119,13 @@ pub(super) enum Fit {
 
 impl Entry {
     /// The set that the entry is about, if it still has the same points and fields.
-    pub(super) fn find<'a>(&self, data: &'a RegionData) -> Option<&'a EquivalenceSet> {
+    pub(crate) fn find<'a>(&self, data: &'a RegionData) -> Option<&'a EquivalenceSet> {
         let group = data.group(data.find_group(&self.fields)?);
         Some(group.set(group.find(&self.shape)?))
     }
 
     /// Whether the set is as it was.
-    pub(super) fn fits(&self, data: &RegionData, realm: &Realm) -> Fit {
+    pub(crate) fn fits(&self, data: &RegionData, realm: &Realm) -> Fit {
         match self.find(data) {
             Some(set) if Content::of(set) == self.content => match Makers::of(set, realm) {
                 Makers::Done => Fit::Yes,

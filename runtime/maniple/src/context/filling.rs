@@ -1,0 +1,94 @@
+//! Fills as operations of a context's stream.
+
+use std::sync::Arc;
+
+use maniple_record::{Kind, LaunchNumber, OperationNumber};
+use maniple_region::{FieldMask, LogicalRegion, Privilege, Requirement};
+use smallvec::SmallVec;
+
+use super::ContextState;
+use super::regions::Renewed;
+use super::stream::{Promised, Stream};
+use crate::error::Result;
+use crate::fill::FillValue;
+use crate::operation::{self, Mappable, Operation};
+use crate::physical::bound::Bound;
+use crate::physical::movement::Preconditions;
+use crate::results::Producers;
+
+/// A fill in flight. It moves nothing: instances get the value when somebody looks.
+pub(crate) struct FillOperation {
+    pub(crate) bound: Bound,
+    pub(crate) value: FillValue,
+}
+
+impl Mappable for FillOperation {
+    fn name(&self) -> &str {
+        "fill"
+    }
+
+    fn map(&self, operation: &Arc<Operation>) {
+        let region = self.bound.requirement.target.bound();
+        for (fields, state) in &self.bound.parts {
+            let mut state = state.lock();
+            let number = record_fill(operation, &region, fields);
+            state.fill(&region, fields, &self.value.recorded_as(number));
+        }
+        operation.mark_mapped();
+        operation.retire(Ok(()));
+    }
+}
+
+fn record_fill(operation: &Operation, region: &LogicalRegion, fields: &FieldMask) -> Option<OperationNumber> {
+    let place = operation.place(0)?;
+    let fill = || Kind::FillRegion { place, region: region.clone(), fields: fields.clone() };
+    operation.scope.store().record(Some(place.parent), &Preconditions::default(), fill)
+}
+
+impl ContextState {
+    /// Makes fields zero everywhere in a region. The session under way has been left.
+    pub(crate) fn submit_zero(self: &Arc<Self>, zero: Renewed) -> Result<()> {
+        self.parts.iter().for_each(|part| part.zeroed(&zero.region, &zero.fields));
+        let (bound, operation) = fill_with_zero(zero);
+        self.submit_after(std::slice::from_ref(&bound), &Producers::default(), |_, _| Arc::new(operation))?;
+        Ok(())
+    }
+
+    /// The same later, but at this place in program order, in a stream of the caller's.
+    pub(crate) fn zeroing(&self, zero: Renewed) -> Zeroing {
+        let (bound, operation) = fill_with_zero(zero);
+        let completion = self.core.realm().user_event();
+        let launch = |parent| operation::recorded(parent, &operation, std::slice::from_ref(&bound));
+        let recorded = self.core.store.record_launch(self.recorded, completion.event(), launch);
+        Zeroing { bound, operation, promised: Promised { completion, recorded } }
+    }
+
+    /// The operation is to be released.
+    pub(crate) fn zero_in(self: &Arc<Self>, stream: &mut Stream, zeroing: Zeroing) -> Arc<Operation> {
+        let Zeroing { bound, operation, promised } = zeroing;
+        self.submit_to(stream, std::slice::from_ref(&bound), (&Producers::default(), promised), |_, _| {
+            Arc::new(operation)
+        })
+    }
+}
+
+/// Fields that are to become zero.
+pub(crate) struct Zeroing {
+    bound: Bound,
+    operation: FillOperation,
+    promised: Promised,
+}
+
+impl Zeroing {
+    /// The number of its launch, while a record is kept.
+    pub(crate) fn recorded(&self) -> Option<LaunchNumber> {
+        self.promised.recorded
+    }
+}
+
+fn fill_with_zero(Renewed { region, fields, state }: Renewed) -> (Bound, FillOperation) {
+    let requirement = Requirement::new(region, fields.clone(), Privilege::Discard);
+    let bound = Bound { requirement, parts: SmallVec::from_iter([(fields, state)]) };
+    let operation = FillOperation { bound: bound.clone(), value: FillValue::Zero(None) };
+    (bound, operation)
+}

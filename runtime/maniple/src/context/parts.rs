@@ -1,0 +1,90 @@
+//! What rooms above contexts keep of a task, in its context.
+
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+
+use maniple_region::{FieldMask, LogicalRegion, TreeId};
+
+use super::ContextState;
+use crate::error::Error;
+
+/// What a room above keeps of a task: launches that repeat, traces, the program that several nodes run. A context knows of it only what it has to tell it.
+pub(crate) trait Part: Any + Send + Sync {
+    /// The task has made a region.
+    fn made(&self, _region: &LogicalRegion) {}
+
+    /// The task has destroyed a region.
+    fn destroyed(&self, _context: &ContextState, _region: &LogicalRegion) {}
+
+    /// Fields of a region become zero: their ids were those of freed ones.
+    fn zeroed(&self, _region: &LogicalRegion, _fields: &FieldMask) {}
+
+    /// No program can name these region trees any more.
+    fn forget_trees(&self, _trees: &[TreeId]) {}
+
+    /// Regions are kept by what is remembered of launches: forgets that, if it can be found out again.
+    fn release_regions(&self) {}
+
+    /// Something that is no launch enters the stream, or the task ends.
+    fn interrupt(&self, _context: &ContextState, _what: &str) {}
+
+    /// The task has ended: drops what refers to operations. Returns a failure that the task was not told of.
+    fn end(&self) -> Option<Error> {
+        None
+    }
+}
+
+/// A place for one [`Part`], whose type the room that fills it knows.
+#[derive(Default)]
+pub(crate) struct Slot(OnceLock<Arc<dyn Part>>);
+
+impl Slot {
+    /// With a part from the beginning.
+    pub(crate) fn of(part: Arc<dyn Part>) -> Self {
+        Self(OnceLock::from(part))
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.get().is_none()
+    }
+
+    /// The part, if it is there and of this type.
+    #[inline]
+    pub(crate) fn get<T: Part>(&self) -> Option<&T> {
+        let part: &dyn Any = &**self.0.get()?;
+        part.downcast_ref()
+    }
+
+    /// The part, made if it is not there.
+    ///
+    /// # Panics
+    /// If the place is another type's.
+    #[inline]
+    pub(crate) fn get_or_init<T: Part>(&self, make: impl FnOnce() -> Arc<T>) -> &T {
+        let part: &dyn Any = &**self.0.get_or_init(|| make());
+        part.downcast_ref().expect("each slot is for parts of one type")
+    }
+}
+
+/// The parts of a context, by the rooms that fill them.
+#[derive(Default)]
+pub(crate) struct Parts {
+    pub(crate) traces: Slot,
+    /// The program that several nodes run, if this is the context of its top-level task.
+    pub(crate) program: Slot,
+    pub(crate) sites: Slot,
+}
+
+impl Parts {
+    /// Whether no room keeps anything.
+    #[inline]
+    pub(super) fn are_empty(&self) -> bool {
+        self.traces.is_empty() && self.sites.is_empty() && self.program.is_empty()
+    }
+
+    /// The parts that there are.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &dyn Part> {
+        [&self.traces, &self.program, &self.sites].into_iter().filter_map(|slot| slot.0.get()).map(|part| &**part)
+    }
+}

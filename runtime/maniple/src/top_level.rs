@@ -1,0 +1,95 @@
+//! The top-level task of a program: how it runs, and its end on all nodes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use maniple_realm::fault::Unavailable;
+use maniple_record::Kind;
+
+use crate::block_on::block_on;
+use crate::context::{Context, ContextState, Owned, Slot};
+use crate::core::RuntimeCore;
+use crate::deletions::Inherited;
+use crate::drop_caught::drop_caught;
+use crate::error::Result;
+use crate::physical::movement::Preconditions;
+use crate::replication::{Node, Replica};
+use crate::results::Origin;
+
+/// The name of the task that a program begins with.
+const TOP_LEVEL: &str = "top level";
+
+impl Context {
+    /// A number that is left to the mapper, such as `"pieces"`; `default` if the mapper does not know the name.
+    ///
+    /// On several nodes each asks its own mapper. Where answers may differ, nodes agree by [`per_node`](Self::per_node); should the program differ
+    /// instead, the error names the tunables whose answers did.
+    ///
+    /// # Errors
+    /// [`Error::Mapper`] if the mapper panics.
+    pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
+        let core = &self.state.core;
+        let answer = core.seat(self.state.processor).tunable(&core.store, name)?.unwrap_or(default);
+        if let Some(replica) = Replica::of(&self.state) {
+            replica.note_tunable(name, answer);
+        }
+        Ok(answer)
+    }
+
+    /// Runs a function as the top-level task of a runtime, on this thread.
+    pub(crate) fn run_top_level<T>(
+        core: &Arc<RuntimeCore>,
+        node: Option<&Arc<Node>>,
+        body: impl AsyncFnOnce(&Self) -> Result<T>,
+    ) -> Result<T> {
+        let recorded = core.store.record(None, &Preconditions::default(), || Kind::TopLevel);
+        let name = Origin::BuiltIn(TOP_LEVEL);
+        let mut state = ContextState::new(core, (name, None, recorded), core.first_processor(), 0, Vec::new());
+        if let Some(state) = Arc::get_mut(&mut state) {
+            if let Some(node) = node {
+                state.parts.program = Slot::of(Arc::new(Replica::new(node)));
+            }
+            state.inherited = Inherited::of_earlier_runs(&core.deletions);
+        }
+        let _owned = Owned::new(Arc::clone(&state));
+        let context = Self { state };
+        let _running = core.top_level_runs();
+        match catch_unwind(AssertUnwindSafe(|| block_on(core, TOP_LEVEL, body(&context)))) {
+            Ok(result) => context.state.end_everywhere(context.state.end(result)),
+            Err(panic) => {
+                // The job was over when it asked for something.
+                if let (true, Err(over)) = (panic.is::<Unavailable>(), core.check_whole()) {
+                    return context.state.end_everywhere(context.state.end(Err(over)));
+                }
+                if let Some(node) = node {
+                    node.note_panic(maniple_realm::fault::message_of(&*panic));
+                }
+                // Of what else went wrong the panic is the better witness.
+                let _ = context.state.end(Ok(()));
+                drop(context);
+                resume_unwind(panic)
+            }
+        }
+    }
+}
+
+impl ContextState {
+    /// The program has ended here with this result: waits for the other nodes. It has failed if it has on any.
+    fn end_everywhere<T>(&self, result: Result<T>) -> Result<T> {
+        let Some(replica) = Replica::of(self) else { return result };
+        // A node that is lost, or does something else than the others, will not come to the end.
+        let elsewhere = match self.core.check_whole() {
+            Ok(()) => replica.end(result.as_ref().err()),
+            Err(_) => None,
+        };
+        let elsewhere = self.core.check_whole().err().or(elsewhere);
+        match (result, elsewhere) {
+            (Ok(value), Some(error)) => {
+                drop_caught("a result", self.name(), value);
+                Err(error)
+            }
+            // What went wrong here is nearer to the cause than what others say of it.
+            (result, _) => result,
+        }
+    }
+}
