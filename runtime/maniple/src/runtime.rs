@@ -159,7 +159,7 @@ impl RuntimeBuilder {
             (Network::Given(transport), _) => (transport.nodes() > 1).then(|| transport.rank()),
             (_, place) => place.as_ref().filter(|place| place.nodes > 1).map(|place| place.rank),
         };
-        let told = self.profile.is_some();
+        let is_named = self.profile.is_some();
         let wanted = self.profile.or_else(wanted_by_environment);
         let profiler = match wanted.map(|file| rank.map_or(file.clone(), |rank| of_node(&file, rank))) {
             Some(file) => Some(Profiler::create(&file).map_err(|error| Error::Start(Arc::new(error)))?),
@@ -192,7 +192,7 @@ impl RuntimeBuilder {
         store.realm.on_rest(fork::forget);
         let migration = node.as_deref().map(|node| Arc::clone(node.migration()));
         let core = RuntimeCore::new(store, seats, limits, migration);
-        Ok(Runtime { core, node, _problems: profiler.filter(|_| !told).map(TellProblems) })
+        Ok(Runtime { core, node, _problems: profiler.filter(|_| !is_named).map(TellProblems) })
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Head {
     pub(super) word: Word,
     /// The part that knows the types: behind the head, in the same cell.
     body: NonNull<dyn Body>,
-    course: UnsafeCell<Course>,
+    progress: UnsafeCell<Progress>,
     definition: &'static Arc<TaskDefinition>,
     /// There from the launch on.
     core: Option<Arc<RuntimeCore>>,
@@ -65,9 +65,9 @@ pub(crate) struct Head {
 
 /// How far a task is.
 #[derive(Default)]
-pub(super) struct Course {
+pub(super) struct Progress {
     pub(super) phase: Phase,
-    /// Who launched it, and as which launch of his program; from the launch to the end.
+    /// The task that launched it, and as which launch of its program; from the launch to the end.
     pub(super) parent: Option<(Parent, u64)>,
     /// What it launches from; from its beginning to its end.
     pub(super) context: Option<Arc<ContextState>>,
@@ -120,7 +120,7 @@ impl Fork {
             (&raw mut (*head).job).write(JobHead::new(&JOB));
             (&raw mut (*head).word).write(Word::new());
             (&raw mut (*head).body).write(body);
-            (&raw mut (*head).course).write(UnsafeCell::new(Course { sources, ..Course::default() }));
+            (&raw mut (*head).progress).write(UnsafeCell::new(Progress { sources, ..Progress::default() }));
             (&raw mut (*head).definition).write(definition);
             (&raw mut (*head).core).write(core);
             (&raw mut (*head).recorded).write((OperationId::NONE, Tag::NONE));
@@ -143,10 +143,10 @@ impl Fork {
     /// The caller is that, and lets go of what he was given before he passes on the right.
     #[inline]
     #[allow(clippy::mut_from_ref)] // that is what the right is for
-    pub(super) unsafe fn inside(&self) -> (&Head, &mut Course, &mut (dyn Body + 'static)) {
+    pub(super) unsafe fn inside(&self) -> (&Head, &mut Progress, &mut (dyn Body + 'static)) {
         let head = self.head();
         // SAFETY: the caller has the right, which nobody else has, and the body is in the cell.
-        unsafe { (head, &mut *head.course.get(), &mut *head.body.as_ptr()) }
+        unsafe { (head, &mut *head.progress.get(), &mut *head.body.as_ptr()) }
     }
 
     /// What its owner may look at and change before the launch.
@@ -163,7 +163,7 @@ impl Fork {
 
     #[inline]
     pub(super) fn sources(&mut self) -> &Sources {
-        &self.described().0.course.get_mut().sources
+        &self.described().0.progress.get_mut().sources
     }
 
     /// Notes that the task is launched, as this launch of its parent's; gives the job that runs it.
@@ -180,7 +180,7 @@ impl Fork {
             head.core = Some(Arc::clone(core));
         }
         head.recorded = recorded;
-        head.course.get_mut().parent = Some(parent);
+        head.progress.get_mut().parent = Some(parent);
         head.word.add_first();
         // SAFETY: the reference just added is the job's.
         unsafe { Job::from_raw(self.0.cast()) }
@@ -189,7 +189,7 @@ impl Fork {
     /// The same launch, to be launched in another way.
     pub(crate) fn into_launcher(mut self) -> TaskLauncher {
         let (head, body) = self.described();
-        let sources = head.course.get_mut().sources.inputs();
+        let sources = head.progress.get_mut().sources.inputs();
         TaskLauncher::of_free(head.definition, body.take_arguments(head.own), sources)
     }
 
@@ -197,7 +197,7 @@ impl Fork {
     pub(crate) fn duplicate(&self) -> Self {
         let head = self.head();
         // SAFETY: the task has not been launched: it may be looked at by several, and is changed by nobody.
-        let (sources, body) = unsafe { (&(*head.course.get()).sources, head.body.as_ref()) };
+        let (sources, body) = unsafe { (&(*head.progress.get()).sources, head.body.as_ref()) };
         body.duplicate(head.definition, head.own, sources.clone())
     }
 
@@ -317,7 +317,7 @@ impl Head {
 
     fn is_launched(&self) -> bool {
         // SAFETY: whoever asks has the only reference.
-        unsafe { &*self.course.get() }.parent.is_some()
+        unsafe { &*self.progress.get() }.parent.is_some()
     }
 
     /// The runtime of a task that has been launched.

@@ -92,8 +92,8 @@ impl Waiter {
         drop(old);
     }
 
-    /// Nobody is to be woken any more, or somebody is just now.
-    pub(crate) fn let_go(&self) {
+    /// Drops the waker, if no thread is calling it at this moment.
+    pub(crate) fn drop_waker(&self) {
         let waker = self.0.lock().waker.take();
         drop(waker);
     }

@@ -124,7 +124,7 @@ impl Active {
         self.slots.is_armed(run)
     }
 
-    /// Says why a stage fails that is about to be opened as spoilt.
+    /// Says why a stage fails that is about to be opened as poisoned.
     pub(super) fn blame_stage(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
         self.failures.note_stage(run, stage, fault);
     }
@@ -322,7 +322,7 @@ impl Active {
         let named = Place { node: node.index, run };
         let result = match manner {
             Manner::Skip => Ok(()),
-            Manner::Run | Manner::Spoilt => match self.failure_before(claimed, node) {
+            Manner::Run | Manner::Poisoned => match self.failure_before(claimed, node) {
                 Some(fault) => {
                     self.work.poisoned(named, &fault);
                     Err(fault)
@@ -351,7 +351,7 @@ impl Active {
             return None;
         }
         let before = self.failures.before(&self.graph, run, place);
-        before.or_else(|| self.failures.of_stage(run, node.stage).filter(|_| manner == Manner::Spoilt && node.takes))
+        before.or_else(|| self.failures.of_stage(run, node.stage).filter(|_| manner == Manner::Poisoned && node.takes))
     }
 
     /// A node has ended, and somebody sleeps: wakes whose nodes that has made ready, and others if there are several for this worker.

@@ -21,8 +21,8 @@ pub(super) struct Ends {
     shifts_of_lane: PerRun<CachePadded<AtomicU64>>,
     /// Lanes that have ended, and stages without nodes.
     parts: PerRun<CachePadded<AtomicU64>>,
-    /// For each stage, one more than the last run of which its end was told.
-    told: PerRun<AtomicU64>,
+    /// For each stage, one more than the last run whose end was announced.
+    announced: PerRun<AtomicU64>,
 }
 
 impl Ends {
@@ -33,7 +33,7 @@ impl Ends {
             shifts: Words::new(slots, graph.shifts.len()),
             shifts_of_lane: PerRun::new(slots, graph.lanes.len(), CachePadded::default),
             parts: PerRun::new(slots, 1, CachePadded::default),
-            told: PerRun::new(slots, graph.stages(), AtomicU64::default),
+            announced: PerRun::new(slots, graph.stages(), AtomicU64::default),
         }
     }
 
@@ -66,9 +66,9 @@ impl Ends {
         self.shifts.at(run, shift).has_ended(run)
     }
 
-    /// True for the one caller that has to tell of the end of a stage.
+    /// True for the one caller that has to announce the end of a stage.
     pub(super) fn tells(&self, run: u64, stage: u32) -> bool {
-        self.told.at(run, stage as usize).fetch_max(run + 1, Ordering::Relaxed) <= run
+        self.announced.at(run, stage as usize).fetch_max(run + 1, Ordering::Relaxed) <= run
     }
 
     /// Counts a shift that has ended, in its lane. True if it was the last of the run.

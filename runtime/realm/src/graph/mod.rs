@@ -172,7 +172,7 @@ impl GraphRuns {
     /// Fails the nodes of a stage that [take](NodeSpec::takes) what it is opened with, and what needs them. The others run.
     pub fn fail(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
         self.active.blame_stage(run, stage, fault);
-        self.open_as(run, stage, Manner::Spoilt, true);
+        self.open_as(run, stage, Manner::Poisoned, true);
     }
 
     /// The faults of nodes that failed in the latest runs, those that need such among them. To be asked when all open stages have ended. Of runs that ended before as many as may be under way at a time, nothing is known any more.

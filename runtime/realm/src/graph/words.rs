@@ -82,7 +82,7 @@ pub(crate) enum Manner {
     /// They run.
     Run = 0,
     /// What some of them take has failed.
-    Spoilt = 1,
+    Poisoned = 1,
     /// They are passed over.
     Skip = 2,
 }
@@ -126,7 +126,7 @@ impl Gate {
     pub(crate) fn manner(&self) -> Manner {
         match self.0.load(Ordering::Relaxed) & MANNER {
             0 => Manner::Run,
-            1 => Manner::Spoilt,
+            1 => Manner::Poisoned,
             _ => Manner::Skip,
         }
     }

@@ -120,7 +120,7 @@ struct Peer {
     /// Whether something has come since the last heartbeat.
     has_spoken: bool,
     /// Whether something was sent since the last heartbeat.
-    was_told: bool,
+    was_sent_to: bool,
     /// Since when nothing has come.
     silent_since: Instant,
     /// How much MPI is sending to it, in each lane.
@@ -165,7 +165,7 @@ impl<'a> Driver<'a> {
             has_ended: rank == usize::from(shared.rank.0),
             is_lost: false,
             has_spoken: true,
-            was_told: true,
+            was_sent_to: true,
             silent_since: now,
             sending: [0; 2],
         };
@@ -360,7 +360,7 @@ impl<'a> Driver<'a> {
                     has_sent = true;
                     let peer = &mut self.peers[usize::from(to.0)];
                     peer.sending[lane] += 1;
-                    peer.was_told = true;
+                    peer.was_sent_to = true;
                     let flight = Flight::send(&self.world.process_at_rank(i32::from(to.0)), tag, bytes);
                     self.sending.push(Sending { to, lane, flight });
                 }
@@ -450,7 +450,7 @@ impl<'a> Driver<'a> {
                 peer.silent_since = now;
             }
             let silence = now - peer.silent_since;
-            if !mem::take(&mut peer.was_told) {
+            if !mem::take(&mut peer.was_sent_to) {
                 self.shared.send(node, smallvec::smallvec![Frame::new(Header::Heartbeat)], Flush::Now);
             }
             if is_listening && silence >= self.settings.silence {

@@ -277,7 +277,7 @@ fn start_writer(shared: &Arc<Shared>, node: NodeId) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     tokio::spawn(async move {
         if let Some(peer) = shared.peer(node) {
-            peer.link.write_when_told().await;
+            peer.link.write_when_notified().await;
         }
     })
 }

@@ -151,8 +151,8 @@ impl Link {
         }
     }
 
-    /// The writer task: writes whenever it is told to.
-    pub(super) async fn write_when_told(&self) {
+    /// The writer task: writes whenever it is notified.
+    pub(super) async fn write_when_notified(&self) {
         loop {
             self.task.notified().await;
             loop {

@@ -64,8 +64,8 @@ pub(super) async fn meet(settings: &Settings) -> Result<Connections, JoinError> 
     // All that are there are told that they can begin, or why not.
     let words = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
     for stream in found.iter_mut().flatten() {
-        let told = stream.write_all(&text(cut(&words, LONGEST))).await;
-        told.or_else(|error| if outcome.is_ok() { Err(error) } else { Ok(()) })
+        let sent = stream.write_all(&text(cut(&words, LONGEST))).await;
+        sent.or_else(|error| if outcome.is_ok() { Err(error) } else { Ok(()) })
             .map_err(JoinError::io("telling a node that the job begins"))?;
     }
     outcome.map(|()| found)
