@@ -145,7 +145,7 @@ impl Fork {
     #[allow(clippy::mut_from_ref)] // that is what the right is for
     pub(super) unsafe fn inside(&self) -> (&Head, &mut Progress, &mut (dyn Body + 'static)) {
         let head = self.head();
-        // SAFETY: the caller has the right, which nobody else has, and the body is in the cell.
+        // SAFETY: the caller has the right, which nothing else has, and the body is in the cell.
         unsafe { (head, &mut *head.progress.get(), &mut *head.body.as_ptr()) }
     }
 
@@ -153,7 +153,7 @@ impl Fork {
     #[inline]
     fn described(&mut self) -> (&mut Head, &mut (dyn Body + 'static)) {
         debug_assert!(self.head().word.is_only() && self.head().outcome().is_none());
-        // SAFETY: nobody else knows a task before its launch.
+        // SAFETY: nothing else knows a task before its launch.
         unsafe {
             let head = self.0.as_mut();
             let body = head.body.as_ptr();
@@ -196,7 +196,7 @@ impl Fork {
     /// Another one of the same, before the launch.
     pub(crate) fn duplicate(&self) -> Self {
         let head = self.head();
-        // SAFETY: the task has not been launched: it may be looked at by several, and is changed by nobody.
+        // SAFETY: the task has not been launched: it may be looked at by several, and is not changed.
         let (sources, body) = unsafe { (&(*head.progress.get()).sources, head.body.as_ref()) };
         body.duplicate(head.definition, head.own, sources.clone())
     }
@@ -241,7 +241,7 @@ impl Fork {
     /// It was the last reference.
     pub(super) unsafe fn free(self) {
         let cell = ManuallyDrop::new(self).0;
-        // SAFETY: nobody knows the cell any more.
+        // SAFETY: no reference to the cell is left.
         unsafe {
             let body = (*cell.as_ptr()).body;
             let _head = FreeHead(cell, Layout::for_value(body.as_ref()));
@@ -258,7 +258,7 @@ impl Drop for FreeHead {
     fn drop(&mut self) {
         let (cell, body) = (self.0, self.1);
         let (layout, _) = Layout::new::<Head>().extend(body).expect("it was allocated so");
-        // SAFETY: it is only made of a cell that nobody knows, whose body is gone.
+        // SAFETY: it is only made of a cell to which no reference is left, whose body is gone.
         unsafe {
             let core = (*cell.as_ptr()).core.take();
             cell.drop_in_place();
@@ -287,7 +287,7 @@ impl Drop for Fork {
         if self.head().word.remove() {
             let last = Self(self.0);
             if last.head().outcome().is_none() && last.head().is_launched() {
-                // Nobody can wake it any more.
+                // No waker is left.
                 abandon(last);
             } else {
                 let definition = last.head().definition();
@@ -347,7 +347,7 @@ impl Head {
         self.word.watch();
         // It may have ended before anybody could tell that it is watched.
         let Some(outcome) = self.outcome() else { return Poll::Pending };
-        // Nobody else may tell. A waker that stayed could keep the task that it wakes, and that this one.
+        // Nothing else may tell. A waker that stayed could keep the task that it wakes, and that this one.
         let wakers = watchers.take_wakers();
         drop(list);
         wakers.into_iter().for_each(Waker::wake);

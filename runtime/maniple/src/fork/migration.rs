@@ -29,7 +29,7 @@ pub(crate) fn steal(core: &RuntimeCore, thief: NodeId, at_least: usize) -> Optio
     }
 }
 
-/// What the thief is told of a task that can migrate, and may. The caller has the right to run it.
+/// What the thief is sent of a task that can migrate, and may. The caller has the right to run it.
 fn describe(core: &RuntimeCore, fork: &Fork, thief: NodeId) -> Option<TaskPacket> {
     // SAFETY: as the caller says.
     let (head, progress, body) = unsafe { fork.inside() };

@@ -111,7 +111,8 @@ fn clear(body: &mut dyn Body) {
 pub(super) enum By<'a> {
     Worker(&'a WorkerContext<'a>),
     OtherNode,
-    Nobody,
+    /// No worker has run its body to the end.
+    Runtime,
 }
 
 /// The task has ended: tells everybody, and gives up the reference.
@@ -126,7 +127,7 @@ pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
     let core = head.core();
     match by {
         By::Worker(worker) => core.forks.ended(worker.worker()),
-        By::Nobody => core.store.counters.tasks.add(1),
+        By::Runtime => core.store.counters.tasks.add(1),
         // It counts where it ran.
         By::OtherNode => {}
     }
@@ -153,7 +154,7 @@ pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
     parent.count_off();
 }
 
-/// Tells everybody. If nobody knows the task any more its value goes, whose destructor may panic.
+/// Tells all watchers. If no reference to the task is left its value is dropped, whose destructor may panic.
 #[inline]
 fn end_well(fork: Fork) {
     match fork.head().word.end(Outcome::Good) {
@@ -180,7 +181,7 @@ fn retire(context: Arc<ContextState>, parent: &ContextState, by_worker: bool) {
     }
 }
 
-/// Nobody is left who could wake the task, for want of a waker, or the machine ends: so it has failed. It ends as others do, after what it has launched. The caller has the
+/// The task's last waker was dropped, or the machine ends: so it has failed. It ends as others do, after what it has launched. The caller has the
 /// right to run it.
 #[cold]
 pub(super) fn abandon(fork: Fork) {
@@ -192,12 +193,12 @@ pub(super) fn abandon(fork: Fork) {
     match (&progress.phase, &progress.context) {
         (Phase::Draining(_), _) => {}
         (_, Some(context)) => progress.phase = Phase::Draining(context.close(Err(*error)).map_err(Box::new)),
-        (_, None) => return end(fork, Err(error), By::Nobody),
+        (_, None) => return end(fork, Err(error), By::Runtime),
     }
     // SAFETY: as in `run`.
     let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(fork.as_raw())) });
     match drain(progress, &waker) {
-        Poll::Ready(result) => end(fork, result, By::Nobody),
+        Poll::Ready(result) => end(fork, result, By::Runtime),
         Poll::Pending if fork.head().schedule.suspend() => {}
         Poll::Pending => queue(fork),
     }

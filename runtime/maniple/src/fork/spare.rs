@@ -27,11 +27,11 @@ struct Spare {
     contexts: RefCell<Vec<Unused>>,
 }
 
-/// A context that nobody else knows: its only reference.
+/// A context without another reference: its only reference.
 pub(crate) struct Unused(Arc<ContextState>);
 
 impl Unused {
-    /// The context, if nobody else knows it.
+    /// The context, if there is no other reference.
     #[inline]
     pub(super) fn new(context: Arc<ContextState>) -> Option<Self> {
         let is_only = Arc::strong_count(&context) == 1 && Arc::weak_count(&context) == 0;
@@ -44,7 +44,7 @@ impl Unused {
     #[inline]
     pub(crate) fn get_mut(&mut self) -> &mut ContextState {
         debug_assert!(Arc::get_mut(&mut self.0).is_some());
-        // SAFETY: there was no other reference when this was made, so there is nobody to make another, strong or weak.
+        // SAFETY: there was no other reference when this was made, so no other can be made, strong or weak.
         unsafe { &mut *Arc::as_ptr(&self.0).cast_mut() }
     }
 
@@ -79,7 +79,7 @@ impl List {
     #[inline]
     fn push(&self, memory: NonNull<u8>, core: Arc<RuntimeCore>) {
         let kept = memory.cast::<Kept>();
-        // SAFETY: the memory is nobody's, and the least size has room.
+        // SAFETY: the memory is unused, and the least size has room.
         unsafe { kept.write(Kept { next: self.first.get(), core }) };
         self.first.set(Some(kept));
         self.length.set(self.length.get() + 1);
@@ -101,7 +101,7 @@ impl Spare {
         for (size, list) in self.memory.iter().enumerate() {
             while let Some((memory, core)) = list.pop() {
                 drop(core);
-                // SAFETY: it was allocated so, and is nobody's.
+                // SAFETY: it was allocated so, and is unused.
                 unsafe { dealloc(memory.as_ptr(), layout_of(size)) };
             }
         }
@@ -148,7 +148,7 @@ fn allocate(layout: Layout) -> NonNull<u8> {
 /// Keeps the memory of a cell, or frees it.
 ///
 /// # Safety
-/// It is from [`take_memory`] with this layout, and nobody's.
+/// It is from [`take_memory`] with this layout, and unused.
 #[inline]
 pub(super) unsafe fn keep_memory(memory: NonNull<u8>, layout: Layout, core: Option<Arc<RuntimeCore>>) {
     let (size, mut core) = (size_of_kept(layout), core);
@@ -169,13 +169,13 @@ pub(super) unsafe fn keep_memory(memory: NonNull<u8>, layout: Layout, core: Opti
     unsafe { dealloc(memory.as_ptr(), size.map_or(layout, layout_of)) };
 }
 
-/// A context that nobody uses any more.
+/// A context that is used no more.
 #[inline]
 pub(crate) fn take_context() -> Option<Unused> {
     SPARE.try_with(|spare| spare.contexts.borrow_mut().pop()).ok().flatten()
 }
 
-/// Keeps a context that nobody else knows, and in which nothing has been made. The thread is a worker of its runtime.
+/// Keeps a context without another reference, and in which nothing has been made. The thread is a worker of its runtime.
 #[inline]
 pub(super) fn keep_context(context: Arc<ContextState>) {
     debug_assert!(is_its_worker(&context.core));

@@ -92,7 +92,7 @@ impl Replica {
         Ok(self.shared_results(&plan, operation, local))
     }
 
-    /// The results of a launch of which some points run here: in the place of those of an earlier launch of the kind, if nobody looks at these any more.
+    /// The results of a launch of which some points run here: in the place of those of an earlier launch of the kind, if these are not looked at any more.
     fn shared_results(&self, plan: &Plan, operation: u64, mut local: Local) -> Arc<Results> {
         let LaunchSite { definition, domain, .. } = &*plan.site;
         let mut earlier = plan.results.lock();

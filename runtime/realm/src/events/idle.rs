@@ -46,11 +46,11 @@ impl IdleWaiters {
             waiting.waker.take()
         };
         drop(of_events);
-        // Somebody else's code, so without the locks.
+        // Code of the program, so without the locks.
         drop(waker);
     }
 
-    /// One for the event, which from now on wakes this waker. If the event has triggered meanwhile it wakes nobody.
+    /// One for the event, which from now on wakes this waker. If the event has triggered meanwhile it wakes none.
     pub(crate) fn take(&self, event: Event, waker: &Waker) -> Option<Arc<Waiter>> {
         // Whoever misses one makes another.
         if self.count.load(Ordering::Relaxed) == 0 {

@@ -1,5 +1,5 @@
-//! What of a run has ended. Workers count in lines of their own: only the end of a lane's part of a run is shared, and the end of a stage that
-//! somebody wants to be told of.
+//! What of a run has ended. Workers count in lines of their own: only the end of a lane's part of a run is shared, and the ends of stages that
+//! are watched.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -54,7 +54,7 @@ impl Ends {
         }
         let is_last = self.count(self.nodes.at(run, shift), run, nodes);
         if is_last {
-            // Whoever asks for the end of the stage says so first and then looks here; the caller will look whether somebody asks. As all of that is
+            // Whoever asks for the end of the stage says so first and then looks here; the caller will look whether it is asked for. As all of that is
             // sequentially consistent, one sees the other.
             self.shifts.at(run, shift).end(run);
         }

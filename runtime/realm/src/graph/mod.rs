@@ -6,7 +6,7 @@
 //! that belong together, and workers run the nodes of open stages as soon as what they come after has ended. Runs overlap: the next one's
 //! nodes start where the edges allow.
 //!
-//! How workers find nodes, and why none is forgotten or run twice, is told in the folder's `README.md`.
+//! How workers find nodes, and why none is forgotten or run twice, is described in the folder's `README.md`.
 
 use std::sync::Arc;
 
@@ -139,8 +139,8 @@ impl GraphRuns {
         self.open_as(run, stage, Manner::Run, true);
     }
 
-    /// As [`open`](Self::open), for a stage whose end nobody waits for so far: [`GraphWork::stage_ended`] is called only if a node fails, or if
-    /// somebody [watches](Self::watch) the stage in time. Cheaper: workers need not tell one another of each end.
+    /// As [`open`](Self::open), for a stage whose end is not watched so far: [`GraphWork::stage_ended`] is called only if a node fails, or if
+    /// the stage is [watched](Self::watch) in time. Cheaper: workers need not tell one another of each end.
     pub fn open_unwatched(&self, run: u64, stage: u32) {
         self.open_as(run, stage, Manner::Run, false);
     }

@@ -1,4 +1,4 @@
-//! Static graphs: the words of nodes and the gates of stages, and what `graph/active.rs` does with them, as told in `src/graph/README.md`.
+//! Static graphs: the words of nodes and the gates of stages, and what `graph/active.rs` does with them, as described in `src/graph/README.md`.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;

@@ -7,7 +7,7 @@ use crate::picture::graph::{Class, Graph, Node};
 use crate::picture::layers;
 use crate::picture::layout::{Frame, LINE, Layout, Line, SMALL};
 
-/// A picture that nobody could read.
+/// A picture that would be unreadable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "the graph has {nodes} nodes and {edges} edges, which go past {passed} others; a picture is readable with at most {}, {} and {}: record \

@@ -113,7 +113,7 @@ fn hash(build: &BuildId) -> u64 {
 
 /// What is kept of another node.
 struct Peer {
-    /// It sends nothing any more, or nobody listens to it.
+    /// It sends nothing any more, or this node does not listen to it.
     has_ended: bool,
     /// It is lost.
     is_lost: bool,
@@ -204,7 +204,7 @@ impl<'a> Driver<'a> {
             } else if now - worked_at < awake {
                 thread::yield_now();
             } else {
-                // MPI wakes nobody. Whoever sends here does.
+                // MPI wakes no thread. The thread that sends does.
                 thread::park_timeout(sleep);
                 sleep = (sleep * 2).min(LONGEST_SLEEP);
             }
@@ -230,7 +230,7 @@ impl<'a> Driver<'a> {
     /// Takes what has come, and what this node has sent to itself.
     fn receive(&mut self) -> bool {
         if self.receiver.is_none() && self.closing_until.is_none() {
-            // It waits until somebody wants it.
+            // It waits until it is wanted.
             return false;
         }
         let mut has_received = self.probe();
