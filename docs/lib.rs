@@ -33,6 +33,9 @@ pub mod tutorial_nesting {}
 #[doc = include_str!("src/tutorial/more.md")]
 pub mod tutorial_more {}
 
+#[doc = include_str!("src/examples.md")]
+pub mod examples {}
+
 #[doc = include_str!("src/concepts.md")]
 pub mod concepts {}
 
@@ -59,6 +62,7 @@ pub mod performance {}
 
 #[doc = include_str!("src/taskbench.md")]
 pub mod taskbench {}
+
 #[doc = include_str!("src/profiling.md")]
 pub mod profiling {}
 

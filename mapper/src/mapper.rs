@@ -288,15 +288,15 @@ pub trait Mapper: Send {
     /// Whether a node that has nothing to do may run a leaf task that would begin here now, with its data: so many bytes go there and come back. Of an index launch the node gets its share of the
     /// points that have not ended, in one message: this is asked about each, with the bytes of all so far.
     ///
-    /// By default it may if these are at most a megabyte, and [`permit_steal`](Self::permit_steal) says so too. How much work the task is nobody knows: a mapper that
+    /// By default it may if these are at most a megabyte, or the [inner](Self::inner) mapper permits it, and [`permit_steal`](Self::permit_steal) permits it too. How much work the task is nobody knows: a mapper that
     /// does should say. If this panics the task stays, and the first time the runtime logs that.
     fn permit_steal_with_data(&mut self, task: &str, thief: NodeId, bytes: u64) -> bool {
-        if let Some(inner) = self.inner() {
-            return inner.permit_steal_with_data(task, thief, bytes);
-        }
-
         const MOST: u64 = 1 << 20;
-        bytes <= MOST && self.permit_steal(task, thief)
+        let is_little = match self.inner() {
+            Some(inner) => inner.permit_steal_with_data(task, thief, bytes),
+            None => bytes <= MOST,
+        };
+        is_little && self.permit_steal(task, thief)
     }
 
     /// Hears that a mapping did not work. The task will be mapped again, so this is the time to change one's mind. An inline mapping is told of as a task called

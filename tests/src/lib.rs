@@ -20,6 +20,8 @@
 //! Two programs use it: `tests/integration/random_programs.rs` runs a fixed set of seeds, `src/bin/stress.rs` as many as one likes, and replays
 //! failures.
 //!
+//! [`imports`] reads what the sources import, for the test of their order, and [`pictures`] draws it for the book: by `src/bin/imports.rs`.
+//!
 //! The other tests of `tests/integration` do without: `rules.rs` (the programming model, a rule a test), `misuse.rs` (errors that name task, region and
 //! field), `golden_circuit.rs` and `golden_sources.rs` (which tasks wait for which, and what is copied), `compile_fail.rs` (what must not compile),
 //! `checker.rs` (whether the checker of records notices what is wrong). `tests/alone` has those that count what the whole process does.
@@ -38,12 +40,14 @@ pub mod circuit;
 pub mod environment;
 pub mod execute;
 pub mod generate;
+pub mod imports;
 pub mod lifetime;
 pub mod mixed;
 pub mod mutation;
 pub mod naive;
 pub mod nodes;
 pub mod oracle;
+pub mod pictures;
 pub mod processes;
 pub mod program;
 pub mod records;

@@ -272,3 +272,22 @@ fn a_sharding_mapper_deals_launches_as_its_function_says_and_leaves_the_rest_to_
     assert_eq!(sharded.name(), "piecewise");
     assert_eq!(sharded.map_task(&task, &context), DefaultMapper::piecewise().map_task(&task, &context));
 }
+
+/// Keeps its tasks, and leaves all else to another mapper.
+struct Keeps(DefaultMapper);
+
+impl Mapper for Keeps {
+    fn inner(&mut self) -> Option<&mut dyn Mapper> {
+        Some(&mut self.0)
+    }
+
+    fn permit_steal(&mut self, _: &str, _: NodeId) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_mapper_that_keeps_its_tasks_keeps_those_with_data_whatever_its_inner_mapper_permits() {
+    assert!(DefaultMapper::new().permit_steal_with_data("any", NodeId(1), 8));
+    assert!(!Keeps(DefaultMapper::new()).permit_steal_with_data("any", NodeId(1), 8));
+}

@@ -46,7 +46,7 @@ pub enum Error {
     NotSent(Arc<SendError>),
 }
 
-/// A failure as other nodes are told of it.
+/// A failure as it is sent to other nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("on node {node}: {message}")]
 pub struct Failure {

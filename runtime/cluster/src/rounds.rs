@@ -73,7 +73,7 @@ impl<'a> Rounds<'a> {
     {
         let (job, number) = (self.job, self.next);
         self.next += 1;
-        // Should the program have ended elsewhere, nobody takes part.
+        // Should the program have ended elsewhere, no node takes part.
         job.ask();
         let name = ParcelName { operation: self.operation, exchange: ROUNDS | number, number: 0 };
         let (mut own, mut receivers) = (None, Vec::new());

@@ -18,7 +18,7 @@ struct Poller {
     is_woken: AtomicBool,
 }
 
-/// Wakes a poller. When nobody has one any more the poller is told too: it would sleep for ever.
+/// Wakes a poller. When the last waker has been dropped it unparks the poller, too, which would else sleep for ever.
 struct Unpark(Arc<Poller>);
 
 impl Wake for Unpark {
@@ -38,7 +38,7 @@ impl Drop for Unpark {
     }
 }
 
-/// Polls a top-level task to its end, until nobody can wake it any more, or until the machine breaks down; the thread sleeps while it is pending, or does a worker's work. To the profiler it is an operation
+/// Polls a top-level task to its end, until no waker is left, or until the machine breaks down; the thread sleeps while it is pending, or does a worker's work. To the profiler it is an operation
 /// of this name.
 pub(crate) fn block_on<T>(core: &RuntimeCore, name: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
     let profiler = core.profiler();

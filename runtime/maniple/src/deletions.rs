@@ -4,7 +4,7 @@
 //! A task that it launches comes after those deletions that have lower numbers than its launch, and after all that its launcher comes after itself: see [`Inherited`]. So
 //! what a task may use depends on its place in the program alone, and not on when it runs.
 //!
-//! When a task ends, its launcher comes to know what it has destroyed of what it had made itself: nobody who comes before its end in the program can name that.
+//! When a task ends, its launcher comes to know what it has destroyed of what it had made itself: no operation before its end in the program can name that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -262,7 +262,7 @@ struct Looking {
 
 enum Launched {
     Once(crate::Future<()>),
-    /// Nodes are told of what has failed anywhere.
+    /// Failures anywhere are sent to all nodes.
     OnNodes(FutureMap<()>),
 }
 

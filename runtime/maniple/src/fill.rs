@@ -5,10 +5,10 @@ use std::sync::Arc;
 use maniple_realm::{Event, transfer};
 use maniple_record::{OperationNumber, Value};
 
-/// The value of every point of a field, stored nowhere: instances get it when somebody looks.
+/// The value of every point of a field, stored nowhere: instances get it when an operation uses it.
 #[derive(Clone, Debug)]
 pub(crate) enum FillValue {
-    /// All bytes zero: the value of every field that was never written. Then nobody has recorded it.
+    /// All bytes zero: the value of every field that was never written. Then it is not on record.
     Zero(Option<OperationNumber>),
     /// This value.
     Value(Arc<transfer::FillValue>, Option<OperationNumber>),

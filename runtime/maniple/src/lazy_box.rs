@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-/// A value in a box of its own, made when somebody first looks: most tasks that are forked never need it.
+/// A value in a box of its own, made at the first use: most tasks that are forked never need it.
 #[derive(Debug)]
 pub(crate) struct LazyBox<T>(OnceLock<Box<T>>);
 

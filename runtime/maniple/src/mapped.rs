@@ -131,7 +131,7 @@ impl<T: FieldValue, const D: usize> WriteMapping<T, D> {
         self.read().to_vec()
     }
 
-    /// The values, which nobody changes as long as the mapping is borrowed.
+    /// The values, which do not change as long as the mapping is borrowed.
     fn read(&self) -> Read<'_, T, D> {
         Read::new(self.mapped.column())
     }

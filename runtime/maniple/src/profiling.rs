@@ -73,13 +73,13 @@ pub(crate) fn of_node(file: &Path, rank: NodeId) -> PathBuf {
     file.into()
 }
 
-/// Dropped after a realm whose profile only the environment knows of: tells if that ended early, as nobody else will.
+/// Dropped after a realm whose profile only the environment knows of: tells if that ended early, as nothing else does.
 pub(crate) struct TellProblems(pub(crate) Profiler);
 
 impl Drop for TellProblems {
     fn drop(&mut self) {
         if let Err(error) = self.0.outcome() {
-            // Nobody may be listening.
+            // There may be no subscriber.
             let _ = writeln!(std::io::stderr(), "maniple: {VARIABLE}: {error}");
         }
     }

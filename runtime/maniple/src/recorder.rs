@@ -41,7 +41,7 @@ struct Recording {
     standstills: FxHashMap<OperationNumber, OperationNumber>,
     /// For each launch, the ends of its points so far.
     points: FxHashMap<LaunchNumber, Vec<OperationNumber>>,
-    /// The ends of launches of several points, where somebody asked for them.
+    /// The ends of launches of several points, where they were asked for.
     joined: FxHashMap<LaunchNumber, OperationNumber>,
     /// The end of each trace, by its beginning.
     ends_of_traces: FxHashMap<LaunchNumber, LaunchNumber>,
@@ -285,7 +285,7 @@ impl Recording {
     }
 }
 
-/// An event that triggers with another one, and that nobody else has.
+/// An event that triggers with another one, and that has no other use.
 pub(crate) fn own_handle(realm: &Realm, event: Event) -> Event {
     let own = realm.user_event();
     realm.trigger_after(own, &event);

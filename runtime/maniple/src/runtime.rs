@@ -159,7 +159,7 @@ impl RuntimeBuilder {
             (Network::Given(transport), _) => (transport.nodes() > 1).then(|| transport.rank()),
             (_, place) => place.as_ref().filter(|place| place.nodes > 1).map(|place| place.rank),
         };
-        let told = self.profile.is_some();
+        let is_named = self.profile.is_some();
         let wanted = self.profile.or_else(wanted_by_environment);
         let profiler = match wanted.map(|file| rank.map_or(file.clone(), |rank| of_node(&file, rank))) {
             Some(file) => Some(Profiler::create(&file).map_err(|error| Error::Start(Arc::new(error)))?),
@@ -195,7 +195,7 @@ impl RuntimeBuilder {
         });
         let migration = node.as_deref().map(|node| Arc::clone(node.migration()));
         let core = RuntimeCore::new(store, seats, limits, migration);
-        Ok(Runtime { core, node, _problems: profiler.filter(|_| !told).map(TellProblems) })
+        Ok(Runtime { core, node, _problems: profiler.filter(|_| !is_named).map(TellProblems) })
     }
 }
 
@@ -298,8 +298,8 @@ impl Runtime {
     /// that are being replayed. So those should not wait for what the function does afterwards, as by a lock that it holds or a channel that it has still to send to.
     ///
     /// # Errors
-    /// What the function returns, or else the first failure among the operations that it launched and whose result nobody looked at.
-    /// [`Error::Stranded`] if it waits for something and nobody has kept its waker: nobody can wake it then. A waker that somebody keeps but never uses,
+    /// What the function returns, or else the first failure among the operations that it launched and whose result was not looked at.
+    /// [`Error::Stranded`] if it waits for something and its waker was dropped: it cannot be woken then. A waker that is kept but never used,
     /// or two tasks that wait for each other, are no different to the runtime from a thread of the program's own that takes its time: it waits on.
     /// [`Error::StillMapped`] if it returns or leaks a mapping; [`Error::Launch`] when called within a task of the same runtime, whose worker
     /// would wait for itself; [`Error::BrokenDown`] when something panicked of which no task would hear: this run ends, and all later ones.
@@ -318,7 +318,7 @@ impl Runtime {
     /// Launches a task at top level, on a worker, and waits for it.
     ///
     /// # Errors
-    /// What the task returns, or else the first failure among the operations that it launched and whose result nobody looked at.
+    /// What the task returns, or else the first failure among the operations that it launched and whose result was not looked at.
     pub fn run_task<T: Clone + Send + Sync + 'static>(&self, task: Launch<T>) -> Result<T> {
         self.run(async |cx| cx.launch(task).await)
     }

@@ -170,9 +170,9 @@ enum Storage {
     Awaited,
     /// Bytes of the memory.
     Held { block: Block, reservation: Reservation },
-    /// A reservation without bytes: the system had none, or nobody wants them any more.
+    /// A reservation without bytes: the system had none, or they are not wanted any more.
     Unbacked { reservation: Reservation },
-    /// A buffer of somebody else, and what keeps it alive.
+    /// A buffer of the program, and what keeps it alive.
     External { owner: Box<dyn Any + Send> },
     /// Nothing any more.
     Released,
@@ -204,7 +204,7 @@ impl Instance {
         let mut promised = Arc::clone(&instance);
         let later = move |reservation| {
             let outcome = match Arc::get_mut(&mut promised) {
-                // Nobody else has it, or will: bytes would be for nothing.
+                // There is no other reference, nor will be: bytes would be for nothing.
                 Some(dropped) => {
                     dropped.holding.get_mut().storage = Storage::Unbacked { reservation };
                     Ok(())
@@ -230,7 +230,7 @@ impl Instance {
     ///
     /// # Safety
     ///
-    /// The `length` bytes from `base` are readable, writable and initialised, and stay so, touched by nobody else, until
+    /// The `length` bytes from `base` are readable, writable and initialised, and stay so, touched by nothing else, until
     /// `owner` is dropped.
     pub unsafe fn attach(
         pool: &Arc<MemoryPool>,
@@ -262,7 +262,7 @@ impl Instance {
     ) -> Result<Arc<Self>, InstanceError> {
         let length = size_of_val(values.as_slice());
         let base = NonNull::from(values.as_mut_slice()).cast();
-        // SAFETY: the elements are initialised, stay where they are when the vector is moved into its box, and nobody
+        // SAFETY: the elements are initialised, stay where they are when the vector is moved into its box, and nothing
         // touches the vector before it is given back.
         unsafe { Self::attach(pool, layout, InstanceKind::Normal, base, length, Box::new(values)) }
     }
@@ -336,7 +336,7 @@ impl Instance {
     ///
     /// # Safety
     ///
-    /// The field holds a valid `T` at the point, and nobody writes it meanwhile.
+    /// The field holds a valid `T` at the point, and nothing writes it meanwhile.
     #[must_use]
     pub unsafe fn read<T: Copy>(&self, field: FieldId, point: impl Into<AnyPoint>) -> T {
         // SAFETY: `place` gives the address of a value of this size in our bytes; the rest is the caller's promise.
@@ -351,7 +351,7 @@ impl Instance {
     ///
     /// # Safety
     ///
-    /// Nobody reads or writes the value meanwhile, and a `T` is valid for those who read the field.
+    /// Nothing reads or writes the value meanwhile, and a `T` is valid for those who read the field.
     pub unsafe fn write<T: Copy>(&self, field: FieldId, point: impl Into<AnyPoint>, value: T) {
         // SAFETY: as in `read`.
         unsafe { self.place::<T>(field, point.into()).write_unaligned(value) };
@@ -393,7 +393,7 @@ impl Instance {
     ///
     /// # Safety
     ///
-    /// Nobody uses the bytes any more.
+    /// Nothing uses the bytes any more.
     pub unsafe fn release(&self) -> Option<Box<dyn Any + Send>> {
         let (storage, announced) = {
             let mut holding = self.holding.lock();
@@ -458,7 +458,7 @@ fn check_contributions(layout: &Layout, kind: InstanceKind) -> Result<(), Instan
 
 /// # Safety
 ///
-/// The bytes of the layout lie from `base` on, and nobody else touches them.
+/// The bytes of the layout lie from `base` on, and nothing else touches them.
 unsafe fn write_identities(layout: &Layout, operator: &RawReduction, base: *mut u8) {
     let volume = layout.volume();
     // Contributions without bytes need none, at however many points.

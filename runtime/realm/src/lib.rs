@@ -2,7 +2,7 @@
 //!
 //! Everything here is deferred. Whatever is asked of a [`Realm`] takes preconditions ([`After`]), does not block, and
 //! gives an [`Event`] that triggers when it is done. Programs are graphs of operations; the realm runs each as soon as
-//! what it waits for has happened, on workers that steal from one another and sleep when there is nothing to do.
+//! what it waits for has happened, on workers that steal from one another and sleep when no work is left.
 //!
 //! # The parts, from the ground up
 //!

@@ -94,7 +94,7 @@ struct State {
 }
 
 /// An announced release, to be [completed](MemoryPool::complete_release) once. Dropped instead, it is withdrawn: then the
-/// bytes are promised to nobody any more, and promises that rest on them are kept once they are free all the same.
+/// bytes are promised no more, and promises that rest on them are kept once they are free all the same.
 #[derive(Debug)]
 #[must_use = "others may have been promised the bytes: complete the release"]
 pub struct AnnouncedRelease {
@@ -242,7 +242,7 @@ impl MemoryPool {
 /// outermost call on the thread: a chain of them, however long, needs no deep stack.
 fn grant_all(granted: impl Iterator<Item = (Reservation, OnGrant)>) {
     thread_local! {
-        /// Those still to be called; there while somebody on this thread calls them.
+        /// Those still to be called; there while this thread calls them.
         static DUE: RefCell<Option<VecDeque<(Reservation, OnGrant)>>> = const { RefCell::new(None) };
     }
     /// Ends the outermost call, also by a panic; those not called yet then give their bytes back.

@@ -306,7 +306,7 @@ impl Realm {
     /// triggered), and the workers look again. Called on a worker's thread, by several at a time now and then; must not
     /// wait. What the function owns must not include a handle that keeps the realm up.
     ///
-    /// Somebody who waits for what only running operations can bring, such as room in a memory, learns here that none will.
+    /// A thread that waits for what only running operations can bring, such as room in a memory, learns here that none will.
     ///
     /// # Panics
     /// If it was set before.
@@ -361,7 +361,7 @@ impl Realm {
     /// Calls `body` with 0, 1, ..., `count` - 1, each once, and returns when all calls have. On a worker, others that have nothing else to do take part: calls may be at
     /// the same time, and on other threads; they begin in this order. Else, and with one worker, they are made one after the other, on this thread.
     ///
-    /// The caller makes all calls that nobody else has begun, and only then waits for those, without running anything else: whatever the others do, that ends. While
+    /// The caller makes all calls that no other thread has begun, and only then waits for those, without running anything else: whatever the others do, that ends. While
     /// they are busy, it costs an allocation and two atomic additions a call. `body` may itself do this.
     ///
     /// # Panics
@@ -384,7 +384,7 @@ impl Realm {
     }
 
     /// Calls `callback` after these, on the thread that triggers the last of them, or at once on this one. It gets the
-    /// fault of a poisoned precondition, must be short, and must not wait. If it panics, the realm [breaks down](crate::Breakdown), as nobody else would
+    /// fault of a poisoned precondition, must be short, and must not wait. If it panics, the realm [breaks down](crate::Breakdown), as no thread would
     /// hear of that: see [`when_event`](Self::when_event).
     pub fn when<'a, F>(&self, after: impl Into<After<'a>>, callback: F)
     where
@@ -402,14 +402,14 @@ impl Realm {
         self.operations().when(after.into(), callback)
     }
 
-    /// Does, on this thread, what nobody would hear of if it panicked: then the realm [breaks down](crate::Breakdown), and `during` says in the fault
+    /// Does, on this thread, something whose panic would be reported to no thread: then the realm [breaks down](crate::Breakdown), and `during` says in the fault
     /// what was being done, as the subject of "panicked". None if it has panicked.
     #[inline]
     pub fn unheard<R>(&self, during: impl FnOnce() -> String, body: impl FnOnce() -> R) -> Option<R> {
         self.operations().unheard(during, body)
     }
 
-    /// Something has gone wrong of which nobody would hear: the realm [breaks down](crate::Breakdown). `during` says what was being done, as the subject of
+    /// Something has gone wrong that would be reported to no thread: the realm [breaks down](crate::Breakdown). `during` says what was being done, as the subject of
     /// "panicked".
     pub fn break_down(&self, during: impl Into<String>, fault: &Fault) {
         self.operations().break_down(during.into(), fault);
@@ -430,7 +430,7 @@ impl Realm {
     /// wait for itself. For the realm's owner, once nothing but the realm would trigger events: workers are idle, and nothing is received any more.
     ///
     /// What such a realm waits for never comes, and bodies that are pending may own handles that would keep it up for ever. So first all that is pending is
-    /// discarded: user events that nobody has triggered are poisoned with the reason of the breakdown, and so in turn is what waits for them; bodies are told
+    /// discarded: user events that are not triggered yet are poisoned with the reason of the breakdown, and so in turn is what waits for them; bodies are told
     /// that instead of being run ([`Work::poisoned`]), futures are dropped. Then the workers' threads are joined. Handles that are left may be used and dropped as those of a
     /// realm that goes down; who triggers a user event that was poisoned here is not blamed for it.
     pub fn shut_down(&self) {

@@ -127,7 +127,7 @@ pub enum Kind {
         /// Where it stands in program order.
         place: Place,
     },
-    /// Data given up, because a task that was to change it could not be mapped, or failed after having used its parent's data: nobody may see
+    /// Data given up, because a task that was to change it could not be mapped, or failed after having used its parent's data: no operation may see
     /// it before it is written again.
     Lost {
         /// Where it stands in program order: behind everything else that does.

@@ -95,7 +95,7 @@ pub struct FieldSpace {
     /// How often a field was freed, or its id given to a new one.
     changes: AtomicU64,
     destroyed: Mark,
-    /// Somebody may remember that a field was freed.
+    /// Set once a field was freed.
     freed: Mark,
 }
 
@@ -177,7 +177,7 @@ impl FieldSpace {
         self.slots.read().get(field.0 as usize).and_then(Slot::present).cloned()
     }
 
-    /// Whether there is a field with this id for somebody: it was not freed for him, or its id has been given to another since.
+    /// Whether there is a field with this id for an operation: it was not freed for that, or its id has been given to another since.
     #[must_use]
     pub fn has(&self, field: FieldId, deletions: &dyn Deletions) -> bool {
         let slots = self.slots.read();
@@ -234,14 +234,14 @@ impl FieldSpace {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// How many fields have had an id before the one that has it now, for somebody: who comes before a field was freed does not see the next.
+    /// How many fields have had an id before the one that has it now, for an operation: one that comes before a field was freed does not see the next.
     #[must_use]
     pub fn generation(&self, field: FieldId, deletions: &dyn Deletions) -> u32 {
         let generation = self.slots.read().get(field.0 as usize).map_or(0, |slot| slot.generation);
         if generation == 0 { 0 } else { generation.min(deletions.times_freed(self.id, field)) }
     }
 
-    /// Marks the space as one that somebody has destroyed. For whom, the caller remembers: see [`Deletions`].
+    /// Marks the space as destroyed. For which operations, the caller remembers: see [`Deletions`].
     #[doc(hidden)]
     #[must_use]
     pub fn mark_destroyed(&self) -> Tombstone {

@@ -11,7 +11,7 @@ use crate::{
 
 /// Makes index spaces, partitions, field spaces and regions, and gives them numbers.
 ///
-/// One runtime has one forest. Objects live as long as somebody holds a handle; *destroying* one forbids uses from there on in the program: see
+/// One runtime has one forest. Objects live as long as there is a handle; *destroying* one forbids uses from there on in the program: see
 /// [`deletion`](crate::deletion).
 #[derive(Debug)]
 pub struct Forest {
@@ -110,7 +110,7 @@ impl Forest {
         self.make(parent, colors, Ok(pieces.iter().map(|piece| self.shapes.intern(piece)).collect()))
     }
 
-    /// Splits a space into pieces that are elsewhere until somebody asks for them.
+    /// Splits a space into pieces that are elsewhere until they are asked for.
     ///
     /// # Errors
     /// [`RegionError::OtherRuntime`] when the parent is of another forest.
@@ -126,7 +126,7 @@ impl Forest {
         Ok(self.make(parent, colors, Err(elsewhere)))
     }
 
-    /// Whether there is, or was, a partition with [pieces that only other nodes know](Partitioning::piece_source): if not, nobody needs to look for one.
+    /// Whether there is, or was, a partition with [pieces that only other nodes know](Partitioning::piece_source): if not, there is no need to look for one.
     #[must_use]
     pub fn has_distributed_pieces(&self) -> bool {
         self.has_distributed_pieces.load(Ordering::Relaxed)

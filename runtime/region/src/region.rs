@@ -19,7 +19,7 @@ pub struct TreeId(pub u64);
 /// Messages call it by its name if it has one, else by what its rows are and its number: ``region `nodes` ``, `Node region 3`, `region 3`.
 pub struct RegionTree {
     id: TreeId,
-    /// What a row is; empty if nobody said.
+    /// What a row is; empty if it was not given.
     row: &'static str,
     name: OnceLock<Box<str>>,
     root: IndexSpaceNode,
@@ -53,7 +53,7 @@ impl RegionTree {
         self.name.get_or_init(|| name.into());
     }
 
-    /// Marks the tree as one that somebody has destroyed. For whom, the caller remembers: see [`Deletions`].
+    /// Marks the tree as destroyed. For which operations, the caller remembers: see [`Deletions`].
     #[doc(hidden)]
     #[must_use]
     pub fn mark_destroyed(&self) -> Tombstone {

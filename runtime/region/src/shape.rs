@@ -209,7 +209,7 @@ impl fmt::Debug for ShapeTable {
 }
 
 impl Shapes {
-    /// Forgets shapes that nobody else holds, whenever the table, or what its shapes weigh, has doubled since the last time.
+    /// Forgets shapes without another reference, whenever the table, or what its shapes weigh, has doubled since the last time.
     fn sweep(&mut self) {
         if self.known.len() < self.sweep_at.max(1024) && self.rects < self.sweep_at_rects.max(MEMO_RECTS) {
             return;

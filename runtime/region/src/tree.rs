@@ -56,14 +56,14 @@ enum Pieces {
         source: Arc<dyn PieceSource>,
         /// Those that are known here.
         some: Box<[OnceLock<Shape>]>,
-        /// All, once somebody has asked for one that was not known.
+        /// All, once one was asked for that was not known.
         all: OnceLock<Box<[Shape]>>,
     },
 }
 
 /// Who has the pieces of a partition that is not known here as a whole.
 pub trait PieceSource: Any + Send + Sync {
-    /// The points of all pieces, in the order of their numbers: subsets of the parent. Asked once. It may take a while, and must not be asked by somebody
+    /// The points of all pieces, in the order of their numbers: subsets of the parent. Asked once. It may take a while, and must not be asked by a thread
     /// who holds what others need to answer.
     fn pieces(&self) -> Vec<AnySpace>;
 
@@ -147,7 +147,7 @@ impl IndexSpaceNode {
         self == ancestor || self.ancestors().any(|partition| partition.parent == *ancestor)
     }
 
-    /// Marks a space as one that somebody has destroyed, with all below it. For whom, the caller remembers: see [`Deletions`].
+    /// Marks a space as destroyed, with all below it. For which operations, the caller remembers: see [`Deletions`].
     ///
     /// # Errors
     /// [`RegionError::PieceDestroyed`] for a piece, which lives as long as its partition.
@@ -430,7 +430,7 @@ impl Partitioning {
         })
     }
 
-    /// Marks the partition as one that somebody has destroyed, with all below it. For whom, the caller remembers: see [`Deletions`].
+    /// Marks the partition as destroyed, with all below it. For which operations, the caller remembers: see [`Deletions`].
     #[doc(hidden)]
     #[must_use]
     pub fn mark_destroyed(&self) -> Tombstone {

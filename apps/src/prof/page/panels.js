@@ -102,7 +102,7 @@ function showSelected() {
   byId("selected").innerHTML = `<div class="columns">
     <div><h3>${escape(spanName(span))}</h3><dl>${facts(span).map(([name, value]) => `<dt>${name}</dt><dd>${value}</dd>`).join("")}</dl></div>
     ${list("waited for", theme.before, view.before, "nothing that the profile knows of")}
-    ${list("waited for this", theme.after, view.after, "nobody")}</div>`;
+    ${list("waited for this", theme.after, view.after, "nothing")}</div>`;
   showTab("selected");
 }
 

@@ -272,7 +272,7 @@ fn mask(fields: u8) -> FieldMask {
     mask
 }
 
-/// What a launch asks of nodes, by the use for which it does, of the points that somebody knows of.
+/// What a launch asks of nodes, by the use for which it does, of the points that any node knows of.
 fn steps(
     known: &mut Coherence,
     (mask, launch): (&FieldMask, &Launch),
@@ -621,7 +621,7 @@ fn a_state_that_is_come_to_again_is_known_with_all_that_follows_from_it() {
     assert_ne!(written, brought);
     assert_eq!(states[4..], [written, brought, written, brought]);
     node.go_to(written);
-    assert_eq!(node.read(&fields, &around, &shapes).len(), 1, "nobody has it yet");
+    assert_eq!(node.read(&fields, &around, &shapes).len(), 1, "no node has it yet");
     assert_eq!(node.state(), brought);
     node.go_to(written);
     node.go_to(brought);

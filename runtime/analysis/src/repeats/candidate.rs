@@ -142,7 +142,7 @@ impl Candidate {
     /// It was replayed to its end, which is the latest token; its first token has come `opening` times.
     pub(super) fn completed(&mut self, now: u64, opening: u64, half_life: u64) {
         if self.ended != Some(now) {
-            // Nobody looked, or its partial match was let go among too many.
+            // It was not looked for, or its partial match was let go among too many.
             self.sighted(now, (opening + 1).saturating_sub(self.openings_within).max(self.opening), half_life);
         }
         self.replayed = true;

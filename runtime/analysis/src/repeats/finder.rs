@@ -43,12 +43,12 @@ const WORTHWHILE: usize = 64;
 /// Finds what repeats in a stream, and says when to replay which of it.
 ///
 /// For each token: take in what is [`due`](Self::due); if no replay is under way, ask for the one [`starting_with`](Self::starting_with) the token and
-/// [`begin`](Self::begin) it, or not; [`push`](Self::push) the token, and have somebody run the [`Job`] that returns. When the last token of a
+/// [`begin`](Self::begin) it, or not; [`push`](Self::push) the token, and have a worker run the [`Job`] that it returns. When the last token of a
 /// replay has been pushed, it is [`completed`](Self::completed); when another token comes than the replay foretells, it is
 /// [`abandoned`](Self::abandoned) before that is pushed.
 ///
 /// All that it answers depends on nothing but these calls: a job's results count from a fixed token on, however long it takes. If it isn't done by
-/// then the caller has to wait; or to run it, if nobody has begun to.
+/// then the caller has to wait; or to run it, if no thread has begun to.
 #[derive(Debug)]
 pub struct Finder {
     parameters: Parameters,

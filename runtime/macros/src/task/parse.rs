@@ -92,7 +92,7 @@ fn check_signature(signature: &Signature, mistakes: &mut Mistakes) {
     }
 }
 
-/// Refuses a result that borrows, at any depth that a type written plainly has: the task has ended when somebody looks at it.
+/// Refuses a result that borrows, at any depth that a type written plainly has: the task has ended when the program looks at it.
 fn refuse_borrowed_result(ty: &Type) -> Result<()> {
     match ty {
         Type::Reference(reference) if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") => {

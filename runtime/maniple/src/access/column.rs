@@ -71,7 +71,7 @@ impl<'a, T, const D: usize> Column<'a, T, D> {
     ///
     /// # Safety
     /// The instance holds valid `T`s in the field at all points of `space`; for `'a`, the bytes stay there, and
-    /// nobody changes them, or, if the column is used to write, touches them.
+    /// nothing else changes them, or, if the column is used to write, touches them.
     pub(crate) unsafe fn new(instance: &'a Instance, field: FieldId, space: &'a IndexSpace<D>) -> Option<Self> {
         let (base, strides, scattered) = values_of(instance, field)?;
         let strides = std::array::from_fn(|d| strides[d]);

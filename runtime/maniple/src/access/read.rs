@@ -26,7 +26,7 @@ impl<'a, T: Copy, const D: usize> Read<'a, T, D> {
     #[inline]
     #[must_use]
     pub fn get(&self, point: impl Into<Point<D>>) -> Option<T> {
-        // SAFETY: the column's values are valid, and nobody changes them while this accessor lives.
+        // SAFETY: the column's values are valid, and nothing changes them while this accessor lives.
         self.column.place(point.into()).map(|place| unsafe { place.read() })
     }
 
@@ -43,7 +43,7 @@ impl<'a, T: Copy, const D: usize> Read<'a, T, D> {
     /// The value at a point, for as long as the accessor could have lived.
     #[track_caller]
     pub(crate) fn into_ref(self, point: Point<D>) -> &'a T {
-        // SAFETY: the column's values are valid, and nobody changes them during `'a`.
+        // SAFETY: the column's values are valid, and nothing changes them during `'a`.
         unsafe { self.column.place_or_panic(point).as_ref() }
     }
 
@@ -58,7 +58,7 @@ impl<'a, T: Copy, const D: usize> Read<'a, T, D> {
     pub fn span(&self, row: Rect<D>) -> Span<'_, T> {
         let (first, together) = self.column.row(&row);
         if together {
-            // SAFETY: so many valid values follow each other from there, and nobody changes them while this accessor lives.
+            // SAFETY: so many valid values follow each other from there, and nothing changes them while this accessor lives.
             return Span::Direct(unsafe { std::slice::from_raw_parts(first.as_ptr(), row.volume() as usize) });
         }
         Span::Gathered(row.points().map(|point| self[point]).collect())
@@ -73,7 +73,7 @@ impl<T: Copy, const D: usize, P: Into<Point<D>>> Index<P> for Read<'_, T, D> {
     #[inline(always)]
     #[track_caller]
     fn index(&self, point: P) -> &T {
-        // SAFETY: the column's values are valid, and nobody changes them while this accessor lives.
+        // SAFETY: the column's values are valid, and nothing changes them while this accessor lives.
         unsafe { self.column.place_or_panic(point.into()).as_ref() }
     }
 }

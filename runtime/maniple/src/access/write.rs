@@ -68,7 +68,7 @@ impl<'a, T: Copy, const D: usize> Write<'a, T, D> {
     pub fn span(&self, row: Rect<D>) -> Span<'_, T> {
         let (first, together) = self.column.row(&row);
         if together {
-            // SAFETY: so many valid values follow each other from there; this accessor is borrowed, so nobody changes them.
+            // SAFETY: so many valid values follow each other from there; this accessor is borrowed, so nothing else changes them.
             return Span::Direct(unsafe { std::slice::from_raw_parts(first.as_ptr(), row.volume() as usize) });
         }
         Span::Gathered(row.points().map(|point| self[point]).collect())

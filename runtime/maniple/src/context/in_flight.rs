@@ -1,9 +1,9 @@
-//! How much of what a task has launched has not ended, whether it may launch more, and whether somebody waits: one word.
+//! How much of what a task has launched has not ended, whether it may launch more, and whether it is waited for: one word.
 
 use crate::sync::{AtomicU64, Ordering};
 
 const FORK: u64 = 1 << 31;
-/// Somebody waits for the numbers to fall.
+/// A task or thread waits for the numbers to fall.
 const WAITED: u64 = 1 << 62;
 const CLOSED: u64 = 1 << 63;
 const NUMBERS: u64 = !(WAITED | CLOSED);
@@ -11,8 +11,8 @@ const NUMBERS: u64 = !(WAITED | CLOSED);
 /// What a task has in flight: operations, which go through its stream, and forks.
 ///
 /// All in one word, so that whoever counts something in learns whether he came too late, whoever closes it whether there is anything to
-/// wait for, and whoever counts something off whether he has to tell somebody. A waiter says so in the word, too: so everything that he learns to be
-/// in flight then is counted off by somebody who sees him wait.
+/// wait for, and whoever counts something off whether a waiter has to be told. A waiter says so in the word, too: so everything that it learns to be
+/// in flight then is counted off by a thread that sees it wait.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight(AtomicU64);
 
@@ -35,7 +35,7 @@ impl InFlight {
         self.0.fetch_add(operations as u64, Ordering::SeqCst);
     }
 
-    /// So many operations less. Whether somebody waits.
+    /// So many operations less. Whether there is a waiter.
     #[inline]
     #[must_use]
     pub(crate) fn end_operations(&self, operations: usize) -> bool {
@@ -48,14 +48,14 @@ impl InFlight {
         self.0.fetch_add(FORK, Ordering::SeqCst) & CLOSED == 0
     }
 
-    /// One fork less. Whether somebody waits.
+    /// One fork less. Whether there is a waiter.
     #[inline]
     #[must_use]
     pub(crate) fn end_fork(&self) -> bool {
         self.0.fetch_sub(FORK, Ordering::SeqCst) & WAITED != 0
     }
 
-    /// One fork less, unless somebody waits. If it was done, nothing that the count kept may be touched afterwards.
+    /// One fork less, unless there is a waiter. If it was done, nothing that the count kept may be touched afterwards.
     #[inline]
     #[must_use]
     pub(crate) fn end_fork_unless_waited(&self) -> bool {
@@ -69,13 +69,13 @@ impl InFlight {
         false
     }
 
-    /// Somebody waits. Gives the number of all that is in flight: all of that will be counted off by those who know.
+    /// There is a waiter now. Gives the number of all that is in flight: all of that will be counted off by those who know.
     pub(crate) fn wait(&self) -> usize {
         let (operations, forks) = numbers(self.0.fetch_or(WAITED, Ordering::SeqCst));
         operations + forks
     }
 
-    /// Nobody waits any more.
+    /// There is no waiter any more.
     pub(crate) fn wait_no_more(&self) {
         self.0.fetch_and(!WAITED, Ordering::SeqCst);
     }

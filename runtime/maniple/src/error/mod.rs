@@ -27,7 +27,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Errors travel: a task that fails, panics or cannot be mapped makes every operation that needs its results fail with the same error, and
 /// whoever awaits one of their futures gets it. Cheap to clone.
 ///
-/// A failure that a task was told of, by a future, an inline mapping or a partition that it awaited, is the task's to handle: it is *seen*, wherever else it spreads. One that nobody has
+/// A failure that a task was told of, by a future, an inline mapping or a partition that it awaited, is the task's to handle: it is *seen*, wherever else it spreads. One that nothing has
 /// seen when the task ends becomes the task's own.
 ///
 /// Its [`Debug`](fmt::Debug) form is the message too, with the stack of a panic where there is one: it is what a `main` that returns an error shows, and
@@ -49,9 +49,9 @@ pub enum Error {
         /// The stack, if `RUST_BACKTRACE` asked for it.
         backtrace: Option<Arc<str>>,
     },
-    /// A task's body waits for something, but nobody has the waker with which it could be told: it would wait for ever, so it was ended.
+    /// A task's body waits for something, but its waker has been dropped: it would wait for ever, so it was ended.
     #[error(
-        "`{task}`{} waits for something, but nobody is left who could wake it: whatever it awaits has to keep its waker until it is ready",
+        "`{task}`{} waits for something, but its waker has been dropped: whatever it awaits has to keep its waker until it is ready",
         at(.point)
     )]
     Stranded {
@@ -331,7 +331,7 @@ pub enum Error {
     /// The runtime cannot start.
     #[error("cannot start the runtime: {0}")]
     Start(Arc<dyn StdError + Send + Sync>),
-    /// Something panicked of which nobody would have heard: a part of the runtime, or code of the program that it calls where no task is running. What
+    /// Something panicked whose failure is that of no task: a part of the runtime, or code of the program that it calls where no task is running. What
     /// should have come of it never will, so the run was ended; the runtime runs nothing more.
     #[error(
         "the runtime has broken down: {during} panicked{}: {message}; make a new runtime, and, unless the place is in code of your own, report \
@@ -356,7 +356,7 @@ pub enum Error {
         /// The error there.
         message: Arc<str>,
     },
-    /// A node of the job is gone, and with it data that nobody else has: the job has ended.
+    /// A node of the job is gone, and with it data that no other node has: the job has ended.
     #[error("node {node} is lost, and the job with it: {reason}")]
     NodeLost {
         /// The node.

@@ -147,7 +147,7 @@ fn can_spare(state: &TaskState, migration: &Migration, worker: &WorkerContext<'_
     can_spare && state.share.may_give(migration)
 }
 
-/// What another node is told of a task. None if it can't be told everything, or would understand something else.
+/// What is sent to another node of a task. None if not everything can be sent, or would understand something else.
 fn describe(task: &PointTask) -> Option<TaskPacket> {
     let PointTask { state, mapped, .. } = task;
     let MappedPoint { point, mapping: TaskMapping { variant, priority, .. }, physical, .. } = &**mapped;

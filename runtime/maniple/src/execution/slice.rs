@@ -134,7 +134,7 @@ impl Remote for RemoteSlice {
         let refused = |why: &str| core.check_whole().err().unwrap_or_else(|| Error::launch(state.name(), why));
         let mut failure = None;
         state.slice_ran_elsewhere(points.volume());
-        // One for each point: the other node was told which they are. Without an answer there is a failure, so that nobody waits for ever.
+        // One for each point: the other node was told which they are. Without an answer there is a failure, so that no task waits for ever.
         let mut results = results.into_iter();
         for point in points.points() {
             let value = results.next().map_or_else(|| Err(state.not_sendable()), |result| result.value(refused));

@@ -50,7 +50,7 @@ pub(crate) struct Head {
     pub(super) word: Word,
     /// The part that knows the types: behind the head, in the same cell.
     body: NonNull<dyn Body>,
-    course: UnsafeCell<Course>,
+    progress: UnsafeCell<Progress>,
     definition: &'static Arc<TaskDefinition>,
     /// There from the launch on.
     core: Option<Arc<RuntimeCore>>,
@@ -64,9 +64,9 @@ pub(crate) struct Head {
 
 /// How far a task is.
 #[derive(Default)]
-pub(super) struct Course {
+pub(super) struct Progress {
     pub(super) phase: Phase,
-    /// Who launched it, and as which launch of his program; from the launch to the end.
+    /// The task that launched it, and as which launch of its program; from the launch to the end.
     pub(super) parent: Option<(Parent, u64)>,
     /// What it launches from; from its beginning to its end.
     pub(super) context: Option<Arc<ContextState>>,
@@ -119,7 +119,7 @@ impl Fork {
             (&raw mut (*head).job).write(JobHead::new(&JOB));
             (&raw mut (*head).word).write(Word::new());
             (&raw mut (*head).body).write(body);
-            (&raw mut (*head).course).write(UnsafeCell::new(Course { sources, ..Course::default() }));
+            (&raw mut (*head).progress).write(UnsafeCell::new(Progress { sources, ..Progress::default() }));
             (&raw mut (*head).definition).write(definition);
             (&raw mut (*head).core).write(core);
             (&raw mut (*head).recorded).write((OperationId::NONE, Tag::NONE));
@@ -142,17 +142,17 @@ impl Fork {
     /// The caller is that, and lets go of what he was given before he passes on the right.
     #[inline]
     #[allow(clippy::mut_from_ref)] // that is what the right is for
-    pub(super) unsafe fn inside(&self) -> (&Head, &mut Course, &mut (dyn Body + 'static)) {
+    pub(super) unsafe fn inside(&self) -> (&Head, &mut Progress, &mut (dyn Body + 'static)) {
         let head = self.head();
-        // SAFETY: the caller has the right, which nobody else has, and the body is in the cell.
-        unsafe { (head, &mut *head.course.get(), &mut *head.body.as_ptr()) }
+        // SAFETY: the caller has the right, which nothing else has, and the body is in the cell.
+        unsafe { (head, &mut *head.progress.get(), &mut *head.body.as_ptr()) }
     }
 
     /// What its owner may look at and change before the launch.
     #[inline]
     fn described(&mut self) -> (&mut Head, &mut (dyn Body + 'static)) {
         debug_assert!(self.head().word.is_only() && self.head().outcome().is_none());
-        // SAFETY: nobody else knows a task before its launch.
+        // SAFETY: nothing else knows a task before its launch.
         unsafe {
             let head = self.0.as_mut();
             let body = head.body.as_ptr();
@@ -162,7 +162,7 @@ impl Fork {
 
     #[inline]
     pub(super) fn sources(&mut self) -> &Sources {
-        &self.described().0.course.get_mut().sources
+        &self.described().0.progress.get_mut().sources
     }
 
     /// Notes that the task is launched, as this launch of its parent's; gives the job that runs it.
@@ -179,7 +179,7 @@ impl Fork {
             head.core = Some(Arc::clone(core));
         }
         head.recorded = recorded;
-        head.course.get_mut().parent = Some(parent);
+        head.progress.get_mut().parent = Some(parent);
         head.word.add_first();
         // SAFETY: the reference just added is the job's.
         unsafe { Job::from_raw(self.0.cast()) }
@@ -188,15 +188,15 @@ impl Fork {
     /// What it consists of, to be launched in another way.
     pub(crate) fn into_parts(mut self) -> (&'static Arc<TaskDefinition>, Arguments, results::Sources) {
         let (head, body) = self.described();
-        let sources = head.course.get_mut().sources.inputs();
+        let sources = head.progress.get_mut().sources.inputs();
         (head.definition, body.take_arguments(head.own), sources)
     }
 
     /// Another one of the same, before the launch.
     pub(crate) fn duplicate(&self) -> Self {
         let head = self.head();
-        // SAFETY: the task has not been launched: it may be looked at by several, and is changed by nobody.
-        let (sources, body) = unsafe { (&(*head.course.get()).sources, head.body.as_ref()) };
+        // SAFETY: the task has not been launched: it may be looked at by several, and is not changed.
+        let (sources, body) = unsafe { (&(*head.progress.get()).sources, head.body.as_ref()) };
         body.duplicate(head.definition, head.own, sources.clone())
     }
 
@@ -240,7 +240,7 @@ impl Fork {
     /// It was the last reference.
     pub(super) unsafe fn free(self) {
         let cell = ManuallyDrop::new(self).0;
-        // SAFETY: nobody knows the cell any more.
+        // SAFETY: no reference to the cell is left.
         unsafe {
             let body = (*cell.as_ptr()).body;
             let _head = FreeHead(cell, Layout::for_value(body.as_ref()));
@@ -257,7 +257,7 @@ impl Drop for FreeHead {
     fn drop(&mut self) {
         let (cell, body) = (self.0, self.1);
         let (layout, _) = Layout::new::<Head>().extend(body).expect("it was allocated so");
-        // SAFETY: it is only made of a cell that nobody knows, whose body is gone.
+        // SAFETY: it is only made of a cell to which no reference is left, whose body is gone.
         unsafe {
             let core = (*cell.as_ptr()).core.take();
             cell.drop_in_place();
@@ -286,7 +286,7 @@ impl Drop for Fork {
         if self.head().word.remove() {
             let last = Self(self.0);
             if last.head().outcome().is_none() && last.head().is_launched() {
-                // Nobody can wake it any more.
+                // No waker is left.
                 abandon(last);
             } else {
                 let definition = last.head().definition();
@@ -316,7 +316,7 @@ impl Head {
 
     fn is_launched(&self) -> bool {
         // SAFETY: whoever asks has the only reference.
-        unsafe { &*self.course.get() }.parent.is_some()
+        unsafe { &*self.progress.get() }.parent.is_some()
     }
 
     /// The runtime of a task that has been launched.
@@ -346,7 +346,7 @@ impl Head {
         self.word.watch();
         // It may have ended before anybody could tell that it is watched.
         let Some(outcome) = self.outcome() else { return Poll::Pending };
-        // Nobody else may tell. A waker that stayed could keep the task that it wakes, and that this one.
+        // Nothing else may tell. A waker that stayed could keep the task that it wakes, and that this one.
         let wakers = watchers.take_wakers();
         drop(list);
         wakers.into_iter().for_each(Waker::wake);

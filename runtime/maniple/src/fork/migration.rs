@@ -29,15 +29,15 @@ pub(crate) fn steal(core: &RuntimeCore, thief: NodeId, at_least: usize) -> Optio
     }
 }
 
-/// What the thief is told of a task that can migrate, and may. The caller has the right to run it.
+/// What the thief is sent of a task that can migrate, and may. The caller has the right to run it.
 fn describe(core: &RuntimeCore, fork: &Fork, thief: NodeId) -> Option<TaskPacket> {
     // SAFETY: as the caller says.
-    let (head, course, body) = unsafe { fork.inside() };
+    let (head, progress, body) = unsafe { fork.inside() };
     let definition = head.definition();
     definition.result_codec()?;
     let (path, migratable) = definition.migratable()?;
-    let is_ready = matches!(course.phase, Phase::Waiting) && course.sources.is_empty();
-    let (parent, _) = course.parent.as_ref().filter(|_| is_ready)?;
+    let is_ready = matches!(progress.phase, Phase::Waiting) && progress.sources.is_empty();
+    let (parent, _) = progress.parent.as_ref().filter(|_| is_ready)?;
     let arguments = migratable.encode(body.arguments()?)?;
     let only = Points::of_rect(AnyRect::from(Rect::<1>::from(0..1)));
     core.permits_steal((head.name(), parent.processor), thief).then(|| TaskPacket {

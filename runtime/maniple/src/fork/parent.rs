@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::context::ContextState;
 
-/// The context that a task was forked from. Nobody counts references for it: a context is kept, by the task whose it is, as long as it has anything in
+/// The context that a task was forked from. It has no count of references for that: a context is kept, by the task whose it is, as long as it has anything in
 /// flight, and the fork is in flight until it is [counted off](Self::count_off).
 pub(super) struct Parent(NonNull<ContextState>);
 
@@ -25,7 +25,7 @@ impl Parent {
     /// The fork has ended, and tells its parent as the last thing that it does.
     #[inline]
     pub(super) fn count_off(self) {
-        // With nobody waiting, counting off is all: right after it the context may be gone.
+        // Without a waiter, counting off is all: right after it the context may be gone.
         if self.in_flight.end_fork_unless_waited() {
             return;
         }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker, ready};
 use maniple_realm::{Job, JobHead, JobTable, WorkerContext, fault};
 
 use super::body::{Body, ForkCall};
-use super::cell::{Course, Fork, Head, Phase};
+use super::cell::{Fork, Head, Phase, Progress};
 use super::waking::{cannot_go_on, drop_waker, wake_and_drop};
 use super::word::{Last, Outcome};
 use crate::context::{ContextState, keep_spare};
@@ -36,8 +36,8 @@ unsafe fn run(head: NonNull<JobHead>, worker: &WorkerContext<'_>) {
     // SAFETY: it is forgotten, so that the reference stays `fork`'s, which lives longer.
     let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(head.cast())) });
     // SAFETY: the job's right to run the task is this call's.
-    let (inside, course, body) = unsafe { fork.inside() };
-    match advance(inside, course, body, (worker, &waker)) {
+    let (inside, progress, body) = unsafe { fork.inside() };
+    match advance(inside, progress, body, (worker, &waker)) {
         Poll::Ready(result) => worker.settle(|| end(fork, result, By::Worker(worker))),
         Poll::Pending if cannot_go_on(&fork.head().schedule, &fork.head().word) => abandon(fork),
         Poll::Pending if fork.head().schedule.suspend() => {}
@@ -48,32 +48,32 @@ unsafe fn run(head: NonNull<JobHead>, worker: &WorkerContext<'_>) {
 /// Goes on as far as can be.
 fn advance(
     head: &Head,
-    course: &mut Course,
+    progress: &mut Progress,
     body: &mut dyn Body,
     (worker, waker): (&WorkerContext<'_>, &Waker),
 ) -> Poll<Result<(), Box<Error>>> {
     let mut context = Context::from_waker(waker);
-    let polled = match &course.phase {
+    let polled = match &progress.phase {
         Phase::Waiting => {
-            if !course.sources.is_empty()
-                && let Some(error) = ready!(course.sources.poll(waker))
+            if !progress.sources.is_empty()
+                && let Some(error) = ready!(progress.sources.poll(waker))
             {
                 return Poll::Ready(Err(Box::new(error)));
             }
-            let (parent, launch) = course.parent.as_ref().expect("a task that runs was launched");
+            let (parent, launch) = progress.parent.as_ref().expect("a task that runs was launched");
             let make =
                 || ContextState::forked((parent, *launch), Origin::Declared(&**head.definition()), worker.processor());
-            course.context = body.launches().then(make);
-            course.phase = Phase::Running;
+            progress.context = body.launches().then(make);
+            progress.phase = Phase::Running;
             // SAFETY: the body is dropped with its end, and the context after it.
-            let call = unsafe { ForkCall::new(course.context.as_ref()) };
+            let call = unsafe { ForkCall::new(progress.context.as_ref()) };
             fault::catch(|| {
                 body.begin(call);
                 body.poll(&mut context)
             })
         }
         Phase::Running => fault::catch(|| body.poll(&mut context)),
-        Phase::Draining(_) => return drain(course, waker),
+        Phase::Draining(_) => return drain(progress, waker),
     };
     let result = match polled {
         Ok(polled) => ready!(polled).map_err(|error| Box::new(error.of_task(head.name(), None))),
@@ -82,19 +82,19 @@ fn advance(
     if result.is_err() {
         clear(body);
     }
-    let Some(context) = &course.context else { return Poll::Ready(result) };
+    let Some(context) = &progress.context else { return Poll::Ready(result) };
     if context.is_over() {
         return Poll::Ready(result);
     }
-    course.phase = Phase::Draining(context.close(result.map_err(|error| *error)).map_err(Box::new));
-    drain(course, waker)
+    progress.phase = Phase::Draining(context.close(result.map_err(|error| *error)).map_err(Box::new));
+    drain(progress, waker)
 }
 
 /// Waits for what the task has launched.
-fn drain(course: &mut Course, waker: &Waker) -> Poll<Result<(), Box<Error>>> {
-    let context = course.context.as_ref().expect("a task that has launched has a context");
+fn drain(progress: &mut Progress, waker: &Waker) -> Poll<Result<(), Box<Error>>> {
+    let context = progress.context.as_ref().expect("a task that has launched has a context");
     ready!(context.poll_drained(waker));
-    match std::mem::take(&mut course.phase) {
+    match std::mem::take(&mut progress.phase) {
         Phase::Draining(result) => Poll::Ready(context.conclude(result.map_err(|error| *error)).map_err(Box::new)),
         _ => unreachable!("only a task whose body has ended is drained"),
     }
@@ -110,22 +110,23 @@ fn clear(body: &mut dyn Body) {
 pub(super) enum By<'a> {
     Worker(&'a WorkerContext<'a>),
     OtherNode,
-    Nobody,
+    /// No worker has run its body to the end.
+    Runtime,
 }
 
 /// The task has ended: tells everybody, and gives up the reference.
 pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
     // SAFETY: whoever ends a task has the right to run it, which ends here.
-    let (head, course, body) = unsafe { fork.inside() };
+    let (head, progress, body) = unsafe { fork.inside() };
     head.schedule.end();
-    let (parent, number) = course.parent.take().expect("a task that runs was launched");
-    if let Some(context) = course.context.take() {
+    let (parent, number) = progress.parent.take().expect("a task that runs was launched");
+    if let Some(context) = progress.context.take() {
         retire(context, &parent, matches!(by, By::Worker(_)));
     }
     let core = head.core();
     match by {
         By::Worker(worker) => core.forks.ended(worker.worker()),
-        By::Nobody => core.store.counters.tasks.add(1),
+        By::Runtime => core.store.counters.tasks.add(1),
         // It counts where it ran.
         By::OtherNode => {}
     }
@@ -140,7 +141,7 @@ pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
         Err(error) => {
             clear(body);
             let results = head.standing_for();
-            results.fail_fork(&error, std::mem::take(&mut course.sources).inputs());
+            results.fail_fork(&error, std::mem::take(&mut progress.sources).inputs());
             parent.watch_launch(number, &results);
             let last = head.word.end(Outcome::Failed);
             debug_assert_eq!(last, Last::Tell, "the results watch");
@@ -152,7 +153,7 @@ pub(super) fn end(fork: Fork, result: Result<(), Box<Error>>, by: By<'_>) {
     parent.count_off();
 }
 
-/// Tells everybody. If nobody knows the task any more its value goes, whose destructor may panic.
+/// Tells all watchers. If no reference to the task is left its value is dropped, whose destructor may panic.
 #[inline]
 fn end_well(fork: Fork) {
     match fork.head().word.end(Outcome::Good) {
@@ -179,24 +180,24 @@ fn retire(context: Arc<ContextState>, parent: &ContextState, by_worker: bool) {
     }
 }
 
-/// Nobody is left who could wake the task, for want of a waker, or the machine ends: so it has failed. It ends as others do, after what it has launched. The caller has the
+/// The task's last waker was dropped, or the machine ends: so it has failed. It ends as others do, after what it has launched. The caller has the
 /// right to run it.
 #[cold]
 pub(super) fn abandon(fork: Fork) {
     fork.head().schedule.run();
     // SAFETY: the caller passes on the right to run the task.
-    let (head, course, body) = unsafe { fork.inside() };
+    let (head, progress, body) = unsafe { fork.inside() };
     clear(body);
     let error = Box::new(Error::Stranded { task: head.name().to_owned(), point: None });
-    match (&course.phase, &course.context) {
+    match (&progress.phase, &progress.context) {
         (Phase::Draining(_), _) => {}
-        (_, Some(context)) => course.phase = Phase::Draining(context.close(Err(*error)).map_err(Box::new)),
-        (_, None) => return end(fork, Err(error), By::Nobody),
+        (_, Some(context)) => progress.phase = Phase::Draining(context.close(Err(*error)).map_err(Box::new)),
+        (_, None) => return end(fork, Err(error), By::Runtime),
     }
     // SAFETY: as in `run`.
     let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(fork.as_raw())) });
-    match drain(course, &waker) {
-        Poll::Ready(result) => end(fork, result, By::Nobody),
+    match drain(progress, &waker) {
+        Poll::Ready(result) => end(fork, result, By::Runtime),
         Poll::Pending if fork.head().schedule.suspend() => {}
         Poll::Pending => queue(fork),
     }

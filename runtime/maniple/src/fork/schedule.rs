@@ -19,7 +19,7 @@ const ENDED: u8 = 4;
 /// Queued, and not known to anybody who could wake it.
 const NEW: u8 = 5;
 
-/// The right to run a task: there is one, which belongs to the queue that the task is in, to who runs it, or to nobody.
+/// The right to run a task: there is one, which belongs to the queue that the task is in, to the worker that runs it, or, while it waits, to none.
 #[derive(Debug)]
 pub(super) struct Schedule(AtomicU8);
 
@@ -40,7 +40,7 @@ impl Schedule {
         }
     }
 
-    /// The task can't go on. False if somebody has woken it meanwhile: it is still the caller's, who must queue it.
+    /// The task can't go on. False if it was woken meanwhile: it is still the caller's, who must queue it.
     #[inline]
     #[must_use]
     pub(super) fn suspend(&self) -> bool {
@@ -52,7 +52,7 @@ impl Schedule {
         idle
     }
 
-    /// Whether somebody has woken the task while it is being run.
+    /// Whether the task was woken while it is being run.
     pub(super) fn is_notified(&self) -> bool {
         self.0.load(Ordering::Acquire) == NOTIFIED
     }

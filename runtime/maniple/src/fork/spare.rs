@@ -48,7 +48,7 @@ impl List {
     #[inline]
     fn push(&self, memory: NonNull<u8>, core: Arc<RuntimeCore>) {
         let kept = memory.cast::<Kept>();
-        // SAFETY: the memory is nobody's, and the least size has room.
+        // SAFETY: the memory is unused, and the least size has room.
         unsafe { kept.write(Kept { next: self.first.get(), core }) };
         self.first.set(Some(kept));
         self.length.set(self.length.get() + 1);
@@ -70,7 +70,7 @@ impl Spare {
         for (size, list) in self.memory.iter().enumerate() {
             while let Some((memory, core)) = list.pop() {
                 drop(core);
-                // SAFETY: it was allocated so, and is nobody's.
+                // SAFETY: it was allocated so, and is unused.
                 unsafe { dealloc(memory.as_ptr(), layout_of(size)) };
             }
         }
@@ -114,7 +114,7 @@ fn allocate(layout: Layout) -> NonNull<u8> {
 /// Keeps the memory of a cell, or frees it.
 ///
 /// # Safety
-/// It is from [`take_memory`] with this layout, and nobody's.
+/// It is from [`take_memory`] with this layout, and unused.
 #[inline]
 pub(super) unsafe fn keep_memory(memory: NonNull<u8>, layout: Layout, core: Option<Arc<RuntimeCore>>) {
     let (size, mut core) = (size_of_kept(layout), core);

@@ -7,7 +7,7 @@
 use super::schedule::Schedule;
 use super::word::Word;
 
-/// The body waits, and the caller runs it. Whether nobody will ever wake it.
+/// The body waits, and the caller runs it. Whether nothing will ever wake it.
 pub(super) fn cannot_go_on(schedule: &Schedule, word: &Word) -> bool {
     // In this order: wakers wake first and then go.
     word.has_no_waker() && !schedule.is_notified()

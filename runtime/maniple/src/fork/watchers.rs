@@ -17,7 +17,7 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    /// Somebody waits.
+    /// A waiter.
     pub(super) fn add(&mut self, waker: &Waker) {
         if !self.wakers.iter().any(|known| known.will_wake(waker)) {
             self.wakers.push(waker.clone());

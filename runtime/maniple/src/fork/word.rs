@@ -1,8 +1,8 @@
-//! One word that tells who still knows a forked task, whether it has ended, and whether somebody waits for that.
+//! One word that tells who still knows a forked task, whether it has ended, and whether that is waited for.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Somebody has put himself on the list of watchers.
+/// A watcher has put itself on the list of watchers.
 const WATCHED: u64 = 1;
 const ENDED: u64 = 2;
 const FAILED: u64 = 4;
@@ -34,9 +34,9 @@ impl Outcome {
 /// What the end of a task leaves to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Last {
-    /// Somebody knows the task, and will free it. It is not the caller's any more.
+    /// Another reference is left, whose owner frees the task. It is not the caller's any more.
     Nothing,
-    /// Nobody else knows the task: the caller frees it.
+    /// No other reference is left: the caller frees it.
     Free,
     /// There are watchers to be told. The caller still has his reference.
     Tell,
@@ -52,13 +52,13 @@ impl Word {
         Self(AtomicU64::new(REFERENCE))
     }
 
-    /// One more reference, while nobody but its one owner knows the task.
+    /// One more reference, while only its one owner knows the task.
     #[inline]
     pub(super) fn add_first(&mut self) {
         self.0 = AtomicU64::new(2 * REFERENCE);
     }
 
-    /// One more reference, by somebody who has one.
+    /// One more reference, made by the owner of one.
     #[inline]
     pub(super) fn add(&self) {
         // As in `Arc`: who gives the reference away orders what comes before.
@@ -88,7 +88,7 @@ impl Word {
     #[inline]
     #[must_use]
     pub(super) fn remove(&self) -> bool {
-        // Acquire: what others did before they let go comes before the freeing. Nobody can come by a reference if this is the only one.
+        // Acquire: what others did before they let go comes before the freeing. No other reference can be made if this is the only one.
         if self.0.load(Ordering::Acquire) / REFERENCE == 1 {
             return true;
         }
@@ -99,7 +99,7 @@ impl Word {
         was_last
     }
 
-    /// Whether nobody but the caller, who has a reference, knows the task.
+    /// Whether the caller's reference is the only one.
     pub(super) fn is_only(&self) -> bool {
         self.0.load(Ordering::Acquire) / REFERENCE == 1
     }
@@ -115,7 +115,7 @@ impl Word {
         }
     }
 
-    /// The caller has put himself on the list of watchers, whose lock he holds. He is told of the end, unless that has come.
+    /// The caller has joined the list of watchers, whose lock it holds. It is notified of the end, unless that has come.
     pub(super) fn watch(&self) {
         self.0.fetch_or(WATCHED, Ordering::AcqRel);
     }

@@ -17,7 +17,7 @@ use crate::results::{Input, Origin, Results, Sources, one_point};
 
 /// A result that is still to come. Await it, or pass it to another launch without waiting.
 ///
-/// Dropping it does not cancel anything. If the task fails and nobody awaits the future, the task that launched it fails too.
+/// Dropping it does not cancel anything. If the task fails and the future is not awaited, the task that launched it fails too.
 pub struct Future<T> {
     source: Source,
     marker: PhantomData<fn() -> T>,
@@ -154,7 +154,7 @@ impl<T: Clone + Send + Sync + 'static> Awaited<T> {
             // How it ended is in the values; that the realm goes down meanwhile shows as a value that is not there.
             let _ = ready!(Pin::new(event.get_or_insert_with(wait)).poll(context));
         }
-        // Waiting for one point of many tells nobody how the others ended.
+        // Waiting for one point of many does not tell how the others ended.
         Poll::Ready(future.source.seen())
     }
 }

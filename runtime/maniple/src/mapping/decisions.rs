@@ -83,7 +83,7 @@ impl Decisions {
     /// A decision about one of so many points, which is kept if it holds for later launches.
     pub(crate) fn made(&self, mut mapped: MappedPoint, points: usize) -> Arc<MappedPoint> {
         if !mapped.holds() || !self.are_kept.load(Ordering::Relaxed) {
-            // Nobody will ask for them. Given back here, and not on the other core where the task ends, they cost much less.
+            // They are not needed any more. Given back here, and not on the other core where the task ends, they cost much less.
             mapped.mapping.requirements = Vec::new();
             return Arc::new(mapped);
         }

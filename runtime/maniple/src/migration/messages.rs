@@ -246,7 +246,7 @@ impl Migration {
         Some(())
     }
 
-    /// This node has nothing to do: it asks for a task, unless it has asked. Whether it did.
+    /// This node is idle: it asks for a task, unless it has asked. Whether it did.
     pub(crate) fn is_idle(&self) -> bool {
         let begins = self.search.begin();
         if begins {

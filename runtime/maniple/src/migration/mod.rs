@@ -2,7 +2,7 @@
 //!
 //! `README.md` has the states, the messages and the races. In reading order:
 //!
-//! - [`packet`]: what another node is told of tasks; [`result`]: what it answers; [`encoding`]: the bytes of both;
+//! - [`packet`]: what is sent to another node of tasks; [`result`]: what it answers; [`encoding`]: the bytes of both;
 //! - [`remote`]: the two sides of the program that migration works for: tasks that run elsewhere, and what runs others' tasks here;
 //! - [`in_flight`]: the table of the packets that have been sent;
 //! - [`steal`]: the policy of stealing: which node is asked for work, and which node gets some;

@@ -1,4 +1,4 @@
-//! What another node is told of tasks that migrate to it. All nodes run the same program: they agree on what the path means.
+//! What is sent to another node of tasks that migrate to it. All nodes run the same program: they agree on what the path means.
 
 use bytes::Bytes;
 use maniple_space::{AnyPoint, AnyRect, AnySpace};

@@ -52,7 +52,7 @@ pub(crate) trait Network: Send + Sync {
     /// Sends a message. Never blocks.
     fn send(&self, to: NodeId, message: Message, header: &[u8], payload: Vec<u8>);
 
-    /// The error as other nodes are told of it.
+    /// The error as it is sent to other nodes.
     fn encode_error(&self, error: &Error) -> Vec<u8>;
 
     /// The error that another node has told of.

@@ -27,7 +27,7 @@ struct Asked {
 }
 
 impl Search {
-    /// This node has nothing to do: whether it is to ask, which it has not done yet.
+    /// This node is idle: whether it is to ask, which it has not done yet.
     pub(super) fn begin(&self) -> bool {
         if self.is_asking.swap(true, Ordering::AcqRel) {
             return false;

@@ -24,7 +24,7 @@ pub(crate) enum Chosen {
     /// Nowhere: what the task launches uses the data of its parent.
     ///
     /// It is all or nothing. A task that used some instances would, with its end, stand in their history before its children have been mapped; a
-    /// child could come after somebody who comes after that end, in a circle.
+    /// child could come after an operation that comes after that end, in a circle.
     Virtual,
     /// For each part of each requirement, in order.
     Instances(Vec<Selection>),

@@ -23,7 +23,7 @@ pub(crate) fn bytes(regions: &[PhysicalRegion]) -> u64 {
 /// The values that a task uses.
 ///
 /// # Safety
-/// The task's data is there, and nobody writes it meanwhile.
+/// The task's data is there, and nothing writes it meanwhile.
 pub(crate) unsafe fn pack_used(regions: &[PhysicalRegion]) -> Result<Vec<u8>> {
     // SAFETY: promised by the caller.
     unsafe { pack_where(regions, goes) }
@@ -32,14 +32,14 @@ pub(crate) unsafe fn pack_used(regions: &[PhysicalRegion]) -> Result<Vec<u8>> {
 /// The values that a task has written, and its contributions.
 ///
 /// # Safety
-/// The task has run, and nobody else touches its data.
+/// The task has run, and nothing else touches its data.
 pub(crate) unsafe fn pack_made(regions: &[PhysicalRegion]) -> Result<Vec<u8>> {
     // SAFETY: promised by the caller.
     unsafe { pack_where(regions, Privilege::changes_data) }
 }
 
 /// # Safety
-/// Nobody writes the data meanwhile.
+/// Nothing writes the data meanwhile.
 unsafe fn pack_where(regions: &[PhysicalRegion], is_wanted: impl Fn(Privilege) -> bool) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for region in regions.iter().filter(|region| is_wanted(region.privilege)) {
@@ -55,7 +55,7 @@ unsafe fn pack_where(regions: &[PhysicalRegion], is_wanted: impl Fn(Privilege) -
 /// Puts the values that a task uses into instances that were made for it.
 ///
 /// # Safety
-/// Nobody else uses the instances. The bytes are from [`pack_used`] for the same requirements, by the same program.
+/// Nothing else uses the instances. The bytes are from [`pack_used`] for the same requirements, by the same program.
 pub(crate) unsafe fn unpack_used(regions: &[PhysicalRegion], mut bytes: &[u8]) -> Result<()> {
     for region in regions.iter().filter(|region| goes(region.privilege)) {
         // SAFETY: promised by the caller.
@@ -67,7 +67,7 @@ pub(crate) unsafe fn unpack_used(regions: &[PhysicalRegion], mut bytes: &[u8]) -
 /// Puts what a task has made on another node where it would have made it.
 ///
 /// # Safety
-/// The task, which has not ended, may use the instances, and nobody else what it writes. The bytes are from [`pack_made`] for the same requirements, by the same program.
+/// The task, which has not ended, may use the instances, and nothing else uses what it writes. The bytes are from [`pack_made`] for the same requirements, by the same program.
 pub(crate) unsafe fn unpack_made(regions: &[PhysicalRegion], mut bytes: &[u8]) -> Result<()> {
     for region in regions {
         match region.privilege {
@@ -82,7 +82,7 @@ pub(crate) unsafe fn unpack_made(regions: &[PhysicalRegion], mut bytes: &[u8]) -
 }
 
 /// # Safety
-/// Nobody else uses the data, and the bytes begin with valid values of each field.
+/// Nothing else uses the data, and the bytes begin with valid values of each field.
 unsafe fn unpack_values(region: &PhysicalRegion, bytes: &mut &[u8]) -> Result<()> {
     region.fields.iter().try_for_each(|field| {
         // SAFETY: promised by the caller.
@@ -92,7 +92,7 @@ unsafe fn unpack_values(region: &PhysicalRegion, bytes: &mut &[u8]) -> Result<()
 }
 
 /// # Safety
-/// Nobody else uses the data, and the bytes begin with valid contributions to each field by the operator.
+/// Nothing else uses the data, and the bytes begin with valid contributions to each field by the operator.
 unsafe fn unpack_contributions(region: &PhysicalRegion, operator: OperatorId, bytes: &mut &[u8]) -> Result<()> {
     region.fields.iter().try_for_each(|field| {
         let (place, reduction) = (place(region, field)?, reduction(region, operator, field)?);

@@ -82,7 +82,7 @@ fn launch(core: &Arc<RuntimeCore>, packet: &TaskPacket, done: Done) {
         let closed = owned.close(Ok(()));
         poll_fn(|cx| owned.poll_drained(cx.waker())).await;
         let outcomes = outcomes(&results, points);
-        // The other node is told of failures point by point; nothing else could have failed.
+        // Failures are sent back point by point; nothing else could have failed.
         let _ = owned.conclude(closed);
         done(outcomes);
     });

@@ -129,7 +129,7 @@ impl MigratedTask {
         let codec = self.definition.result_codec();
         let value = codec.and_then(|codec| codec.encode(value.as_any()));
         let value = value.ok_or_else(|| Error::NotSendable { task: name.to_owned() })?;
-        // SAFETY: the body has ended, and nobody else knows the instances.
+        // SAFETY: the body has ended, and nothing else uses the instances.
         Ok((value, unsafe { values::pack_made(&regions) }?))
     }
 
@@ -184,7 +184,7 @@ fn make(
     Err(Stop::Refused(format!("node {rank}: {why}")))
 }
 
-/// Makes an instance whose memory is there at once, if need be by letting go of instances that nobody uses.
+/// Makes an instance whose memory is there at once, if need be by freeing instances that are unused.
 fn create(
     core: &RuntimeCore,
     memory: MemoryId,

@@ -178,10 +178,10 @@ impl Layer for Pieces {
 impl Pieces {
     /// Gives a job the messages about pieces.
     pub(super) fn register(self: &Arc<Self>, builder: JobBuilder) -> JobBuilder {
-        let (asked, told) = (Arc::clone(self), Arc::clone(self));
+        let (asked, answered) = (Arc::clone(self), Arc::clone(self));
         builder
             .on(ASK_PIECES, "question for pieces", move |received| asked.take_question(&received))
-            .on(PIECES, "pieces", move |received| told.take_pieces(received))
+            .on(PIECES, "pieces", move |received| answered.take_pieces(received))
             .layer(Arc::clone(self) as Arc<dyn Layer>)
     }
 

@@ -31,8 +31,8 @@ pub(crate) struct DistributedPartition {
     /// What the pieces have in the block.
     block: OnceLock<Arc<Partitioning>>,
     identity: OnceLock<u64>,
-    /// Which nodes were told of which pieces, as far as the block has them.
-    told: Mutex<FxHashSet<(Rank, usize)>>,
+    /// Which pieces were sent to which nodes, as far as the block has them.
+    sent: Mutex<FxHashSet<(Rank, usize)>>,
 }
 
 /// How the pieces came about.
@@ -72,7 +72,7 @@ impl DistributedPartition {
             origin: Origin::Data { name, pieces, is_disjoint, _held: held },
             block: OnceLock::new(),
             identity: OnceLock::new(),
-            told: Mutex::default(),
+            sent: Mutex::default(),
         })
     }
 
@@ -102,7 +102,7 @@ impl DistributedPartition {
             origin: Origin::Operation(operation, [Arc::clone(one), Arc::clone(other)]),
             block: OnceLock::new(),
             identity: OnceLock::new(),
-            told: Mutex::default(),
+            sent: Mutex::default(),
         };
         Some((parent, colors, Arc::new(combined)))
     }
@@ -142,10 +142,10 @@ impl DistributedPartition {
         self.parent.forest().partition_of_subsets(&self.parent, self.colors, pieces)
     }
 
-    /// What the block has of pieces of which a node was not told before.
+    /// What the block has of pieces that were not sent to a node before.
     pub(super) fn tell(&self, to: Rank, pieces: impl IntoIterator<Item = usize>) -> Parts {
-        let (block, mut told) = (self.block(), self.told.lock());
-        let new = pieces.into_iter().filter(|&piece| told.insert((to, piece)));
+        let (block, mut sent) = (self.block(), self.sent.lock());
+        let new = pieces.into_iter().filter(|&piece| sent.insert((to, piece)));
         let parts = new.map(|piece| (piece, block.pieces()[piece].space()));
         parts.filter(|(_, part)| !part.is_empty()).map(|(piece, part)| (piece, Points(part.clone()))).collect()
     }

@@ -131,7 +131,7 @@ fn send(call: &LeafCall<'_>) -> Result<()> {
     let Some(mut loan) = to.lend(piece) else { return Ok(()) };
     let mut rest = loan.bytes_mut();
     each_field(call, |space, place| {
-        // SAFETY: the task reads the field at these points, so nobody writes it meanwhile. Instances are initialised when they are made.
+        // SAFETY: the task reads the field at these points, so nothing else writes it meanwhile. Instances are initialised when they are made.
         unsafe { pack_into(space, place, &mut rest) }.map_err(|error| Error::of_transfer(&error))
     })?;
     debug_assert!(rest.is_empty(), "all of the memory is filled");
@@ -154,7 +154,7 @@ fn receive(call: &LeafCall<'_>) -> Result<()> {
         return Ok(());
     }
     each_field(call, |space, place| {
-        // SAFETY: the task writes the field at these points, so nobody else touches it. The bytes were packed from the same field of the same region, by
+        // SAFETY: the task writes the field at these points, so nothing else touches it. The bytes were packed from the same field of the same region, by
         // the same program: they are valid values; in the case of an operator, of its type on the field, which is that of its contributions
         // (`contributes_values`).
         let unpacked = unsafe {
@@ -175,7 +175,7 @@ fn empty(call: &LeafCall<'_>) -> Result<()> {
     each_field(call, |space, place| {
         let identity = FillValue::identity_of(reduction(call, *operator, place.field)?).map_err(Error::internal)?;
         let fill = Transfer::fill(space.clone(), place, identity).map_err(|error| Error::of_transfer(&error))?;
-        // SAFETY: the task writes the field at these points, so nobody else touches it. The identity is a value of the field's type: as above.
+        // SAFETY: the task writes the field at these points, so nothing else touches it. The identity is a value of the field's type: as above.
         unsafe { fill.execute() }.map_err(|error| Error::of_transfer(&error))
     })
 }

@@ -16,7 +16,7 @@ pub(crate) struct SentErrors(Mutex<VecDeque<(Failure, Error)>>);
 const REMEMBERED: usize = 64;
 
 impl SentErrors {
-    /// What others are told of an error that this node has met, perhaps told by another one.
+    /// What is sent to others of an error that this node has met, perhaps by a message of another one.
     pub(crate) fn tell(&self, error: &Error, node: Rank) -> Failure {
         if let Error::OnNode { node, message } = error {
             return Failure { node: *node, message: message.to_string() };

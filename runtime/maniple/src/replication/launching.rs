@@ -23,7 +23,7 @@ use super::operations::{LOOKS, Operation, digest_of_use, other};
 use super::plan::{Known, Plan, ROUNDS_OF_A_PLAN};
 use super::preparation::Preparation;
 use super::replica::{Program, Replica};
-use super::spread::Spread;
+use super::shared_results::SharedResults;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::future::{Future, FutureMap};
@@ -92,7 +92,7 @@ impl Replica {
         Ok(self.shared_results(&plan, operation, local))
     }
 
-    /// The results of a launch of which some points run here: in the place of those of an earlier launch of the kind, if nobody looks at these any more.
+    /// The results of a launch of which some points run here: in the place of those of an earlier launch of the kind, if these are not looked at any more.
     fn shared_results(&self, plan: &Plan, operation: u64, mut local: Local) -> Arc<Results> {
         let LaunchSite { definition, domain, .. } = &*plan.site;
         let mut earlier = plan.results.lock();
@@ -104,7 +104,7 @@ impl Replica {
         }
         let (name, codec) = (CollectiveName { operation, part: 0 }, definition.result_codec());
         let whole = (Origin::of(definition), *domain, codec);
-        let results = Spread::results((&self.node, &self.check, name), whole, local);
+        let results = SharedResults::results((&self.node, &self.check, name), whole, local);
         // What the points return is not kept for longer than the program keeps it.
         *earlier = codec.is_some_and(Codec::is_of_nothing).then(|| Arc::clone(&results));
         results
@@ -186,7 +186,7 @@ impl Replica {
         let name = CollectiveName { operation: self.node.begin_operation(what), part: 0 };
         let whole = (Origin::BuiltIn(what), one, None);
         Future::new(
-            Spread::results((&self.node, &self.check, name), whole, smallvec![(one, mine.source().results())]),
+            SharedResults::results((&self.node, &self.check, name), whole, smallvec![(one, mine.source().results())]),
             0,
         )
     }
@@ -207,7 +207,7 @@ impl Replica {
         let name = CollectiveName { operation: self.node.begin_operation(PER_NODE), part: 0 };
         let whole = (Origin::BuiltIn(PER_NODE), all, Some(Codec::of::<T>()));
         let local = smallvec![(mine, Results::ready(realm, PER_NODE, value))];
-        FutureMap::new(Spread::results((&self.node, &self.check, name), whole, local))
+        FutureMap::new(SharedResults::results((&self.node, &self.check, name), whole, local))
     }
 
     /// The program has made a region.

@@ -59,7 +59,7 @@ impl Node {
         self.peers.iter().map(PeerCounters::read).collect()
     }
 
-    /// What others are told of an error here.
+    /// What is sent to others of an error here.
     pub(crate) fn tell(&self, error: &Error) -> Failure {
         self.errors.tell(error, self.job.rank())
     }

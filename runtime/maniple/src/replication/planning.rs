@@ -338,17 +338,17 @@ impl Replica {
         }
         let messages = messages.into_iter().enumerate().filter(|(_, message)| !message.is_empty());
         let exchanged = rounds.exchange::<(), _>((), messages.collect())?;
-        let mut told: FxHashMap<(usize, usize), Vec<AnySpace>> = FxHashMap::default();
+        let mut received: FxHashMap<(usize, usize), Vec<AnySpace>> = FxHashMap::default();
         for (number, parts) in exchanged.messages.into_iter().flat_map(|(_, message)| message) {
             for (piece, Points(part)) in parts {
-                told.entry((number, piece)).or_default().push(part);
+                received.entry((number, piece)).or_default().push(part);
             }
         }
         for (number, (partition, pieces)) in used.iter().enumerate() {
             let dim = partition.parent().space().dim();
             // All parts of a piece come together, or came before.
             for &piece in pieces[self.node.rank()].iter().filter(|&&piece| partition.known_piece(piece).is_none()) {
-                let parts = told.remove(&(number, piece)).unwrap_or_default();
+                let parts = received.remove(&(number, piece)).unwrap_or_default();
                 let whole = AnySpace::union_all(dim, &parts).expect("pieces have their parent's dimension");
                 partition.make_known(piece, &whole);
             }

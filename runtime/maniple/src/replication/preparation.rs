@@ -137,7 +137,7 @@ impl Again<'_> {
             Move::Receive(launches, parcels, operator) => {
                 parcels.count_as_received(node);
                 let from = &parcels.0;
-                // What an earlier launch waited for, if nobody looks at it any more.
+                // What an earlier launch waited for, if that is not used any more.
                 let earlier = arguments.get_mut::<Receiving>().filter(|earlier| Arc::ptr_eq(&earlier.from, from));
                 if let (Some(Receiving { parcels, .. }), 1) = (earlier, launches.len())
                     && let Some(awaited) = Arc::get_mut(parcels)

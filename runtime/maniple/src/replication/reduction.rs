@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::node::Node;
 use super::operations::use_of_results;
-use super::spread::Spread;
+use super::shared_results::SharedResults;
 use crate::error::{Error, Result};
 use crate::results::completion::Folding;
 use crate::results::{Input, Local, Origin, Results, Shared, Values};
@@ -28,7 +28,7 @@ enum Partial {
     NoCodec,
 }
 
-impl Shared for Spread {
+impl Shared for SharedResults {
     fn asked(&self) -> Option<Event> {
         self.complete.lock().map(|complete| complete.event())
     }
@@ -42,8 +42,8 @@ impl Shared for Spread {
         drop(known);
         self.node.ask();
         self.check.add_awaited(&self.node, use_of_results("looks at", self.launched_as()));
-        let spread = Arc::clone(&self);
-        self.when_here(move || spread.exchange(complete));
+        let shared = Arc::clone(&self);
+        self.when_here(move || shared.exchange(complete));
         complete.event()
     }
 
@@ -106,18 +106,18 @@ impl Reduction {
 }
 
 /// All results of a launch folded: a result that all nodes get.
-fn reduce(spread: &Arc<Spread>, folding: Folding) -> Arc<Results> {
-    let node = &spread.node;
+fn reduce(launch: &Arc<SharedResults>, folding: Folding) -> Arc<Results> {
+    let node = &launch.node;
     // Whoever waits for the outcome waits for what all nodes have done so far.
-    spread.check.add_awaited(node, use_of_results("reduces", spread.launched_as()));
+    launch.check.add_awaited(node, use_of_results("reduces", launch.launched_as()));
     let name = CollectiveName { operation: node.begin_operation(NAME), part: 0 };
     let complete = node.realm().user_event();
-    let sources = spread.local.iter().map(|(_, results)| Input::all(Arc::clone(results)));
+    let sources = launch.local.iter().map(|(_, results)| Input::all(Arc::clone(results)));
     let whole = (Origin::BuiltIn(NAME), AnyRect::from(Rect::<1>::from(0..1)));
     let folded = Results::from_afar(node.realm(), whole, complete.event(), sources.collect());
-    let reduction = Reduction { folding, codec: spread.codec, node: Arc::clone(node) };
-    let (shared, results) = (Arc::clone(spread), Arc::clone(&folded));
-    spread.when_here(move || {
+    let reduction = Reduction { folding, codec: launch.codec, node: Arc::clone(node) };
+    let (shared, results) = (Arc::clone(launch), Arc::clone(&folded));
+    launch.when_here(move || {
         let mine = encode(&reduction.fold(values(&shared)));
         let (up, down) = (reduction.clone(), reduction);
         let combine = move |parts: Vec<Bytes>| encode(&up.fold_parts(&parts)).into();
@@ -140,20 +140,20 @@ fn reduce(spread: &Arc<Spread>, folding: Folding) -> Arc<Results> {
 }
 
 /// The results of the points that run here.
-fn values(spread: &Spread) -> impl Iterator<Item = Result<&dyn Any, Partial>> {
-    spread.local.iter().flat_map(|(points, results)| {
+fn values(shared: &SharedResults) -> impl Iterator<Item = Result<&dyn Any, Partial>> {
+    shared.local.iter().flat_map(|(points, results)| {
         (0..points.volume() as usize).map(|index| match results.error_of(index) {
-            Some(error) => Err(Partial::Failed(spread.node.tell(&error))),
+            Some(error) => Err(Partial::Failed(shared.node.tell(&error))),
             None => Ok(results.value(index).and_then(Result::ok).unwrap_or(&())),
         })
     })
 }
 
 /// Why there is no value.
-fn error(spread: &Spread, partial: Partial) -> Error {
+fn error(shared: &SharedResults, partial: Partial) -> Error {
     let Partial::Failed(failure) = partial else {
-        let task = spread.local.first().map_or(NAME, |(_, results)| results.task());
+        let task = shared.local.first().map_or(NAME, |(_, results)| results.task());
         return Error::NotSendable { task: task.to_owned() };
     };
-    spread.node.hear(failure)
+    shared.node.hear(failure)
 }

@@ -17,16 +17,16 @@ pub(crate) type Local = SmallVec<[(AnyRect, Arc<Results>); 1]>;
 
 /// A launch that several nodes share, as its results know it.
 pub(crate) trait Shared: Send + Sync {
-    /// The event that [`ask`](Self::ask) has given, if somebody has asked.
+    /// The event that [`ask`](Self::ask) has given, once it was asked for.
     fn asked(&self) -> Option<Event>;
 
-    /// Triggers when all results are here. Somebody wants to know: from now on they are on their way.
+    /// Triggers when all results are here. From now on they are on their way.
     fn ask(self: Arc<Self>) -> Event;
 
     /// The results of all points, once they are here.
     fn values(&self) -> &Values;
 
-    /// Makes it that of another launch of the same task over the same points. Nobody looks at this one any more.
+    /// Makes it that of another launch of the same task over the same points. This one is not looked at any more.
     fn renew(&mut self, operation: u64, local: Local);
 
     /// All results folded: a result that all nodes get.
@@ -66,18 +66,18 @@ fn end_of(shared: &Arc<dyn Shared>) -> Event {
 pub(crate) enum Completion {
     /// When this event has triggered.
     Event(Event),
-    /// When somebody says so. There is an event only if somebody asks for one: of most launches that are replayed nobody does.
+    /// When the launch's operation says so. There is an event only if it is asked for: for most launches that are replayed it is not.
     OnDemand {
         ending: Mutex<Ending>,
-        /// The launch is replayed: then nobody says so unless asked to.
+        /// The launch is replayed: then it is not announced unless it was asked for.
         stage: Option<ReplayedStage>,
     },
-    /// When several nodes say so. They exchange it if somebody asks.
+    /// When several nodes say so. They exchange it if it is asked for.
     Shared(Arc<dyn Shared>),
 }
 
 pub(crate) enum Ending {
-    /// Nobody has said that it has ended. Somebody may wait for this event.
+    /// Its end was not announced. This event may be waited for.
     Pending(Option<UserEvent>),
     /// It has ended well, or with a failure for which this event is poisoned.
     Ended(Event),
@@ -199,7 +199,7 @@ impl Completion {
         }
     }
 
-    /// The launch has ended: tells those who wait. Only for one that ends when somebody says so, once.
+    /// The launch has ended: tells those who wait. Only for one that ends when it is told to, once.
     pub(crate) fn end(&self, realm: &Realm, failure: Option<Arc<Fault>>) {
         if let Some(waiting) = self.end_unheard(failure.as_ref()) {
             tell(realm, waiting, failure);

@@ -1,6 +1,6 @@
 //! Which points of a launch have ended before the launch has, and who waits for one of them.
 //!
-//! Whoever ends a point notes that, and then looks whether somebody waits for single points; whoever wants to wait says so, and then looks whether the point
+//! Whoever ends a point notes that, and then looks whether single points are waited for; whoever wants to wait says so, and then looks whether the point
 //! has ended: one sees the other, as all of this is sequentially consistent. A launch of which no point is taken singly makes no events for points.
 
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ pub(super) struct Ends {
     first: AtomicU64,
     /// For the others.
     more: OnceLock<Box<[AtomicU64]>>,
-    /// Somebody waits for the end of a point.
+    /// The end of a point is waited for.
     is_watched: AtomicBool,
     waiting: Mutex<Option<Box<Waiting>>>,
 }
@@ -31,7 +31,7 @@ pub(super) enum Wait {
     /// The event triggers at the end of the point, if the end of the launch is told too.
     For {
         event: Event,
-        /// Nobody has seen to it yet that it is.
+        /// It has not been asked for yet.
         is_first: bool,
     },
 }
@@ -39,7 +39,7 @@ pub(super) enum Wait {
 const BITS: usize = 64;
 
 impl Ends {
-    /// One of so many points has ended, and its result is in place. Whether somebody may wait for it.
+    /// One of so many points has ended, and its result is in place. Whether it may be waited for.
     #[inline]
     pub(super) fn mark(&self, points: impl FnOnce() -> usize, index: usize) -> bool {
         let word = match (index / BITS).checked_sub(1) {
@@ -62,13 +62,13 @@ impl Ends {
         word.is_some_and(|word| word.load(Ordering::SeqCst) & 1 << (index % BITS) != 0)
     }
 
-    /// Whether somebody waits, for one who may learn of it late: see [`Self::take_all_that`].
+    /// Whether there is a waiter, for a thread that may learn of it late: see [`Self::take_all_that`].
     #[inline]
     pub(super) fn may_be_watched(&self) -> bool {
         self.is_watched.load(Ordering::Relaxed)
     }
 
-    /// Somebody wants to wait for a point.
+    /// A point is about to be waited for.
     pub(super) fn watch(&self, realm: &Realm, index: usize, has_ended: impl FnOnce() -> bool) -> Wait {
         let mut waiting = self.waiting.lock();
         let is_first = !self.is_watched.swap(true, Ordering::SeqCst);

@@ -93,7 +93,7 @@ pub(crate) struct Results {
     /// Unless several nodes share the launch: then those are where the others' arrive.
     values: Values,
     ends: Ends,
-    /// Somebody has looked at how the launch ended, so its failure is not lost.
+    /// The program has looked at how the launch ended, so its failure is not lost.
     observed: AtomicBool,
     /// Of what the launch takes point by point, some is a failure. Only for one that is replayed: points of others wait for their own.
     takes_failure: AtomicBool,
@@ -201,7 +201,7 @@ impl Results {
         Self::new(realm, Origin::Declared(definition), one_point(), Completion::on_demand(), Sources::new())
     }
 
-    /// The results of a forked task whose value nobody was left to see, and could not be dropped.
+    /// The results of a forked task whose value was never looked at, and could not be dropped.
     pub(crate) fn of_lost_value(realm: &Realm, definition: &'static dyn Task, fault: &Fault) -> Arc<Self> {
         let error = Error::of_fault(fault, definition.name(), None);
         Self::failed(realm, Origin::Declared(definition), one_point(), &error)
@@ -298,7 +298,7 @@ impl Results {
         self.values.set(self.points(), index, value);
     }
 
-    /// A point of a replay has ended well. Whether somebody may wait for single points: then [`Self::tell_ended_points`].
+    /// A point of a replay has ended well. Whether single points may be waited for: then [`Self::tell_ended_points`].
     ///
     /// Results that are `()` are not kept, and whoever waits for one of a replay waits for all. To end a point costs no fence, so one who begins to
     /// wait at this very time may be told only when the next point ends.
@@ -427,7 +427,7 @@ impl Results {
         drop(sources);
     }
 
-    /// Notes that somebody has seen these fail, and so how those ended that they were computed from. Chains may be long, so without
+    /// Notes that the program has seen these fail, and so how those ended that they were computed from. Chains may be long, so without
     /// recursion.
     pub(crate) fn observe(&self) {
         let look = |results: &Self| match results.observed.swap(true, Ordering::AcqRel) {
@@ -436,7 +436,7 @@ impl Results {
         };
         let mut sources = look(self);
         while let Some(source) = sources.pop() {
-            // Others of its launch may have failed, which has nothing to do with these.
+            // Others of its launch may have failed, which does not matter to these.
             if !source.is_settled() {
                 sources.append(&mut look(source.results()));
             }

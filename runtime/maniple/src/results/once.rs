@@ -29,7 +29,7 @@ impl<T> Once<T> {
         if self.state.compare_exchange(EMPTY, BEING_SET, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return false;
         }
-        // SAFETY: this thread alone took the state from `EMPTY`, and nobody reads before `SET`.
+        // SAFETY: this thread alone took the state from `EMPTY`, and no thread reads before `SET`.
         unsafe { *self.value.get() = Some(value) };
         self.state.store(SET, Ordering::Release);
         true

@@ -13,7 +13,7 @@ use super::{Input, Origin, Results, Sources};
 const MOST_GENERATIONS: u8 = 4;
 
 impl Results {
-    /// Those of a function of `sources`, which somebody sets: in the memory of those of an earlier run of a stage, if that is free.
+    /// Those of a function of `sources`, which are set later: in the memory of those of an earlier run of a stage, if that is free.
     pub(super) fn computed(name: &'static str, domain: AnyRect, sources: Sources) -> Arc<Self> {
         let first = Arc::clone(sources[0].results());
         let generations = if first.are_replayed() { MOST_GENERATIONS } else { first.generations.saturating_sub(1) };
@@ -45,7 +45,7 @@ impl Results {
         }
     }
 
-    /// Makes results that nobody looks at any more those of another launch of the same task over the same points: of a stage that is replayed.
+    /// Makes results that are not looked at any more those of another launch of the same task over the same points: of a stage that is replayed.
     pub(crate) fn renew(
         &mut self,
         (run, is_watched): (u64, bool),
@@ -76,8 +76,8 @@ impl Results {
         }
     }
 
-    /// Makes results that nobody looks at any more those of another launch that several nodes share, of the same task over the same points. Gives back the
-    /// others' results that are the sources, if somebody looks.
+    /// Makes results that are not looked at any more those of another launch that several nodes share, of the same task over the same points. Gives back the
+    /// others' results that are the sources, if these are looked at.
     pub(crate) fn renew_shared(&mut self, (operation, local): (u64, Local)) -> Result<(), Local> {
         let Completion::Shared(shared) = &mut self.completion else { return Err(local) };
         let Some(shared) = Arc::get_mut(shared) else { return Err(local) };

@@ -5,6 +5,7 @@
 mod deletions;
 mod dense_pieces;
 mod end_of_tasks;
+mod examples;
 mod failures;
 mod fences;
 mod forks;

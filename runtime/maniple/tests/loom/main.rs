@@ -209,7 +209,7 @@ fn a_task_that_two_wake_while_it_runs_sees_what_came_before_both() {
 struct Cell {
     word: Word,
     value: UnsafeCell<usize>,
-    told: AtomicUsize,
+    notified: AtomicUsize,
     watchers: Mutex<bool>,
     freed: AtomicUsize,
 }
@@ -221,7 +221,7 @@ impl Cell {
         Arc::new(Self {
             word,
             value: UnsafeCell::new(0),
-            told: AtomicUsize::new(0),
+            notified: AtomicUsize::new(0),
             watchers: Mutex::new(false),
             freed: AtomicUsize::new(0),
         })
@@ -236,14 +236,14 @@ impl Cell {
             Last::Free => self.free(),
             Last::Tell => {
                 if std::mem::take(&mut *self.watchers.lock().unwrap()) {
-                    self.told.fetch_add(1, Ordering::Relaxed);
+                    self.notified.fetch_add(1, Ordering::Relaxed);
                 }
-                self.let_go();
+                self.release();
             }
         }
     }
 
-    fn let_go(&self) {
+    fn release(&self) {
         if self.word.remove() {
             self.free();
         }
@@ -264,7 +264,7 @@ impl Cell {
         has_ended
     }
 
-    /// Looks whether the task has ended, and is told when it does otherwise.
+    /// Looks whether the task has ended, and is notified when it does otherwise.
     fn watch(&self) -> bool {
         let mut watchers = self.watchers.lock().unwrap();
         *watchers = true;
@@ -290,19 +290,19 @@ fn whoever_lets_go_last_frees_a_task_after_all_have_looked() {
                         return cell.end();
                     }
                     cell.look();
-                    cell.let_go();
+                    cell.release();
                 })
             })
             .collect();
         cell.look();
-        cell.let_go();
+        cell.release();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(cell.freed.load(Ordering::Relaxed), 1);
     });
 }
 
 #[test]
-fn whoever_watches_sees_the_end_or_is_told_of_it() {
+fn whoever_watches_sees_the_end_or_is_notified() {
     model(|| {
         let cell = Cell::launched();
         let theirs = Arc::clone(&cell);
@@ -310,8 +310,8 @@ fn whoever_watches_sees_the_end_or_is_told_of_it() {
         let has_seen = cell.watch();
         ending.join().unwrap();
         assert!(cell.look());
-        assert_eq!(cell.told.load(Ordering::Relaxed), usize::from(!has_seen));
-        cell.let_go();
+        assert_eq!(cell.notified.load(Ordering::Relaxed), usize::from(!has_seen));
+        cell.release();
         assert_eq!(cell.freed.load(Ordering::Relaxed), 1);
     });
 }

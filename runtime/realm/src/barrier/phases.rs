@@ -1,6 +1,6 @@
 //! The counting of a barrier: arrivals and alterations in, completed phases out, in order.
 //!
-//! The file knows nothing of events, so that loom can check it alone (`tests/loom`). The protocol is told in the
+//! The file knows nothing of events, so that loom can check it alone (`tests/loom`). The protocol is described in the
 //! crate's `README.md`.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -23,7 +23,7 @@ struct State<T> {
     due: VecDeque<(u32, T)>,
     /// Whether a thread is announcing: it will see to whatever is due.
     announcing: bool,
-    /// Whether the barrier is no more: nobody will announce a phase that is not due.
+    /// Whether the barrier is no more: no arrival will announce a phase that is not due.
     closed: bool,
     /// The last alteration made, hence the next one's timestamp; and how many of them, without a gap, have been
     /// applied.
@@ -198,7 +198,7 @@ impl<T: Default> State<T> {
             if let Some(complete) = self.open.remove(&first) {
                 self.due.push_back((first, complete.data));
             }
-            // A barrier has no phase beyond the last, so nobody arrives there.
+            // A barrier has no phase beyond the last, so there are no arrivals.
             self.first = self.first.saturating_add(1);
         }
         Ok(())

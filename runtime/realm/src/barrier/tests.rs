@@ -66,7 +66,7 @@ fn who_comes_to_a_closed_barrier_is_refused() {
     phases.arrive(0, change(0, -2), |_| (), announce).unwrap();
     assert_eq!(phases.with_open(1, |data| *data = Some(7)), Ok(Some(())));
     assert_eq!(phases.close(), [Some(7)]);
-    // What would be opened or counted now, nobody would announce.
+    // What would be opened or counted now, would never be announced.
     assert_eq!(phases.with_open(1, |data| *data = Some(8)), Err(Refused::Closed));
     assert_eq!(phases.with_open(2, |_| ()), Err(Refused::Closed));
     assert_eq!(phases.arrive(0, change(1, -1), |_| (), announce), Err(Refused::Closed));

@@ -119,7 +119,7 @@ impl Faults {
             shard.forgotten.entry(oldest.slot()).or_default().insert(oldest.generation());
             let fault = shard.of_events.remove(&oldest);
             drop(shard);
-            // What it holds is somebody else's.
+            // What it holds is another's.
             drop(fault);
         }
     }

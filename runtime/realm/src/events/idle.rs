@@ -46,11 +46,11 @@ impl IdleWaiters {
             waiting.waker.take()
         };
         drop(of_events);
-        // Somebody else's code, so without the locks.
+        // Code of the program, so without the locks.
         drop(waker);
     }
 
-    /// One for the event, which from now on wakes this waker. If the event has triggered meanwhile it wakes nobody.
+    /// One for the event, which from now on wakes this waker. If the event has triggered meanwhile it wakes none.
     pub(crate) fn take(&self, event: Event, waker: &Waker) -> Option<Arc<Waiter>> {
         // Whoever misses one makes another.
         if self.count.load(Ordering::Relaxed) == 0 {
@@ -92,8 +92,8 @@ impl Waiter {
         drop(old);
     }
 
-    /// Nobody is to be woken any more, or somebody is just now.
-    pub(crate) fn let_go(&self) {
+    /// Drops the waker, if no thread is calling it at this moment.
+    pub(crate) fn drop_waker(&self) {
         let waker = self.0.lock().waker.take();
         drop(waker);
     }

@@ -78,7 +78,7 @@ unsafe impl<B: Sync> Sync for Slot<B> {}
 
 impl<B> Slot<B> {
     /// # Safety
-    /// Nobody writes the header meanwhile: the caller owns the slot, or has found it in the waiter list of an event
+    /// Nothing writes the header meanwhile: the caller owns the slot, or has found it in the waiter list of an event
     /// that it triggers and has not yet counted its precondition off.
     #[inline]
     pub(crate) unsafe fn header(&self) -> &Header<B> {
@@ -141,7 +141,7 @@ impl<B> Table<B> {
     pub(crate) fn new() -> Self {
         Self {
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
-            // Slot 0 is nobody's: node 0 ends a list, and event 0 is the null event.
+            // Slot 0 is not used: node 0 ends a list, and event 0 is the null event.
             pool: CachePadded::new(Mutex::new(Pool { free: Vec::new(), fresh: 1 })),
         }
     }

@@ -1,7 +1,7 @@
 //! The two atomic words on which all synchronisation rests: [`EventWord`] and [`Preconditions`].
 //!
 //! The file knows nothing of slots, threads or bodies, so that loom can check it alone (`tests/loom`). The protocol
-//! is told in the crate's `README.md`.
+//! is described in the crate's `README.md`.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -66,7 +66,7 @@ impl EventWord {
         phase_of(self.0.load(Ordering::Acquire), generation)
     }
 
-    /// Makes `node` wait for `generation`, writing `link`, which must be the node's own link and in nobody else's use.
+    /// Makes `node` wait for `generation`, writing `link`, which must be the node's own link and not in other use.
     /// Gives how the generation stands when there is nothing left to wait for.
     #[inline]
     pub(crate) fn subscribe(&self, generation: u32, node: u32, link: &AtomicU32) -> Result<(), Phase> {
@@ -94,7 +94,7 @@ impl EventWord {
     /// Triggers the pending generation and gives the head of its waiters. The caller alone has the right to.
     #[inline]
     pub(crate) fn trigger(&self, generation: u32, poisoned: bool) -> u32 {
-        // Of this bit nobody but who triggers decides, so it is read beforehand.
+        // This bit is decided by the triggering thread alone, so it is read beforehand.
         let scarred = self.0.load(Ordering::Relaxed) & SCARRED;
         let word = self.0.swap(triggered(generation, poisoned, scarred), Ordering::AcqRel);
         debug_assert_eq!(phase_of(word, generation), Phase::Pending);
@@ -107,7 +107,7 @@ impl EventWord {
         self.0.store(self.0.load(Ordering::Relaxed) | PROMISED, Ordering::Relaxed);
     }
 
-    /// Takes the right to trigger the pending generation, if that was [promised](Self::promise) and nobody has claimed it.
+    /// Takes the right to trigger the pending generation, if that was [promised](Self::promise) and not claimed yet.
     pub(crate) fn claim_promised(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
         word & PROMISED != 0 && self.claim((word >> GENERATION_SHIFT) as u32 + 1)
@@ -218,7 +218,7 @@ impl Preconditions {
     pub(crate) fn arrive(&self, count: u32) -> Option<Ready> {
         let seen = self.0.load(Ordering::Acquire);
         if seen & !SPREAD == count {
-            // All that is left is ours, so nobody else will touch the counter: no read-modify-write is needed.
+            // All that is left is ours, so nothing else will touch the counter: no read-modify-write is needed.
             self.0.store(seen & SPREAD, Ordering::Relaxed);
             return Some(Ready { poisoned: seen & SPREAD != 0 });
         }

@@ -44,7 +44,7 @@ enum State {
     Ready,
     /// It may not run yet.
     Early,
-    /// Somebody has claimed it.
+    /// A worker has claimed it.
     Gone,
 }
 
@@ -124,7 +124,7 @@ impl Active {
         self.slots.is_armed(run)
     }
 
-    /// Says why a stage fails that is about to be opened as spoilt.
+    /// Says why a stage fails that is about to be opened as poisoned.
     pub(super) fn blame_stage(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
         self.failures.note_stage(run, stage, fault);
     }
@@ -189,7 +189,7 @@ impl Active {
     }
 
     /// Claims a node of a lane that is ready, if there is one near its cursor. A thief leaves pinned nodes alone, and sees to it that their
-    /// worker is awake: maybe nobody thought so when they became ready.
+    /// worker is awake: maybe it was not seen when they became ready.
     #[inline]
     pub(crate) fn claim(&self, presence: &Presence, lane: usize, who: Who) -> Option<Claimed> {
         self.claim_among(presence, lane, who, LOOK_AHEAD)
@@ -322,7 +322,7 @@ impl Active {
         let named = Place { node: node.index, run };
         let result = match manner {
             Manner::Skip => Ok(()),
-            Manner::Run | Manner::Spoilt => match self.failure_before(claimed, node) {
+            Manner::Run | Manner::Poisoned => match self.failure_before(claimed, node) {
                 Some(fault) => {
                     self.work.poisoned(named, &fault);
                     Err(fault)
@@ -351,10 +351,10 @@ impl Active {
             return None;
         }
         let before = self.failures.before(&self.graph, run, place);
-        before.or_else(|| self.failures.of_stage(run, node.stage).filter(|_| manner == Manner::Spoilt && node.takes))
+        before.or_else(|| self.failures.of_stage(run, node.stage).filter(|_| manner == Manner::Poisoned && node.takes))
     }
 
-    /// A node has ended, and somebody sleeps: wakes whose nodes that has made ready, and others if there are several for this worker.
+    /// A node has ended, and workers sleep: wakes those whose nodes that has made ready, and others if there are several for this worker.
     #[cold]
     fn wake_for_what_follows(&self, presence: &Presence, worker: usize, place: usize) {
         let node = &self.graph.nodes[place];
@@ -372,7 +372,7 @@ impl Active {
         Self::see_to_watch(presence);
     }
 
-    /// Counts an ended node: the last of a stage may be what somebody waits for, and the last of all ends the run.
+    /// Counts an ended node: the last of a stage may be what a thread waits for, and the last of all ends the run.
     #[inline]
     fn count_ended(&self, run: u64, node: &Node) {
         let ends = &self.slots.ends;
@@ -385,7 +385,7 @@ impl Active {
         }
     }
 
-    /// Tells of the end of a stage, if it has ended and somebody wants to know.
+    /// Tells of the end of a stage, if it has ended and it is watched.
     #[inline]
     fn tell_end(&self, run: u64, stage: u32) {
         let gate = self.gate(run, stage);

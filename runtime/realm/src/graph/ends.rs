@@ -1,5 +1,5 @@
-//! What of a run has ended. Workers count in lines of their own: only the end of a lane's part of a run is shared, and the end of a stage that
-//! somebody wants to be told of.
+//! What of a run has ended. Workers count in lines of their own: only the end of a lane's part of a run is shared, and the ends of stages that
+//! are watched.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,8 +21,8 @@ pub(super) struct Ends {
     shifts_of_lane: PerRun<CachePadded<AtomicU64>>,
     /// Lanes that have ended, and stages without nodes.
     parts: PerRun<CachePadded<AtomicU64>>,
-    /// For each stage, one more than the last run of which its end was told.
-    told: PerRun<AtomicU64>,
+    /// For each stage, one more than the last run whose end was announced.
+    announced: PerRun<AtomicU64>,
 }
 
 impl Ends {
@@ -33,7 +33,7 @@ impl Ends {
             shifts: Words::new(slots, graph.shifts.len()),
             shifts_of_lane: PerRun::new(slots, graph.lanes.len(), CachePadded::default),
             parts: PerRun::new(slots, 1, CachePadded::default),
-            told: PerRun::new(slots, graph.stages(), AtomicU64::default),
+            announced: PerRun::new(slots, graph.stages(), AtomicU64::default),
         }
     }
 
@@ -54,7 +54,7 @@ impl Ends {
         }
         let is_last = self.count(self.nodes.at(run, shift), run, nodes);
         if is_last {
-            // Whoever asks for the end of the stage says so first and then looks here; the caller will look whether somebody asks. As all of that is
+            // Whoever asks for the end of the stage says so first and then looks here; the caller will look whether it is asked for. As all of that is
             // sequentially consistent, one sees the other.
             self.shifts.at(run, shift).end(run);
         }
@@ -66,9 +66,9 @@ impl Ends {
         self.shifts.at(run, shift).has_ended(run)
     }
 
-    /// True for the one caller that has to tell of the end of a stage.
+    /// True for the one caller that has to announce the end of a stage.
     pub(super) fn tells(&self, run: u64, stage: u32) -> bool {
-        self.told.at(run, stage as usize).fetch_max(run + 1, Ordering::Relaxed) <= run
+        self.announced.at(run, stage as usize).fetch_max(run + 1, Ordering::Relaxed) <= run
     }
 
     /// Counts a shift that has ended, in its lane. True if it was the last of the run.

@@ -59,7 +59,7 @@ impl Failures {
         self.known.lock().before(graph, run, place).cloned()
     }
 
-    /// Forgets what nobody asks for any more: the failures before a run.
+    /// Forgets what is not asked for any more: the failures before a run.
     pub(super) fn forget_before(&self, run: u64) {
         if !self.are_any() {
             return;

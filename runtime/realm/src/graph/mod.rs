@@ -6,7 +6,7 @@
 //! that belong together, and workers run the nodes of open stages as soon as what they come after has ended. Runs overlap: the next one's
 //! nodes start where the edges allow.
 //!
-//! How workers find nodes, and why none is forgotten or run twice, is told in the folder's `README.md`.
+//! How workers find nodes, and why none is forgotten or run twice, is described in the folder's `README.md`.
 
 use std::sync::Arc;
 
@@ -139,8 +139,8 @@ impl GraphRuns {
         self.open_as(run, stage, Manner::Run, true);
     }
 
-    /// As [`open`](Self::open), for a stage whose end nobody waits for so far: [`GraphWork::stage_ended`] is called only if a node fails, or if
-    /// somebody [watches](Self::watch) the stage in time. Cheaper: workers need not tell one another of each end.
+    /// As [`open`](Self::open), for a stage whose end is not watched so far: [`GraphWork::stage_ended`] is called only if a node fails, or if
+    /// the stage is [watched](Self::watch) in time. Cheaper: workers need not tell one another of each end.
     pub fn open_unwatched(&self, run: u64, stage: u32) {
         self.open_as(run, stage, Manner::Run, false);
     }
@@ -172,7 +172,7 @@ impl GraphRuns {
     /// Fails the nodes of a stage that [take](NodeSpec::takes) what it is opened with, and what needs them. The others run.
     pub fn fail(&self, run: u64, stage: u32, fault: &Arc<Fault>) {
         self.active.blame_stage(run, stage, fault);
-        self.open_as(run, stage, Manner::Spoilt, true);
+        self.open_as(run, stage, Manner::Poisoned, true);
     }
 
     /// The faults of nodes that failed in the latest runs, those that need such among them. To be asked when all open stages have ended. Of runs that ended before as many as may be under way at a time, nothing is known any more.

@@ -69,7 +69,7 @@ impl Registry {
         known.version == self.version.load(Ordering::SeqCst)
     }
 
-    /// Brings a copy up to date. Graphs that nobody else knows go with that, and what they hold.
+    /// Brings a copy up to date. Graphs without another reference go with that, and what they hold.
     #[cold]
     pub(crate) fn refresh(&self, known: &mut Known) {
         let graphs = self.graphs.read();

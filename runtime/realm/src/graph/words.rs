@@ -1,15 +1,15 @@
-//! The words that decide when a node of a graph may run, and who runs it. The protocol is told in the folder's `README.md`.
+//! The words that decide when a node of a graph may run, and who runs it. The protocol is described in the folder's `README.md`.
 //!
 //! The file knows nothing of graphs, so that loom can check it alone (`tests/loom`).
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// By which workers claim a node in one slot: one more than the last run in which somebody did.
+/// By which workers claim a node in one slot: one more than the last run in which one did.
 #[derive(Default)]
 pub(crate) struct ClaimWord(AtomicU64);
 
 impl ClaimWord {
-    /// Whether somebody has claimed the node, in this run or in a later one.
+    /// Whether a worker has claimed the node, in this run or in a later one.
     #[inline]
     pub(crate) fn is_claimed(&self, run: u64) -> bool {
         self.0.load(Ordering::Relaxed) > run
@@ -45,7 +45,7 @@ impl EndWord {
     }
 }
 
-/// How many of the nodes before a junction are known to have ended, so that nobody looks at them again: one more than the run, in the upper half, and
+/// How many of the nodes before a junction are known to have ended, so that no thread looks at them again: one more than the run, in the upper half, and
 /// the number.
 #[derive(Default)]
 pub(crate) struct JunctionWord(AtomicU64);
@@ -53,14 +53,14 @@ pub(crate) struct JunctionWord(AtomicU64);
 const NUMBER: u64 = u32::MAX as u64;
 
 impl JunctionWord {
-    /// Whether all of so many nodes have ended in a run: looks at those of which nobody knows it. Whoever hears that they have sees what they did.
+    /// Whether all of so many nodes have ended in a run: looks at those of which that is not known. Whoever hears that they have sees what they did.
     #[inline]
     pub(crate) fn is_passed(&self, run: u64, nodes: usize, has_ended: impl Fn(usize) -> bool) -> bool {
         let word = self.0.load(Ordering::Acquire);
         let known = if word >> 32 == (run + 1) & NUMBER { (word & NUMBER) as usize } else { 0 };
         let ended = (known..nodes).find(|&node| !has_ended(node)).unwrap_or(nodes);
         if ended > known {
-            // What others have noted may be lost, even by who looks for an earlier run yet: then somebody looks again.
+            // What others have noted may be lost, even by a thread that still looks for an earlier run: then it is looked up again.
             self.0.store((run + 1) << 32 | ended as u64, Ordering::Release);
         }
         ended == nodes
@@ -71,7 +71,7 @@ impl JunctionWord {
 pub(crate) struct Gate(AtomicU64);
 
 const MANNER: u64 = 3;
-/// Somebody wants to be told when all nodes of the stage have ended.
+/// The stage is watched: the end is to be announced when all nodes of the stage have ended.
 const WATCHED: u64 = 1 << 2;
 const FLAGS: u32 = 3;
 
@@ -82,7 +82,7 @@ pub(crate) enum Manner {
     /// They run.
     Run = 0,
     /// What some of them take has failed.
-    Spoilt = 1,
+    Poisoned = 1,
     /// They are passed over.
     Skip = 2,
 }
@@ -92,7 +92,7 @@ impl Gate {
         Self(AtomicU64::new(0))
     }
 
-    /// Lets the stage's nodes start, and says whether somebody wants to be told of their end.
+    /// Lets the stage's nodes start, and says whether their end is watched.
     pub(crate) fn open(&self, run: u64, manner: Manner, watched: bool) {
         let watched = if watched { WATCHED } else { 0 };
         self.0.store((run + 1) << FLAGS | watched | manner as u64, Ordering::SeqCst);
@@ -103,7 +103,7 @@ impl Gate {
         self.0.load(Ordering::SeqCst) >> FLAGS == run + 1
     }
 
-    /// From now on somebody wants to be told of the end of the stage. False if the gate is not open for this run.
+    /// From now on the end of the stage is watched. False if the gate is not open for this run.
     pub(crate) fn watch(&self, run: u64) -> bool {
         let mut word = self.0.load(Ordering::SeqCst);
         while word >> FLAGS == run + 1 {
@@ -115,7 +115,7 @@ impl Gate {
         false
     }
 
-    /// Whether somebody wants to be told of the end of the stage that was opened last.
+    /// Whether the end of the stage that was opened last is watched.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.0.load(Ordering::SeqCst) & WATCHED != 0
@@ -126,7 +126,7 @@ impl Gate {
     pub(crate) fn manner(&self) -> Manner {
         match self.0.load(Ordering::Relaxed) & MANNER {
             0 => Manner::Run,
-            1 => Manner::Spoilt,
+            1 => Manner::Poisoned,
             _ => Manner::Skip,
         }
     }

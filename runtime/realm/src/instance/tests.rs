@@ -75,7 +75,7 @@ fn an_announced_release_makes_room_for_an_instance_that_is_ready_later() {
     })
     .unwrap();
     assert_eq!((ready, new.base()), (Readiness::Later, None));
-    // SAFETY: nobody uses the old one.
+    // SAFETY: nothing uses the old one.
     unsafe { old.release() };
     assert_eq!(receiver.recv().unwrap(), (new.id(), Ok(())));
     assert!(new.base().is_some() && old.base().is_none());
@@ -93,7 +93,7 @@ fn an_instance_may_be_announced_before_its_bytes_are_there() {
     for (index, instance) in instances.iter().enumerate() {
         assert!(instance.base().is_some());
         assert!(instances[index + 1..].iter().all(|later| later.base().is_none()));
-        // SAFETY: nobody uses it.
+        // SAFETY: nothing uses it.
         unsafe { instance.release() };
     }
     assert_eq!(pool.used(), 0);
@@ -106,7 +106,7 @@ fn an_instance_is_destroyed_once() {
     instance.announce_release().unwrap();
     let again = Err(InstanceError::AlreadyDestroyed { instance: instance.id() });
     assert_eq!(instance.announce_release(), again);
-    // SAFETY: nobody uses it.
+    // SAFETY: nothing uses it.
     unsafe { instance.release() };
     assert_eq!(instance.announce_release(), again);
 }
@@ -296,7 +296,7 @@ struct Known {
     announced: bool,
 }
 
-/// The bytes that nobody has said he will give back; `dropped` are instances that were dropped before their bytes came.
+/// The bytes that were not promised back; `dropped` are instances that were dropped before their bytes came.
 fn kept(live: &[Known], dropped: &[(u64, Arc<AtomicUsize>)]) -> u64 {
     let live = live.iter().filter(|known| !known.announced).map(|known| known.bytes);
     let dropped = dropped.iter().filter(|(_, ready)| ready.load(Ordering::SeqCst) == 0).map(|&(bytes, _)| bytes);
@@ -340,7 +340,7 @@ proptest! {
                 }
                 Step::Release(which) if !live.is_empty() && which.get(&live).instance.base().is_some() => {
                     let known = live.swap_remove(which.index(live.len()));
-                    // SAFETY: nobody uses it.
+                    // SAFETY: nothing uses it.
                     unsafe { known.instance.release() };
                 }
                 Step::Drop(which) if !live.is_empty() => {

@@ -10,7 +10,7 @@
 //! very allocation: counting on it would be a deadlock. Under the rule, once the releases before an allocation have
 //! happened, the allocations before it can be granted in order, and then itself; so by induction every promise is kept,
 //! in whatever order the releases come. Nothing is granted out of turn, at once or from the middle of the queue, unless
-//! the rule still holds afterwards. An allocation that would break the rule is refused at once: nobody waits for what
+//! the rule still holds afterwards. An allocation that would break the rule is refused at once: no allocation waits for what
 //! cannot come.
 //!
 //! Realm keeps three allocators for the same purpose (`mem_impl.cc`: current, future, release). There, addresses are
@@ -249,7 +249,7 @@ mod tests {
         ledger.allocate(4);
         let first = ledger.announce_release(5);
         let Decision::Deferred(waiting) = ledger.allocate(6) else { panic!("six bytes are to come") };
-        // This release may wait for the deferred allocation, so nobody may take the free byte on its account.
+        // This release may wait for the deferred allocation, so no other allocation may take the free byte on its account.
         let second = ledger.announce_release(4);
         let Decision::Deferred(behind) = ledger.allocate(1) else { panic!("it fits in the end") };
         assert_eq!(ledger.complete_release(first), [waiting]);

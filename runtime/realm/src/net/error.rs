@@ -20,7 +20,7 @@ pub enum Loss {
     /// It said nothing for too long.
     #[error(
         "nothing was heard of it for {}s: its process is stopped or its network cut off (if it is only slow, raise the heartbeat time-out)",
-        // Nobody wants to know the microseconds.
+        // Microseconds are left out.
         (silence.as_secs_f64() * 10.0).round() / 10.0
     )]
     Silent {

@@ -246,7 +246,7 @@ impl Body {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// A kind that nobody knows.
+    /// An unknown kind.
     #[error("a frame of kind {0}, which does not exist")]
     UnknownKind(u8),
     /// A field with a value that it cannot have.
@@ -272,7 +272,7 @@ pub enum Violation {
     /// A frame that does not fit what came before it.
     #[error("{0}")]
     OutOfPlace(&'static str),
-    /// A message that nobody handles.
+    /// A message without a handler.
     #[error("a message for handler {0}, which this node does not have: give all nodes the same handlers")]
     NoHandler(HandlerId),
 }

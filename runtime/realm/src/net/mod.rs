@@ -1,4 +1,4 @@
-//! The network: messages between nodes, bytes from memory to memory, agreements of all nodes.
+//! The network: messages between nodes, bytes from memory to memory, collectives of all nodes.
 //!
 //! A *job* is a number of nodes, each with a rank from 0. A [`Transport`] moves frames between them; an [`Endpoint`] makes of frames what the
 //! runtime uses:
@@ -21,7 +21,7 @@
 #![cfg_attr(feature = "mpi", doc = "* [`mpi`]: nodes that `mpirun` or `srun` starts;")]
 //! * [`environment`]: which node of which job a process is.
 //!
-//! `README.md` in this folder tells the protocols and why they hold.
+//! `README.md` in this folder describes the protocols and why they hold.
 //!
 //! # A program
 //!

@@ -45,11 +45,11 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Segment {
-    /// A segment of bytes that nobody else uses.
+    /// A segment of bytes that nothing else uses.
     #[must_use]
     pub fn from_vec(mut bytes: Vec<u8>) -> Self {
         let (base, length) = (NonNull::from(bytes.as_mut_slice()).cast(), bytes.len());
-        // SAFETY: moving the vector does not move its bytes, and nobody reaches the vector until `into_vec` finds that no handle is left.
+        // SAFETY: moving the vector does not move its bytes, and nothing reaches the vector until `into_vec` finds that no handle is left.
         unsafe { Self::of_memory(base, length, Box::new(bytes)) }
     }
 
@@ -57,7 +57,7 @@ impl Segment {
     ///
     /// # Errors
     ///
-    /// The segment itself, if another handle or a transfer still uses it, or its memory is somebody else's.
+    /// The segment itself, if another handle or a transfer still uses it, or its memory is not its own.
     pub fn into_vec(self) -> Result<Vec<u8>, Self> {
         if !self.memory.owner.is::<Vec<u8>>() {
             return Err(self);
@@ -71,7 +71,7 @@ impl Segment {
     /// # Safety
     ///
     /// Until `owner` is dropped, the `length` bytes from `base` are initialised, readable and writable. While a transfer of any node
-    /// reads some of them nobody writes these; while one writes some of them, nobody else uses these. Two transfers may meet.
+    /// reads some of them nothing writes these; while one writes some of them, nothing else uses these. Two transfers may meet.
     #[must_use]
     pub unsafe fn of_memory(base: NonNull<u8>, length: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
         Self { memory: Arc::new(Memory { base, length, turn: Mutex::new(()), owner }) }
@@ -146,7 +146,7 @@ impl Span {
     pub fn read<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
         let memory = &*self.segment.memory;
         let _turn = memory.turn.lock();
-        // SAFETY: the range is within the memory, which is initialised and lives as long as we do. Nobody writes it: other transfers would need
+        // SAFETY: the range is within the memory, which is initialised and lives as long as we do. Nothing writes it: other transfers would need
         // the turn, and others still are kept away by the promise of `of_memory`.
         look(unsafe { std::slice::from_raw_parts(memory.base.as_ptr().add(self.range.start), self.len()) })
     }
@@ -155,7 +155,7 @@ impl Span {
     pub fn write<R>(&self, change: impl FnOnce(&mut [u8]) -> R) -> R {
         let memory = &*self.segment.memory;
         let _turn = memory.turn.lock();
-        // SAFETY: as in `read`, and nobody reads it either.
+        // SAFETY: as in `read`, and nothing reads it either.
         change(unsafe { std::slice::from_raw_parts_mut(memory.base.as_ptr().add(self.range.start), self.len()) })
     }
 

@@ -96,7 +96,7 @@ pub trait Transport: Send + Sync {
     }
 }
 
-/// Memory that a transport [lends](Transport::lend): as long as this lives, it is nobody else's.
+/// Memory that a transport [lends](Transport::lend): as long as this lives, it has no other use.
 pub trait Lent: AsRef<[u8]> + AsMut<[u8]> + Send + Sync + 'static {}
 
 /// Memory for the body of a message: to be filled, and then to be sent. What it holds at first is of no meaning.
@@ -133,9 +133,9 @@ impl AsRef<[u8]> for Frozen {
 
 /// Receives on threads that have nothing else to do, or are between two things.
 ///
-/// While nobody looks, what comes is received by a thread of the transport's own; that takes the time of waking it.
+/// While no worker looks, what comes is received by a thread of the transport's own; that takes the time of waking it.
 pub trait Polled: Send + Sync {
-    /// Somebody looks from now on, often. To be said again before each search for work; that costs little.
+    /// A worker looks from now on, often. To be said again before each search for work; that costs little.
     fn begin(&self);
 
     /// Receives what is at hand, on this thread, which runs the handlers; gives whether there was anything.
@@ -146,7 +146,7 @@ pub trait Polled: Send + Sync {
         true
     }
 
-    /// Nobody looks any more, except that this does once more; gives whether it found anything.
+    /// No worker looks any more, except that this does once more; gives whether it found anything.
     fn end(&self) -> bool;
 }
 

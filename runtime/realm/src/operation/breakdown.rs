@@ -1,8 +1,8 @@
-//! Breakdowns: something went wrong of which nobody would hear.
+//! Breakdowns: a failure that would be reported to no thread.
 //!
-//! A failure has somebody who is told: it poisons an event, and who waits for that learns why. But of a panic in a callback, in a job or in what
-//! a worker does between two bodies nobody is told, and what it should have brought about will never happen. Whoever waits for that would
-//! wait for ever. So nobody waits any more: the realm has broken down, and says why. What is queued is still run.
+//! Most failures are reported: they poison an event, and its waiters learn why. But a panic in a callback, in a job or in what
+//! a worker does between two bodies is reported to no thread, and what it should have brought about will never happen. What waits for that would
+//! wait for ever. So all waits end: the realm has broken down, and says why. What is queued is still run.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ use crate::locks::Mutex;
 use crate::fault::{self, Fault, Panic};
 use crate::sync::Parker;
 
-/// What went wrong where nobody would have heard of it. The fault of every wait from then on.
+/// What went wrong where no thread would have been told. The fault of every wait from then on.
 #[derive(Clone, Debug)]
 pub struct Breakdown {
     /// What was being done.
@@ -51,7 +51,7 @@ pub(crate) enum Whom {
     Future(Waker),
 }
 
-/// Somebody is woken by a breakdown until this goes.
+/// A waiter is woken by a breakdown until this goes.
 pub struct BreakdownWatch<'a> {
     breakdowns: &'a Breakdowns,
     number: u64,
@@ -75,7 +75,7 @@ impl Breakdowns {
         self.first.get()
     }
 
-    /// Has somebody woken by a breakdown; not if there has been one.
+    /// Has a waiter woken by a breakdown; not if there has been one.
     pub(crate) fn watch(&self, whom: Whom) -> Result<BreakdownWatch<'_>, Arc<Fault>> {
         let mut waiting = self.waiting.lock();
         // Set under the lock: who is in the list then is woken, and who comes later sees it.
@@ -99,7 +99,7 @@ impl Breakdowns {
         for (_, whom) in woken {
             match whom {
                 Whom::Thread(parker) => parker.unpark(),
-                // There is nobody left to tell of a waker that panics.
+                // A panic of a waker has no one left to report to.
                 Whom::Future(waker) => drop(fault::catch(|| waker.wake())),
             }
         }

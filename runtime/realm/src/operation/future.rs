@@ -95,7 +95,7 @@ impl Drop for EventFuture {
             if self.operations.is_pending(self.event) {
                 self.operations.idle_waiters.put(self.event, waiter);
             } else {
-                waiter.let_go();
+                waiter.drop_waker();
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Jobs: work that is ready when it is queued, and that nobody waits for by an event.
+//! Jobs: work that is ready when it is queued, and that has no event to wait for.
 //!
 //! A job has no slot: it is one object of its owner's, which a worker runs when it comes to it. It goes to the deque of the worker that
 //! queues it, last in, first out; others steal the oldest. Who waits for a job, and how often it is queued, is its owner's affair.

@@ -3,7 +3,7 @@
 //! [`Spawn`] says where, when and how urgently, [`Work`] what. Read on in `operations` (what all of them share), `body` (how a closure lives in a slot),
 //! `spawn` and `arming` (how one comes to wait), `trigger` and `settle` (what a trigger sets off), `local` (where ready ones are queued), `context` (what
 //! they know of their worker), `future` (awaiting an event), [`task`] (async bodies), [`job`] (work without events) and `breakdown` (failures of which
-//! nobody would hear).
+//! would be reported to no thread).
 
 use std::sync::Arc;
 

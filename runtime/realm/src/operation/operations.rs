@@ -95,7 +95,7 @@ impl Operations {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Whether nobody waits for anything any more.
+    /// Whether all waits have ended.
     #[inline]
     pub(crate) fn is_waiting_over(&self) -> bool {
         self.is_stopping() || self.breakdowns.first().is_some()
@@ -117,16 +117,16 @@ impl Operations {
         let _ = self.discarding.set(Arc::clone(why));
     }
 
-    /// Does what nobody would hear of if it panicked: then the realm breaks down.
+    /// Does something whose panic would be reported to no thread: then the realm breaks down.
     #[inline]
     pub(crate) fn unheard<R>(&self, during: impl FnOnce() -> String, body: impl FnOnce() -> R) -> Option<R> {
         fault::catch(body).map_err(|fault| self.break_down(during(), &fault)).ok()
     }
 
-    /// Nobody waits any more, for a reason that is to be every wait's fault.
+    /// All waits end, for a reason that is to be every wait's fault.
     #[cold]
     pub(crate) fn give_up(&self, fault: Fault) {
-        tracing::error!(%fault, "the realm has given up: nobody waits any more");
+        tracing::error!(%fault, "the realm has given up: all waits end");
         self.breakdowns.begin(fault);
         // A worker that is about to sleep looks after its own fence: it sees this, or is seen asleep.
         fence(Ordering::SeqCst);

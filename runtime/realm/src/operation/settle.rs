@@ -29,7 +29,7 @@ struct Worklist {
     queued: Cell<u32>,
 }
 
-/// While settling, somebody is woken for the first operation queued and for every so many more.
+/// While settling, a worker is woken for the first operation queued and for every so many more.
 const ANNOUNCE_EVERY: u32 = 64;
 
 thread_local! {
@@ -116,7 +116,7 @@ impl Operations {
         }
     }
 
-    /// Wakes somebody for an operation that was queued for anybody. While settling, only for the first and now and
+    /// Wakes a worker for an operation that any may run. While settling, only for the first and now and
     /// then: whoever wakes up wakes the next if there is more to do.
     #[inline]
     pub(crate) fn announce_queued(&self) {
@@ -153,7 +153,7 @@ impl Operations {
         while node != 0 {
             let (index, link) = (node / LINKS as u32, node as usize % LINKS);
             let slot = self.table.slot(index);
-            // Before the count, which may hand the slot to somebody else.
+            // Before the count, which may hand the slot to another operation.
             node = slot.links[link].load(Ordering::Relaxed);
             // SAFETY: this waiter's precondition is not counted off, so the slot is neither ready nor being filled in.
             if !source.is_none() && unsafe { slot.header() }.spreads & (1 << link) != 0 {

@@ -41,7 +41,7 @@ impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Callback<F> {
     }
 }
 
-/// A callback whose event nobody knows.
+/// A callback whose event is not known outside.
 struct Unheard<F>(F);
 
 impl<F: FnOnce(Result<(), &Arc<Fault>>) + Send + 'static> Body for Unheard<F> {

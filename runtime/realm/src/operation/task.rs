@@ -41,7 +41,7 @@ const NEW: u8 = 5;
 /// An async body is pending, but nothing has kept its waker: it would wait for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the body waits for something, but nobody is left who could wake it: what it awaits has to keep its waker until then"
+    "the body waits for something, but its waker has been dropped: what it awaits has to keep its waker until then"
 )]
 pub struct Stranded;
 
@@ -54,7 +54,7 @@ pub(crate) fn exchange_stranded(is_stranded: bool) -> bool {
     STRANDED.replace(is_stranded)
 }
 
-/// Whether the body that is being polled on this thread was pending while nobody has its waker. A future that is made of others, and has something
+/// Whether the body that is being polled on this thread was pending while its waker has been dropped. A future that is made of others, and has something
 /// left to do if one of them never ends, ends that one as a failure: if nothing else is awaited now, the operation fails as [`Stranded`].
 #[must_use]
 pub fn is_stranded() -> bool {
@@ -130,7 +130,7 @@ impl<F> Task<F> {
     /// Ends the task and drops the future; a panic in doing so is a fault.
     fn finish(&self) -> Result<(), Arc<Fault>> {
         self.state.store(DONE, Ordering::Release);
-        // SAFETY: the caller was polling the task, or is the realm's end: nobody else touches the future.
+        // SAFETY: the caller was polling the task, or is the realm's end: nothing else touches the future.
         let future = unsafe { &mut *self.future.get() };
         fault::catch(|| *future = None)
     }
@@ -182,7 +182,7 @@ where
         polled
     }
 
-    /// The future is pending, and this thread polls it. Whether nobody will ever wake it.
+    /// The future is pending, and this thread polls it. Whether nothing will ever wake it.
     fn cannot_go_on(&self) -> bool {
         // In this order: wakers wake first, and then go.
         self.wakers.load(Ordering::Acquire) == 0 && self.state.load(Ordering::Acquire) == RUNNING
@@ -231,7 +231,7 @@ unsafe fn drop_waker<F: Send + 'static>(data: *const ()) {
     // SAFETY: the waker's reference is given up here.
     let task = unsafe { Arc::from_raw(data.cast::<Task<F>>()) };
     if task.wakers.fetch_sub(1, Ordering::AcqRel) == 1 {
-        // Nobody else will: it is polled once more, to see whether it can go on.
+        // Nothing else will: it is polled once more, to see whether it can go on.
         task.wake();
     }
 }

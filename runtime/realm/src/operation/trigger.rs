@@ -16,7 +16,7 @@ impl Operations {
         user.event()
     }
 
-    /// Nobody triggers an event of the realm's own before the realm does, but for the realm's own end: see
+    /// No thread triggers an event of the realm's own before the realm does, but for the realm's own end: see
     /// [`Realm::shut_down`](crate::Realm::shut_down).
     pub(crate) fn first_trigger(&self, triggered: Result<(), AlreadyTriggered>) {
         if let Err(error) = triggered {
@@ -79,7 +79,7 @@ impl Operations {
             profiler.came_after(event.into(), after.names());
         }
         if let Some(ready) = self.arm(event.slot(), slot, after) {
-            // Nothing is left to wait for, so it happens because somebody says so.
+            // Nothing is left to wait for, so it happens because a thread triggers it.
             self.note_trigger(event);
             self.trigger_slot(event.slot(), slot, ready.poisoned);
         }
@@ -104,7 +104,7 @@ impl Operations {
         }
     }
 
-    /// Poisons the user events that nobody has triggered: all that is pending waits for one of them, or for what does. Whether there were any.
+    /// Poisons the user events that are not triggered yet: all that is pending waits for one of them, or for what does. Whether there were any.
     pub(crate) fn break_promises(&self, why: &Arc<Fault>) -> bool {
         let promised = self.table.all().filter(|(_, slot)| slot.word.claim_promised());
         promised.map(|(index, slot)| self.complete(index, slot, Err(Arc::clone(why)))).count() > 0
@@ -114,14 +114,14 @@ impl Operations {
     pub(crate) fn abandon_pending(&self) {
         let fault = Arc::new(Fault::new(Abandoned));
         for (_, slot) in self.table.all() {
-            // SAFETY: the workers are gone, no handle is left, and who has none stops at the gate: nobody else uses
+            // SAFETY: the workers are gone, no handle is left, and who has none stops at the gate: nothing else uses
             // slots.
             let header = unsafe { slot.header_mut() };
             let kind = std::mem::take(&mut header.kind);
             if let (Kind::Inline | Kind::Queued, Some(table)) = (kind, header.body.take()) {
                 // SAFETY: the slot's kind says that its body is there; the kind was taken away just now.
                 let abandon = || unsafe { (table.abandon)(slot.body(), &fault) };
-                // A destructor that panics has nobody to tell.
+                // A panic of a destructor is reported to no thread.
                 let _ = fault::catch(abandon);
             }
         }

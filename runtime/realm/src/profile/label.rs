@@ -24,7 +24,7 @@ pub enum Kind {
     Runtime,
     /// A body that waits: its thread helps with other work or sleeps.
     Waiting,
-    /// A worker that sleeps because there is nothing to do.
+    /// A worker that sleeps because there is no work.
     Asleep,
 }
 

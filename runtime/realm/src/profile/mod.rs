@@ -1,7 +1,7 @@
 //! Profiles: what every worker did, when, for which operation, and what came after what.
 //!
 //! A [`Profiler`] that is given to [`RealmBuilder::profile`](crate::RealmBuilder::profile) records into a file, which [`Recording`] reads. How
-//! records travel from the threads to the file, and what a crash costs, is told in the folder's `README.md`. In reading order: `label` and
+//! records travel from the threads to the file, and what a crash costs, is described in the folder's `README.md`. In reading order: `label` and
 //! `record` (what is recorded), `buffer` (a thread's own records), `names` (numbers for names), `output` and `format` (the file), `recording`
 //! (reading it).
 //!

@@ -14,7 +14,7 @@ use super::label::Tag;
 pub struct OperationId(pub u64);
 
 impl OperationId {
-    /// Nobody: a thread that does no operation's work.
+    /// No operation: a thread that does no operation's work.
     pub const NONE: Self = Self(0);
 
     /// Where names begin that are no events: no node of a machine has this number.

@@ -33,7 +33,7 @@ impl Realm {
     /// let (old, _) = realm.create_instance(MemoryId(0), spec.clone().build()?, InstanceKind::Normal)?;
     /// // The memory is full, but the first instance goes when `last_use` has triggered.
     /// let last_use = realm.user_event();
-    /// // SAFETY: nobody uses the first instance after `last_use`.
+    /// // SAFETY: nothing uses the first instance after `last_use`.
     /// unsafe { realm.destroy_instance(&old, &last_use.event())? };
     /// let (new, ready) = realm.create_instance(MemoryId(0), spec.build()?, InstanceKind::Normal)?;
     /// assert!(!realm.has_triggered(ready));
@@ -58,7 +58,7 @@ impl Realm {
     ) -> Result<(Arc<Instance>, Event), InstanceError> {
         let (realm, ready) = (self.downgrade(), self.user_event());
         let created = Instance::create(self.memory_pool(memory), layout, kind, move |_, outcome| {
-            // A realm that is gone has nobody left who waits.
+            // A realm that is gone has no waiters left.
             let Some(realm) = realm.upgrade() else { return };
             match outcome {
                 Ok(()) => realm.trigger(ready),
@@ -86,7 +86,7 @@ impl Realm {
     ///
     /// # Safety
     ///
-    /// Nobody uses the bytes of the instance after the events. None of the events waits for an instance that is created
+    /// Nothing uses the bytes of the instance after the events. None of the events waits for an instance that is created
     /// in the same memory after this call.
     pub unsafe fn destroy_instance<'a>(
         &self,
@@ -141,7 +141,7 @@ mod tests {
         let realm = realm(100);
         let (first, _) = create(&realm, 100).unwrap();
         let start = realm.user_event();
-        // SAFETY: nobody uses the instances.
+        // SAFETY: nothing uses the instances.
         unsafe { realm.destroy_instance(&first, &start.event()) }.unwrap();
         let mut last = Event::NONE;
         for _ in 0..100 {
@@ -162,7 +162,7 @@ mod tests {
         let realm = realm(bytes as u64);
         let (first, _) = create(&realm, 1).unwrap();
         let start = realm.user_event();
-        // SAFETY: nobody uses the instance.
+        // SAFETY: nothing uses the instance.
         unsafe { realm.destroy_instance(&first, &start.event()) }.unwrap();
         let (_second, ready) = create(&realm, bytes).unwrap();
         realm.trigger(start);
@@ -176,7 +176,7 @@ mod tests {
         let realm = realm(100);
         let (old, _) = create(&realm, 100).unwrap();
         let start = realm.user_event();
-        // SAFETY: nobody uses the instance.
+        // SAFETY: nothing uses the instance.
         let released = unsafe { realm.destroy_instance(&old, &start.event()) }.unwrap();
         let (new, ready) = create(&realm, 100).unwrap();
         drop(new);
@@ -192,7 +192,7 @@ mod tests {
         let realm = realm(100);
         let (instance, _) = create(&realm, 100).unwrap();
         let user = realm.user_event();
-        // SAFETY: nobody uses the instance.
+        // SAFETY: nothing uses the instance.
         let released = unsafe { realm.destroy_instance(&instance, &user.event()) }.unwrap();
         realm.poison(user, Fault::new("a task that used the instance failed"));
         realm.wait(released).unwrap();
@@ -205,7 +205,7 @@ mod tests {
         let (old, _) = create(&theirs, 100).unwrap();
         old.announce_release().unwrap();
         let (promised, ready) = create(&theirs, 100).unwrap();
-        // SAFETY: nobody uses the instance.
+        // SAFETY: nothing uses the instance.
         let refused = unsafe { ours.destroy_instance(&promised, After::NOTHING) };
         assert_eq!(refused, Err(InstanceError::OtherRealm { instance: promised.id() }));
         drop(old);
@@ -219,7 +219,7 @@ mod tests {
     fn destroying_twice_is_an_error() {
         let realm = realm(100);
         let (instance, _) = create(&realm, 100).unwrap();
-        // SAFETY: nobody uses the instance.
+        // SAFETY: nothing uses the instance.
         let twice = [(); 2].map(|()| unsafe { realm.destroy_instance(&instance, After::NOTHING) });
         assert!(twice[0].is_ok());
         assert!(matches!(twice[1], Err(InstanceError::AlreadyDestroyed { .. })));

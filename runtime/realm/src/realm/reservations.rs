@@ -5,7 +5,7 @@ use crate::events::{After, Event};
 use crate::reservation::{Mode, Reservation};
 
 impl Realm {
-    /// A new reservation, held by nobody.
+    /// A new reservation, not held.
     pub fn reservation(&self) -> Reservation {
         Reservation::new(self.operations())
     }
@@ -20,7 +20,7 @@ impl Realm {
     }
 
     /// Releases the reservation once `after` has triggered, poisoned or not, and gives the event of that. It is
-    /// poisoned by [`NotReserved`](crate::reservation::NotReserved) when nobody held it.
+    /// poisoned by [`NotReserved`](crate::reservation::NotReserved) when it was not held.
     pub fn release<'a>(&self, reservation: &Reservation, after: impl Into<After<'a>>) -> Event {
         reservation.release(self.operations(), after.into())
     }

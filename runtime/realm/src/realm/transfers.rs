@@ -91,7 +91,7 @@ mod tests {
         let start = realm.user_event();
         let copy = Transfer::copy(Rect::from(0..5).into(), (&a, FIELD), (&b, FIELD)).unwrap();
         let list = vec![fill(&a, Rect::from(0..10), 1), fill(&b, Rect::from(0..10), 2), copy];
-        // SAFETY: nobody else uses the instances until the event.
+        // SAFETY: nothing else uses the instances until the event.
         let done = unsafe { realm.transfer(list, &start.event()) };
         assert_eq!((realm.has_triggered(done), read(&a, 0)), (false, 0));
         realm.trigger(start);
@@ -117,7 +117,7 @@ mod tests {
         let sparse = IndexSpace::<1>::from_rects([Rect::from(0..points / 3), Rect::from(points / 2..points)]);
         let transfer = fill(&instance, sparse.clone(), 7);
         assert_eq!(transfer.cut(2).unwrap().len(), 2);
-        // SAFETY: nobody else uses the instance until the event.
+        // SAFETY: nothing else uses the instance until the event.
         realm.wait(unsafe { realm.transfer(vec![transfer], After::NOTHING) }).unwrap();
         for point in 0..points {
             assert_eq!(read(&instance, point), if sparse.contains(point.into()) { 7 } else { 0 });
@@ -139,7 +139,7 @@ mod tests {
         let sides = ((&pointers, FIELD), (&from, FIELD), (&to, FIELD));
         let gather = Transfer::gather(space, sides.0, sides.1, sides.2, targets, Dangling::Fail).unwrap();
         let list = vec![fill(&pointers, Rect::from(2..4), 4), gather, fill(&to, Rect::from(0..4), 9)];
-        // SAFETY: nobody else uses the instances until the event.
+        // SAFETY: nothing else uses the instances until the event.
         let fault = realm.wait(unsafe { realm.transfer(list, After::NOTHING) }).unwrap_err();
         let error = fault.downcast_ref::<TransferError>().unwrap();
         assert!(matches!(error, TransferError::DanglingPointer { point, .. } if *point == 2.into()), "{error}");

@@ -1,6 +1,6 @@
 //! The state of a reservation: one word while there is no contention, a queue beside it when there is.
 //!
-//! The file knows nothing of events, so that loom can check it alone (`tests/loom`). The protocol is told in the
+//! The file knows nothing of events, so that loom can check it alone (`tests/loom`). The protocol is described in the
 //! crate's `README.md`.
 
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ pub(crate) struct Lock {
     queue: Mutex<VecDeque<Request>>,
 }
 
-/// Somebody in the queue, with a number for the caller to know it by.
+/// A request in the queue, with a number for the caller to know it by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
     mode: u32,
@@ -36,7 +36,7 @@ const QUEUED: u64 = 1 << 63;
 const MODE_SHIFT: u32 = 32;
 const HOLDERS: u64 = 0xFFFF_FFFF;
 
-/// Nobody holds what was to be released.
+/// What was to be released is not held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotHeld;
 
@@ -52,7 +52,7 @@ impl Lock {
         }
         let mut queue = self.queue.lock();
         while let Err(word) = self.try_acquire(mode) {
-            // Somebody holds it in another mode, or is queued. Setting the flag sends those who release to the lock
+            // It is held in another mode, or is queued. Setting the flag sends those who release to the lock
             // that we hold.
             let queued = self.word.compare_exchange(word, word | QUEUED, Ordering::Relaxed, Ordering::Relaxed);
             if queued.is_ok() {
@@ -64,7 +64,7 @@ impl Lock {
         None
     }
 
-    /// Acquires if nobody is queued and whoever holds it shares this mode; otherwise gives the word that was in the
+    /// Acquires if no request is queued and its holders share this mode; otherwise gives the word that was in the
     /// way.
     fn try_acquire(&self, mode: u32) -> Result<(), u64> {
         let mut word = self.word.load(Ordering::Relaxed);
@@ -104,12 +104,12 @@ impl Lock {
         }
     }
 
-    /// The tickets of all who are queued, when nobody can release any more.
+    /// The tickets of all who are queued, when there can be no release any more.
     pub(crate) fn give_up(&self) -> Vec<u64> {
         self.queue.lock().drain(..).map(|request| request.ticket).collect()
     }
 
-    /// Releases under the queue's lock, with the word saying that there is a queue: so nobody else changes either.
+    /// Releases under the queue's lock, with the word saying that there is a queue: so no other thread changes either.
     fn release_queued(&self, word: u64, queue: &mut VecDeque<Request>) -> Vec<u64> {
         if word & HOLDERS > 1 {
             self.word.store(word - 1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Reservations: locks that are acquired by an event instead of by blocking.
 //!
 //! The queue is fair: whoever asked first gets it first, and those of one shared mode who stand in line together get it
-//! together. Where nobody competes, acquiring and releasing cost a compare-and-swap each, and make no event.
+//! together. Without competition, acquiring and releasing cost a compare-and-swap each, and make no event.
 //!
 //! ```
 //! use maniple_realm::{After, Realm, Spawn, reservation::Mode};
@@ -34,7 +34,7 @@ mod lock;
 /// A lock whose acquisition is an event. Clones are handles to the same lock.
 ///
 /// Acquisitions and releases that wait for preconditions have handles of their own. When the last one goes while the lock is
-/// held, nobody can release it any more: the events of those who wait for it are poisoned with [`NeverReleased`].
+/// held, it can't be released any more: the events of those who wait for it are poisoned with [`NeverReleased`].
 #[derive(Clone)]
 pub struct Reservation(Arc<Shared>);
 
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Reservation {
 impl Drop for Shared {
     fn drop(&mut self) {
         let waiting = self.lock.give_up();
-        // Of a realm that is gone nobody waits for events.
+        // Of a realm that is gone no thread waits for events.
         if !waiting.is_empty()
             && let Some(operations) = self.operations.upgrade()
         {
@@ -94,7 +94,7 @@ impl Mode {
 
 /// A reservation was released more often than it was acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nobody holds the reservation: release it once for each acquisition whose event has triggered well")]
+#[error("the reservation is not held: release it once for each acquisition whose event has triggered well")]
 pub struct NotReserved;
 
 /// A reservation can't be acquired any more.

@@ -48,7 +48,7 @@ fn advanced(front: u64, by: usize) -> u64 {
     front.wrapping_add((by as u64) << 32)
 }
 
-/// The same number, yet a value that nobody has seen.
+/// The same number, yet a value that no thread has seen.
 fn renewed(front: u64) -> u64 {
     (front & !u64::from(u32::MAX)) | u64::from((front as u32).wrapping_add(1))
 }

@@ -100,7 +100,7 @@ impl Presence {
         }
     }
 
-    /// Whether a worker is at something else than nodes of graphs, or nobody has its place.
+    /// Whether a worker is at something else than nodes of graphs, or its place is vacant.
     #[inline]
     pub(crate) fn is_elsewhere(&self, worker: usize) -> bool {
         self.elsewhere[worker].load(Ordering::SeqCst) != 0 || (worker == LENT && self.seat.is_unattended())

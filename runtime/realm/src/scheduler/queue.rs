@@ -142,7 +142,7 @@ pub(crate) struct Queues<J> {
     groups: RwLock<Vec<Arc<Group>>>,
     /// Whether there is any group to look at.
     any_groups: AtomicBool,
-    /// Items in ranked queues, so that nobody looks at them while there are none.
+    /// Items in ranked queues, so that no worker looks at them while there are none.
     in_ranked: CachePadded<AtomicUsize>,
 }
 

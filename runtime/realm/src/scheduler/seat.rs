@@ -1,4 +1,4 @@
-//! A worker's place, and who has it: the worker's own thread, or a thread of the program's that would sleep otherwise. The protocol is told in the crate's
+//! A worker's place, and who has it: the worker's own thread, or a thread of the program's that would sleep otherwise. The protocol is described in the crate's
 //! `README.md`.
 //!
 //! The file knows nothing of workers, so that loom can check it alone (`tests/loom`).
@@ -30,16 +30,16 @@ struct State<P> {
 enum Holder<P> {
     /// The worker's own thread. A guest may be waiting for it, here.
     Own(Option<Arc<Parker>>),
-    /// Nobody: whoever comes first takes it.
-    Nobody(P),
+    /// No thread: the first that comes takes it.
+    Vacant(P),
     /// A guest.
     Guest,
-    /// Nobody, and it is meant for the worker's own thread.
+    /// No thread, and it is meant for the worker's own thread.
     Returned(P),
 }
 
 const OWN_THREAD: u32 = 0;
-const NOBODY: u32 = 1;
+const VACANT: u32 = 1;
 const GUEST: u32 = 2;
 
 /// How long the worker's own thread sleeps before it looks whether a guest has gone for good, first and at most.
@@ -68,20 +68,20 @@ impl<P> Seat<P> {
         self.attendance.load(Ordering::SeqCst) == GUEST
     }
 
-    /// Whether nobody has the place, more or less.
+    /// Whether the place is vacant, more or less.
     #[inline]
     pub(crate) fn is_unattended(&self) -> bool {
-        self.attendance.load(Ordering::SeqCst) == NOBODY
+        self.attendance.load(Ordering::SeqCst) == VACANT
     }
 
-    /// Lets a guest in who waits for the place, and waits until it is given back, or nobody has used it for a while, or nobody has it and it `is_needed`.
+    /// Lets a guest in who waits for the place, and waits until it is given back, or it was not used for a while, or it is vacant and `is_needed`.
     pub(crate) fn lend(&self, place: P, is_needed: impl Fn() -> bool) -> P {
         let mut state = self.state.lock();
         let Holder::Own(guest) = &mut state.holder else { unreachable!("the worker's own thread has the place") };
         let Some(guest) = guest.take() else { return place };
         self.is_wanted.store(0, Ordering::SeqCst);
-        state.holder = Holder::Nobody(place);
-        self.attendance.store(NOBODY, Ordering::SeqCst);
+        state.holder = Holder::Vacant(place);
+        self.attendance.store(VACANT, Ordering::SeqCst);
         drop(state);
         guest.unpark();
         self.await_return(is_needed)
@@ -97,14 +97,14 @@ impl<P> Seat<P> {
             match std::mem::replace(&mut state.holder, Holder::Own(None)) {
                 Holder::Returned(place) => return place,
                 // Who left it does something else. What waits in the worker's queues shall not.
-                Holder::Nobody(place) if is_quiet || is_needed() => {
+                Holder::Vacant(place) if is_quiet || is_needed() => {
                     self.attendance.store(OWN_THREAD, Ordering::SeqCst);
                     return place;
                 }
                 held => state.holder = held,
             }
             if is_quiet {
-                // A guest stays long, maybe as there is nothing to do.
+                // A guest stays long, maybe as there is no work.
                 state.is_told_of_leaving = true;
                 drop(state);
                 self.own_thread.park();
@@ -118,7 +118,7 @@ impl<P> Seat<P> {
         self.own_thread.unpark();
     }
 
-    /// A guest asks the worker's own thread for the place. If that has it, and nobody else has asked, it will unpark the guest when the place is
+    /// A guest asks the worker's own thread for the place. If that has it, and no other guest has asked, it will unpark the guest when the place is
     /// [free](Self::take_free); the caller sees to it that it is awake.
     pub(crate) fn ask(&self, guest: &Arc<Parker>) -> bool {
         let mut state = self.state.lock();
@@ -128,11 +128,11 @@ impl<P> Seat<P> {
         true
     }
 
-    /// A guest takes the place if nobody has it.
+    /// A guest takes the place if it is vacant.
     pub(crate) fn take_free(&self) -> Option<P> {
         let mut state = self.state.lock();
         match std::mem::replace(&mut state.holder, Holder::Guest) {
-            Holder::Nobody(place) => {
+            Holder::Vacant(place) => {
                 self.attendance.store(GUEST, Ordering::SeqCst);
                 Some(place)
             }
@@ -158,19 +158,19 @@ impl<P> Seat<P> {
     /// A guest leaves, and may be back soon. If it has not done anything, it might as well not have been there.
     pub(crate) fn leave(&self, place: P, has_worked: bool) {
         let mut state = self.state.lock();
-        state.holder = Holder::Nobody(place);
+        state.holder = Holder::Vacant(place);
         state.visits += u64::from(has_worked);
-        self.attendance.store(NOBODY, Ordering::SeqCst);
+        self.attendance.store(VACANT, Ordering::SeqCst);
         if std::mem::take(&mut state.is_told_of_leaving) {
             self.own_thread.unpark();
         }
     }
 
-    /// Nobody comes back: what a guest has left is for the worker's own thread.
+    /// No guest comes back: what a guest has left is for the worker's own thread.
     pub(crate) fn give_back(&self) {
         let mut state = self.state.lock();
         match std::mem::replace(&mut state.holder, Holder::Own(None)) {
-            Holder::Nobody(place) => {
+            Holder::Vacant(place) => {
                 state.holder = Holder::Returned(place);
                 self.attendance.store(OWN_THREAD, Ordering::SeqCst);
                 self.own_thread.unpark();

@@ -1,4 +1,4 @@
-//! When workers sleep and who wakes them. The protocol is told in the crate's `README.md`.
+//! When workers sleep and who wakes them. The protocol is described in the crate's `README.md`.
 //!
 //! The file knows nothing of queues, so that loom can check it alone (`tests/loom`).
 
@@ -17,7 +17,7 @@ pub(crate) struct Sleep {
     asleep: Box<[AtomicU64]>,
     searching: CachePadded<AtomicU32>,
     parkers: Box<[Parker]>,
-    /// While so many are awake, work for anyone wakes nobody, if somebody is on watch.
+    /// While so many are awake, work for anyone wakes no worker, if one is on watch.
     cores: usize,
     /// The worker on watch, counted from 1; 0 for none.
     watcher: AtomicU32,
@@ -42,7 +42,7 @@ impl Sleep {
         self.searching.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Searching to running. True if nobody is searching any more: the caller must then look whether there is
+    /// Searching to running. True if no worker is searching any more: the caller must then look whether there is
     /// more work, and [`announce`](Self::announce) it if so, since producers rely on searchers to find what they queue.
     #[must_use]
     pub(crate) fn end_search(&self) -> bool {
@@ -108,7 +108,7 @@ impl Sleep {
         self.awake() < self.cores
     }
 
-    /// Asleep, not yet parked, goes on watch, unless there is no need to or somebody is. There is need if there are more workers than cores, or graphs run.
+    /// Asleep, not yet parked, goes on watch, unless there is no need to or another is. There is need if there are more workers than cores, or graphs run.
     pub(crate) fn begin_watch(&self, worker: usize, graphs_run: bool) -> bool {
         let is_needed = self.cores < self.parkers.len() || (graphs_run && self.parkers.len() > 1);
         let needs_watcher = is_needed && self.watcher.load(Ordering::SeqCst) == 0;
@@ -119,14 +119,14 @@ impl Sleep {
     /// The worker on watch is so no longer: if it is asleep and not woken, it looks at all its queues once more.
     pub(crate) fn end_watch(&self) {
         self.watcher.store(0, Ordering::SeqCst);
-        // Against the fence in `announce`: either that sees that nobody is on watch, or the look sees its work.
+        // Against the fence in `announce`: either that sees that no worker is on watch, or the look sees its work.
         fence(Ordering::SeqCst);
     }
 
-    /// Wakes somebody who is asleep if nobody is on watch: he will go on watch when he has found nothing to do.
+    /// Wakes a sleeping worker if none is on watch: it will go on watch when it has found no work.
     #[cold]
     pub(crate) fn see_to_watch(&self) {
-        // Against the one in `end_watch`: either nobody is seen to be on watch, or the look there sees what the caller has done.
+        // Against the one in `end_watch`: either no worker is seen to be on watch, or the look there sees what the caller has done.
         fence(Ordering::SeqCst);
         if self.parkers.len() > 1 && self.watcher.load(Ordering::SeqCst) == 0 {
             self.wake_one();
@@ -144,7 +144,7 @@ impl Sleep {
     }
 
     /// Says that work which any worker may do was queued: wakes one, unless one is searching and will find it, or there are no cores for more and
-    /// somebody is on watch.
+    /// a worker is on watch.
     #[inline]
     pub(crate) fn announce(&self) {
         // Against the fences in `end_search`, `fall_asleep` and `end_watch`.

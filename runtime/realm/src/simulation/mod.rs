@@ -6,7 +6,7 @@
 //! function of its seed, and an interleaving that went wrong comes again. When nothing can go on any more although threads are left, that is a [`Hang`],
 //! reported at once, with who waits for what.
 //!
-//! Time is the number of turns taken. What sleeps for a while wakes up when nobody else has anything to do.
+//! Time is the number of turns taken. What sleeps for a while wakes up when no thread can go on.
 //!
 //! Threads take turns where they wait. So one must not wait while it holds a lock of the system's that another one takes: that stops them all. A profile of a
 //! simulated realm has all of it as one thread's.
@@ -50,7 +50,7 @@ impl Simulation {
         Self { scheduler: Scheduler::new(seed) }
     }
 
-    /// The network whose frames are received in the simulation: nobody else may step it.
+    /// The network whose frames are received in the simulation: nothing else may step it.
     #[must_use]
     pub fn network(mut self, network: &Network) -> Self {
         self.scheduler.connect(network.clone());
@@ -72,7 +72,7 @@ impl Simulation {
         Answer { value, process }
     }
 
-    /// Does something when so many turns have been taken, between two of them: stalls a connection, wakes somebody. Not if all has ended before.
+    /// Does something when so many turns have been taken, between two of them: stalls a connection, wakes a thread. Not if all has ended before.
     pub fn at(&mut self, turn: u64, call: impl FnOnce() + 'static) {
         self.scheduler.at(turn, Happening::Call(Box::new(call)));
     }
@@ -126,7 +126,7 @@ pub struct Report {
     pub turns: u64,
     /// A hash of who took them: two runs with the same one were the same.
     pub digest: u64,
-    /// Threads that threads of the program have started and left behind, asleep: somebody keeps their realm up. A process that ends would end them.
+    /// Threads that threads of the program have started and left behind, asleep: their realm is still in use. A process that ends would end them.
     pub left: Vec<String>,
 }
 

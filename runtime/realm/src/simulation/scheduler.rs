@@ -198,7 +198,7 @@ impl Scheduler {
             }
             let choice = self.choose(last).filter(|_| naps <= MOST_NAPS);
             let Some((choice, is_nap)) = choice else {
-                // Nobody does anything before something happens.
+                // No thread does anything before something happens.
                 let Some((&next, _)) = happenings.first_key_value() else { return self.end(digest.finish()) };
                 self.turns.set(next);
                 naps = 0;
@@ -234,7 +234,7 @@ impl Scheduler {
         }
     }
 
-    /// Who is next, and whether that is somebody who naps.
+    /// The thread that is next, and whether it naps.
     fn choose(&self, last: Option<Choice>) -> Option<(Choice, bool)> {
         let threads = self.threads.borrow();
         let (mut ready, mut napping) = (Vec::new(), Vec::new());
@@ -313,5 +313,5 @@ impl Drop for Reign {
     }
 }
 
-/// Whoever naps looks again for something; if nobody else has had a turn in so many naps, nobody ever will.
+/// Whoever naps looks again for something; if no other thread has had a turn in so many naps, none ever will.
 const MOST_NAPS: u32 = 10_000;

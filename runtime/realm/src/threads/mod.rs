@@ -41,7 +41,7 @@ impl Thread {
     }
 }
 
-/// Sleeps. In a simulation, until nobody else has anything to do, which takes no time.
+/// Sleeps. In a simulation, until no other thread can go on, which takes no time.
 pub fn nap(time: Duration) {
     if simulated::is_inside() { simulated::nap() } else { thread::sleep(time) }
 }
@@ -55,7 +55,7 @@ pub fn yield_now() {
 /// mostly pushes another off its core at once, since it has slept; but what the network's thread would do, those that it would push off do themselves as soon as
 /// they have nothing better to do.
 ///
-/// Where the system knows no such threads, or this one is of a kind that somebody chose, all stays as it is.
+/// Where the system knows no such threads, or this one is of a kind that was chosen, all stays as it is.
 #[cfg(feature = "tcp")]
 pub(crate) fn give_way() {
     #[cfg(target_os = "linux")]

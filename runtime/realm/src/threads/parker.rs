@@ -1,4 +1,4 @@
-//! Where threads sleep until somebody wakes them.
+//! Where threads sleep until another wakes them.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ impl Parker {
     /// Waits for a token and takes it.
     pub fn park(&self) {
         if simulated::is_inside() {
-            simulated::wait_until("somebody to wake it", &|| *self.token.lock());
+            simulated::wait_until("another thread to wake it", &|| *self.token.lock());
         }
         let mut token = self.token.lock();
         while !*token {

@@ -73,7 +73,7 @@ pub(crate) fn turn() {
     }
 }
 
-/// Goes on when nobody else can.
+/// Goes on when no other thread can.
 pub(super) fn nap() {
     pause(Pause::Nap);
 }

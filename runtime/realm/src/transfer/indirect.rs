@@ -170,7 +170,7 @@ impl Indirection {
         let mut followed = space.points().map(|point| (point, pointer_of(point)));
         let (point, pointer) = followed
             .find(|(_, pointer)| !self.targets.contains(*pointer))
-            .expect("a pointer was found dangling just now, and nobody writes pointers meanwhile");
+            .expect("a pointer was found dangling just now, and nothing writes pointers meanwhile");
         TransferError::DanglingPointer {
             instance: self.pointers.instance.id(),
             field: self.pointers.field,
@@ -209,7 +209,7 @@ fn follow_run_of<const E: usize>(size: usize, direction: Direction) -> FollowRun
 /// # Safety
 ///
 /// The run's pointers and near values are readable or writable as the direction needs; `through` holds an instance that
-/// stores the targets; nobody else touches them.
+/// stores the targets; nothing else touches them.
 unsafe fn follow_run<const E: usize, const SIZE: usize, const GATHER: bool>(
     through: &Through<'_, E>,
     pointers: *const u8,

@@ -26,7 +26,7 @@ pub(super) use with_usual_size;
 ///
 /// # Safety
 ///
-/// Every `from + n * from_stride` is readable and every `to + n * to_stride` writable for `size` bytes, nobody else
+/// Every `from + n * from_stride` is readable and every `to + n * to_stride` writable for `size` bytes, nothing else
 /// touches them meanwhile, and none of the former overlap the latter.
 #[inline]
 pub(super) unsafe fn copy_run(
@@ -63,7 +63,7 @@ pub(super) unsafe fn copy_run(
 ///
 /// # Safety
 ///
-/// Every `to + n * stride` is writable for as many bytes as the value has, nobody else touches them meanwhile, and they
+/// Every `to + n * stride` is writable for as many bytes as the value has, nothing else touches them meanwhile, and they
 /// do not overlap the value.
 #[inline]
 pub(super) unsafe fn fill_run(to: *mut u8, stride: isize, count: usize, value: &[MaybeUninit<u8>]) {

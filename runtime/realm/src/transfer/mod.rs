@@ -26,7 +26,7 @@
 //!
 //! let inner = Rect::<2>::new([0, 1], [1, 2]).into();
 //! let transfer = Transfer::copy(inner, (&rows, field), (&columns, field))?;
-//! // SAFETY: nobody else uses the two instances.
+//! // SAFETY: nothing else uses the two instances.
 //! let owner = unsafe {
 //!     transfer.execute()?;
 //!     columns.release().expect("an attached instance has an owner")
@@ -275,7 +275,7 @@ impl Transfer {
     ///
     /// # Safety
     ///
-    /// Until it returns, nobody else writes what is read or touches what is written: the named fields at the points (and
+    /// Until it returns, nothing else writes what is read or touches what is written: the named fields at the points (and
     /// at the targets, if there are pointers). Different instances share no bytes. For a reduction, both sides hold valid
     /// values of the operator's types.
     pub unsafe fn execute(&self) -> Result<(), TransferError> {

@@ -18,7 +18,7 @@ use crate::reduction::RawReduction;
 ///
 /// # Safety
 ///
-/// Until it returns, nobody else writes the field at the points; all bytes of the values are initialised.
+/// Until it returns, nothing else writes the field at the points; all bytes of the values are initialised.
 pub unsafe fn pack(space: &AnySpace, from: impl Into<InstanceField>, bytes: &mut Vec<u8>) -> Result<(), TransferError> {
     let from = Side::of(from.into(), space)?;
     if space.is_empty() {
@@ -63,7 +63,7 @@ pub unsafe fn pack_into(
 ///
 /// # Safety
 ///
-/// The space was checked against the instance, and `to` has room for as many values. Nobody writes them meanwhile.
+/// The space was checked against the instance, and `to` has room for as many values. Nothing writes them meanwhile.
 unsafe fn copy_out(space: &AnySpace, (from, base): (&Side, *const u8), mut to: *mut u8) {
     let size = from.layout.size();
     for_dimension!(space, |space| each_run(space, from, |offset, stride, count| {
@@ -83,7 +83,7 @@ unsafe fn copy_out(space: &AnySpace, (from, base): (&Side, *const u8), mut to: *
 ///
 /// # Safety
 ///
-/// Until it returns, nobody else touches the field at the points. The bytes are those of valid values of the field's type.
+/// Until it returns, nothing else touches the field at the points. The bytes are those of valid values of the field's type.
 pub unsafe fn unpack(space: &AnySpace, bytes: &mut &[u8], to: impl Into<InstanceField>) -> Result<(), TransferError> {
     let to = Side::of(to.into(), space)?;
     let size = to.layout.size();

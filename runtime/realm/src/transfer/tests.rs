@@ -601,7 +601,7 @@ fn a_few_values_are_no_more_than_asked_for_and_no_other_number_of_bytes_goes_in_
         assert_eq!(bytes, vec![7; length]);
     }
     assert_eq!(values(&at, FIELD), before);
-    // SAFETY: as above; nobody uses the instance any more.
+    // SAFETY: as above; nothing uses the instance any more.
     unsafe {
         at.release();
         assert_eq!(few.pack(&mut [0; 80]), Err(TransferError::NoBytes { instance: at.id() }));
@@ -613,7 +613,7 @@ fn a_few_values_are_no_more_than_asked_for_and_no_other_number_of_bytes_goes_in_
 fn a_transfer_with_a_released_instance_fails_cleanly() {
     let (from, to) = (instance(&line(10), &plain(1), 8, 8), instance(&line(10), &plain(1), 8, 8));
     let transfer = Transfer::copy(line(10).into(), (&from, FIELD), (&to, FIELD)).unwrap();
-    // SAFETY: nobody uses it.
+    // SAFETY: nothing uses it.
     unsafe { from.release() };
     assert_eq!(execute(&transfer), Err(TransferError::NoBytes { instance: from.id() }));
 }

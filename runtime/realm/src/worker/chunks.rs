@@ -1,4 +1,4 @@
-//! How the chunks of one loop are dealt to those who run them, and how the loop's owner learns that all have ended. The protocol is told in the
+//! How the chunks of one loop are dealt to those who run them, and how the loop's owner learns that all have ended. The protocol is described in the
 //! crate's `README.md`.
 //!
 //! The file knows nothing of workers, so that loom can check it alone (`tests/loom`).
@@ -23,7 +23,7 @@ impl Chunks {
         Self { count, taken: AtomicU64::new(0), left: AtomicU64::new(count), owner: Parker::default() }
     }
 
-    /// Takes a chunk that nobody has taken, if there is one. It has not ended, and the owner waits, until the taker says so.
+    /// Takes a chunk that is not taken, if there is one. It has not ended, and the owner waits, until the taker says so.
     #[inline]
     pub(crate) fn take(&self) -> Option<usize> {
         if !self.has_more() {
@@ -34,7 +34,7 @@ impl Chunks {
         (chunk < self.count).then_some(chunk as usize)
     }
 
-    /// Whether there are chunks that nobody has taken.
+    /// Whether there are chunks that are not taken.
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
         self.taken.load(Ordering::Relaxed) < self.count
@@ -46,7 +46,7 @@ impl Chunks {
         self.end_many(1);
     }
 
-    /// Has nobody take what is left. For one who has taken a chunk that has not ended: so it is not this that ends the loop.
+    /// Withdraws what is left. For a thread that has taken a chunk that has not ended: so it is not this that ends the loop.
     pub(crate) fn give_up(&self) {
         let taken = self.taken.swap(self.count, Ordering::Relaxed);
         if taken < self.count {

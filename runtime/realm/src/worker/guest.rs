@@ -24,9 +24,9 @@ use crate::worker::help::{Unpark, WakeWorker};
 struct Stay<'a> {
     /// What it waits for has not happened.
     holds: &'a dyn Fn() -> bool,
-    /// It need not stay if there is nothing to do.
+    /// It need not stay if there is no work.
     has_better_to_do: &'a dyn Fn() -> bool,
-    /// When there is nothing to do it sleeps, until somebody wakes the worker; else it goes.
+    /// When there is no work it sleeps, until the worker is woken; else it goes.
     may_sleep: bool,
 }
 
@@ -35,7 +35,7 @@ struct Stay<'a> {
 enum Leaves {
     /// It has nothing more to wait for, or something better to do.
     Done,
-    /// There is nothing to do.
+    /// There is no work.
     Idle,
     /// There is something to do that is not for guests.
     ForOwnThread,
@@ -58,7 +58,7 @@ impl Local {
         // Whoever is lent the place sees this: the seat is locked in between.
         self.workers.lent.store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
         let records = Profiler::exchange(Records::default());
-        // Asked while nobody else has the place.
+        // Asked while no other thread has the place.
         let records = self.presence().seat.lend(records, || self.operations().is_stopping() || self.has_tasks());
         Profiler::exchange(records);
         exchange_current(before);

@@ -188,7 +188,7 @@ fn sleep_for(nap: Duration) -> Duration {
 
 impl Local {
     /// Runs operations while `condition` holds; false if it still does, because the realm stops. `on_any_end` tells
-    /// that the end of any operation may change the condition; otherwise somebody wakes this worker for it.
+    /// that the end of any operation may change the condition; otherwise a thread wakes this worker for it.
     fn help_while(&self, condition: &mut dyn FnMut() -> bool, on_any_end: bool) -> bool {
         self.depth.set(self.depth.get() + 1);
         let met = loop {

@@ -1,4 +1,4 @@
-//! How workers that help while a condition holds learn that it may have changed. The protocol is told in the crate's
+//! How workers that help while a condition holds learn that it may have changed. The protocol is described in the crate's
 //! `README.md`.
 //!
 //! The file knows nothing of conditions or sleep, so that loom can check it alone (`tests/loom`).
@@ -11,7 +11,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 /// it has ended.
 ///
 /// The end of an operation is far too frequent for a fence, so it is published by modifying the worker's own counter, a
-/// line that nobody else touches in the usual course. Whoever is about to rest, which is rare, modifies them all.
+/// line that no other worker usually touches. One that is about to rest, which is rare, modifies them all.
 pub(crate) struct Helpers {
     /// How many rest, or are about to.
     resting: AtomicU32,
@@ -48,7 +48,7 @@ impl Helpers {
         self.is_resting[worker].store(0, Ordering::Relaxed);
     }
 
-    /// Publishes what the worker did before, which may change conditions. True if somebody rests, and is to be woken.
+    /// Publishes what the worker did before, which may change conditions. True if a worker rests, and is to be woken.
     #[inline]
     #[must_use]
     pub(crate) fn changed_by(&self, worker: usize) -> bool {
@@ -59,7 +59,7 @@ impl Helpers {
     /// A worker has run a node of a graph.
     #[inline]
     pub(crate) fn ran_node(&self, worker: usize) {
-        // Nobody else counts there.
+        // No other worker counts there.
         let nodes = &self.nodes[worker];
         nodes.store(nodes.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }

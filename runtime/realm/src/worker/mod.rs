@@ -58,7 +58,7 @@ pub(crate) struct Local {
     served: Cell<bool>,
     /// What it sees on watch.
     watch: Watch,
-    /// On watch it has seen a node that is ready and that nobody comes to: it runs one, wherever it had better run.
+    /// On watch it has seen a node that is ready and that no worker comes to: it runs one, wherever it had better run.
     rescues: Cell<bool>,
     /// Where the thread's stack begins, or nearly, and how many bytes of it helping may use.
     stack: (Cell<usize>, usize),
@@ -231,7 +231,7 @@ impl Local {
         }
     }
 
-    /// Looks for something to do, sleeping while there is nothing; `None` if the realm stops, or somebody wants this worker's place.
+    /// Looks for something to do, sleeping while there is nothing; `None` if the realm stops, or a guest wants this worker's place.
     fn search(&self) -> Option<Found> {
         self.presence().sleep.begin_search();
         let found = loop {

@@ -139,7 +139,7 @@ impl Local {
     }
 
     /// Whether a node is ready that this worker should run before it sleeps: the next one of its own, in any graph, or of others if there may
-    /// be nobody else who looks before he sleeps.
+    /// be no other worker that looks before it sleeps.
     pub(super) fn has_ready_node(&self) -> bool {
         if self.graphs.is_empty() {
             return false;

@@ -90,7 +90,7 @@ impl Local {
         let Some(job) = self.queue.deques.pop_job() else { return };
         if !job.is(Arc::as_ptr(shared).cast()) {
             self.queue.deques.push_job(job);
-            // Somebody may have looked just now and gone to sleep.
+            // A worker may have looked just now and gone to sleep.
             self.presence().sleep.announce();
         }
     }

@@ -1,4 +1,4 @@
-//! More workers than cores, or graphs: one of those that sleep looks now and then whether those that are awake get on. The protocol is told in the crate's
+//! More workers than cores, or graphs: one of those that sleep looks now and then whether those that are awake get on. The protocol is described in the crate's
 //! `README.md`.
 
 use std::cell::RefCell;
@@ -59,7 +59,7 @@ impl Local {
         if self.finds_work_on_watch() {
             self.presence().sleep.cancel(self.index());
             if self.rescues.get() {
-                // What this one runs may wait for another that nobody comes to.
+                // What this one runs may wait for another that no worker comes to.
                 self.presence().sleep.see_to_watch();
             }
         } else {

@@ -21,7 +21,7 @@ pub(crate) struct Workers {
     pub(super) lent: AtomicPtr<Local>,
     /// How they wait, and let others wait.
     pub(super) waiting: Waiting,
-    /// Asked for work when nobody has any: see [`Realm::on_idle`](crate::Realm::on_idle).
+    /// Asked for work when no worker has any: see [`Realm::on_idle`](crate::Realm::on_idle).
     pub(crate) idle: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
     /// Called by a worker before it sleeps: see [`Realm::on_rest`](crate::Realm::on_rest).
     pub(crate) rest: OnceLock<fn()>,

@@ -200,20 +200,21 @@ fn specs() -> impl Strategy<Value = GraphSpec> {
 
 /// Which nodes fail or are poisoned, by a walk in program order.
 fn poisoned(spec: &GraphSpec, runs: u64, fails: &[Place]) -> Vec<Place> {
-    let mut spoilt: Vec<Place> = Vec::new();
+    let mut poisoned: Vec<Place> = Vec::new();
     for run in 0..runs {
         for (node, what) in spec.nodes.iter().enumerate() {
             let place = Place { node: node as u32, run };
             let same = what.after.iter().map(|edge| (edge, run));
             let previous = what.after_previous.iter().filter(|_| run > 0).map(|edge| (edge, run.wrapping_sub(1)));
-            let needs =
-                same.chain(previous).any(|(edge, run)| edge.needs && spoilt.contains(&Place { node: edge.node, run }));
+            let needs = same
+                .chain(previous)
+                .any(|(edge, run)| edge.needs && poisoned.contains(&Place { node: edge.node, run }));
             if needs || fails.contains(&place) {
-                spoilt.push(place);
+                poisoned.push(place);
             }
         }
     }
-    spoilt
+    poisoned
 }
 
 proptest! {

@@ -66,7 +66,7 @@ fn who_waits_for_what_never_happens_is_reported_as_a_hang() {
     let hang = simulation.run().unwrap_err();
     assert!(answer.take().is_none());
     assert_eq!(hang.waiting.len(), 3, "{hang}");
-    assert!(hang.to_string().contains("the one waits for somebody to wake it; realm-0 waits for"), "{hang}");
+    assert!(hang.to_string().contains("the one waits for another thread to wake it; realm-0 waits for"), "{hang}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Static graphs: the words of nodes and the gates of stages, and what `graph/active.rs` does with them, as told in `src/graph/README.md`.
+//! Static graphs: the words of nodes and the gates of stages, and what `graph/active.rs` does with them, as described in `src/graph/README.md`.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -148,7 +148,7 @@ fn a_thief_who_slept_for_a_whole_turn_of_the_slots_claims_nothing_of_a_later_run
 
 #[test]
 fn nodes_of_an_open_stage_see_its_launch_and_in_which_manner_it_was_opened() {
-    for manner in [Manner::Run, Manner::Spoilt, Manner::Skip] {
+    for manner in [Manner::Run, Manner::Poisoned, Manner::Skip] {
         model(move || {
             let stage = Arc::new((Gate::new(), ClaimWord::default(), UnsafeCell::new(0_u32)));
             // As the run left it that had the slot before.

@@ -93,7 +93,7 @@ fn minus(a: &AnySpace, b: &AnySpace) -> AnySpace {
     a.difference(b).unwrap_or_else(|_| a.clone())
 }
 
-/// Calls a function with every set of points of a record that somebody does something with.
+/// Calls a function with every set of points of a record that an operation uses.
 fn each_set(record: &Record, mut visit: impl FnMut(TreeId, &AnySpace)) {
     let mut of_region = |region: &LogicalRegion| visit(region.tree().id(), region.space().space());
     for operation in &record.operations {

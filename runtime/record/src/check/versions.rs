@@ -13,7 +13,7 @@ pub(crate) struct Version(u32);
 /// Who made a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Making {
-    /// Nobody: memory as it was found.
+    /// No operation: memory as it was found.
     Nothing,
     /// Whoever was to make it could not, or was not asked to: whatever is seen is right.
     Anything,

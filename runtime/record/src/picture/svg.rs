@@ -7,7 +7,7 @@ use crate::picture::graph::{Class, Graph, Node};
 use crate::picture::layers;
 use crate::picture::layout::{Frame, LINE, Layout, Line, SMALL};
 
-/// A picture that nobody could read.
+/// A picture that would be unreadable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "the graph has {nodes} nodes and {edges} edges, which go past {passed} others; a picture is readable with at most {}, {} and {}: record \
@@ -37,7 +37,7 @@ g:hover > rect { stroke-width: 2.5; }
 fill=\"#868e96\"/></marker></defs>
 ";
 
-/// The height of the line at the bottom that says what the colours mean.
+/// The height of the line at the bottom that says what the colours mean, where there are several.
 const LEGEND: f64 = 30.0;
 
 impl Graph {
@@ -59,8 +59,9 @@ impl Graph {
         }
         let layout = Layout::of(self);
         let classes: BTreeSet<Class> = self.nodes.iter().map(|node| node.class).collect();
-        let width = layout.width.max(170.0 * classes.len() as f64);
-        let height = layout.height + LEGEND;
+        let has_legend = classes.len() > 1;
+        let width = if has_legend { layout.width.max(170.0 * classes.len() as f64) } else { layout.width };
+        let height = if has_legend { layout.height + LEGEND } else { layout.height };
         let mut page = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n"
         );
@@ -73,7 +74,9 @@ impl Graph {
         for (node, frame) in self.nodes.iter().zip(&layout.boxes) {
             draw_node(&mut page, node, *frame);
         }
-        draw_legend(&mut page, &classes, layout.height + LEGEND / 2.0);
+        if has_legend {
+            draw_legend(&mut page, &classes, layout.height + LEGEND / 2.0);
+        }
         page += "</svg>\n";
         Ok(page)
     }

@@ -31,14 +31,14 @@ pub(super) struct Barrier<T> {
     /// The round that it waits in, if it was entered.
     round: u32,
     waiting: VecDeque<T>,
-    /// Rounds that others told us of, in this generation and the next. Nobody can be further: to get there, we must have entered the next.
-    told: [u64; 2],
+    /// Rounds of which messages have come, in this generation and the next. No node can be further: to get there, this one must have entered the next.
+    received: [u64; 2],
 }
 
 impl<T> Barrier<T> {
     pub(super) fn new(rank: NodeId, nodes: usize) -> Self {
         let rank = usize::from(rank.0);
-        Self { rank, nodes, generation: 0, round: 0, waiting: VecDeque::new(), told: [0; 2] }
+        Self { rank, nodes, generation: 0, round: 0, waiting: VecDeque::new(), received: [0; 2] }
     }
 
     fn rounds(&self) -> u32 {
@@ -63,11 +63,11 @@ impl<T> Barrier<T> {
         if ahead > 1 || round >= self.rounds() || (usize::from(from.0) + distance) % self.nodes != self.rank {
             return Err(Violation::OutOfPlace("a barrier's round that is not due"));
         }
-        let told = &mut self.told[(generation % 2) as usize];
-        if *told & (1 << round) != 0 {
+        let received = &mut self.received[(generation % 2) as usize];
+        if *received & (1 << round) != 0 {
             return Err(Violation::OutOfPlace("a barrier's round for the second time"));
         }
-        *told |= 1 << round;
+        *received |= 1 << round;
         let mut step = Step::default();
         self.advance(&mut step);
         Ok(step)
@@ -82,7 +82,7 @@ impl<T> Barrier<T> {
         while !self.waiting.is_empty() {
             if self.round == self.rounds() {
                 step.done.extend(self.waiting.pop_front());
-                self.told[(self.generation % 2) as usize] = 0;
+                self.received[(self.generation % 2) as usize] = 0;
                 self.generation += 1;
                 self.round = 0;
                 if !self.waiting.is_empty() {
@@ -90,7 +90,7 @@ impl<T> Barrier<T> {
                 }
                 continue;
             }
-            if self.told[(self.generation % 2) as usize] & (1 << self.round) == 0 {
+            if self.received[(self.generation % 2) as usize] & (1 << self.round) == 0 {
                 return;
             }
             self.round += 1;

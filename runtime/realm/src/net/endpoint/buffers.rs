@@ -13,7 +13,7 @@ const LONG: usize = 1 << 20;
 /// So many bytes at most are kept for later.
 const KEPT: usize = 256 << 20;
 
-/// Buffers that nobody uses at the moment.
+/// Buffers that are not in use.
 #[derive(Debug, Default)]
 pub(super) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
@@ -43,7 +43,7 @@ impl Buffers {
     }
 }
 
-/// Bytes in a buffer that is given back when nobody uses it any more.
+/// Bytes in a buffer that is given back when its last handle is dropped.
 pub(super) struct Buffer {
     /// Those beyond `filled` are of an earlier use.
     bytes: Vec<u8>,

@@ -68,7 +68,7 @@ pub struct Endpoint {
     peers: Box<[OnceLock<Box<Peer>>]>,
     counters: Counters,
     together: Mutex<Together>,
-    /// Whether somebody waits for quiescence.
+    /// Whether quiescence is waited for.
     is_watching: AtomicBool,
     transfers: Transfers,
     buffers: Arc<Buffers>,
@@ -333,5 +333,5 @@ fn cost(header: usize, payload: usize) -> u64 {
     64 + header as u64 + payload as u64
 }
 
-/// Somebody who waits.
+/// A waiter.
 type Done = Callback<Result<(), NetError>>;

@@ -31,7 +31,7 @@ pub(super) struct Peer {
     /// Who waits for room.
     waiting: Mutex<Vec<Done>>,
     loss: OnceLock<Loss>,
-    /// Changed by the one thread that receives from it; a lock so that nobody need prove it.
+    /// Changed by the one thread that receives from it; a lock so that it need not be proved.
     pub(super) arrivals: Mutex<Arrivals>,
 }
 
@@ -138,7 +138,7 @@ impl Arrivals {
             self.owed += credit;
             return Ok(true);
         }
-        // Room is made as bytes come, not for what somebody says that will come.
+        // Room is made as bytes come, not for what a message says that will come.
         let message = Arrived { handler, head: SmallVec::from_slice(head), payload: Bytes::new(), ask };
         let mut payload = Buffer::expecting(length, buffers);
         payload.append(body);

@@ -76,7 +76,7 @@ impl<T> Quiescence<T> {
         self.rank > 0 && usize::from(node.0) == (self.rank - 1) / 2
     }
 
-    /// Whether somebody waits.
+    /// Whether there is a waiter.
     pub(super) fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()
     }

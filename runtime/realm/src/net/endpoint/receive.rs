@@ -19,7 +19,7 @@ use crate::net::transport::{Place, Receiver};
 /// The endpoint as its transport sees it: a weak handle, so that the endpoint ends when its users let go of it.
 pub(super) struct Reception(pub(super) Weak<Endpoint>);
 
-/// Once the endpoint is gone, nothing is wrong with what arrives; nobody wants it.
+/// Once the endpoint is gone, nothing is wrong with what arrives; it is dropped.
 impl Receiver for Reception {
     fn place(&self, from: NodeId, header: &Header, length: usize) -> Result<Place, Violation> {
         self.0.upgrade().map_or(Ok(Place::Nowhere), |endpoint| endpoint.place(from, header, length))

@@ -50,7 +50,7 @@ impl Endpoint {
         self.take_part(call, |together, call| {
             together.quiescence.enter(call);
             // Before anything is looked at: who becomes passive looks at it afterwards, and one of the two sees the other. Under the lock, as whoever had it
-            // before us may have found nobody waiting, and said so; who has it after us finds this call.
+            // before us may have found no waiter, and said so; who has it after us finds this call.
             self.is_watching.store(true, Ordering::SeqCst);
             let mut step = Step::default();
             together.quiescence.settle(&|| self.sample(), &mut step);
@@ -75,7 +75,7 @@ impl Endpoint {
             let endpoint = endpoint.upgrade().ok_or(NetError::Closed);
             match quiet.and(endpoint) {
                 Err(error) => call(Err(error)),
-                // Nobody goes before all know that it is the end: else going would look like failing.
+                // No node goes before all know that it is the end: else going would look like failing.
                 Ok(endpoint) => {
                     let leaver = Arc::downgrade(&endpoint);
                     endpoint.barrier(move |met| {
@@ -145,7 +145,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Adds somebody who waits, unless nobody can wait any more.
+    /// Adds a waiter, unless there can be none any more.
     fn take_part(&self, call: Done, enter: impl FnOnce(&mut Together, Done) -> Step<Done>) {
         let mut together = self.together.lock();
         // Looked at under the lock: who closes or loses a node takes it afterwards, to find those who wait.

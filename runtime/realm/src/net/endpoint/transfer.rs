@@ -333,7 +333,7 @@ impl Endpoint {
                 };
                 span.map(Place::Memory).ok_or(Violation::OutOfPlace("bytes that were not asked for"))
             }
-            _ => Err(Violation::OutOfPlace("bytes for nobody's memory")),
+            _ => Err(Violation::OutOfPlace("bytes for unknown memory")),
         }
     }
 

@@ -73,8 +73,8 @@ const OTHERS: [(Launcher, &str, &str); 3] = [
 #[non_exhaustive]
 pub enum Launcher {
     /// No launcher: the process is the whole job.
-    Nobody,
-    /// `maniple launch`, or somebody who sets the same variables.
+    None,
+    /// `maniple launch`, or another one that sets the same variables.
     Maniple,
     /// The `mpirun` of Open MPI.
     OpenMpi,
@@ -87,7 +87,7 @@ pub enum Launcher {
 impl fmt::Display for Launcher {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Nobody => "nobody",
+            Self::None => "no launcher",
             Self::Maniple => "maniple launch",
             Self::OpenMpi => "Open MPI's mpirun",
             Self::Pmi => "mpiexec",
@@ -236,10 +236,10 @@ impl Place {
         Ok(Self { rank: NodeId(rank as u16), nodes, neighbours, is_bound, launcher, way })
     }
 
-    /// The place of a process that nobody has started as one of several nodes.
+    /// The place of a process that was not started as one of several nodes.
     #[must_use]
     pub fn alone() -> Self {
-        Self { rank: NodeId(0), nodes: 1, neighbours: 1, is_bound: false, launcher: Launcher::Nobody, way: Way::Alone }
+        Self { rank: NodeId(0), nodes: 1, neighbours: 1, is_bound: false, launcher: Launcher::None, way: Way::Alone }
     }
 
     /// How many cores are this node's, as far as is known: those that the process may use, or its share of them.

@@ -18,7 +18,7 @@ pub struct Rendezvous {
     pub meeting: Meeting,
     /// The address to listen on meanwhile.
     pub listen: IpAddr,
-    /// What proves that somebody belongs to the job.
+    /// What proves that a process belongs to the job.
     pub secret: Secret,
     /// How long to wait until all have come, if not as long as usual.
     pub join_timeout: Option<Duration>,
@@ -99,7 +99,7 @@ fn meeting(text: &str) -> Result<Meeting, PlaceError> {
     }
     let text = text.trim();
     let is_address = text.rsplit_once(':').is_some_and(|(host, port)| {
-        // Without brackets nobody could tell where an address of IPv6 ends.
+        // Without brackets there would be no telling where an address of IPv6 ends.
         let is_name = || !host.is_empty() && !host.contains([':', '[', ']']) && !host.contains(char::is_whitespace);
         port.parse::<u16>().is_ok_and(|port| port != 0) && (is_name() || text.parse::<SocketAddr>().is_ok())
     });

@@ -11,7 +11,7 @@ fn refusal(variables: &[(&str, &str)]) -> String {
 #[test]
 fn a_process_that_nobody_launched_is_the_whole_job() {
     let place = find(&[("HOME", "/root")]).unwrap();
-    assert_eq!((place.rank, place.nodes, place.launcher), (NodeId(0), 1, Launcher::Nobody));
+    assert_eq!((place.rank, place.nodes, place.launcher), (NodeId(0), 1, Launcher::None));
     assert!(matches!(place.way, Way::Alone));
     assert!(place.connect().unwrap().is_none());
 }
@@ -27,7 +27,7 @@ fn the_only_node_needs_no_way_to_others() {
 #[test]
 fn the_script_of_a_batch_job_is_no_node() {
     let place = find(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4"), ("SLURM_JOB_ID", "7")]).unwrap();
-    assert_eq!(place.launcher, Launcher::Nobody);
+    assert_eq!(place.launcher, Launcher::None);
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl Schedule {
         held.into_iter().for_each(|event| self.at_once(event));
     }
 
-    /// What comes next, and who receives it: nobody if the node, or the way to it, is gone.
+    /// What comes next, and which node receives it: none if the node, or the way to it, is gone.
     pub(super) fn next(&mut self) -> Option<(Event, Option<Arc<dyn Receiver>>)> {
         while let Some(Reverse(Next(due, _, event))) = self.events.pop() {
             self.now = self.now.max(due);

@@ -113,14 +113,14 @@ fn hash(build: &BuildId) -> u64 {
 
 /// What is kept of another node.
 struct Peer {
-    /// It sends nothing any more, or nobody listens to it.
+    /// It sends nothing any more, or this node does not listen to it.
     has_ended: bool,
     /// It is lost.
     is_lost: bool,
     /// Whether something has come since the last heartbeat.
     has_spoken: bool,
     /// Whether something was sent since the last heartbeat.
-    was_told: bool,
+    was_sent_to: bool,
     /// Since when nothing has come.
     silent_since: Instant,
     /// How much MPI is sending to it, in each lane.
@@ -165,7 +165,7 @@ impl<'a> Driver<'a> {
             has_ended: rank == usize::from(shared.rank.0),
             is_lost: false,
             has_spoken: true,
-            was_told: true,
+            was_sent_to: true,
             silent_since: now,
             sending: [0; 2],
         };
@@ -204,7 +204,7 @@ impl<'a> Driver<'a> {
             } else if now - worked_at < awake {
                 thread::yield_now();
             } else {
-                // MPI wakes nobody. Whoever sends here does.
+                // MPI wakes no thread. The thread that sends does.
                 thread::park_timeout(sleep);
                 sleep = (sleep * 2).min(LONGEST_SLEEP);
             }
@@ -230,7 +230,7 @@ impl<'a> Driver<'a> {
     /// Takes what has come, and what this node has sent to itself.
     fn receive(&mut self) -> bool {
         if self.receiver.is_none() && self.closing_until.is_none() {
-            // It waits until somebody wants it.
+            // It waits until it is wanted.
             return false;
         }
         let mut has_received = self.probe();
@@ -360,7 +360,7 @@ impl<'a> Driver<'a> {
                     has_sent = true;
                     let peer = &mut self.peers[usize::from(to.0)];
                     peer.sending[lane] += 1;
-                    peer.was_told = true;
+                    peer.was_sent_to = true;
                     let flight = Flight::send(&self.world.process_at_rank(i32::from(to.0)), tag, bytes);
                     self.sending.push(Sending { to, lane, flight });
                 }
@@ -450,7 +450,7 @@ impl<'a> Driver<'a> {
                 peer.silent_since = now;
             }
             let silence = now - peer.silent_since;
-            if !mem::take(&mut peer.was_told) {
+            if !mem::take(&mut peer.was_sent_to) {
                 self.shared.send(node, smallvec::smallvec![Frame::new(Header::Heartbeat)], Flush::Now);
             }
             if is_listening && silence >= self.settings.silence {

@@ -10,7 +10,7 @@ use mpi::traits::Destination;
 
 /// A buffer that MPI uses, until a [test](Self::test) finds that it is done with it.
 ///
-/// If it is dropped before, the buffer stays where it is for ever: nobody can tell when MPI lets go of it.
+/// If it is dropped before, the buffer stays where it is for ever: it is not known when MPI lets go of it.
 pub(super) struct Flight {
     /// Taken when it is completed.
     request: Option<Request<'static, [u8], StaticScope>>,
@@ -24,7 +24,7 @@ impl Flight {
     /// Begins to send bytes.
     pub(super) fn send(to: &Process<'_>, tag: Tag, bytes: Vec<u8>) -> Self {
         let (pointer, length, capacity) = into_parts(bytes);
-        // SAFETY: the buffer stays until the request is completed, and nobody changes it before, since only `test` makes a vector of it again.
+        // SAFETY: the buffer stays until the request is completed, and nothing changes it before, since only `test` makes a vector of it again.
         let buffer: &'static [u8] = unsafe { std::slice::from_raw_parts(pointer, length) };
         let request = to.immediate_send_with_tag(StaticScope, buffer, tag);
         Self { request: Some(request), pointer, length, capacity }
@@ -33,7 +33,7 @@ impl Flight {
     /// Begins to receive a message of so many bytes.
     pub(super) fn receive(message: Message, length: usize) -> Self {
         let (pointer, length, capacity) = into_parts(vec![0; length]);
-        // SAFETY: the buffer stays until the request is completed, and nobody else uses it before, since only `test` makes a vector of it again.
+        // SAFETY: the buffer stays until the request is completed, and nothing else uses it before, since only `test` makes a vector of it again.
         let buffer: &'static mut [u8] = unsafe { std::slice::from_raw_parts_mut(pointer, length) };
         let request = message.immediate_matched_receive_into(StaticScope, buffer);
         Self { request: Some(request), pointer, length, capacity }

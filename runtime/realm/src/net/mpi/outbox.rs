@@ -67,7 +67,7 @@ impl Outbox {
         Sent { is_new: !mem::replace(&mut queue.is_listed, true), is_due: queue.is_due }
     }
 
-    /// The last frame: what waits before it is dropped if nobody wants it, and what is sent later in any case.
+    /// The last frame: what waits before it is dropped if it is not wanted, and what is sent later in any case.
     pub(super) fn close(&self, last: Frame, is_wanted: bool) -> Sent {
         let (sent, dropped) = {
             let mut queue = self.queue.lock();

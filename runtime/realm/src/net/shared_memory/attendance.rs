@@ -15,7 +15,7 @@ use crate::threads::give_way;
 /// How often to look while others attend.
 const TICK: Duration = Duration::from_millis(1);
 
-/// How often to look though nobody attends: for what nobody was to be told of.
+/// How often to look though no worker attends: for what was sent without a bell.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// So many ticks without anybody who attends, and the thread goes to sleep.
@@ -56,7 +56,7 @@ impl Attendance {
         }
     }
 
-    /// Somebody looks from now on. If the bell had to be turned off for that, it is.
+    /// A worker looks from now on. If the bell had to be turned off for that, it is.
     pub(super) fn begin(&self, bell: &AtomicU32) {
         if self.state.is_attended.load(Ordering::Relaxed) || self.thread.is_none() {
             return;
@@ -68,13 +68,13 @@ impl Attendance {
         }
     }
 
-    /// Nobody looks any more, except once after this.
+    /// No worker looks any more, except once after this.
     pub(super) fn end(&self, bell: &AtomicU32) {
         self.state.is_attended.store(false, Ordering::SeqCst);
         turn_on(bell);
     }
 
-    /// Turns the bell on again after it rang, unless somebody looks; one must look once more after this.
+    /// Turns the bell on again after it rang, unless a worker looks; one must look once more after this.
     pub(super) fn rang(&self, bell: &AtomicU32) {
         if !self.state.is_attended.load(Ordering::SeqCst) {
             turn_on(bell);
@@ -109,7 +109,7 @@ fn watch(shared: &Weak<SharedMemory>, state: &State) {
             shared.look_now_and_then();
         }
         state.is_ticking.store(false, Ordering::SeqCst);
-        // Whoever begins to attend now finds nobody ticking, and wakes us; who did before is seen.
+        // Whoever begins to attend now finds no thread ticking, and wakes this one; who did before is seen.
         if !state.is_attended.load(Ordering::SeqCst) {
             thread::park_timeout(IDLE);
         }

@@ -3,7 +3,7 @@
 //!
 //! It is the end of the inbox's file. A *block* is one body, behind a line of its own with the number of neighbours who still read it. It is free
 //! again when its owner has let go of it and that number is zero. Who reads it takes the owner's word for place and length, once they are found to be within the
-//! memory; the owner takes nobody's word: a number that never becomes zero costs him that block.
+//! memory; the owner trusts no neighbour: a number that never becomes zero costs it that block.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -89,7 +89,7 @@ impl Blocks {
         self.insert(start, length);
     }
 
-    /// Frees those that nobody reads any more, of as many as may be looked at: those that wait for longest first, and each in its turn.
+    /// Frees those that are not read any more, of as many as may be looked at: those that wait for longest first, and each in its turn.
     fn collect(&mut self, looks: usize, is_read: impl Fn(usize) -> bool) {
         for _ in 0..looks.min(self.read.len()) {
             let Some((start, length)) = self.read.pop_front() else { return };
@@ -202,7 +202,7 @@ struct Block {
 impl AsRef<[u8]> for Block {
     fn as_ref(&self) -> &[u8] {
         let start = self.lending.map.as_ptr().wrapping_add(self.start + LINE);
-        // SAFETY: the block is within the mapping, which `lending` keeps, and is nobody else's. Neighbours, who have shown that they are this program, only read it.
+        // SAFETY: the block is within the mapping, which `lending` keeps, and is in no other use. Neighbours, who have shown that they are this program, only read it.
         unsafe { slice::from_raw_parts(start, self.length) }
     }
 }
@@ -245,7 +245,7 @@ struct Borrowed {
 impl AsRef<[u8]> for Borrowed {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: within the mapping, as `borrow` has found. Its owner, who has shown that it is this program, does not change the block before it is told that
-        // nobody reads it.
+        // nothing reads it.
         unsafe { slice::from_raw_parts(self.map.as_ptr().add(self.start + LINE), self.length) }
     }
 }

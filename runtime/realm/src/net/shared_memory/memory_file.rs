@@ -22,7 +22,7 @@ impl MemoryFile {
         &mut self.0
     }
 
-    /// Nobody can change its length any more: looking at what is mapped cannot end a process.
+    /// Its length can't be changed any more: looking at what is mapped cannot end a process.
     pub(super) fn fix_length(&self) -> io::Result<()> {
         use rustix::fs::{SealFlags, fcntl_add_seals};
         Ok(fcntl_add_seals(&self.0, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?)
@@ -35,7 +35,7 @@ impl MemoryFile {
     }
 }
 
-/// Whether nobody can shorten a file that another process offers.
+/// Whether a file that another process offers can't be shortened.
 #[cfg(target_os = "linux")]
 pub(super) fn has_fixed_length(file: &File) -> bool {
     use rustix::fs::{SealFlags, fcntl_get_seals};
@@ -67,7 +67,7 @@ impl MemoryFile {
     }
 }
 
-/// Whether nobody can shorten a file that another process offers: the job's processes do not.
+/// Whether a file that another process offers can't be shortened: the job's processes do not.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn has_fixed_length(_file: &File) -> bool {
     true

@@ -2,7 +2,7 @@
 //!
 //! Each node has an inbox, a file in memory with a ring of bytes for each neighbour, and offers it to them over the other transport. Whoever can open it says so
 //! and sends messages by it from then on, long ones by memory that it lends; bytes of puts and gets, signs of life, and how a node ends, stay with the other
-//! transport. A message takes well under a microsecond, if somebody looks: see [`Polled`]. `README.md` in the folder above tells the protocol.
+//! transport. A message takes well under a microsecond, if a worker looks: see [`Polled`]. `README.md` in the folder above describes the protocol.
 
 mod attendance;
 mod inbox;
@@ -59,7 +59,7 @@ thread_local! {
     static LOOKS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What to do about a neighbour of which somebody else is receiving.
+/// What to do about a neighbour of which another thread is receiving.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Care {
     /// Leave it for the next look, which is soon.
@@ -83,7 +83,7 @@ pub struct SharedMemory {
     neighbours: Vec<Neighbour>,
     /// By node.
     places: Vec<Option<u32>>,
-    /// Whether somebody was sent something that he was not told of.
+    /// Whether a neighbour was sent something without a bell.
     owes_bells: AtomicBool,
     attendance: Attendance,
     receiver: OnceLock<Arc<dyn Receiver>>,
@@ -125,7 +125,7 @@ impl SharedMemory {
         }
         let has_distant = near.len() + 1 < other.nodes();
         let distant = has_distant.then(|| Arc::clone(&other).polled()).flatten();
-        // Nobody looks yet.
+        // No worker looks yet.
         inbox.bell().store(1, Ordering::SeqCst);
         Self {
             this: Weak::clone(this),
@@ -164,7 +164,7 @@ impl SharedMemory {
         }
     }
 
-    /// Tells a neighbour of what lies in its inbox, unless somebody there looks anyway.
+    /// Tells a neighbour of what lies in its inbox, unless a worker there looks anyway.
     fn ring(&self, neighbour: &Neighbour, inbox: &Inbox) {
         // Against the one in `turn_on`.
         fence(Ordering::SeqCst);
@@ -218,7 +218,7 @@ impl SharedMemory {
         true
     }
 
-    /// Receives what is in the inbox, if somebody has said that there is anything; gives whether there was.
+    /// Receives what is in the inbox, if the flag says that there is anything; gives whether there was.
     fn look(&self, care: Care) -> bool {
         self.has_mail() && self.look_closely(care)
     }
@@ -247,7 +247,7 @@ impl SharedMemory {
             };
             match incoming {
                 Some(mut incoming) => has_found |= self.receive(place, &mut incoming, TURN),
-                // Somebody else receives of it, but may have looked before this came.
+                // Another thread receives of it, but may have looked before this came.
                 None => self.inbox.mail().store(1, Ordering::Relaxed),
             }
         }

@@ -196,7 +196,7 @@ pub(super) fn share(rank: NodeId, connections: Connections) -> Arc<Shared> {
 struct Connection {
     node: NodeId,
     shared: Arc<Shared>,
-    /// What reads, since somebody wants what comes.
+    /// What reads, since the endpoint has started.
     reader: Option<JoinHandle<()>>,
     writer: JoinHandle<()>,
     has_ended: bool,
@@ -277,7 +277,7 @@ fn start_writer(shared: &Arc<Shared>, node: NodeId) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     tokio::spawn(async move {
         if let Some(peer) = shared.peer(node) {
-            peer.link.write_when_told().await;
+            peer.link.write_when_notified().await;
         }
     })
 }
@@ -391,7 +391,7 @@ impl Driver {
         };
         self.closing_until = Some(Instant::now() + patience);
         for connection in self.connections.iter_mut().filter(|connection| connection.reader.is_none()) {
-            // Nobody ever wanted to hear it.
+            // The endpoint was never started.
             connection.has_ended = true;
         }
         self.shared.is_closing.store(true, Ordering::Relaxed);

@@ -38,7 +38,7 @@ pub enum JoinError {
         /// The file.
         file: PathBuf,
     },
-    /// Somebody did not come.
+    /// A node did not come.
     #[error(
         "after {}s {waited_for} had not come: see whether all nodes run, and whether they reach node 0 ({meeting}){}{refused}",
         after.as_secs_f64(),
@@ -51,7 +51,7 @@ pub enum JoinError {
         waited_for: String,
         /// Where nodes meet.
         meeting: String,
-        /// Why somebody was refused meanwhile, or why we were.
+        /// Why a process was refused meanwhile, or why we were.
         refused: String,
     },
     /// A node of the job runs another program.
@@ -88,7 +88,7 @@ pub enum JoinError {
         /// What it did instead of greeting.
         found: String,
     },
-    /// Somebody who does not know the secret.
+    /// A process that does not know the secret.
     #[error(
         "{peer} does not know this job's secret: it belongs to another job, or was not started by this job's launcher"
     )]
@@ -109,7 +109,7 @@ pub enum JoinError {
         ours: usize,
     },
     /// A rank that is taken, or is not the one expected.
-    #[error("somebody greets as {node}, which is here already or not expected: give each process a rank of its own")]
+    #[error("a process greets as {node}, which is here already or not expected: give each process a rank of its own")]
     RankTaken {
         /// The rank.
         node: NodeId,

@@ -5,7 +5,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What all nodes of a job know and nobody else does. It never crosses the wire.
+/// What all nodes of a job know, and no other process. It never crosses the wire.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 
@@ -40,7 +40,7 @@ impl Secret {
         hex(&self.0)
     }
 
-    /// What only somebody who knows the secret can say about these texts.
+    /// What only a process that knows the secret can say about these texts.
     pub(super) fn prove(&self, texts: &[&[u8]]) -> [u8; 32] {
         self.code(texts).finalize().into_bytes().into()
     }

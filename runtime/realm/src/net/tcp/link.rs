@@ -1,6 +1,6 @@
 //! How frames leave: the queue to one other node.
 //!
-//! One thread at a time *writes*: whoever finds nobody writing, be it a sender or the network's thread. Others append to the queue, and the writer takes
+//! One thread at a time *writes*: the one that finds no other writing, be it a sender or the network's thread. Others append to the queue, and the writer takes
 //! what has gathered with its next write: under load, small messages travel together without anybody waiting for more of them. A writer who
 //! finds the socket full, or only bulk left, leaves the rest to the *writer task* on the network's thread: senders are never held up by a socket.
 //!
@@ -52,7 +52,7 @@ pub(super) struct Link {
 
 #[derive(Default)]
 struct Queue {
-    /// What was taken to be written, while nobody writes at this moment.
+    /// What was taken to be written, while no thread writes at this moment.
     batch: VecDeque<Piece>,
     messages: VecDeque<Piece>,
     /// Bytes in `messages`.
@@ -112,7 +112,7 @@ impl Link {
         self.socket.as_ref()
     }
 
-    /// Queues frames, and writes them unless somebody is writing; gives whether something is left to be flushed.
+    /// Queues frames, and writes them unless a thread is writing; gives whether something is left to be flushed.
     pub(super) fn send(&self, frames: Frames, flush: Flush) -> bool {
         let mut queue = self.queue.lock();
         if queue.is_dead {
@@ -151,8 +151,8 @@ impl Link {
         }
     }
 
-    /// The writer task: writes whenever it is told to.
-    pub(super) async fn write_when_told(&self) {
+    /// The writer task: writes whenever it is notified.
+    pub(super) async fn write_when_notified(&self) {
         loop {
             self.task.notified().await;
             loop {

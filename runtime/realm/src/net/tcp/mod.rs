@@ -78,7 +78,7 @@ pub struct Settings {
     /// The address to listen on until all nodes are connected: 127.0.0.1, which other machines cannot reach, unless told otherwise. Node 0
     /// listens where it is met, unless this says that all addresses are to be listened on: `0.0.0.0` and `::` mean those of IPv4 and of IPv6.
     pub listen: IpAddr,
-    /// What proves that somebody belongs to this job.
+    /// What proves that a process belongs to this job.
     pub secret: Secret,
     /// The program that all nodes run: this one.
     pub build: BuildId,
@@ -128,7 +128,7 @@ impl Tcp {
     ///
     /// # Errors
     ///
-    /// If somebody does not come in time, is of another job or build, or the system refuses something.
+    /// If a node does not come in time, is of another job or build, or the system refuses something.
     pub fn join(settings: Settings) -> Result<Arc<dyn Transport>, JoinError> {
         let (node, nodes, shared_memory) = (settings.rank, settings.nodes, settings.shared_memory);
         if nodes > 1 << 16 || usize::from(node.0) >= nodes {
@@ -193,7 +193,7 @@ impl Transport for Tcp {
     }
 }
 
-/// What nobody looks for is received on the network's thread, all the time.
+/// What no worker looks for is received on the network's thread, all the time.
 impl Polled for Tcp {
     fn begin(&self) {}
 

@@ -3,14 +3,14 @@
 //! Bytes are read into a buffer that is a little larger than what small frames need; it grows with what comes, not with what a frame says that will
 //! come. The bytes of puts and gets are read straight into the memory that they are for, once the buffer's share of them is there.
 //!
-//! One thread at a time reads: the *reader task* on the network's thread, when the system tells it that something has come; or a worker that has nothing
-//! else to do, and looks all the time, since it takes long to be told and then to wake that worker. Neither waits for the other: see [`Turns`].
+//! One thread at a time reads: the *reader task* on the network's thread, when the system notifies it that something has come; or an idle worker, which polls,
+//! since a notification that wakes it would take longer. Neither waits for the other: see [`Turns`].
 //!
 //! ```text
-//! idle --the task is told, or a worker looks--> reading --nothing is left--> idle
-//!                                                  |  the connection has ended
-//!                                                  v
-//!                                                over, which is told
+//! idle --the task is notified, or a worker polls--> reading --nothing is left--> idle
+//!                                                      |  the connection has ended
+//!                                                      v
+//!                                                    over, which is reported
 //! ```
 
 use std::io::{self, Read};
@@ -73,7 +73,7 @@ enum Attempt {
     Read,
     /// Nothing had.
     Nothing,
-    /// Somebody else reads.
+    /// Another thread reads.
     Busy,
     /// Nothing is read from it any more.
     Over,
@@ -85,7 +85,7 @@ pub(super) struct Incoming {
     /// Set when something has come.
     pub(super) has_spoken: AtomicBool,
     turns: Turns,
-    /// None until somebody wants what comes, and when nobody does any more. Of those who read, only the one whose turn it is comes here.
+    /// None before the endpoint starts, and after it has stopped. Only the reader whose turn it is comes here.
     reading: Mutex<Option<Reading>>,
     /// Nothing is to be read any more.
     is_over: AtomicBool,
@@ -102,13 +102,13 @@ impl Incoming {
         *self.reading.lock() = Some(Reading { delivery, buffer: BytesMut::with_capacity(2 * ROOM), placing: None });
     }
 
-    /// From now on nobody does. Whoever is reading at this moment stops after that.
+    /// From now on nothing is read. A thread that is reading at this moment stops after that.
     pub(super) fn stop(&self) {
         self.is_over.store(true, Ordering::SeqCst);
-        self.let_go();
+        self.drop_buffer();
     }
 
-    fn let_go(&self) {
+    fn drop_buffer(&self) {
         let reading = self.reading.try_lock().and_then(|mut reading| reading.take());
         drop(reading);
     }
@@ -128,7 +128,7 @@ impl Incoming {
         };
         let is_left = turn.end();
         if self.is_over.load(Ordering::SeqCst) {
-            self.let_go();
+            self.drop_buffer();
         }
         (attempt, is_left)
     }

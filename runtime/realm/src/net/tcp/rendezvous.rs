@@ -64,8 +64,8 @@ pub(super) async fn meet(settings: &Settings) -> Result<Connections, JoinError> 
     // All that are there are told that they can begin, or why not.
     let words = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
     for stream in found.iter_mut().flatten() {
-        let told = stream.write_all(&text(cut(&words, LONGEST))).await;
-        told.or_else(|error| if outcome.is_ok() { Err(error) } else { Ok(()) })
+        let sent = stream.write_all(&text(cut(&words, LONGEST))).await;
+        sent.or_else(|error| if outcome.is_ok() { Err(error) } else { Ok(()) })
             .map_err(JoinError::io("telling a node that the job begins"))?;
     }
     outcome.map(|()| found)
@@ -156,7 +156,7 @@ struct Posted<'a> {
 }
 
 impl<'a> Posted<'a> {
-    /// Written beside and then renamed, so that nobody reads half of it. The name beside is one that nobody can guess, and a file of its own: others may write
+    /// Written beside and then renamed, so that no process reads half of it. The name beside can't be guessed, and a file of its own: others may write
     /// to the folder too, and a link that they have put there would be followed.
     fn new(file: &'a Path, address: SocketAddr) -> Result<Self, JoinError> {
         if address.ip().is_unspecified() {
@@ -175,7 +175,7 @@ impl<'a> Posted<'a> {
 }
 
 impl Drop for Posted<'_> {
-    /// Nobody is to come any more. A later job's file stays.
+    /// No node is to come any more. A later job's file stays.
     fn drop(&mut self) {
         if std::fs::read_to_string(self.file).is_ok_and(|text| text == self.text) {
             let _ = std::fs::remove_file(self.file);
@@ -217,7 +217,7 @@ async fn connect(settings: &Settings, address: &str, node: NodeId, hello: &Hello
 struct Gathering<'a> {
     settings: &'a Settings,
     deadline: Instant,
-    /// The last that somebody was refused for, or that we were.
+    /// The last that a process was refused for, or that we were.
     refused: String,
 }
 
@@ -243,7 +243,7 @@ impl Gathering<'_> {
                 match timeout_at(self.deadline, connect(self.settings, address.trim(), NodeId(0), &ours)).await {
                     Ok(Ok(stream)) => return Ok(stream),
                     Ok(Err(error)) if error.is_final() => return Err(error),
-                    // A file may be of an earlier job, whose port somebody else has now. An address was meant.
+                    // A file may be of an earlier job, whose port another program has now. An address was meant.
                     Ok(Err(error)) if !matches!(error, JoinError::Io { .. } | JoinError::NotANode { .. }) => {
                         if matches!(self.settings.meeting, Meeting::At(_)) {
                             return Err(error);
@@ -376,7 +376,7 @@ impl Gathering<'_> {
                     missing -= 1;
                 }
                 Ok(Some(Err(error))) if error.is_final() => return Err(error),
-                Ok(Some(Err(error))) => self.refused = format!("somebody was refused: {error}"),
+                Ok(Some(Err(error))) => self.refused = format!("a process was refused: {error}"),
                 Ok(None) | Err(_) => return Err(self.timed_out(missing_of(found, first))),
             }
         }
@@ -399,7 +399,7 @@ fn missing_of(found: &Connections, first: usize) -> String {
 fn named(some: &[usize], all: usize) -> String {
     let name = |&node: &usize| NodeId(node as u16).to_string();
     match some {
-        [] => "nobody".to_owned(),
+        [] => "no node".to_owned(),
         [node] => name(node),
         _ => {
             let shown: Vec<String> = some.iter().take(MOST_NAMED).map(name).collect();

@@ -281,7 +281,7 @@ fn another_version_of_the_protocol_is_named() {
 #[test]
 fn a_stale_file_is_read_again_until_it_is_right() {
     let (file, secret) = (meeting_file(), Secret::random().unwrap());
-    // Where nobody listens: the port was free a moment ago.
+    // Where no process listens: the port was free a moment ago.
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     std::fs::write(&file, gone.to_string()).unwrap();
     thread::scope(|scope| {
@@ -378,7 +378,7 @@ fn what_a_stranger_says_is_shown_as_printable_ascii() {
     assert_eq!(refused.to_string(), r#"a stranger is no Maniple node: it begins with "Jv\x1b\"\xc3\xa9\xe2\x80""#);
 }
 
-/// What somebody may say who does not know the secret: nonsense, or a hello that is nearly right.
+/// What a process may say that does not know the secret: nonsense, or a hello that is nearly right.
 fn opening(random: &mut fastrand::Rng) -> Vec<u8> {
     let mut bytes = b"maniple\n\x01\x00".to_vec();
     let mut hello = Vec::new();

@@ -3,12 +3,12 @@
 //! ```text
 //!          begin                      leave
 //! FREE -----------> TAKEN ------------------------> LEFT
-//!   ^                 | end: nothing more to do       | end: look again, somebody relies on it
+//!   ^                 | end: nothing more to do       | end: look again, another relies on it
 //!   +-----------------+-------------------------------+
 //! ```
 //!
 //! Who finds that another has the turn may leave it to that one to read all there is. Both change one word, so either the one that has the turn learns of it when it
-//! ends, or the other learns that nobody has it any more, and begins itself.
+//! ends, or the other learns that no thread has it any more, and begins itself.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -30,7 +30,7 @@ impl Turns {
         taken.is_ok().then(|| Turn(self))
     }
 
-    /// Leaves it to the one that has the turn to read all that came before this; false if nobody has it any more.
+    /// Leaves it to the one that has the turn to read all that came before this; false if no thread has it any more.
     pub(crate) fn leave(&self) -> bool {
         // Also if it was left before: what we have seen may be newer than what that one saw.
         let leave = |turn| (turn != FREE).then_some(LEFT);
@@ -39,7 +39,7 @@ impl Turns {
 }
 
 impl Turn<'_> {
-    /// Gives the turn back; whether somebody has left it to this thread to read all there is, which it must do then.
+    /// Gives the turn back; whether another has left it to this thread to read all there is, which it must do then.
     #[must_use]
     pub(crate) fn end(self) -> bool {
         let is_left = self.0.0.swap(FREE, Ordering::AcqRel) == LEFT;

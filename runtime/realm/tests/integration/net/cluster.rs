@@ -25,8 +25,8 @@ pub trait Cluster: Sized {
     /// A node dies.
     fn kill(&mut self, node: NodeId);
 
-    /// A node lets go of its endpoint without a word.
-    fn let_go(&mut self, node: NodeId);
+    /// A node drops its endpoint without having shut it down.
+    fn drop_endpoint(&mut self, node: NodeId);
 
     /// Waits for all calls of this.
     fn all(
@@ -142,7 +142,7 @@ impl Cluster for Loopback {
         self.endpoints.retain(|endpoint| endpoint.rank() != node);
     }
 
-    fn let_go(&mut self, node: NodeId) {
+    fn drop_endpoint(&mut self, node: NodeId) {
         self.endpoints.retain(|endpoint| endpoint.rank() != node);
     }
 }

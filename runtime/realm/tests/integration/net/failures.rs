@@ -85,7 +85,7 @@ rules! {
     fn a_node_that_goes_before_the_end_is_lost(make: make) {
         let losses = List::default();
         let mut cluster = make(2, Options::default(), &|node| telling(&losses, node));
-        cluster.let_go(NodeId(1));
+        cluster.drop_endpoint(NodeId(1));
         cluster.until(|| losses.len() == 1);
         assert!(losses.get()[0].2.to_string().contains("dropped before it was shut down"));
     }

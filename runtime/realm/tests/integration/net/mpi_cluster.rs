@@ -461,10 +461,10 @@ impl Cluster for Mpi {
 
     /// `mpirun` itself ends all if a process is really killed.
     fn kill(&mut self, node: NodeId) {
-        self.let_go(node);
+        self.drop_endpoint(node);
     }
 
-    fn let_go(&mut self, node: NodeId) {
+    fn drop_endpoint(&mut self, node: NodeId) {
         self.endpoints.retain(|endpoint| endpoint.rank() != node);
     }
 

@@ -116,10 +116,10 @@ impl<const SHARED: bool, const APART: bool> Cluster for Tcp<SHARED, APART> {
 
     /// A process that is really killed is in `processes.rs`.
     fn kill(&mut self, node: NodeId) {
-        self.let_go(node);
+        self.drop_endpoint(node);
     }
 
-    fn let_go(&mut self, node: NodeId) {
+    fn drop_endpoint(&mut self, node: NodeId) {
         self.endpoints.retain(|endpoint| endpoint.rank() != node);
     }
 }

@@ -1,7 +1,7 @@
 //! Results of a launch that several nodes share: each has those of its own points, and gets the others' when it asks.
 //!
-//! All nodes run the same program, so if one looks at a result, all do. The first look sends what is there up a tree and brings everything down; of a launch
-//! at whose results nobody looks, nothing is sent.
+//! All nodes run the same program, so if one looks at a result, all do. The first look is an all-gather: it sends what is there up a tree and brings everything
+//! down. Without a look nothing is sent.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::error::Error;
 use crate::results::{Input, Local, Origin, Results, Shared, Values};
 use crate::task::Codec;
 
-/// A launch that is shared, as one node sees it.
-pub(crate) struct Spread {
+/// The results of a launch whose points run on several nodes, as one node sees them.
+pub(crate) struct SharedResults {
     pub(super) node: Arc<Node>,
     pub(super) check: Arc<Check>,
     pub(super) name: CollectiveName,
@@ -30,7 +30,7 @@ pub(crate) struct Spread {
     pub(super) codec: Option<Codec>,
     /// The results of all points, once they are here.
     pub(super) values: Values,
-    /// Triggers when all are here, once somebody wants to know: nobody would trigger that of a launch at whose results nobody looks.
+    /// Triggers when all are here. Made when the program first looks at a result: otherwise no exchange would trigger it.
     pub(super) complete: Mutex<Option<UserEvent>>,
 }
 
@@ -51,7 +51,7 @@ enum Outcome {
     NoCodec,
 }
 
-impl Spread {
+impl SharedResults {
     /// The results of all points of a launch, of which some run here.
     pub(crate) fn results(
         (node, check, name): (&Arc<Node>, &Arc<Check>, CollectiveName),
@@ -59,7 +59,7 @@ impl Spread {
         local: Local,
     ) -> Arc<Results> {
         let sources = local.iter().map(|(_, results)| Input::all(Arc::clone(results))).collect();
-        let spread = Self {
+        let shared = Self {
             node: Arc::clone(node),
             check: Arc::clone(check),
             name,
@@ -70,7 +70,7 @@ impl Spread {
             values: Values::default(),
             complete: Mutex::new(None),
         };
-        Results::from_afar(node.realm(), (origin, domain), Arc::new(spread) as Arc<dyn Shared>, sources)
+        Results::from_afar(node.realm(), (origin, domain), Arc::new(shared) as Arc<dyn Shared>, sources)
     }
 
     /// The number of the launch among the program's operations, and what it is of.
@@ -90,7 +90,7 @@ impl Spread {
         node.all_gather(name, &mine, move |all| self.take_in(&all, complete));
     }
 
-    /// What others are told. They may want to know though nobody here does any more.
+    /// What is sent to the other nodes, which may look at results though nothing on this node does any more.
     fn part(&self) -> Part {
         let mut part = Part { points: Vec::new(), failure: None };
         for (points, results) in &self.local {
@@ -150,7 +150,7 @@ impl Spread {
     }
 }
 
-impl Drop for Spread {
+impl Drop for SharedResults {
     fn drop(&mut self) {
         self.values.drop_caught(self.origin.name());
     }

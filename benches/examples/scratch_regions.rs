@@ -1,6 +1,6 @@
 //! Many tasks that each make a region and leave it behind, every other one by failing: memory has to stay as it is.
 //!
-//! `cargo run --release -p maniple --example scratch_regions -- 1000000` says how much memory the process has after each tenth of so many tasks (a million if none are
+//! `cargo run --release -p maniple-benches --example scratch_regions -- 1000000` says how much memory the process has after each tenth of so many tasks (a million if none are
 //! given), and fails if it has grown by more than a tenth since the second. In the first the reasons of the last 131,072 failed events fill their table.
 
 #![allow(clippy::print_stdout)] // that is what it is for

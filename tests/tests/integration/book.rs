@@ -1,0 +1,81 @@
+//! What the book says of the sources is so: its list of examples, its links, its chapters, its pictures of the imports.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use maniple_tests::imports::root;
+use maniple_tests::pictures::pictures;
+
+/// Where the sources are on the web, as the book links to them.
+const SOURCES: &str = "https://github.com/maniple/maniple/blob/main/";
+
+/// The chapters, by their paths from the folder of the book.
+fn chapters() -> Vec<PathBuf> {
+    let book = root().join("docs/src");
+    let mut folders = vec![book.clone()];
+    let mut chapters = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|extension| extension == "md") {
+                chapters.push(entry.strip_prefix(&book).unwrap().to_owned());
+            }
+        }
+    }
+    chapters
+}
+
+#[test]
+fn the_book_lists_every_example_with_the_first_line_of_its_documentation() {
+    let examples = fs::read_dir(root().join("runtime/maniple/examples")).unwrap();
+    let row = |path: &Path| {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        let shows = text.lines().next().unwrap().strip_prefix("//! ").expect("an example begins with what it shows");
+        assert!(text.contains(&format!("cargo run -p maniple --example {name}")), "{name} does not say how to run it");
+        format!("| [`{name}`]({SOURCES}runtime/maniple/examples/{name}.rs) | {shows} |")
+    };
+    let expected: BTreeSet<String> = examples.map(|example| row(&example.unwrap().path())).collect();
+    let chapter = fs::read_to_string(root().join("docs/src/examples.md")).unwrap();
+    let listed: BTreeSet<String> = chapter.lines().filter(|line| line.starts_with("| [")).map(str::to_owned).collect();
+    assert_eq!(listed, expected);
+}
+
+#[test]
+fn links_to_sources_lead_to_files_that_exist() {
+    let mut count = 0;
+    for chapter in chapters() {
+        let text = fs::read_to_string(root().join("docs/src").join(&chapter)).unwrap();
+        for link in text.split(SOURCES).skip(1) {
+            let path = link.split([')', '#', ' ', '\n']).next().unwrap();
+            assert!(root().join(path).exists(), "{} links to {path}, which is not there", chapter.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 30, "only {count} links");
+}
+
+#[test]
+fn every_chapter_is_in_the_summary_and_its_samples_are_tested() {
+    let summary = fs::read_to_string(root().join("docs/src/SUMMARY.md")).unwrap();
+    let tested = fs::read_to_string(root().join("docs/lib.rs")).unwrap();
+    for chapter in chapters().iter().map(|chapter| chapter.display().to_string()).filter(|name| name != "SUMMARY.md") {
+        assert!(summary.contains(&format!("({chapter})")), "SUMMARY.md lacks {chapter}");
+        assert!(tested.contains(&format!("include_str!(\"src/{chapter}\")")), "docs/lib.rs lacks {chapter}");
+    }
+}
+
+#[test]
+fn the_pictures_of_the_imports_are_those_of_the_sources() {
+    let architecture = fs::read_to_string(root().join("docs/src/architecture.md")).unwrap();
+    for (file, picture) in pictures() {
+        assert!(architecture.contains(&format!("(pictures/{file})")), "architecture.md does not show {file}");
+        let committed = fs::read_to_string(root().join("docs/src/pictures").join(file)).unwrap_or_default();
+        assert!(
+            committed == picture,
+            "imports have changed: run `cargo run -p maniple-tests --bin imports -- docs/src/pictures`, and look at {file}"
+        );
+    }
+}
