@@ -6,9 +6,9 @@ use num_complex::Complex;
 
 use super::expression::BinaryOperator;
 use super::intrinsic::Intrinsic;
-use crate::arithmetic::{Functions, Ordered, divide};
 use crate::element::{ElementType, Scalar};
 use crate::loops::Reduction;
+use maniple_kernel::arithmetic::{Functions, Ordered, divide};
 
 /// An integer was divided by zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]

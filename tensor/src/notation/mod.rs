@@ -25,7 +25,7 @@
 //! | --- | --- |
 //! | `variable` | tensors, index variables, and places in a text |
 //! | `expression` | expressions and accesses; `operators` writes them in Rust, `print` as text |
-//! | `intrinsic`, `reduction` | functions, and operators that combine many elements |
+//! | `intrinsic` | functions |
 //! | `assignment` | a checked assignment; `check` has the rules, `types` those of element types, `sums` makes sums explicit |
 //! | `lexer`, `parser` | text |
 //! | `arithmetic`, `array`, `evaluate` | what an assignment means: every kernel must equal it |
@@ -42,7 +42,6 @@ mod lexer;
 mod operators;
 mod parser;
 mod print;
-mod reduction;
 mod sums;
 mod types;
 mod variable;

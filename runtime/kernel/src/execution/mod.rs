@@ -24,6 +24,6 @@ pub use compiler::Compiler;
 pub use error::{KernelError, ViewError};
 pub use interpret::interpret;
 pub use kernels::{Executable, Kernels};
-pub(crate) use team::run_once_each;
+pub use team::run_once_each;
 pub use team::{Scoped, Serial, Team};
 pub use view::{Argument, Dimension, View, row_major};

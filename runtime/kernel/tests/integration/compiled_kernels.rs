@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use maniple_tensor::element::ElementType::{F32, F64, I64};
-use maniple_tensor::element::{ElementType, Scalar};
-use maniple_tensor::kernel::{Argument, Compiler, Executable, KernelError, Kernels, Scoped, Serial, Team, View};
-use maniple_tensor::loops::*;
+use maniple_kernel::element::ElementType::{F32, F64, I64};
+use maniple_kernel::element::{ElementType, Scalar};
+use maniple_kernel::execution::{Argument, Compiler, Executable, KernelError, Kernels, Scoped, Serial, Team, View};
+use maniple_kernel::loops::*;
 
 /// `y(i) = x(i) + number`.
 fn shift(number: i64) -> Kernel {
@@ -510,7 +510,7 @@ fn functions_are_those_of_the_interpreter() {
     }
 }
 
-fn run_functions<T: maniple_tensor::element::Element>(
+fn run_functions<T: maniple_kernel::element::Element>(
     executable: &Executable,
     input: [T; 2],
     output: &[Buffer],

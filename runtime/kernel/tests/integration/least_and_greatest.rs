@@ -1,9 +1,9 @@
 //! `min` and `max` are IEEE 754-2019 `minimum` and `maximum`: a NaN anywhere makes the result NaN, and -0 is less than +0, whatever the loop, its length, and how it is run.
 
 use crate::common;
-use maniple_tensor::element::{Element, ElementType};
-use maniple_tensor::kernel::{Executable, Kernels, Scoped, View, interpret};
-use maniple_tensor::loops::*;
+use maniple_kernel::element::{Element, ElementType};
+use maniple_kernel::execution::{Executable, Kernels, Scoped, View, interpret};
+use maniple_kernel::loops::*;
 
 /// `a[] = reduction over i of x[i]`, in loops of this kind.
 fn reduction(element: ElementType, reduction: Reduction, kind: LoopKind) -> Kernel {

@@ -7,7 +7,7 @@ use num_complex::Complex;
 
 /// Functions that Rust's standard library lacks, or has in a form that overflows early.
 #[allow(missing_docs)] // They are called what they are.
-pub(crate) trait Functions: Sized {
+pub trait Functions: Sized {
     fn sqrt(self) -> Self;
     fn exp(self) -> Self;
     fn log(self) -> Self;

@@ -7,6 +7,6 @@ mod division;
 mod functions;
 mod order;
 
-pub(crate) use division::divide;
-pub(crate) use functions::Functions;
-pub(crate) use order::Ordered;
+pub use division::divide;
+pub use functions::Functions;
+pub use order::Ordered;

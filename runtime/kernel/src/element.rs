@@ -126,8 +126,8 @@ elements!(i32 => I32, i64 => I64, f32 => F32, f64 => F64, Complex<f32> => C32, C
 /// Does something with the Rust type of an element type.
 ///
 /// ```
-/// use maniple_tensor::element::{Element, ElementType};
-/// use maniple_tensor::with_element;
+/// use maniple_kernel::element::{Element, ElementType};
+/// use maniple_kernel::with_element;
 ///
 /// let element = ElementType::F32;
 /// assert_eq!(with_element!(element, T => (size_of::<T>(), T::TYPE)), (4, ElementType::F32));

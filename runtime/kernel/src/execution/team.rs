@@ -13,7 +13,7 @@ pub trait Team: Sync {
 
 /// Lets `team` run each chunk once, whatever it does: teams are safe code, and one that runs a chunk twice must not do harm by it. Tells
 /// whether all chunks were run.
-pub(crate) fn run_once_each(team: &dyn Team, chunks: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
+pub fn run_once_each(team: &dyn Team, chunks: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
     let begun: Vec<AtomicBool> = (0..chunks).map(|_| AtomicBool::new(false)).collect();
     let done = AtomicUsize::new(0);
     team.run(chunks, &|chunk| {

@@ -1,15 +1,15 @@
 //! How long kernels take to compile, to be found again, and to run: GFLOP/s and GB/s of loops that should be vectorised, beside the
 //! same loops written in Rust.
 //!
-//! `cargo run --release -p maniple-tensor --example kernels`. Wanted: at most 0.3 s to compile, 1 ms from disk, a few microseconds from memory; loops at least
+//! `cargo run --release -p maniple-kernel --example kernels`. Wanted: at most 0.3 s to compile, 1 ms from disk, a few microseconds from memory; loops at least
 //! as fast as Rust's. With `--source` it prints the C of the matrix product instead.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use maniple_tensor::element::ElementType::F64;
-use maniple_tensor::kernel::{Compiler, Kernels, Scoped, Serial, Team, View};
-use maniple_tensor::loops::*;
+use maniple_kernel::element::ElementType::F64;
+use maniple_kernel::execution::{Compiler, Kernels, Scoped, Serial, Team, View};
+use maniple_kernel::loops::*;
 
 fn vector(name: &str, access: Access) -> Buffer {
     Buffer::new(name, F64, 1, access)

@@ -5,8 +5,8 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 
 use libloading::Library;
-use maniple_tensor::element::{ElementType, Scalar};
-use maniple_tensor::loops::*;
+use maniple_kernel::element::{ElementType, Scalar};
+use maniple_kernel::loops::*;
 
 /// Compiles CUDA C to PTX.
 struct Nvrtc(Library);

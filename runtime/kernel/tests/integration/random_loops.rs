@@ -2,10 +2,10 @@
 
 use crate::common;
 use fastrand::Rng;
-use maniple_tensor::element::ElementType::{self, C64, F64, I32, I64};
-use maniple_tensor::element::{Element, Scalar};
-use maniple_tensor::kernel::{Argument, KernelError, Kernels, Scoped, View, interpret};
-use maniple_tensor::loops::*;
+use maniple_kernel::element::ElementType::{self, C64, F64, I32, I64};
+use maniple_kernel::element::{Element, Scalar};
+use maniple_kernel::execution::{Argument, KernelError, Kernels, Scoped, View, interpret};
+use maniple_kernel::loops::*;
 use num_complex::Complex;
 
 /// Makes kernels that stay in bounds. Most of their parallel loops are legal; the interpreter sorts out the others.

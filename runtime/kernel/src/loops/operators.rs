@@ -1,7 +1,10 @@
 //! The operators of the loop IR.
 
-use crate::element::{ElementType, Scalar};
+use std::fmt;
+
 use num_complex::Complex;
+
+use crate::element::{ElementType, Scalar};
 
 /// An operator of one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,6 +121,22 @@ pub enum Reduction {
 }
 
 impl Reduction {
+    /// The operator called `name` in texts, where `sum` and `product` can stand for `+` and `*`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "+" | "sum" => Some(Self::Sum),
+            "*" | "product" => Some(Self::Product),
+            "min" => Some(Self::Minimum),
+            "max" => Some(Self::Maximum),
+            _ => None,
+        }
+    }
+
+    /// Whether the operator is defined for elements of this type.
+    pub fn is_defined_for(self, element: ElementType) -> bool {
+        self.identity(element).is_some()
+    }
+
     /// The operator that combines two values.
     pub fn operator(self) -> BinaryOperator {
         match self {
@@ -151,6 +170,17 @@ impl Reduction {
             (Self::Maximum, ElementType::F32) => Scalar::F32(f32::NEG_INFINITY),
             (Self::Maximum, ElementType::F64) => Scalar::F64(f64::NEG_INFINITY),
             (Self::Minimum | Self::Maximum, ElementType::C32 | ElementType::C64) => return None,
+        })
+    }
+}
+
+impl fmt::Display for Reduction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Sum => "+",
+            Self::Product => "*",
+            Self::Minimum => "min",
+            Self::Maximum => "max",
         })
     }
 }

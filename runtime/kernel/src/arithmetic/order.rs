@@ -1,7 +1,7 @@
 //! The lesser and the greater of two numbers, in which the order of the two does not matter.
 
 /// Numbers of which the lesser and the greater are known.
-pub(crate) trait Ordered: Copy {
+pub trait Ordered: Copy {
     /// The lesser; of floats, IEEE 754-2019 `minimum`: NaN if either is, and -0 is less than +0.
     fn lesser(self, other: Self) -> Self;
 

@@ -38,7 +38,7 @@ pub struct Kernel {
 /// Hands out names that differ from one another.
 ///
 /// ```
-/// use maniple_tensor::loops::Names;
+/// use maniple_kernel::loops::Names;
 ///
 /// let mut names = Names::default();
 /// assert_eq!([&*names.fresh("i"), &*names.fresh("i"), &*names.fresh("i'")], ["i", "i_1", "i_"]);

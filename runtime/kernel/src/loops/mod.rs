@@ -21,8 +21,8 @@
 //! # Example
 //!
 //! ```
-//! use maniple_tensor::element::ElementType::F64;
-//! use maniple_tensor::loops::*;
+//! use maniple_kernel::element::ElementType::F64;
+//! use maniple_kernel::loops::*;
 //!
 //! // y(i) += alpha * x(i), for all i of y
 //! let x = Buffer::new("x", F64, 1, Access::Read);
