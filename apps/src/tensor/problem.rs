@@ -235,11 +235,11 @@ fn operations(
     times: f64,
     (multiply, add): (f64, f64),
 ) -> f64 {
-    use maniple_tensor::notation::BinaryOperator::{Add, Divide, Multiply, Subtract};
+    use maniple_tensor::notation::BinaryOperator::{Add, Subtract};
     let (own, times) = match expression {
         Expression::Literal(..) | Expression::Index(_) | Expression::Access(_) | Expression::Cast(..) => (0.0, times),
         Expression::Negate(_) | Expression::Binary(Add | Subtract, ..) => (times * add, times),
-        Expression::Binary(Multiply | Divide, ..) | Expression::Call(..) => (times * multiply, times),
+        Expression::Binary(..) | Expression::Call(..) => (times * multiply, times),
         Expression::Reduce(reduction, variable, _) => {
             let times = times * extents[variable] as f64;
             (times * if *reduction == Reduction::Product { multiply } else { add }, times)

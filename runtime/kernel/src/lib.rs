@@ -6,7 +6,8 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | [`element`] | the numbers that arrays hold |
-//! | [`arithmetic`] | what the interpreter and compiled kernels agree on: order, division, functions |
+//! | [`operators`] | the table of operators and functions, with their algebra |
+//! | [`arithmetic`] | what they give |
 //! | [`loops`] | the loop IR, its rules, and its printers for C and CUDA C |
 //! | [`execution`] | runs kernels: the interpreter, the C compiler, the cache on disk, teams of threads |
 //!
@@ -34,3 +35,4 @@ pub mod arithmetic;
 pub mod element;
 pub mod execution;
 pub mod loops;
+pub mod operators;

@@ -207,12 +207,8 @@ impl<'a> Lowering<'a> {
         Some(Step::sequence([Step::bind_mutable(&sum, identity), inside, store]))
     }
 
-    fn assign(&mut self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
-        let mut before = Vec::new();
-        let value = self.value(value, &mut before);
-        let indices = self.indices(target);
-        before.push(self.store(target, indices, value, operator));
-        Step::sequence(before)
+    fn assign(&self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
+        self.store(target, self.indices(target), self.value(value), operator)
     }
 
     fn store(&self, target: &Access, indices: Vec<Expression>, value: Expression, operator: Option<Reduction>) -> Step {

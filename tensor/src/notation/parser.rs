@@ -2,12 +2,11 @@
 
 use super::assignment::Assignment;
 use super::error::{NotationError, NotationErrorKind as Kind};
-use super::expression::{Access, BinaryOperator, Expression, Literal};
-use super::intrinsic::Intrinsic;
+use super::expression::{Access, Expression, Literal};
 use super::lexer::{Token, Word, words};
 use super::variable::{IndexVariable, Place, TensorVariable};
 use crate::element::ElementType;
-use crate::loops::Reduction;
+use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 
 /// Expressions nested deeper than this are refused, so that no text overflows the stack.
 const DEEPEST: usize = 400;

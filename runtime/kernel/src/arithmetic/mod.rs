@@ -1,12 +1,14 @@
-//! The arithmetic that the definition and the interpreter share, and that compiled kernels agree with.
+//! What operators and functions give, for each type of element: the arithmetic of the interpreter and of definitions, with which compiled kernels agree.
 //!
-//! `order`: the lesser and the greater of two numbers; `division`: quotients of complex numbers; `functions`: functions of real and
-//! complex numbers.
+//! `operate`: operators on elements of any type; `order`: the lesser and the greater of two numbers; `division`: quotients of complex numbers; `functions`:
+//! functions of real and complex numbers.
 
 mod division;
 mod functions;
+mod operate;
 mod order;
 
 pub use division::divide;
 pub use functions::Functions;
+pub use operate::{DivisionByZero, Value, binary, call, cast, negate, reduce};
 pub use order::Ordered;

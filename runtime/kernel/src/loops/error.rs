@@ -84,6 +84,9 @@ pub enum Rule {
         /// How many were given.
         found: usize,
     },
+    /// Functions that are operators are written as such.
+    #[error("`{0}` is an operator: write it with `Expression::call`, which makes it one, or `Expression::binary`")]
+    Operator(Intrinsic),
     /// Buffers that are read are not stored into.
     #[error("`{0}` is stored into but declared as read only: declare it `Access::Update`")]
     ReadOnly(Arc<str>),

@@ -232,9 +232,14 @@ impl Expression {
         Self::Cast(element, Box::new(self))
     }
 
-    /// `intrinsic` of `arguments`.
+    /// `intrinsic` of `arguments`, written as an operator if it is one.
     pub fn call(intrinsic: Intrinsic, arguments: impl IntoIterator<Item = Expression>) -> Self {
-        Self::Call(intrinsic, arguments.into_iter().collect())
+        let arguments: Vec<Self> = arguments.into_iter().collect();
+        match (intrinsic.operator(), <[Self; 2]>::try_from(arguments)) {
+            (Some(operator), Ok([left, right])) => left.binary(operator, right),
+            (_, Ok(both)) => Self::Call(intrinsic, both.into()),
+            (_, Err(arguments)) => Self::Call(intrinsic, arguments),
+        }
     }
 
     /// Calls `visit` with each direct operand.

@@ -56,7 +56,7 @@
 mod error;
 mod expression;
 mod kernel;
-mod operators;
+
 mod print;
 mod promote;
 mod source;
@@ -65,10 +65,10 @@ mod statement;
 mod tests;
 mod verify;
 
+pub use crate::operators::{BinaryOperator, Intrinsic, Reduction, UnaryOperator};
 pub use error::{IllFormed, Rule};
 pub use expression::{Access, Buffer, Expression, Type, Variable};
 pub use kernel::{Kernel, Names, Parameter};
-pub use operators::{BinaryOperator, Intrinsic, Reduction, UnaryOperator};
 pub use promote::{Checked, check};
 pub(crate) use source::contracts_in_sums_alone;
 pub use source::{CudaError, ENTRY, Strides, print_c, print_cuda};

@@ -65,10 +65,7 @@ fn expression(value: &Expression, least: u8, formatter: &mut Formatter<'_>) -> f
         Expression::Bool(value) => write!(formatter, "{value}"),
         Expression::Variable(variable) => formatter.write_str(&variable.name),
         Expression::Unary(operator, operand) => {
-            formatter.write_str(match operator {
-                UnaryOperator::Negate => "-",
-                UnaryOperator::Not => "!",
-            })?;
+            formatter.write_str(operator.name())?;
             let constant = matches!(**operand, Expression::Constant(_) | Expression::Unary(..));
             expression(operand, if constant { 7 } else { 6 }, formatter)
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::element::ElementType;
+use crate::operators::Domain;
 
 /// Deeper nesting is refused, so that nobody's stack overflows.
 const DEPTH: usize = 400;
@@ -341,6 +342,9 @@ impl Verifier {
     }
 
     fn call(&mut self, function: Intrinsic, arguments: &[Expression]) -> Result<Type, Rule> {
+        if function.operator().is_some() {
+            return Err(Rule::Operator(function));
+        }
         if arguments.len() != function.arguments() {
             return Err(Rule::Arguments { function, found: arguments.len() });
         }
@@ -348,16 +352,10 @@ impl Verifier {
         for argument in &arguments[1..] {
             self.expect(argument, found)?;
         }
-        let defined = match (found, function) {
-            (Type::Bool, _) => false,
-            (Type::Number(element), Intrinsic::Abs) => element.size() > 0,
-            (Type::Number(element), Intrinsic::Conj) => element.is_complex(),
-            (Type::Number(element), Intrinsic::Floor | Intrinsic::Ceil | Intrinsic::Cbrt) => {
-                !element.is_integer() && !element.is_complex()
-            }
-            (Type::Number(element), _) => !element.is_integer(),
-        };
-        if defined { Ok(found) } else { Err(Rule::Undefined { operator: function.name(), found }) }
+        match found {
+            Type::Number(element) if function.is_defined_for(element) => Ok(found),
+            _ => Err(Rule::Undefined { operator: function.name(), found }),
+        }
     }
 }
 
@@ -369,7 +367,7 @@ impl Enclosing {
 
 fn check_reduction(reduction: Option<Reduction>, element: ElementType) -> Result<(), Rule> {
     match reduction {
-        Some(reduction) if reduction.operator().needs_order() && element.is_complex() => {
+        Some(reduction) if !reduction.is_defined_for(element) => {
             Err(Rule::Undefined { operator: reduction.operator().name(), found: element.into() })
         }
         _ => Ok(()),
@@ -379,12 +377,8 @@ fn check_reduction(reduction: Option<Reduction>, element: ElementType) -> Result
 /// The type of `operator`'s result for operands of type `found`.
 fn binary(operator: BinaryOperator, found: Type) -> Result<Type, Rule> {
     let defined = match found {
-        Type::Bool => operator.is_logical(),
-        Type::Number(element) => {
-            let ordered = !operator.needs_order() || !element.is_complex();
-            let integer = !operator.needs_integers() || element.is_integer();
-            ordered && integer && !operator.is_logical()
-        }
+        Type::Bool => operator.properties().domain == Domain::Truths,
+        Type::Number(element) => operator.is_defined_for(element),
     };
     if !defined {
         return Err(Rule::Undefined { operator: operator.name(), found });

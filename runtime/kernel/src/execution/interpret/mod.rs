@@ -1,16 +1,15 @@
 //! The interpreter: what kernels mean. It checks all that the compiled forms take for granted, and runs where there is no compiler.
 
-mod arithmetic;
 mod races;
 mod resolve;
 
-use arithmetic::{DivisionByZero, Value};
 use races::{Races, Touch};
 use resolve::{Element, Program, Step};
 
 use super::memory::Memory;
 use super::view::fit;
 use super::{Argument, KernelError};
+use crate::arithmetic::{self, DivisionByZero, Value};
 use crate::element::Scalar;
 use crate::loops::{BinaryOperator, Checked, Kernel, Reduction};
 
@@ -209,7 +208,7 @@ impl Machine<'_> {
         let Some(reduction) = reduction else { return Ok(new) };
         match self.divided(arithmetic::binary(reduction.operator(), old, new))? {
             Value::Number(value) => Ok(value),
-            Value::Bool(_) => Ok(new),
+            Value::Truth(_) => Ok(new),
         }
     }
 
@@ -222,7 +221,7 @@ impl Machine<'_> {
     fn number(&mut self, value: &resolve::Value) -> Result<Scalar, KernelError> {
         match self.value(value)? {
             Value::Number(value) => Ok(value),
-            Value::Bool(value) => Ok(Scalar::I64(value.into())),
+            Value::Truth(value) => Ok(Scalar::I64(value.into())),
         }
     }
 
@@ -234,22 +233,22 @@ impl Machine<'_> {
     }
 
     fn truth(&mut self, value: &resolve::Value) -> Result<bool, KernelError> {
-        Ok(self.value(value)? == Value::Bool(true))
+        Ok(self.value(value)? == Value::Truth(true))
     }
 
     fn value(&mut self, value: &resolve::Value) -> Result<Value, KernelError> {
         use resolve::Value as Code;
         let number = match value {
             Code::Constant(value) => *value,
-            Code::Bool(value) => return Ok(Value::Bool(*value)),
+            Code::Bool(value) => return Ok(Value::Truth(*value)),
             Code::Variable(slot) => self.variables[*slot],
             Code::Negate(operand) => arithmetic::negate(self.number(operand)?),
-            Code::Not(operand) => return Ok(Value::Bool(!self.truth(operand)?)),
+            Code::Not(operand) => return Ok(Value::Truth(!self.truth(operand)?)),
             Code::Binary(BinaryOperator::And, left, right) => {
-                return Ok(Value::Bool(self.truth(left)? && self.truth(right)?));
+                return Ok(Value::Truth(self.truth(left)? && self.truth(right)?));
             }
             Code::Binary(BinaryOperator::Or, left, right) => {
-                return Ok(Value::Bool(self.truth(left)? || self.truth(right)?));
+                return Ok(Value::Truth(self.truth(left)? || self.truth(right)?));
             }
             Code::Binary(operator, left, right) => match (self.value(left)?, self.value(right)?) {
                 (Value::Number(left), Value::Number(right)) => {
@@ -270,9 +269,9 @@ impl Machine<'_> {
             Code::Low(buffer, dimension) => Scalar::I64(self.buffers[*buffer].dimensions()[*dimension].low),
             Code::High(buffer, dimension) => Scalar::I64(self.buffers[*buffer].dimensions()[*dimension].high),
             Code::Call(function, arguments) => {
-                let first = self.number(&arguments[0])?;
-                let second = arguments.get(1).map_or(Ok(first), |argument| self.number(argument))?;
-                arithmetic::call(*function, first, second)
+                let arguments: Vec<Scalar> =
+                    arguments.iter().map(|argument| self.number(argument)).collect::<Result<_, _>>()?;
+                self.divided(arithmetic::call(*function, &arguments))?
             }
         };
         Ok(Value::Number(number))

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::expression::type_of;
-use crate::loops::{BinaryOperator, Checked, Expression, Reduction, Statement, Type, UnaryOperator};
+use crate::loops::{BinaryOperator, Checked, Expression, Intrinsic, Reduction, Statement, Type, UnaryOperator};
 
 /// Whether products are added to nothing but sums: to what a reduction sums up.
 pub fn contracts_in_sums_alone(kernel: &Checked) -> bool {
@@ -46,7 +46,8 @@ impl Products {
 
     fn is_product(&self, value: &Expression) -> bool {
         match value {
-            Expression::Binary(BinaryOperator::Multiply, ..) => is_fraction(value),
+            Expression::Binary(BinaryOperator::Multiply, ..)
+            | Expression::Call(Intrinsic::Square | Intrinsic::Cube, _) => is_fraction(value),
             Expression::Unary(UnaryOperator::Negate, operand) | Expression::Cast(_, operand) => {
                 self.is_product(operand)
             }
@@ -80,6 +81,7 @@ impl Products {
     fn is_added_in_term(&self, value: &Expression) -> bool {
         match value {
             Expression::Binary(BinaryOperator::Multiply, left, right) => self.is_added(left) || self.is_added(right),
+            Expression::Call(Intrinsic::Square, operand) => operand.iter().any(|operand| self.is_added(operand)),
             Expression::Unary(UnaryOperator::Negate, operand) => self.is_added_in_term(operand),
             _ => self.is_added(value),
         }
@@ -90,7 +92,8 @@ impl Products {
             Expression::Binary(BinaryOperator::Add | BinaryOperator::Subtract, left, right) => {
                 is_fraction(value) && (self.is_product(left) || self.is_product(right))
             }
-            Expression::Binary(BinaryOperator::Multiply | BinaryOperator::Divide, ..) => is_complex(value),
+            Expression::Binary(BinaryOperator::Multiply | BinaryOperator::Divide, ..)
+            | Expression::Call(Intrinsic::Square | Intrinsic::Cube, _) => is_complex(value),
             _ => false,
         };
         let mut found = own;

@@ -338,7 +338,7 @@ impl Printer {
 /// A function of complex numbers that CUDA lacks.
 fn missing_function(value: &Expression) -> Option<Intrinsic> {
     let mut missing = match value {
-        Expression::Call(Intrinsic::Conj | Intrinsic::Abs, _) => None,
+        Expression::Call(Intrinsic::Conj | Intrinsic::Abs | Intrinsic::Square | Intrinsic::Cube, _) => None,
         Expression::Call(function, _) => match type_of(value) {
             Type::Number(element) if element.is_complex() => Some(*function),
             _ => None,

@@ -139,7 +139,11 @@ fn call(dialect: Dialect, function: Intrinsic, element: ElementType, arguments: 
     if element.is_complex() || element.is_integer() {
         return format!("{name}_{}({arguments})", type_name(element));
     }
-    let name = if function == Intrinsic::Abs { "fabs" } else { name };
+    let name = match function {
+        Intrinsic::Square | Intrinsic::Cube => return format!("{name}_{}({arguments})", type_name(element)),
+        Intrinsic::Abs => "fabs",
+        _ => name,
+    };
     let prefix = if dialect == Dialect::C { "__builtin_" } else { "" };
     let suffix = if element == ElementType::F32 { "f" } else { "" };
     format!("{prefix}{name}{suffix}({arguments})")
@@ -156,20 +160,14 @@ pub(super) fn binary(
 ) -> String {
     use BinaryOperator::*;
     let of = type_name(element);
-    let function = match operator {
-        Add => "add",
-        Subtract => "subtract",
-        Multiply => "multiply",
-        Divide => "divide",
-        Remainder => "remainder",
-        FloorDivide => "floor_divide",
-        FloorRemainder => "floor_remainder",
-        Minimum => return format!("min_{of}({left}, {right})"),
-        Maximum => return format!("max_{of}({left}, {right})"),
+    let function = operator.properties().stem;
+    match operator {
+        Minimum | Maximum => return format!("{function}_{of}({left}, {right})"),
         Equal if element.is_complex() => return format!("equal_{of}({left}, {right})"),
         NotEqual if element.is_complex() => return format!("(!equal_{of}({left}, {right}))"),
         Equal | NotEqual | Less | LessEqual | And | Or => return format!("({left} {} {right})", operator.name()),
-    };
+        Add | Subtract | Multiply | Divide | Remainder | FloorDivide | FloorRemainder => {}
+    }
     if element.is_complex() {
         return format!("{function}_{of}({left}, {right})");
     }

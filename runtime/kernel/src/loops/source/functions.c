@@ -6,7 +6,6 @@
   COMPLEX_CALL(C, T, asin, s) COMPLEX_CALL(C, T, acos, s) COMPLEX_CALL(C, T, atan, s) \
   COMPLEX_CALL(C, T, sinh, s) COMPLEX_CALL(C, T, cosh, s) COMPLEX_CALL(C, T, tanh, s) \
   COMPLEX_CALL(C, T, asinh, s) COMPLEX_CALL(C, T, acosh, s) COMPLEX_CALL(C, T, atanh, s) \
-  FN C log10_##C(C a) { a = log_##C(a); a.re /= (T)2.302585092994045684; a.im /= (T)2.302585092994045684; return a; } \
   FN C conj_##C(C a) { a.im = -a.im; return a; } \
   FN C abs_##C(C a) { a.re = __builtin_hypot##s(a.re, a.im); a.im = 0; return a; } \
   FN C pow_##C(C a, C b) { T _Complex y, z; __builtin_memcpy(&y, &a, sizeof y); __builtin_memcpy(&z, &b, sizeof z); \

@@ -40,12 +40,16 @@ static void *allocate(u64 count, u64 size, int zeroed) {
   return memory;
 }
 FN i64 extent(i64 low, i64 high) { return high > low ? high - low : 0; }
+#define POWERS(T) \
+  FN T square_##T(T a) { return a * a; } \
+  FN T cube_##T(T a) { return a * a * a; }
 #define INTEGER(T) \
   FN T floor_divide_##T(T a, T b) { T q, r; if (b == -1) return -a; q = a / b; r = a % b; return q - (r != 0 && (r < 0) != (b < 0)); } \
   FN T floor_remainder_##T(T a, T b) { T r; if (b == -1) return 0; r = a % b; return r != 0 && (r < 0) != (b < 0) ? r + b : r; } \
   FN T divide_##T(T a, T b) { return b == -1 ? -a : a / b; } \
   FN T remainder_##T(T a, T b) { return b == -1 ? 0 : a % b; } \
-  FN T abs_##T(T a) { return a < 0 ? -a : a; }
+  FN T abs_##T(T a) { return a < 0 ? -a : a; } \
+  POWERS(T)
 #define ORDERED(T) \
   FN T min_##T(T a, T b) { return a < b ? a : b; } \
   FN T max_##T(T a, T b) { return a > b ? a : b; }
@@ -61,6 +65,7 @@ FN i64 extent(i64 low, i64 high) { return high > low ? high - low : 0; }
   FN I order_max_##T(T a) { return a != a ? greatest : turned_##T(bits_##T(a)); } \
   FN T of_order_##T(I order) { return of_bits_##T(turned_##T(order)); }
 INTEGER(i32) INTEGER(i64)
+POWERS(f32) POWERS(f64)
 ORDERED(i32) ORDERED(i64)
 ORDERED_FLOAT(f32, i32, -2147483647 - 1, 2147483647)
 ORDERED_FLOAT(f64, i64, -9223372036854775807LL - 1, 9223372036854775807LL)
@@ -77,6 +82,8 @@ FLOAT_TO(i64, -9223372036854775808.0, 9223372036854775808.0, 9223372036854775807
   FN C subtract_##C(C a, C b) { return make_##C(a.re - b.re, a.im - b.im); } \
   FN C multiply_##C(C a, C b) { return make_##C(PRODUCT(a.re, b.re) - PRODUCT(a.im, b.im), PRODUCT(a.re, b.im) + PRODUCT(a.im, b.re)); } \
   FN C negate_##C(C a) { return make_##C(-a.re, -a.im); } \
+  FN C square_##C(C a) { return multiply_##C(a, a); } \
+  FN C cube_##C(C a) { return multiply_##C(multiply_##C(a, a), a); } \
   FN int equal_##C(C a, C b) { return a.re == b.re && a.im == b.im; }
 COMPLEX(c32, f32, f) COMPLEX(c64, f64, )
 FN c64 c32_to_c64(c32 a) { return make_c64(a.re, a.im); }

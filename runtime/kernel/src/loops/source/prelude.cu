@@ -19,13 +19,17 @@ typedef struct { f64 re, im; } c64;
   FN T remainder_##T(T a, T b) { return b == -1 ? 0 : a % b; } \
   FN T floor_divide_##T(T a, T b) { T r; if (b == -1) return negate_##T(a); r = a % b; return a / b - (r != 0 && (r < 0) != (b < 0)); } \
   FN T floor_remainder_##T(T a, T b) { T r; if (b == -1) return 0; r = a % b; return r != 0 && (r < 0) != (b < 0) ? r + b : r; } \
+  FN T square_##T(T a) { return multiply_##T(a, a); } \
+  FN T cube_##T(T a) { return multiply_##T(multiply_##T(a, a), a); } \
   FN T abs_##T(T a) { return a < 0 ? negate_##T(a) : a; } \
   /* Ends the thread and leaves a note if b is zero. */ \
   FN T checked_##T(T b, i32 *error) { if (b == 0) { *error = 1; asm volatile("exit;"); } return b; }
 INTEGER(i32, u32) INTEGER(i64, u64)
 #define FLOAT(T) \
   FN T add_##T(T a, T b) { return a + b; } \
-  FN T multiply_##T(T a, T b) { return a * b; }
+  FN T multiply_##T(T a, T b) { return a * b; } \
+  FN T square_##T(T a) { return a * a; } \
+  FN T cube_##T(T a) { return a * a * a; }
 FLOAT(f32) FLOAT(f64)
 #define ORDERED(T) \
   FN T min_##T(T a, T b) { return a < b ? a : b; } \
@@ -51,6 +55,8 @@ FLOAT_TO(i64, -9223372036854775808.0, 9223372036854775808.0, 9223372036854775807
   FN C multiply_##C(C a, C b) { return make_##C(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re); } \
   FN C negate_##C(C a) { return make_##C(-a.re, -a.im); } \
   FN int equal_##C(C a, C b) { return a.re == b.re && a.im == b.im; } \
+  FN C square_##C(C a) { return multiply_##C(a, a); } \
+  FN C cube_##C(C a) { return multiply_##C(multiply_##C(a, a), a); } \
   FN C conj_##C(C a) { return make_##C(a.re, -a.im); } \
   FN C abs_##C(C a) { return make_##C(hypot##s(a.re, a.im), 0); }
 COMPLEX(c32, f32, f) COMPLEX(c64, f64, )

@@ -216,12 +216,7 @@ impl<'a> Printer<'a> {
                 let target = element(Dialect::C, buffer, indices);
                 let text = match reduction {
                     Some(reduction) if *atomic => {
-                        let name = match reduction {
-                            Reduction::Sum => "add",
-                            Reduction::Product => "multiply",
-                            Reduction::Minimum => "min",
-                            Reduction::Maximum => "max",
-                        };
+                        let name = reduction.operator().properties().stem;
                         format!("atomic_{name}_{}(&{target}, {});", type_name(buffer.element), print(value))
                     }
                     _ => update(Dialect::C, &target, buffer.element, *reduction, &print(value)),
@@ -273,13 +268,9 @@ impl<'a> Printer<'a> {
         let mut clauses = String::new();
         let known = self.ordered.len();
         for (reduced, reduction) in outer_reductions(body) {
-            let operator = match reduction {
-                Reduction::Sum => "+",
-                Reduction::Product => "*",
-                Reduction::Minimum => "min",
-                Reduction::Maximum => "max",
-            };
-            let name = if reduction.operator().needs_order() && !reduced.element.is_integer() {
+            let operator = reduction.operator().name();
+            let name = if matches!(reduction, Reduction::Minimum | Reduction::Maximum) && !reduced.element.is_integer()
+            {
                 let name = ordered_name(&reduced);
                 if !self.ordered.contains(&reduced) {
                     let (of, integer) = (type_name(reduced.element), integer_name(&reduced));
