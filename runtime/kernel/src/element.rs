@@ -90,6 +90,21 @@ impl Scalar {
     }
 }
 
+impl Scalar {
+    /// The bits, which tell apart what `==` does not: zeros of both signs, and NaNs.
+    pub fn bits(self) -> u128 {
+        let pair = |re: u128, im: u128| im << 64 | re;
+        match self {
+            Self::I32(value) => (value as u32).into(),
+            Self::I64(value) => (value as u64).into(),
+            Self::F32(value) => value.to_bits().into(),
+            Self::F64(value) => value.to_bits().into(),
+            Self::C32(value) => pair(value.re.to_bits().into(), value.im.to_bits().into()),
+            Self::C64(value) => pair(value.re.to_bits().into(), value.im.to_bits().into()),
+        }
+    }
+}
+
 /// A Rust type that can be a tensor's element.
 pub trait Element: Copy + Send + Sync + PartialEq + fmt::Debug + 'static {
     /// The element type that `Self` is.

@@ -94,7 +94,7 @@ fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Ten
         tensor: variable.name().to_owned(),
         given: tensors.iter().map(|tensor| tensor.variable().name()).collect::<Vec<_>>().join(", "),
     })?;
-    if found.variable() != variable {
+    if !found.variable().is_like(variable) {
         let describe = |variable: &TensorVariable| {
             format!("{} elements with extents {:?}", variable.element(), variable.dimensions())
         };

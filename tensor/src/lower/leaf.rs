@@ -62,7 +62,8 @@ impl<'a> Lowering<'a> {
         let mut storage = BTreeMap::new();
         for tensor in statement.tensors() {
             let access = if tensor == statement.result() { Use::Update } else { Use::Read };
-            let buffer = Buffer::new(names.fresh(tensor.name()), tensor.element(), tensor.order(), access);
+            let buffer = Buffer::new(names.fresh(tensor.name()), tensor.element(), tensor.order(), access)
+                .with_contiguous(tensor.format().contiguous());
             storage.insert(tensor.name().to_owned(), Storage::Buffer(buffer));
         }
         let known = fixed

@@ -15,4 +15,5 @@ mod notation_errors;
 mod plans;
 mod random;
 mod schedules;
+mod stored;
 mod traffic;
