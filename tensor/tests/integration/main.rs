@@ -15,5 +15,6 @@ mod notation_errors;
 mod plans;
 mod random;
 mod schedules;
+mod sizes;
 mod stored;
 mod traffic;

@@ -49,9 +49,14 @@ fn is_integer(found: Type) -> bool {
     matches!(found, Type::Number(element) if element.is_integer())
 }
 
-/// The value of a divisor that is known not to be zero.
+/// The value of a divisor that is known not to be zero, or 1 for one that is known to be positive.
 fn nonzero(divisor: &Expression) -> Option<i64> {
     match divisor {
+        Expression::Binary(BinaryOperator::Maximum, _, least)
+            if matches!(**least, Expression::Constant(Scalar::I64(1..))) =>
+        {
+            Some(1)
+        }
         Expression::Constant(Scalar::I32(value)) if *value != 0 => Some((*value).into()),
         Expression::Constant(Scalar::I64(value)) if *value != 0 => Some(*value),
         _ => None,
