@@ -20,6 +20,7 @@
 //! | [`plan`] | what is launched where, and what each point and step fetches |
 //! | [`traffic`] | which data a plan moves, and pictures of it |
 //! | [`cost`] | what a plan costs, and plans explained |
+//! | [`program`] | several assignments; sums and products of several tensors divided into some |
 //! | [`choose`] | schedules where the user gives none |
 //! //! | [`substitute`] | leaf kernels by a library of matrix products |
 //! //! | [`distributed`] | plans on the runtime: tensors as regions, launches as index launches |
@@ -41,6 +42,7 @@ pub mod machine;
 pub mod notation;
 pub mod placement;
 pub mod plan;
+pub mod program;
 pub mod rectangle;
 pub mod schedule;
 pub mod substitute;

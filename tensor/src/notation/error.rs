@@ -228,7 +228,7 @@ pub(super) fn cast_name(element: ElementType) -> &'static str {
 
 impl NotationErrorKind {
     /// This mistake at `place`.
-    pub(super) fn at(self, place: Place) -> NotationError {
+    pub(crate) fn at(self, place: Place) -> NotationError {
         NotationError { kind: self, place, text: None }
     }
 }
@@ -240,7 +240,7 @@ impl NotationError {
     }
 
     /// The same error, whose places are in `text`.
-    pub(super) fn within(mut self, text: &str) -> Self {
+    pub(crate) fn within(mut self, text: &str) -> Self {
         self.text = Some(text.into());
         self
     }

@@ -12,8 +12,8 @@ use crate::loops::BinaryOperator;
 
 impl Display for Assignment {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
-        let operator = if self.accumulates() { "+=" } else { "=" };
-        write!(formatter, "{} {operator} {}", self.left(), self.right())
+        let operator = self.accumulation().map_or(String::new(), |operator| operator.to_string());
+        write!(formatter, "{} {operator}= {}", self.left(), self.right())
     }
 }
 

@@ -13,6 +13,7 @@ mod kernels;
 mod notation;
 mod notation_errors;
 mod plans;
+mod programs;
 mod random;
 mod schedules;
 mod sizes;
