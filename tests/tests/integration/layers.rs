@@ -22,6 +22,7 @@ const CRATES: &[&str] = &[
     "runtime/analysis",
     "runtime/cluster",
     "runtime/files",
+    "runtime/kernel",
     "runtime/maniple",
     "tensor",
     "apps",
