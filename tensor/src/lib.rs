@@ -9,10 +9,12 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | [`element`] | the numbers that tensors hold |
+//! | [`level`] | kinds of levels, of which formats are made |
 //! | [`mod@format`] | how a tensor is stored |
 //! | [`machine`] | grids of processors, and grids of grids |
 //! | [`placement`] | where a tensor's parts lie on a machine, and pictures of it |
 //! | [`notation`] | what to compute: assignments in index notation |
+//! | [`storage`] | sparse tensors in memory |
 //! | [`concrete`] | in which loops it is computed |
 //! | [`schedule`] | commands that change the loops |
 //! | [`algorithms`] | published algorithms, as schedules |
@@ -40,6 +42,7 @@ pub mod distributed;
 pub mod element;
 pub mod format;
 pub mod kernel;
+pub mod level;
 pub mod loops;
 pub mod lower;
 pub mod machine;
@@ -48,5 +51,6 @@ pub mod placement;
 pub mod plan;
 pub mod rectangle;
 pub mod schedule;
+pub mod storage;
 pub mod substitute;
 pub mod traffic;

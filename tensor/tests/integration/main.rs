@@ -19,4 +19,5 @@ mod plans;
 mod random;
 mod random_loops;
 mod schedules;
+mod storage;
 mod traffic;
