@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `width`, `array` | arrays of whole numbers of a [`Width`] |
 //! | `kind` | [`LevelKind`]: what a kind of level is; [`LevelData`]: a level in memory |
-//! | `dense`, `compressed`, `singleton`, `bitmap`, `hashed`, `range`, `counter` | the kinds |
+//! | `dense`, `compressed`, `singleton`, `bitmap`, `hashed`, `range`, `counter`, `run_length` | the kinds |
 
 mod array;
 mod error;
@@ -60,4 +60,5 @@ levels! {
     hashed::Hashed "A hash table of the coordinates that are there, for each parent.",
     range::Range "The coordinates along a diagonal.",
     counter::Counter "As many coordinates for each parent as the fullest one has.",
+    run_length::RunLength "All coordinates; neighbours with the same element share a position.",
 }

@@ -82,6 +82,11 @@ const FULL: &[&str] = &[
     "(i,j,k) -> (i: D, k-j: C, j: R)",
     "(i,j,k) -> (#(i,j): D, i: D, j: D, k: S)",
     "{D,C,D,C}(1,3,0,2)",
+    "{L}",
+    "{D,L}",
+    "{C,L<i64,i32>}(1,0)",
+    "{H,L}",
+    "{D,C,L}(1,2,0)",
 ];
 
 fn format(text: &str) -> Format {
@@ -431,6 +436,17 @@ fn damaged_components_are_refused_or_read_without_harm() {
         }
     }
     assert!(refused > 1000 && accepted > 1000, "{refused} {accepted}");
+}
+
+#[test]
+fn neighbours_with_the_same_element_share_a_position_of_a_run_length_level() {
+    let mut entries = EntryList::new(2);
+    (2..90).for_each(|column| entries.push(&[1, column], if column < 50 { 7 } else { 8 }));
+    let tensor = pack(&format("{D,L}"), &[3, 100], 0, entries, Duplicates::Refuse).unwrap().tensor;
+    assert_eq!(tensor.values(), [0, 0, 7, 8, 0, 0]);
+    assert_eq!(tensor.levels()[1].component("ends"), &Array::U8(vec![100, 2, 50, 90, 100, 100]));
+    let misplaced = "{L,C}".parse::<Format>().unwrap_err().to_string();
+    assert_eq!(misplaced, "level 0 of {L,C}(0,1) is RunLength, which must be the last level: use another kind");
 }
 
 #[test]
