@@ -8,10 +8,12 @@
 //!
 //! | in reading order | |
 //! | --- | --- |
+//! | [`level`] | kinds of levels, of which formats are made |
 //! | [`mod@format`] | how a tensor is stored |
 //! | [`machine`] | grids of processors, and grids of grids |
 //! | [`placement`] | where a tensor's parts lie on a machine, and pictures of it |
 //! | [`notation`] | what to compute: assignments in index notation |
+//! | [`storage`] | sparse tensors in memory |
 //! | [`concrete`] | in which loops it is computed |
 //! | [`schedule`] | commands that change the loops |
 //! | [`algorithms`] | published algorithms, as schedules |
@@ -22,8 +24,8 @@
 //! | [`cost`] | what a plan costs, and plans explained |
 //! | [`program`] | several assignments; sums and products of several tensors divided into some |
 //! | [`choose`] | schedules where the user gives none |
-//! //! | [`substitute`] | leaf kernels by a library of matrix products |
-//! //! | [`distributed`] | plans on the runtime: tensors as regions, launches as index launches |
+//! | [`substitute`] | leaf kernels by a library of matrix products |
+//! | [`distributed`] | plans on the runtime: tensors as regions, launches as index launches |
 //!
 //! Kernels are written in the language of `maniple-kernel`, and run by it: [`element`], [`loops`] and [`kernel`] are its.
 
@@ -37,6 +39,7 @@ pub mod concrete;
 pub mod cost;
 pub mod distributed;
 pub mod format;
+pub mod level;
 pub mod lower;
 pub mod machine;
 pub mod notation;
@@ -45,6 +48,7 @@ pub mod plan;
 pub mod program;
 pub mod rectangle;
 pub mod schedule;
+pub mod storage;
 pub mod substitute;
 pub mod traffic;
 

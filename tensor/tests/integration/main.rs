@@ -18,4 +18,5 @@ mod random;
 mod schedules;
 mod sizes;
 mod stored;
+mod storage;
 mod traffic;
