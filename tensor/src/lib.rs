@@ -14,6 +14,7 @@
 //! | [`placement`] | where a tensor's parts lie on a machine, and pictures of it |
 //! | [`notation`] | what to compute: assignments in index notation |
 //! | [`storage`] | sparse tensors in memory |
+//! | [`sparse`] | kernels for sparse tensors |
 //! | [`concrete`] | in which loops it is computed |
 //! | [`schedule`] | commands that change the loops |
 //! | [`algorithms`] | published algorithms, as schedules |
@@ -48,6 +49,7 @@ pub mod plan;
 pub mod program;
 pub mod rectangle;
 pub mod schedule;
+pub mod sparse;
 pub mod storage;
 pub mod substitute;
 pub mod traffic;

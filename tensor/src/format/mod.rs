@@ -137,6 +137,14 @@ fn count(number: usize, thing: &str) -> String {
 }
 
 impl Format {
+    /// Refuses tensors of another number of dimensions.
+    pub(crate) fn check_rank(&self, dimensions: usize) -> Result<(), FormatError> {
+        match self.rank == dimensions {
+            true => Ok(()),
+            false => Err(FormatError::Rank { levels: self.rank, dimensions }),
+        }
+    }
+
     /// A format of `levels`, of which level `l` stores mode `order[l]`.
     ///
     /// # Errors
@@ -290,9 +298,7 @@ impl Format {
     ///
     /// [`FormatError::Rank`], [`FormatError::Sparse`].
     pub fn check(&self, dimensions: usize) -> Result<(), FormatError> {
-        if self.rank != dimensions {
-            return Err(FormatError::Rank { levels: self.rank, dimensions });
-        }
+        self.check_rank(dimensions)?;
         let is_computed = |expression: &LevelExpression| !matches!(expression, LevelExpression::Mode(_));
         if let Some(level) = self.expressions.iter().position(is_computed) {
             let expression = self.expressions[level].to_string();

@@ -17,6 +17,7 @@ mod programs;
 mod random;
 mod schedules;
 mod sizes;
-mod stored;
+mod sparse;
 mod storage;
+mod stored;
 mod traffic;
