@@ -142,7 +142,7 @@ impl<'a> Computation<'a> {
         plan: &Plan<'_>,
         narrow: &[bool],
         zero: T,
-        call: &dyn Fn(&Made, Vec<Argument<'_>>) -> Result<(), SparseError>,
+        call: &Call<'_>,
     ) -> Result<EntryList<T>, SparseError> {
         let counted = plan.kernel(narrow, Output::Counted)?;
         let extent = counted.gathers.as_ref().map(|gathered| self.assignment.extents()[gathered]);
@@ -173,6 +173,9 @@ impl<'a> Computation<'a> {
         Ok(entries)
     }
 }
+
+/// Runs a kernel with these outputs.
+type Call<'c> = dyn Fn(&Made, Vec<Argument<'_>>) -> Result<(), SparseError> + 'c;
 
 /// The row in which values are gathered, for one run of a kernel.
 fn row_views<T: Element>(row: &mut (Vec<T>, Vec<i64>, Vec<i64>)) -> Result<[Argument<'_>; 3], SparseError> {
