@@ -56,6 +56,8 @@ pub mod launching {}
 
 #[doc = include_str!("src/tensors.md")]
 pub mod tensors {}
+#[doc = include_str!("src/sparse.md")]
+pub mod sparse {}
 
 #[doc = include_str!("src/performance.md")]
 pub mod performance {}

@@ -21,7 +21,8 @@ pub(crate) fn print() {
 }
 
 fn wanted() -> Targets {
-    let of_tensors = Targets::new().with_target("maniple_tensor", LevelFilter::WARN);
+    let of_tensors =
+        Targets::new().with_targets(["maniple_kernel", "maniple_tensor"].map(|target| (target, LevelFilter::WARN)));
     let Some(asked) = std::env::var(VARIABLE).ok().filter(|asked| !asked.is_empty()) else { return of_tensors };
     asked.parse().unwrap_or_else(|error| {
         let expected = "expected targets and levels, such as maniple=debug";

@@ -8,11 +8,13 @@
 //!
 //! | in reading order | |
 //! | --- | --- |
-//! | [`element`] | the numbers that tensors hold |
+//! | [`level`] | kinds of levels, of which formats are made |
 //! | [`mod@format`] | how a tensor is stored |
 //! | [`machine`] | grids of processors, and grids of grids |
 //! | [`placement`] | where a tensor's parts lie on a machine, and pictures of it |
 //! | [`notation`] | what to compute: assignments in index notation |
+//! | [`storage`] | sparse tensors in memory |
+//! | [`sparse`] | kernels for sparse tensors |
 //! | [`concrete`] | in which loops it is computed |
 //! | [`schedule`] | commands that change the loops |
 //! | [`algorithms`] | published algorithms, as schedules |
@@ -21,32 +23,35 @@
 //! | [`plan`] | what is launched where, and what each point and step fetches |
 //! | [`traffic`] | which data a plan moves, and pictures of it |
 //! | [`cost`] | what a plan costs, and plans explained |
+//! | [`program`] | several assignments; sums and products of several tensors divided into some |
 //! | [`choose`] | schedules where the user gives none |
-//! | [`loops`] | the loop IR: the language of leaf kernels |
 //! | [`substitute`] | leaf kernels by a library of matrix products |
-//! | [`kernel`] | runs kernels: the interpreter, and C compiled at run time |
 //! | [`distributed`] | plans on the runtime: tensors as regions, launches as index launches |
+//!
+//! Kernels are written in the language of `maniple-kernel`, and run by it: [`element`], [`loops`] and [`kernel`] are its.
 
 // What is in `clippy.toml`: the outside world enters through `realm` alone.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod algorithms;
-mod arithmetic;
 pub mod bounds;
 pub mod choose;
 pub mod concrete;
 pub mod cost;
 pub mod distributed;
-pub mod element;
 pub mod format;
-pub mod kernel;
-pub mod loops;
+pub mod level;
 pub mod lower;
 pub mod machine;
 pub mod notation;
 pub mod placement;
 pub mod plan;
+pub mod program;
 pub mod rectangle;
 pub mod schedule;
+pub mod sparse;
+pub mod storage;
 pub mod substitute;
 pub mod traffic;
+
+pub use maniple_kernel::{element, execution as kernel, loops, with_element};

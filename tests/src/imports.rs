@@ -21,6 +21,7 @@ pub const CRATES: &[&str] = &[
     "runtime/analysis",
     "runtime/cluster",
     "runtime/files",
+    "runtime/kernel",
     "runtime/maniple",
     "tensor",
     "apps",

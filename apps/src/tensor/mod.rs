@@ -184,10 +184,7 @@ impl Task<'_> {
     }
 
     fn operand(&self, cx: &Context, variable: &TensorVariable) -> Result<Operand, DistributedError> {
-        let tensor = match self.problem.formats.get(variable.name()) {
-            Some(format) => Tensor::stored(cx, variable, format)?,
-            None => Tensor::new(cx, variable)?,
-        };
+        let tensor = Tensor::new(cx, variable)?;
         let placement = self.choice.algorithm.placements.iter().find(|(known, _)| known == variable);
         let placement = placement.map(|(_, placement)| placement.clone());
         let is_read = *variable != self.problem.result() || self.problem.reads_result();

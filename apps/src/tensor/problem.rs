@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use maniple_tensor::element::ElementType;
 use maniple_tensor::format::Format;
 use maniple_tensor::notation::{
-    Access, Assignment, Expression, IndexVariable, NotationErrorKind, Reduction, TensorVariable, parse_with_extents,
+    self, Access, Assignment, Expression, IndexVariable, NotationErrorKind, Reduction, TensorVariable,
+    parse_with_extents,
 };
 
 use super::Options;
@@ -21,8 +22,6 @@ pub struct Problem {
     pub assignment: Assignment,
     /// The tensors that come from files.
     pub inputs: BTreeMap<String, Array>,
-    /// How tensors are stored, those that are not stored by rows.
-    pub formats: BTreeMap<String, Format>,
 }
 
 impl Problem {
@@ -72,8 +71,9 @@ impl Problem {
         if let Some(file) = &options.output {
             file.takes(assignment.left().tensor.order())?;
         }
-        let formats = formats(&options.format, &assignment)?;
-        Ok(Self { assignment, inputs, formats })
+        let tensors = stored(&options.format, &assignment)?;
+        let assignment = notation::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))?;
+        Ok(Self { assignment, inputs })
     }
 
     /// The result.
@@ -110,21 +110,22 @@ impl Problem {
     }
 }
 
-/// Formats of tensors that the statement has.
-fn formats(given: &[(String, Format)], assignment: &Assignment) -> Result<BTreeMap<String, Format>> {
-    let mut formats = BTreeMap::new();
-    for (name, format) in given {
-        let tensors = assignment.tensors();
-        let Some(tensor) = tensors.iter().find(|tensor| tensor.name() == name) else {
+/// The tensors that the statement has, stored as is wished.
+fn stored(wishes: &[(String, Format)], assignment: &Assignment) -> Result<Vec<TensorVariable>> {
+    let (mut tensors, mut known) = (assignment.tensors(), Vec::new());
+    for (name, format) in wishes {
+        let Some(tensor) = tensors.iter_mut().find(|tensor| tensor.name() == name) else {
             let names: Vec<&str> = tensors.iter().map(|tensor| tensor.name()).collect();
             return Err(Error::Usage(format!("--format {name}: the statement has {}", names.join(", "))));
         };
         format.check(tensor.order()).map_err(|error| Error::Usage(format!("--format {name}={format}: {error}")))?;
-        if formats.insert(name.clone(), format.clone()).is_some() {
+        if known.contains(&name) {
             return Err(Error::Usage(format!("--format says twice how {name} is stored")));
         }
+        known.push(name);
+        *tensor = tensor.stored(format.clone());
     }
-    Ok(formats)
+    Ok(tensors)
 }
 
 /// More elements can't be numbered safely.
@@ -235,11 +236,11 @@ fn operations(
     times: f64,
     (multiply, add): (f64, f64),
 ) -> f64 {
-    use maniple_tensor::notation::BinaryOperator::{Add, Divide, Multiply, Subtract};
+    use maniple_tensor::notation::BinaryOperator::{Add, Subtract};
     let (own, times) = match expression {
         Expression::Literal(..) | Expression::Index(_) | Expression::Access(_) | Expression::Cast(..) => (0.0, times),
         Expression::Negate(_) | Expression::Binary(Add | Subtract, ..) => (times * add, times),
-        Expression::Binary(Multiply | Divide, ..) | Expression::Call(..) => (times * multiply, times),
+        Expression::Binary(..) | Expression::Call(..) => (times * multiply, times),
         Expression::Reduce(reduction, variable, _) => {
             let times = times * extents[variable] as f64;
             (times * if *reduction == Reduction::Product { multiply } else { add }, times)

@@ -294,9 +294,10 @@ fn how_tensors_are_stored_changes_nothing() {
         2,
         "--format B={D,C}(0,1): level 1 of {D,C}(0,1) is Compressed, and only dense levels can be used so far: make all levels D",
     );
-    let wrong = "invalid value 'B={D,E}' for '--format <NAME=FORMAT>': `{D,E}` is no format: expected levels D (dense), C (compressed) or S (singleton), and the order of modes, such as \
-                 `{D,C}(0,1)`\n\nFor more information, try '--help'.";
-    refuses(PRODUCT, "--format B={D,E}", 2, wrong);
+    let wrong = "invalid value 'B={D,X}' for '--format <NAME=FORMAT>': `{D,X}` is no format: expected levels D (dense), C (compressed), S (singleton), B (bitmap), H (hashed), R (range), E \
+                 (counter), L (runlength), and the order of modes, such as `{D,C}(0,1)`; or what each level stores, such as `(i,j) -> (i/4: D, j/4: C, i%4: D, j%4: D)`; or one of dense, rows, columns, csr, csc, \
+                 coo, dcsr, dcsc, csf, bcsr:RxC, ell, dia, bitmap, hash; or letters such as `ds:1,0`\n\nFor more information, try '--help'.";
+    refuses(PRODUCT, "--format B={D,X}", 2, wrong);
     refuses(PRODUCT, "--format B={D,D} --format B={D,D}(1,0)", 2, "--format says twice how B is stored");
 }
 

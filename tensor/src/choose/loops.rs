@@ -5,7 +5,7 @@ use super::places::placements;
 use crate::algorithms::Algorithm;
 use crate::concrete::{Statement, Substitution, Unit};
 use crate::cost::Rates;
-use crate::notation::IndexVariable;
+use crate::notation::{Access, IndexVariable};
 use crate::schedule::{Races, ScheduleError};
 
 /// How many ways to distribute are looked at closely.
@@ -110,7 +110,8 @@ fn in_steps(
         .communicate(operands, step)
 }
 
-/// What is below the launches and steps, left to a library if it computes products. Otherwise the innermost loop runs along rows, in vectors.
+/// What is below the launches and steps, left to a library if it computes products. Otherwise loops are in the order in which tensors are stored, and the innermost one runs
+/// through neighbours in memory, in vectors.
 fn leaf(statement: Statement) -> Statement {
     let mut plain: Vec<IndexVariable> =
         statement.spine().iter().filter(|outer| outer.is_plain()).map(|outer| outer.variable.clone()).collect();
@@ -118,10 +119,11 @@ fn leaf(statement: Statement) -> Statement {
         return substituted;
     }
     // Of loops that are equally good, the inner one stays inside.
-    let Some(best) = (0..plain.len()).max_by_key(|position| along_rows(&statement, &plain[*position])) else {
+    let Some(best) = (0..plain.len()).max_by_key(|position| side_by_side(&statement, &plain[*position])) else {
         return statement;
     };
     let last = plain.remove(best);
+    plain.sort_by(|one, other| depth(&statement, one).total_cmp(&depth(&statement, other)));
     plain.push(last.clone());
     // Loops as they are can always run.
     let ordered = statement.reorder(plain).unwrap_or(statement);
@@ -129,15 +131,27 @@ fn leaf(statement: Statement) -> Statement {
     vector.or_else(|_| ordered.parallelize(last, Unit::Vector, Races::Reduced)).unwrap_or(ordered)
 }
 
-/// How many more accesses have a loop in their last dimension, where it runs through neighbours in memory, than in others.
-fn along_rows(statement: &Statement, variable: &IndexVariable) -> i64 {
+/// For each access that a loop is for: the level at which its tensor stores the loop's dimension, the innermost if there are several, and the number of levels.
+fn levels(statement: &Statement, variable: &IndexVariable) -> Vec<(usize, usize)> {
     let original = statement.ancestors(variable);
-    let sites = statement.body.sites();
-    let accesses = sites.iter().flat_map(|site| std::iter::once(site.target).chain(site.value.accesses()));
-    let weight = |indices: &[IndexVariable]| match indices.iter().rposition(|index| original.contains(index)) {
-        None => 0,
-        Some(position) if position + 1 == indices.len() => 1,
-        Some(_) => -1,
+    let level = |access: &Access| {
+        let format = access.tensor.format();
+        let innermost = format.order().iter().rposition(|&mode| original.contains(&access.variables[mode]))?;
+        Some((innermost, format.order().len()))
     };
-    accesses.map(|access| weight(&access.variables)).sum()
+    let sites = statement.body.sites();
+    sites.iter().flat_map(|site| std::iter::once(site.target).chain(site.value.accesses())).filter_map(level).collect()
+}
+
+/// How many more accesses run through neighbours in memory in a loop than jump.
+fn side_by_side(statement: &Statement, variable: &IndexVariable) -> i64 {
+    let levels = levels(statement, variable);
+    levels.into_iter().map(|(level, count)| if level + 1 == count { 1 } else { -1 }).sum()
+}
+
+/// How deep inside a loop belongs, so that tensors are used as they are stored: minus the mean number of levels below its own.
+fn depth(statement: &Statement, variable: &IndexVariable) -> f64 {
+    let levels = levels(statement, variable);
+    let below: usize = levels.iter().map(|(level, count)| count - level - 1).sum();
+    -(below as f64) / levels.len().max(1) as f64
 }

@@ -29,7 +29,7 @@ impl Statement {
         let extents =
             left.variables.iter().map(|variable| (variable.clone(), assignment.extents()[variable])).collect();
         let mut concretiser = Concretiser { assignment, names, free, extents };
-        let operator = assignment.accumulates().then_some(Reduction::Sum);
+        let operator = assignment.accumulation();
         let body = concretiser.assign(left.clone(), operator, assignment.right().clone());
         let extents = concretiser.extents;
         let mut operands = Vec::new();

@@ -17,10 +17,16 @@ use crate::kernel::Kernels;
 use crate::notation::TensorVariable;
 use crate::plan::Plan;
 
-/// A plan with the tensors that it runs on: all that can be found out once and used for each run. Runs of one computation repeat the same launches, which the runtime
+/// Plans, one after the other, with the tensors that they run on: all that can be found out once and used for each run. Runs of one computation repeat the same launches, which the runtime
 /// notices: from the third on they cost a fraction.
 #[derive(Clone)]
 pub struct Computation {
+    parts: Vec<Part>,
+}
+
+/// A plan with its tensors.
+#[derive(Clone)]
+struct Part {
     /// What all elements of the result are at the beginning.
     initial: Option<(Tensor, Scalar)>,
     /// What is launched, in this order.
@@ -35,6 +41,38 @@ impl Computation {
     /// [`DistributedError::Missing`] if a tensor of the plan is not among `tensors`, [`DistributedError::Shape`] if it has other extents, and what keeps the kernel from being
     /// made.
     pub fn new(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Self, DistributedError> {
+        Self::in_order(cx, std::slice::from_ref(plan), tensors)
+    }
+
+    /// Prepares to run the plans of a program, one after the other. Where they use different tensors they run at the same time.
+    ///
+    /// # Errors
+    ///
+    /// As of [`new`](Self::new).
+    pub fn in_order(cx: &Context, plans: &[Arc<Plan>], tensors: &[&Tensor]) -> Result<Self, DistributedError> {
+        Ok(Self { parts: plans.iter().map(|plan| Part::new(cx, plan, tensors)).collect::<Result<_, _>>()? })
+    }
+
+    /// Launches all that the plans say, and waits for nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::Runtime`].
+    pub fn launch(&self, cx: &Context) -> Result<Launched, DistributedError> {
+        let mut steps = Vec::new();
+        for part in &self.parts {
+            if let Some((result, initial)) = &part.initial {
+                result.fill(cx, *initial)?;
+            }
+            let launches = part.launches.iter();
+            steps.extend(launches.map(|(domain, launcher)| cx.index_launch(*domain, launcher.clone().typed())));
+        }
+        Ok(Launched { steps })
+    }
+}
+
+impl Part {
+    fn new(cx: &Context, plan: &Arc<Plan>, tensors: &[&Tensor]) -> Result<Self, DistributedError> {
         let (order, leaf) = (plan.order(), plan.leaf());
         let operands: Vec<&Tensor> =
             leaf.tensors.iter().map(|variable| find(tensors, variable)).collect::<Result<_, _>>()?;
@@ -58,24 +96,12 @@ impl Computation {
         let initial = plan.initial.filter(|_| at_home.is_none()).map(|initial| (result.clone(), initial));
         Ok(Self { initial, launches: at_home.into_iter().chain(steps).collect() })
     }
-
-    /// Launches all that the plan says, and waits for nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`DistributedError::Runtime`].
-    pub fn launch(&self, cx: &Context) -> Result<Launched, DistributedError> {
-        if let Some((result, initial)) = &self.initial {
-            result.fill(cx, *initial)?;
-        }
-        let launch = |(domain, launcher): &(AnyRect, TaskLauncher)| cx.index_launch(*domain, launcher.clone().typed());
-        Ok(Launched { steps: self.launches.iter().map(launch).collect() })
-    }
 }
 
 impl fmt::Debug for Computation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Computation").field("launches", &self.launches.len()).finish_non_exhaustive()
+        let launches: usize = self.parts.iter().map(|part| part.launches.len()).sum();
+        f.debug_struct("Computation").field("launches", &launches).finish_non_exhaustive()
     }
 }
 
@@ -94,7 +120,7 @@ fn find<'a>(tensors: &[&'a Tensor], variable: &TensorVariable) -> Result<&'a Ten
         tensor: variable.name().to_owned(),
         given: tensors.iter().map(|tensor| tensor.variable().name()).collect::<Vec<_>>().join(", "),
     })?;
-    if found.variable() != variable {
+    if !found.variable().is_like(variable) {
         let describe = |variable: &TensorVariable| {
             format!("{} elements with extents {:?}", variable.element(), variable.dimensions())
         };

@@ -56,7 +56,7 @@ fn run_leaf(
     helpers: &Helpers<'_>,
 ) -> maniple::Result<()> {
     let leaf = plan.leaf();
-    let mut arguments: Vec<Argument<'_>> = Vec::with_capacity(leaf.tensors.len() + values.len());
+    let mut arguments: Vec<Argument<'_>> = Vec::with_capacity(executable.kernel().parameters.len());
     for (number, (tensor, (field, modes))) in leaf.tensors.iter().zip(stored).enumerate() {
         // SAFETY: the view goes with `arguments`, before the call does; the kernel writes to its first buffer alone, for which the task has a privilege.
         let view = unsafe { view(call, (number, *field), (tensor.element(), modes)) }?;
@@ -69,7 +69,7 @@ fn run_leaf(
     if plan.multiply(values, &mut arguments, helpers).map_err(Error::from_task)? {
         return Ok(());
     }
-    arguments.extend(values.iter().map(|&value| Argument::from(value)));
+    arguments.extend(leaf.scalars(values).map(Argument::from));
     // SAFETY: the plan's rectangles cover all that the kernel accesses, which is verified and has no buffers of its own that are not written first; iterations of its parallel
     // loops are independent, or the schedule would have been refused.
     unsafe { executable.call(&mut arguments, helpers) }.map_err(Error::from_task)

@@ -3,9 +3,9 @@
 use maniple::{OperatorId, ReductionOperator, register_reduction};
 use num_complex::Complex;
 
-use crate::arithmetic::Ordered;
 use crate::element::ElementType;
 use crate::loops::Reduction;
+use maniple_kernel::arithmetic::Ordered;
 
 macro_rules! operator {
     ($(#[$doc:meta])* $name:ident: $($ty:ty => $identity:expr, |$a:ident, $b:ident| $combined:expr;)*) => {

@@ -35,17 +35,17 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A new tensor of zeros. Nothing is stored before somebody looks.
+    /// A new tensor of what [fills](TensorVariable::fill) it, stored as its variable says. Nothing is stored before somebody looks.
     ///
     /// # Errors
     ///
     /// [`DistributedError::Order`] if it has more dimensions than regions have, [`DistributedError::Runtime`].
     pub fn new(cx: &Context, variable: &TensorVariable) -> Result<Self, DistributedError> {
-        Self::stored(cx, variable, &Format::dense(variable.order()))
+        Self::stored(cx, variable, variable.format())
     }
 
     /// The same, stored in a format: the region has the tensor's dimensions in the format's order, the outermost first. What is computed does not depend on it, but elements are
-    /// used fastest along the dimension that is stored last.
+    /// used fastest along the dimension that is stored last, if the statement's variable has the format too.
     ///
     /// # Errors
     ///
@@ -61,9 +61,8 @@ impl Tensor {
         let field_type = with_element!(element, T => FieldType::of::<T>());
         let field = fields.allocate(variable.name(), field_type).map_err(maniple::Error::from)?;
         let region = cx.logical_region(&rows, &fields)?;
-        let tensor = Self { variable: variable.clone(), region, field, modes, home: Arc::default() };
-        let zero = crate::notation::cast(Scalar::I32(0), element);
-        tensor.fill(cx, zero)?;
+        let tensor = Self { variable: variable.stored(format.clone()), region, field, modes, home: Arc::default() };
+        tensor.fill(cx, variable.fill())?;
         Ok(tensor)
     }
 

@@ -1,22 +1,28 @@
-//! How a tensor is stored: a kind of level for each dimension, and in which order.
+//! How a tensor is stored: levels, what each of them stores, and of what kind it is.
 //!
-//! A tensor is a tree with one level for each dimension (*mode*), the first one stored outermost. Formats compose from few kinds of levels
-//! (Chou, Kjolstad, Amarasinghe, *Format abstraction for sparse tensor algebra compilers*, OOPSLA 2018).
+//! A tensor is a tree whose levels store its dimensions (*modes*), the first level outermost. Formats compose from few [kinds of levels](crate::level). Levels may also store what is computed
+//! from dimensions: blocks, diagonals, counts (Chou, Kjolstad, Amarasinghe, *Automatic generation of efficient sparse tensor format conversion routines*, PLDI 2020).
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | `expression` | what levels store, and how coordinates follow from it |
+//! | `names` | formats that have a name |
+//! | `text` | formats as text |
 
+mod expression;
+mod names;
 mod text;
 
+pub use expression::LevelExpression;
+pub(crate) use expression::Recovery;
 pub use text::ParseError;
 
-/// How one level is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Level {
-    /// All coordinates, one after the other.
-    Dense,
-    /// The coordinates that are there, for each parent: segments of an array of coordinates.
-    Compressed,
-    /// One coordinate for each parent.
-    Singleton,
-}
+pub use crate::level::{Level, Properties};
+use crate::level::{Line, Place};
+use expression::NoInverse;
+
+/// The most dimensions that formats have names for.
+const MOST_DIMENSIONS: usize = 8;
 
 /// How a tensor is stored.
 ///
@@ -29,8 +35,12 @@ pub enum Level {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
+    rank: usize,
     levels: Vec<Level>,
+    /// Of a plain format, the mode of each level; otherwise empty.
     order: Vec<usize>,
+    expressions: Vec<LevelExpression>,
+    properties: Vec<Properties>,
 }
 
 /// A format that cannot be, or cannot be used.
@@ -69,6 +79,53 @@ pub enum FormatError {
         /// What it is.
         kind: Level,
     },
+    /// A level that stores no whole dimension, where nothing computes with those yet.
+    #[error(
+        "level {level} of {format} stores {expression}, and only whole dimensions can be used so far: store each dimension in one level"
+    )]
+    Computed {
+        /// The format.
+        format: String,
+        /// The first such level.
+        level: usize,
+        /// What it stores.
+        expression: String,
+    },
+    /// A dimension whose coordinates do not follow from those of levels.
+    #[error("nothing in {format} tells {mode}: add levels that store it, or both {mode}/b and {mode}%b")]
+    Unknown {
+        /// The format.
+        format: String,
+        /// The dimension.
+        mode: String,
+    },
+    /// A level that stores what others tell.
+    #[error("level {level} of {format} stores {expression}, which follows from other levels: leave it out")]
+    Redundant {
+        /// The format.
+        format: String,
+        /// The level.
+        level: usize,
+        /// What it stores.
+        expression: String,
+    },
+    /// A kind of level that can't be where it is.
+    #[error("level {level} of {format} is {kind:?}, which {rule}: use another kind")]
+    Misplaced {
+        /// The format.
+        format: String,
+        /// The level.
+        level: usize,
+        /// Its kind.
+        kind: Level,
+        /// Where such levels can be.
+        rule: &'static str,
+    },
+    /// More dimensions than there are names for.
+    #[error(
+        "a tensor of {0} dimensions can be stored by whole dimensions only; those of levels with other contents have at most {MOST_DIMENSIONS}"
+    )]
+    Dimensions(usize),
     /// More elements than can be counted.
     #[error("a tensor of extents {0:?} is too large")]
     Large(Vec<i64>),
@@ -80,6 +137,14 @@ fn count(number: usize, thing: &str) -> String {
 }
 
 impl Format {
+    /// Refuses tensors of another number of dimensions.
+    pub(crate) fn check_rank(&self, dimensions: usize) -> Result<(), FormatError> {
+        match self.rank == dimensions {
+            true => Ok(()),
+            false => Err(FormatError::Rank { levels: self.rank, dimensions }),
+        }
+    }
+
     /// A format of `levels`, of which level `l` stores mode `order[l]`.
     ///
     /// # Errors
@@ -91,12 +156,100 @@ impl Format {
         if order.len() != levels.len() || !complete {
             return Err(FormatError::Order { levels: levels.len(), order });
         }
-        Ok(Self { levels, order })
+        Self::plain(levels, order).placed()
+    }
+
+    fn plain(levels: Vec<Level>, order: Vec<usize>) -> Self {
+        let expressions = order.iter().map(|&mode| LevelExpression::Mode(mode)).collect();
+        Self { rank: levels.len(), properties: vec![Properties::default(); levels.len()], levels, order, expressions }
+    }
+
+    /// A format of tensors of `rank` dimensions, with for each level what it stores, its kind and its properties.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError::Unknown`], [`FormatError::Redundant`] unless coordinates and levels follow from each other; [`FormatError::Misplaced`].
+    pub fn of_levels(rank: usize, levels: Vec<(LevelExpression, Level, Properties)>) -> Result<Self, FormatError> {
+        let mut format = Self::plain(levels.iter().map(|(_, level, _)| *level).collect(), Vec::new());
+        format.rank = rank;
+        format.properties = levels.iter().map(|(_, _, properties)| *properties).collect();
+        format.expressions = levels.into_iter().map(|(expression, ..)| expression).collect();
+        let order = format.expressions.iter().map(|expression| match expression {
+            LevelExpression::Mode(mode) => Some(*mode),
+            _ => None,
+        });
+        match order.collect::<Option<Vec<usize>>>() {
+            Some(order) if (0..rank).all(|mode| order.contains(&mode)) && order.len() == rank => format.order = order,
+            _ if rank > MOST_DIMENSIONS => return Err(FormatError::Dimensions(rank)),
+            _ => {}
+        }
+        if let Err(error) = expression::inverse(rank, &format.expressions) {
+            // Not plain, so that the text tells all levels.
+            format.order.clear();
+            let text = format.to_string();
+            return Err(match error {
+                NoInverse::Unknown(mode) => {
+                    FormatError::Unknown { format: text, mode: LevelExpression::Mode(mode).to_string() }
+                }
+                NoInverse::Redundant(level) => {
+                    FormatError::Redundant { format: text, level, expression: format.expressions[level].to_string() }
+                }
+            });
+        }
+        format.placed()
+    }
+
+    /// The format, if each level is where its kind can be.
+    fn placed(self) -> Result<Self, FormatError> {
+        let rule = |level: usize| match self.levels[level].kind().capabilities().place {
+            Place::Last if level + 1 < self.levels.len() => Some("must be the last level"),
+            Place::Diagonal if self.diagonal(level).is_none() => {
+                Some("must store a dimension below a level that stores a difference or sum with it")
+            }
+            _ => None,
+        };
+        match (0..self.levels.len()).find_map(|level| Some((level, rule(level)?))) {
+            None => Ok(self),
+            Some((level, rule)) => {
+                Err(FormatError::Misplaced { format: self.to_string(), level, kind: self.levels[level], rule })
+            }
+        }
+    }
+
+    /// For a level that stores a mode below one that stores a difference or sum with it: that level, and the `sign`, `shift` and `other` with which `sign * mode + shift * level = other`.
+    fn diagonal(&self, level: usize) -> Option<(usize, i64, i64, usize)> {
+        let LevelExpression::Mode(mode) = self.expressions[level] else { return None };
+        self.expressions[..level].iter().enumerate().find_map(|(above, expression)| match *expression {
+            LevelExpression::Difference(first, second) if first == mode => Some((above, 1, -1, second)),
+            LevelExpression::Difference(first, second) if second == mode => Some((above, 1, 1, first)),
+            LevelExpression::Sum(first, second) if first == mode => Some((above, -1, 1, second)),
+            LevelExpression::Sum(first, second) if second == mode => Some((above, -1, 1, first)),
+            _ => None,
+        })
+    }
+
+    /// Where the coordinates of a level may lie, of a kind that has them along a diagonal.
+    pub(crate) fn line(&self, level: usize, dimensions: &[i64]) -> Option<Line> {
+        let (above, sign, offset, other) = self.diagonal(level)?;
+        Some(Line { level: above, sign, offset, bounds: 0..dimensions[other] })
+    }
+
+    /// Sorted coordinates with their elements: a compressed level with coordinates more than once, and singletons.
+    pub fn coordinates(rank: usize) -> Self {
+        let levels = (0..rank).map(|level| if level == 0 { Level::Compressed } else { Level::Singleton }).collect();
+        let mut format = Self::plain(levels, (0..rank).collect());
+        format.properties.iter_mut().rev().skip(1).for_each(|properties| properties.unique = false);
+        format
     }
 
     /// All coordinates, the last dimension contiguous: what C and NumPy call row-major.
     pub fn dense(rank: usize) -> Self {
-        Self { levels: vec![Level::Dense; rank], order: (0..rank).collect() }
+        Self::plain(vec![Level::Dense; rank], (0..rank).collect())
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.rank
     }
 
     /// The kinds of levels, outermost first.
@@ -104,9 +257,29 @@ impl Format {
         &self.levels
     }
 
-    /// Which mode each level stores.
+    /// Which mode each level stores; empty unless the format [is plain](Self::is_plain).
     pub fn order(&self) -> &[usize] {
         &self.order
+    }
+
+    /// Whether each dimension is stored by one level.
+    pub fn is_plain(&self) -> bool {
+        self.order.len() == self.levels.len()
+    }
+
+    /// What each level stores.
+    pub fn expressions(&self) -> &[LevelExpression] {
+        &self.expressions
+    }
+
+    /// What is chosen for each level.
+    pub fn properties(&self) -> &[Properties] {
+        &self.properties
+    }
+
+    /// How coordinates follow from those of levels.
+    pub(crate) fn recovery(&self) -> Vec<Recovery> {
+        expression::inverse(self.rank, &self.expressions).expect("formats are checked when they are made")
     }
 
     /// The level that stores `mode`.
@@ -125,8 +298,11 @@ impl Format {
     ///
     /// [`FormatError::Rank`], [`FormatError::Sparse`].
     pub fn check(&self, dimensions: usize) -> Result<(), FormatError> {
-        if self.levels.len() != dimensions {
-            return Err(FormatError::Rank { levels: self.levels.len(), dimensions });
+        self.check_rank(dimensions)?;
+        let is_computed = |expression: &LevelExpression| !matches!(expression, LevelExpression::Mode(_));
+        if let Some(level) = self.expressions.iter().position(is_computed) {
+            let expression = self.expressions[level].to_string();
+            return Err(FormatError::Computed { format: self.to_string(), level, expression });
         }
         match self.levels.iter().position(|level| *level != Level::Dense) {
             None => Ok(()),

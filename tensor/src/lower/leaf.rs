@@ -1,12 +1,14 @@
 //! Kernels, and nodes to statements of the loop IR.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::concrete::{Execution, Loop, Node, Statement, Unit};
 use crate::loops::{Access as Use, Buffer, Expression, Kernel, LoopKind, Names, Parameter, Reduction};
 use crate::loops::{Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
+
+use super::sizes::Sizes;
 
 /// The kernel of the whole statement: distributed loops run one after the other, and the result is initialised.
 pub fn whole(statement: &Statement) -> Kernel {
@@ -21,15 +23,42 @@ pub fn whole(statement: &Statement) -> Kernel {
 ///
 /// The result has to be [initialised](Statement::initial) before the first of several kernels that compute it.
 pub fn leaf(statement: &Statement, fixed: &[IndexVariable]) -> Kernel {
+    Lowering::new(statement, fixed).leaf(fixed)
+}
+
+/// The same kernel for tensors of any size, none of them empty: statements that differ in extents alone have one kernel. After the values of `fixed` it takes the extents of the
+/// variables that are named with it.
+pub fn leaf_of_any_size(statement: &Statement, fixed: &[IndexVariable]) -> (Kernel, Vec<IndexVariable>) {
     let mut lowering = Lowering::new(statement, fixed);
-    let mut node = &statement.body;
-    while let Node::Forall(outer, body) = node
-        && fixed.contains(&outer.variable)
-    {
-        node = body;
+    lowering.sizes = Sizes::parameters(statement, &mut lowering.names);
+    let mut kernel = lowering.leaf(fixed);
+    let Sizes::Parameters { parameters, lets, .. } = lowering.sizes else { return (kernel, Vec::new()) };
+    let mut used = HashSet::new();
+    names_in(&kernel.body, &mut used);
+    let mut steps = vec![kernel.body];
+    for step in lets.into_iter().rev() {
+        if matches!(&step, Step::Let { variable, .. } if used.contains(&variable.name)) {
+            names_in(&step, &mut used);
+            steps.insert(0, step);
+        }
     }
-    let body = lowering.inside_fixed(node);
-    lowering.kernel(fixed, body)
+    kernel.body = Step::sequence(steps);
+    let parameters = parameters.into_iter().filter(|(_, parameter)| used.contains(&parameter.name));
+    let (variables, parameters): (Vec<_>, Vec<_>) = parameters.unzip();
+    kernel.parameters.extend(parameters.into_iter().map(Parameter::Scalar));
+    (kernel, variables)
+}
+
+/// The names of all variables that are used.
+fn names_in(step: &Step, names: &mut HashSet<Arc<str>>) {
+    fn of(value: &Expression, names: &mut HashSet<Arc<str>>) {
+        if let Expression::Variable(variable) = value {
+            names.insert(variable.name.clone());
+        }
+        value.for_each_operand(|operand| of(operand, names));
+    }
+    step.for_each_expression(&mut |value| of(value, names));
+    step.for_each_child(&mut |inner| names_in(inner, names));
 }
 
 /// Where elements are.
@@ -51,6 +80,7 @@ pub(super) struct Lowering<'a> {
     /// The values of loops and of what was recovered from them.
     pub known: BTreeMap<IndexVariable, Expression>,
     pub storage: BTreeMap<String, Storage>,
+    pub sizes: Sizes,
     around: Vec<Around>,
     /// How many loops are around the place where each workspace is made.
     made_inside: BTreeMap<String, usize>,
@@ -62,17 +92,30 @@ impl<'a> Lowering<'a> {
         let mut storage = BTreeMap::new();
         for tensor in statement.tensors() {
             let access = if tensor == statement.result() { Use::Update } else { Use::Read };
-            let buffer = Buffer::new(names.fresh(tensor.name()), tensor.element(), tensor.order(), access);
+            let buffer = Buffer::new(names.fresh(tensor.name()), tensor.element(), tensor.order(), access)
+                .with_contiguous(tensor.format().contiguous());
             storage.insert(tensor.name().to_owned(), Storage::Buffer(buffer));
         }
         let known = fixed
             .iter()
             .map(|variable| (variable.clone(), Variable::index(names.fresh(variable.name())).value()))
             .collect();
-        Self { statement, names, known, storage, around: Vec::new(), made_inside: BTreeMap::new() }
+        let (sizes, around, made_inside) = (Sizes::Known, Vec::new(), BTreeMap::new());
+        Self { statement, names, known, storage, sizes, around, made_inside }
     }
 
-    fn kernel(self, fixed: &[IndexVariable], body: Step) -> Kernel {
+    fn leaf(&mut self, fixed: &[IndexVariable]) -> Kernel {
+        let mut node = &self.statement.body;
+        while let Node::Forall(outer, body) = node
+            && fixed.contains(&outer.variable)
+        {
+            node = body;
+        }
+        let body = self.inside_fixed(node);
+        self.kernel(fixed, body)
+    }
+
+    fn kernel(&self, fixed: &[IndexVariable], body: Step) -> Kernel {
         let mut parameters = Vec::new();
         for tensor in self.statement.tensors() {
             if let Some(Storage::Buffer(buffer)) = self.storage.get(tensor.name()) {
@@ -191,8 +234,8 @@ impl<'a> Lowering<'a> {
         if matches!(self.storage.get(name), Some(Storage::Scalar(_))) || target.variables.iter().any(depends) {
             return None;
         }
-        if loops.iter().any(|variable| self.statement.extents[*variable] == 0) {
-            // Bounds know that nothing happens, and the view may be empty.
+        if matches!(self.sizes, Sizes::Known) && loops.iter().any(|variable| self.statement.extents[*variable] == 0) {
+            // Bounds know that nothing happens, and the view may be empty. Kernels for any size are not for this one.
             return Some(Step::nothing());
         }
         let identity = operator.identity(target.tensor.element())?;
@@ -207,12 +250,8 @@ impl<'a> Lowering<'a> {
         Some(Step::sequence([Step::bind_mutable(&sum, identity), inside, store]))
     }
 
-    fn assign(&mut self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
-        let mut before = Vec::new();
-        let value = self.value(value, &mut before);
-        let indices = self.indices(target);
-        before.push(self.store(target, indices, value, operator));
-        Step::sequence(before)
+    fn assign(&self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
+        self.store(target, self.indices(target), self.value(value), operator)
     }
 
     fn store(&self, target: &Access, indices: Vec<Expression>, value: Expression, operator: Option<Reduction>) -> Step {
@@ -249,7 +288,11 @@ impl<'a> Lowering<'a> {
             Storage::Scalar(variable)
         } else {
             let buffer = Buffer::new(name, workspace.element(), workspace.order(), Use::Update);
-            let bounds: Vec<_> = workspace.dimensions().iter().map(|&extent| (0.into(), extent.into())).collect();
+            let sites = producer.sites();
+            let made = sites.iter().find(|site| site.target.tensor == *workspace).map(|site| site.target);
+            let extents = made.map_or(&[][..], |target| &target.variables);
+            let extents = extents.iter().map(|variable| self.sizes.extent(self.statement, variable));
+            let bounds: Vec<_> = extents.map(|extent| (0.into(), extent)).collect();
             let zeroed = operator == Some(Reduction::Sum);
             let mut allocation = Step::allocate(&buffer, bounds.clone());
             if let Step::Allocate { zeroed: flag, .. } = &mut allocation {

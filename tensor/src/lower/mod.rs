@@ -31,6 +31,7 @@
 //! | --- | --- |
 //! | `leaf` | kernels, and nodes to statements of the loop IR |
 //! | `ranges` | where loops end, so that no block reaches beyond the end of what was split; what is recovered on entering a loop |
+//! | `sizes` | extents: numbers, or parameters of kernels for any size |
 //! | `jam` | several iterations at once |
 //! | `values` | expressions |
 //! | [`product`], [`khatri_rao`] | loops that libraries compute |
@@ -43,9 +44,10 @@ pub mod khatri_rao;
 mod leaf;
 pub mod product;
 mod ranges;
+mod sizes;
 mod values;
 
-pub use leaf::{leaf, whole};
+pub use leaf::{leaf, leaf_of_any_size, whole};
 
 #[allow(unused_imports)] // For the documentation.
 use crate::concrete::Statement;

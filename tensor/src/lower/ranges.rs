@@ -6,6 +6,7 @@
 //! inside of the loop. Neither is there where no block is cut.
 
 use super::leaf::{Lowering, Storage};
+use super::sizes::Sizes;
 use crate::concrete::Relation;
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::IndexVariable;
@@ -28,6 +29,9 @@ impl Entry {
 impl Lowering<'_> {
     /// Whether blocks of a split or division reach beyond the end of `parent`.
     fn is_cut(&self, relation: &Relation, parent: &IndexVariable) -> bool {
+        if let Sizes::Parameters { .. } = self.sizes {
+            return relation.blocks().is_some();
+        }
         relation.blocks().is_some_and(|(outer, inner, length)| {
             let last = |variable| self.statement.extents[variable] - 1;
             last(outer) * length + last(inner) >= self.statement.extents[parent]
@@ -43,9 +47,17 @@ impl Lowering<'_> {
         !self.known.contains_key(parent) && can(true) && !can(false)
     }
 
+    fn extent(&self, variable: &IndexVariable) -> Expression {
+        self.sizes.extent(self.statement, variable)
+    }
+
+    fn blocks<'r>(&self, relation: &'r Relation) -> Option<(&'r IndexVariable, &'r IndexVariable, Expression)> {
+        self.sizes.blocks(self.statement, relation)
+    }
+
     /// Where the loop over `variable` ends, which is about to begin.
     pub fn high(&mut self, variable: &IndexVariable) -> Expression {
-        let extent = Expression::index(self.statement.extents[variable]);
+        let extent = self.extent(variable);
         let limits = self.limits(variable, variable);
         limits.into_iter().fold(extent, Expression::minimum)
     }
@@ -61,26 +73,27 @@ impl Lowering<'_> {
             else {
                 continue;
             };
-            if let Some((outer, inner, length)) = relation.blocks() {
+            if let Some((outer, inner, length)) = self.blocks(relation) {
                 let other = if child == outer { inner } else { outer };
                 let Some(other) = self.recovered(other) else { continue };
                 let mut above = self.limits(variable, parent);
                 if self.is_cut(relation, parent) {
-                    above.push(self.statement.extents[parent].into());
+                    above.push(self.extent(parent));
                 }
                 limits.extend(above.into_iter().map(|limit| {
                     if child == inner {
-                        limit - other.clone() * length
+                        limit - other.clone() * length.clone()
                     } else {
-                        (limit - other.clone()).ceiling_divide(length)
+                        (limit - other.clone()).ceiling_divide(length.clone())
                     }
                 }));
             } else {
                 match relation {
                     Relation::Bound { parent, .. } => limits.extend(self.limits(variable, parent)),
                     // `f / e < a` is `f < a * e`.
-                    Relation::Fuse { outer, extent, .. } => {
-                        limits.extend(self.limits(variable, outer).into_iter().map(|limit| limit * *extent));
+                    Relation::Fuse { outer, inner, .. } => {
+                        let extent = self.extent(inner);
+                        limits.extend(self.limits(variable, outer).into_iter().map(|limit| limit * extent.clone()));
                     }
                     _ => {}
                 }
@@ -116,22 +129,22 @@ impl Lowering<'_> {
         }
         let relation = self.statement.recovery(variable)?;
         Some(match relation {
-            Relation::Split { outer, inner, factor: length, .. } | Relation::Divide { outer, inner, length, .. } => {
-                self.recovered(outer)? * *length + self.recovered(inner)?
+            Relation::Split { .. } | Relation::Divide { .. } => {
+                let (outer, inner, length) = self.blocks(relation)?;
+                self.recovered(outer)? * length + self.recovered(inner)?
             }
-            Relation::Fuse { outer, fused, extent, .. } => {
+            Relation::Fuse { outer, inner, fused, .. } => {
                 let fused = self.recovered(fused)?;
-                // An extent of zero has no iterations.
-                let extent = (*extent).max(1);
+                let extent = self.sizes.divisor(self.statement, inner);
                 if variable == outer { fused.floor_divide(extent) } else { fused.floor_remainder(extent) }
             }
             Relation::Bound { bounded, .. } => self.recovered(bounded)?,
-            Relation::Rotate { by, result, extent, .. } => {
+            Relation::Rotate { target, by, result, .. } => {
                 let mut sum = self.recovered(result)?;
                 for variable in by {
                     sum = sum + self.recovered(variable)?;
                 }
-                sum.floor_remainder((*extent).max(1))
+                sum.floor_remainder(self.sizes.divisor(self.statement, target))
             }
         })
     }
@@ -158,7 +171,7 @@ impl Lowering<'_> {
             self.known.insert(parent.clone(), value.clone());
             let limited = entered.is_some_and(|entered| self.is_limited(entered, parent));
             if self.is_cut(relation, parent) && !limited {
-                entry.conditions.push(value.less(self.statement.extents[parent]));
+                entry.conditions.push(value.less(self.extent(parent)));
             }
         }
     }
@@ -169,13 +182,12 @@ impl Lowering<'_> {
         for relation in &self.statement.relations {
             for parent in relation.parents() {
                 let unknown = self.recovered(parent).is_none();
-                if !unknown
-                    || !self.is_cut(relation, parent)
-                    || self.greatest_low(parent) < self.statement.extents[parent]
-                {
+                let is_inside =
+                    matches!(self.sizes, Sizes::Known) && self.greatest_low(parent) < self.statement.extents[parent];
+                if !unknown || !self.is_cut(relation, parent) || is_inside {
                     continue;
                 }
-                guards.extend(self.low(parent).map(|low| low.less(self.statement.extents[parent])));
+                guards.extend(self.low(parent).map(|low| low.less(self.extent(parent))));
                 if self.is_uneven(parent) {
                     // The lowest value is not as simple as `low` has it. But there are views of what is used, and this is none.
                     guards.extend(self.result_is_there());
@@ -213,11 +225,11 @@ impl Lowering<'_> {
         let relation = self.statement.recovery(variable)?;
         match relation {
             Relation::Bound { bounded, .. } => self.low(bounded),
-            Relation::Fuse { outer, fused, extent, .. } if outer == variable => {
-                self.low(fused).map(|low| low.floor_divide((*extent).max(1)))
+            Relation::Fuse { outer, inner, fused, .. } if outer == variable => {
+                self.low(fused).map(|low| low.floor_divide(self.sizes.divisor(self.statement, inner)))
             }
             _ => {
-                let (outer, inner, length) = relation.blocks()?;
+                let (outer, inner, length) = self.blocks(relation)?;
                 match (self.low(outer).map(|outer| outer * length), self.low(inner)) {
                     (Some(outer), Some(inner)) => Some(outer + inner),
                     (outer, inner) => outer.or(inner),

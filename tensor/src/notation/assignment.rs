@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 
 use super::check;
-use super::error::NotationError;
+use super::error::{NotationError, NotationErrorKind as Kind};
 use super::expression::{Access, Expression};
 use super::sums;
 use super::types;
 use super::variable::{IndexVariable, TensorVariable};
 use crate::element::ElementType;
+use crate::loops::Reduction;
 
-/// `left = right`, or `left += right`, which follows all rules of index notation. Its sums are explicit, and its numbers have types.
+/// `left = right`, or one of `left += right`, `*=`, `min=` and `max=`, which follows all rules of index notation. Its sums are explicit, and its numbers have types.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     left: Access,
-    accumulate: bool,
+    accumulation: Option<Reduction>,
     right: Expression,
     extents: BTreeMap<IndexVariable, i64>,
 }
@@ -27,12 +28,29 @@ impl Assignment {
     ///
     /// Any [`NotationErrorKind`](super::NotationErrorKind) but those of texts.
     pub fn new(left: Access, accumulate: bool, right: Expression) -> Result<Self, NotationError> {
+        Self::accumulating(left, accumulate.then_some(Reduction::Sum), right)
+    }
+
+    /// The same, where the old value, with an operator, is combined with the new one.
+    ///
+    /// # Errors
+    ///
+    /// As of [`new`](Self::new).
+    pub fn accumulating(
+        left: Access,
+        accumulation: Option<Reduction>,
+        right: Expression,
+    ) -> Result<Self, NotationError> {
         let right = sums::explicit(&left, &right);
         let extents = check::extents(&left, &right)?;
         check::result(&left, &right)?;
         check::reductions(&left, &right)?;
-        let right = types::typed(&right, left.tensor.element())?;
-        Ok(Self { left, accumulate, right, extents })
+        let element = left.tensor.element();
+        if let Some(reduction) = accumulation.filter(|operator| !operator.is_defined_for(element)) {
+            return Err(Kind::ReductionNotDefined { reduction, element }.at(left.place));
+        }
+        let right = types::typed(&right, element)?;
+        Ok(Self { left, accumulation, right, extents })
     }
 
     /// The element that is assigned.
@@ -40,9 +58,14 @@ impl Assignment {
         &self.left
     }
 
-    /// Whether the old value is added to.
+    /// Whether the old value counts.
     pub fn accumulates(&self) -> bool {
-        self.accumulate
+        self.accumulation.is_some()
+    }
+
+    /// The operator that combines the old value with the new one.
+    pub fn accumulation(&self) -> Option<Reduction> {
+        self.accumulation
     }
 
     /// What is assigned, with all sums explicit.

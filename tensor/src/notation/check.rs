@@ -22,6 +22,9 @@ pub(super) fn extents(left: &Access, right: &Expression) -> Result<BTreeMap<Inde
             let (order, found) = (tensor.order(), access.variables.len());
             return Err(Kind::WrongOrder { tensor: tensor.name().into(), order, found }.at(access.place));
         }
+        if let Err(error) = tensor.format().check_rank(tensor.order()) {
+            return Err(Kind::Format { tensor: tensor.name().into(), error }.at(access.place));
+        }
         for (dimension, (variable, &extent)) in access.variables.iter().zip(tensor.dimensions()).enumerate() {
             if extent < 0 {
                 return Err(Kind::NegativeExtent { tensor: tensor.name().into(), dimension, extent }.at(access.place));

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::intrinsic::Intrinsic;
 use super::variable::{IndexVariable, Place, Span};
 use crate::element::ElementType;
-use crate::loops::Reduction;
+use crate::format::FormatError;
+use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 
 /// A mistake in an assignment. If it came from a text, the message points at the place.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +67,22 @@ pub enum NotationErrorKind {
     NotDefined {
         /// The function.
         intrinsic: Intrinsic,
+        /// The type.
+        element: ElementType,
+    },
+    /// A tensor cannot be stored as it says.
+    #[error("{tensor} cannot be stored: {error}")]
+    Format {
+        /// The tensor.
+        tensor: String,
+        /// Why not.
+        error: FormatError,
+    },
+    /// An operator makes no number of operands of a type.
+    #[error("{operator} makes no number of two that are {element}")]
+    OperatorNotDefined {
+        /// The operator.
+        operator: BinaryOperator,
         /// The type.
         element: ElementType,
     },
@@ -212,7 +228,7 @@ pub(super) fn cast_name(element: ElementType) -> &'static str {
 
 impl NotationErrorKind {
     /// This mistake at `place`.
-    pub(super) fn at(self, place: Place) -> NotationError {
+    pub(crate) fn at(self, place: Place) -> NotationError {
         NotationError { kind: self, place, text: None }
     }
 }
@@ -224,7 +240,7 @@ impl NotationError {
     }
 
     /// The same error, whose places are in `text`.
-    pub(super) fn within(mut self, text: &str) -> Self {
+    pub(crate) fn within(mut self, text: &str) -> Self {
         self.text = Some(text.into());
         self
     }

@@ -81,10 +81,11 @@ pub fn evaluate(assignment: &Assignment, operands: &BTreeMap<String, DenseArray>
             point.set_index(variable, value);
         }
         let old = operands.get(left.tensor.name()).and_then(|array| array.get(coordinates));
-        let value = evaluate_expression(assignment.right(), &mut point).and_then(|value| match old {
-            Some(old) if assignment.accumulates() => arithmetic::binary(super::BinaryOperator::Add, old, value),
-            _ => Ok(value),
-        });
+        let value =
+            evaluate_expression(assignment.right(), &mut point).map(|value| match (old, assignment.accumulation()) {
+                (Some(old), Some(operator)) => arithmetic::reduce(operator, old, value),
+                _ => value,
+            });
         value.unwrap_or_else(|error| {
             failure = Some(error);
             assignment_zero(assignment)

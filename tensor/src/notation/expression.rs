@@ -1,9 +1,8 @@
 //! Expressions and accesses.
 
-use super::intrinsic::Intrinsic;
 use super::variable::{IndexVariable, Place, TensorVariable};
 use crate::element::{ElementType, Scalar};
-use crate::loops::Reduction;
+use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 
 /// An element of a tensor, chosen by index variables: `B(i,k)`.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,19 +24,6 @@ pub enum Literal {
     Real(f64),
     /// A number with a type. Checked assignments have no others.
     Typed(Scalar),
-}
-
-/// An operator between two expressions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BinaryOperator {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`, which rounds towards zero between integers.
-    Divide,
 }
 
 /// The right side of an assignment.

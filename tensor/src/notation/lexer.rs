@@ -14,8 +14,8 @@ pub(super) enum Word<'a> {
     /// Digits with a point, an exponent, or both.
     Real(&'a str),
     Symbol(char),
-    /// `+=`
-    PlusAssign,
+    /// `+=` and its like: the operator before the `=`.
+    Accumulate(&'a str),
     End,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Word<'_> {
         match self {
             Self::Name(text) | Self::Integer(text) | Self::Real(text) => formatter.write_str(text),
             Self::Symbol(symbol) => write!(formatter, "{symbol:?}"),
-            Self::PlusAssign => formatter.write_str("'+='"),
+            Self::Accumulate(operator) => write!(formatter, "'{operator}='"),
             Self::End => formatter.write_str("the end"),
         }
     }
@@ -48,6 +48,10 @@ pub(super) fn words(text: &str) -> Result<Vec<Token<'_>>, NotationError> {
                 start += first.len_utf8();
                 continue;
             }
+            '+' | '-' | '*' if rest[1..].starts_with('=') => (Word::Accumulate(&rest[..1]), 2),
+            'm' if !words.is_empty() && (rest.starts_with("min=") || rest.starts_with("max=")) => {
+                (Word::Accumulate(&rest[..3]), 4)
+            }
             'a'..='z' | 'A'..='Z' | '_' => {
                 let length = prefix(rest, |letter| letter.is_ascii_alphanumeric() || letter == '_');
                 (Word::Name(&rest[..length]), length)
@@ -58,8 +62,7 @@ pub(super) fn words(text: &str) -> Result<Vec<Token<'_>>, NotationError> {
                 let real = digits.contains(['.', 'e', 'E']);
                 (if real { Word::Real(digits) } else { Word::Integer(digits) }, length)
             }
-            '+' if rest.starts_with("+=") => (Word::PlusAssign, 2),
-            '+' | '-' | '*' | '/' | '(' | ')' | '{' | '}' | ',' | '=' | ':' => (Word::Symbol(first), 1),
+            '+' | '-' | '*' | '/' | '(' | ')' | '{' | '}' | ',' | '=' | ':' | ';' => (Word::Symbol(first), 1),
             other => {
                 let place = Place::new(start, start + other.len_utf8());
                 return Err(Kind::Syntax { expected: "an expression", found: format!("{other:?}") }.at(place));

@@ -25,7 +25,6 @@
 //! | --- | --- |
 //! | `variable` | tensors, index variables, and places in a text |
 //! | `expression` | expressions and accesses; `operators` writes them in Rust, `print` as text |
-//! | `intrinsic`, `reduction` | functions, and operators that combine many elements |
 //! | `assignment` | a checked assignment; `check` has the rules, `types` those of element types, `sums` makes sums explicit |
 //! | `lexer`, `parser` | text |
 //! | `arithmetic`, `array`, `evaluate` | what an assignment means: every kernel must equal it |
@@ -37,26 +36,23 @@ mod check;
 mod error;
 mod evaluate;
 mod expression;
-mod intrinsic;
 mod lexer;
 mod operators;
 mod parser;
 mod print;
-mod reduction;
 mod sums;
 mod types;
 mod variable;
 
-pub use crate::loops::Reduction;
 pub use arithmetic::{DivisionByZero, Value, binary, call, cast, negate, reduce};
 pub use array::DenseArray;
 pub use assignment::Assignment;
 pub use error::{NotationError, NotationErrorKind};
 pub use evaluate::{EvaluateError, evaluate};
 pub(crate) use evaluate::{Values, element_of, evaluate_expression};
-pub use expression::{Access, BinaryOperator, Expression, Literal};
-pub use intrinsic::Intrinsic;
-pub use parser::{parse, parse_with_extents};
+pub use expression::{Access, Expression, Literal};
+pub use maniple_kernel::operators::{BinaryOperator, Intrinsic, Reduction};
+pub use parser::{parse, parse_all, parse_all_with_extents, parse_with_extents};
 pub use variable::{IndexVariable, Place, Span, TensorVariable};
 
 pub(crate) use types::typed;

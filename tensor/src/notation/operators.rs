@@ -4,11 +4,10 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::assignment::Assignment;
 use super::error::NotationError;
-use super::expression::{Access, BinaryOperator, Expression, Literal};
-use super::intrinsic::Intrinsic;
+use super::expression::{Access, Expression, Literal};
 use super::variable::{IndexVariable, Place, TensorVariable};
 use crate::element::{Element, ElementType};
-use crate::loops::Reduction;
+use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 
 impl TensorVariable {
     /// The element at the coordinates that `variables` have: `b.at([&i, &k])`, or `b.at(["i", "k"])`.

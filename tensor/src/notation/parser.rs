@@ -2,12 +2,11 @@
 
 use super::assignment::Assignment;
 use super::error::{NotationError, NotationErrorKind as Kind};
-use super::expression::{Access, BinaryOperator, Expression, Literal};
-use super::intrinsic::Intrinsic;
+use super::expression::{Access, Expression, Literal};
 use super::lexer::{Token, Word, words};
 use super::variable::{IndexVariable, Place, TensorVariable};
 use crate::element::ElementType;
-use crate::loops::Reduction;
+use crate::loops::{BinaryOperator, Intrinsic, Reduction};
 
 /// Expressions nested deeper than this are refused, so that no text overflows the stack.
 const DEEPEST: usize = 400;
@@ -15,7 +14,7 @@ const DEEPEST: usize = 400;
 /// Reads an assignment to and from given tensors.
 ///
 /// ```text
-/// statement := access ('=' | '+=') expression
+/// statement := access ('=' | '+=' | '-=' | '*=' | 'min=' | 'max=') expression
 /// expression := term (('+' | '-') term)*
 /// term := factor (('*' | '/') factor)*
 /// factor := '-' factor | '(' expression ')' | number | access | call | index variable
@@ -45,13 +44,65 @@ pub fn parse_with_extents(
     read(text, &Names::Extents(element, extents))
 }
 
+/// Reads assignments to and from given tensors: one after the other, with `;` or the beginning of a line between them. A line that begins with an operator goes on with the one above.
+///
+/// # Errors
+///
+/// As for [`parse`].
+pub fn parse_all(text: &str, tensors: &[TensorVariable]) -> Result<Vec<Assignment>, NotationError> {
+    read_all(text, &Names::Tensors(tensors))
+}
+
+/// The same, with tensors that are made as those of [`parse_with_extents`].
+///
+/// # Errors
+///
+/// As for [`parse`].
+pub fn parse_all_with_extents(
+    text: &str,
+    element: ElementType,
+    extents: &[(IndexVariable, i64)],
+) -> Result<Vec<Assignment>, NotationError> {
+    read_all(text, &Names::Extents(element, extents))
+}
+
 fn read(text: &str, names: &Names<'_>) -> Result<Assignment, NotationError> {
     let parse = || {
-        let mut parser = Parser { words: words(text)?, next: 0, depth: 0, names };
-        let (left, accumulate, right) = parser.statement()?;
-        Assignment::new(left, accumulate, right)
+        let mut parser = Parser::new(text, names)?;
+        let assignment = parser.statement()?;
+        match parser.peek().word {
+            Word::End => Ok(assignment),
+            _ => parser.unexpected("an operator or the end"),
+        }
     };
     parse().map_err(|error: NotationError| error.within(text))
+}
+
+fn read_all(text: &str, names: &Names<'_>) -> Result<Vec<Assignment>, NotationError> {
+    let parse = || {
+        let mut parser = Parser::new(text, names)?;
+        let mut statements = Vec::new();
+        loop {
+            while parser.eat(';') {}
+            if parser.peek().word == Word::End && !statements.is_empty() {
+                return Ok(statements);
+            }
+            let end = parser.peek().place;
+            if let Some(before) = parser.next.checked_sub(1).map(|last| parser.words[last])
+                && before.word != Word::Symbol(';')
+                && !is_on_new_line(text, before.place, end)
+            {
+                return parser.unexpected("an operator, ';' or the end");
+            }
+            statements.push(parser.statement()?);
+        }
+    };
+    parse().map_err(|error: NotationError| error.within(text))
+}
+
+/// Whether a line ends between two places.
+fn is_on_new_line(text: &str, before: Place, after: Place) -> bool {
+    matches!((before.0, after.0), (Some(before), Some(after)) if text[before.end..after.start].contains('\n'))
 }
 
 /// What names stand for.
@@ -107,6 +158,10 @@ struct Parser<'a> {
 type Parsed<T> = Result<T, NotationError>;
 
 impl<'a> Parser<'a> {
+    fn new(text: &'a str, names: &'a Names<'a>) -> Parsed<Self> {
+        Ok(Self { words: words(text)?, next: 0, depth: 0, names })
+    }
+
     fn peek(&self) -> Token<'a> {
         self.words[self.next]
     }
@@ -136,22 +191,24 @@ impl<'a> Parser<'a> {
         Err(Kind::Syntax { expected, found: word.to_string() }.at(place))
     }
 
-    fn statement(&mut self) -> Parsed<(Access, bool, Expression)> {
+    fn statement(&mut self) -> Parsed<Assignment> {
         let Token { word: Word::Name(name), place } = self.peek() else {
             return self.unexpected("the name of a result");
         };
         self.advance();
         let left = self.access(name, place)?;
-        let accumulate = self.peek().word == Word::PlusAssign;
-        if accumulate {
-            self.advance();
-        } else {
-            self.expect('=', "'=' or '+='")?;
+        let accumulation = match self.peek().word {
+            Word::Accumulate(operator) => Some(operator),
+            _ => None,
+        };
+        match accumulation {
+            Some(_) => _ = self.advance(),
+            None => _ = self.expect('=', "'=' or '+='")?,
         }
         let right = self.expression()?;
-        match self.peek().word {
-            Word::End => Ok((left, accumulate, right)),
-            _ => self.unexpected("an operator or the end"),
+        match accumulation {
+            Some("-") => Assignment::accumulating(left, Some(Reduction::Sum), Expression::Negate(Box::new(right))),
+            other => Assignment::accumulating(left, other.and_then(Reduction::named), right),
         }
     }
 

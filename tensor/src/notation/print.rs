@@ -6,13 +6,14 @@ use num_complex::Complex;
 
 use super::assignment::Assignment;
 use super::error::cast_name;
-use super::expression::{Access, BinaryOperator, Expression, Literal};
+use super::expression::{Access, Expression, Literal};
 use crate::element::Scalar;
+use crate::loops::BinaryOperator;
 
 impl Display for Assignment {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
-        let operator = if self.accumulates() { "+=" } else { "=" };
-        write!(formatter, "{} {operator} {}", self.left(), self.right())
+        let operator = self.accumulation().map_or(String::new(), |operator| operator.to_string());
+        write!(formatter, "{} {operator}= {}", self.left(), self.right())
     }
 }
 
@@ -36,17 +37,6 @@ fn list<T: Display>(formatter: &mut Formatter<'_>, items: &[T], separator: &str)
         item.fmt(formatter)?;
     }
     Ok(())
-}
-
-impl Display for BinaryOperator {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
-        formatter.write_str(match self {
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-        })
-    }
 }
 
 impl Display for Literal {
@@ -74,6 +64,7 @@ impl Expression {
         match self {
             Self::Binary(BinaryOperator::Add | BinaryOperator::Subtract, ..) => 1,
             Self::Binary(BinaryOperator::Multiply | BinaryOperator::Divide, ..) => 2,
+            // Others are written as functions.
             Self::Negate(_) => 3,
             _ => 4,
         }
@@ -97,6 +88,9 @@ impl Display for Expression {
             Self::Negate(operand) => {
                 formatter.write_str("-")?;
                 operand.write(formatter, 3)
+            }
+            Self::Binary(operator, left, right) if self.precedence() == 4 => {
+                write!(formatter, "{operator}({left}, {right})")
             }
             Self::Binary(operator, left, right) => {
                 left.write(formatter, self.precedence())?;

@@ -3,8 +3,8 @@
 //! Each term of the right side is summed over the variables that it has and the left side has not. TACO sums the operands of the
 //! uppermost `+` instead, so that in `a(i) = D(i,j) + b(i) + c(i)` it sums `b` over `j` too.
 
-use super::expression::{Access, BinaryOperator, Expression};
-use crate::loops::Reduction;
+use super::expression::{Access, Expression};
+use crate::loops::{BinaryOperator, Reduction};
 
 /// `right` with a reduction around each term that has variables of its own.
 pub(super) fn explicit(left: &Access, right: &Expression) -> Expression {

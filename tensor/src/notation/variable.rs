@@ -4,7 +4,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::element::ElementType;
+use super::arithmetic::cast;
+use crate::element::{ElementType, Scalar};
+use crate::format::Format;
 
 /// A part of a text, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,24 +137,59 @@ impl From<&IndexVariable> for IndexVariable {
     }
 }
 
-/// A tensor as statements see it: a name, a type and the extents of its dimensions. It has no elements.
+/// A tensor as statements see it: a name, a type, the extents of its dimensions, how it is stored, and what elements are that were never set. It has no elements.
 ///
 /// A tensor without dimensions is a scalar. Within one statement, tensors of one name are one tensor.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TensorVariable(Arc<Inner>);
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone)]
 struct Inner {
     name: String,
     element: ElementType,
     dimensions: Vec<i64>,
+    format: Format,
+    fill: Scalar,
+}
+
+impl Inner {
+    /// What tells tensors apart.
+    fn key(&self) -> (&str, ElementType, &[i64], &Format, u128) {
+        (&self.name, self.element, &self.dimensions, &self.format, self.fill.bits())
+    }
+}
+
+impl PartialEq for Inner {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Inner {}
+
+impl Hash for Inner {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
 }
 
 impl TensorVariable {
-    /// The tensor called `name`: letters, digits and `_`, the first no digit. Names and extents are checked where the tensor is
+    /// The tensor called `name`: letters, digits and `_`, the first no digit. It is stored by rows, and filled with zeros. Names and extents are checked where the tensor is
     /// used.
     pub fn new(name: &str, element: ElementType, dimensions: impl Into<Vec<i64>>) -> Self {
-        Self(Arc::new(Inner { name: name.to_owned(), element, dimensions: dimensions.into() }))
+        let dimensions = dimensions.into();
+        let (format, fill) = (Format::dense(dimensions.len()), cast(Scalar::I32(0), element));
+        Self(Arc::new(Inner { name: name.to_owned(), element, dimensions, format, fill }))
+    }
+
+    /// The same tensor, stored in a format. Loops follow it: what is side by side is used one after the other. It is checked where the tensor is used.
+    pub fn stored(&self, format: Format) -> Self {
+        Self(Arc::new(Inner { format, ..(*self.0).clone() }))
+    }
+
+    /// The same tensor, where elements that were never set are `fill`, in the tensor's type.
+    pub fn filled(&self, fill: Scalar) -> Self {
+        Self(Arc::new(Inner { fill: cast(fill, self.element()), ..(*self.0).clone() }))
     }
 
     /// The tensor's name.
@@ -168,6 +205,21 @@ impl TensorVariable {
     /// The extent of each dimension.
     pub fn dimensions(&self) -> &[i64] {
         &self.0.dimensions
+    }
+
+    /// How it is stored.
+    pub fn format(&self) -> &Format {
+        &self.0.format
+    }
+
+    /// What elements are that were never set.
+    pub fn fill(&self) -> Scalar {
+        self.0.fill
+    }
+
+    /// Whether both are the same tensor, perhaps stored in different ways.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.stored(other.format().clone()) == *other
     }
 
     /// The number of dimensions.

@@ -104,8 +104,16 @@ impl Builder<'_> {
         let substituted = matches!(node, Node::Forall(outer, _) if outer.substitution.is_some());
         let product = if substituted { product::find(self.statement, node, &fixed).ok() } else { None };
         let khatri_rao = if substituted { khatri_rao::find(self.statement, node, &fixed) } else { None };
+        let statement = self.statement;
+        let (kernel, sizes) = if statement.extents.values().all(|extent| *extent > 0) {
+            lower::leaf_of_any_size(statement, &fixed)
+        } else {
+            (lower::leaf(statement, &fixed), Vec::new())
+        };
+        let sizes = sizes.into_iter().map(|variable| (variable.clone(), statement.extents[&variable])).collect();
         Leaf {
-            kernel: lower::leaf(self.statement, &fixed),
+            kernel,
+            sizes,
             tensors: self.statement.tensors().into_iter().cloned().collect(),
             fixed,
             product,

@@ -30,7 +30,8 @@ fn write(formatter: &mut Formatter<'_>, step: &Step, indent: usize) -> Result {
             (&sequence.uses, &sequence.body)
         }
         Step::Leaf(leaf) => {
-            let parameters: Vec<_> = leaf.kernel.parameters.iter().map(Parameter::name).collect();
+            let tensors = leaf.tensors.len() + leaf.fixed.len();
+            let parameters: Vec<_> = leaf.kernel.parameters.iter().take(tensors).map(Parameter::name).collect();
             return writeln!(formatter, "kernel {}({})", leaf.kernel.name, parameters.join(", "));
         }
     };

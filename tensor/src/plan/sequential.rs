@@ -195,7 +195,7 @@ impl Run<'_, '_> {
         for (_, written, piece) in &mut views {
             arguments.push(if *written { piece.update()? } else { piece.read()? }.into());
         }
-        arguments.extend(values.iter().map(|&value| Argument::from(value)));
+        arguments.extend(leaf.scalars(values).map(Argument::from));
         let done = (self.run_leaf)(values, &mut arguments);
         drop(arguments);
         pieces.extend(views.into_iter().map(|(name, _, piece)| (name, piece)));

@@ -66,12 +66,14 @@ pub struct Sequence {
 /// A kernel, and what it is called with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
-    /// The kernel. Its parameters are views of `tensors` and then the values of `fixed`.
+    /// The kernel. Its parameters are views of `tensors`, then the values of `fixed`, and then the extents of `sizes`.
     pub kernel: Kernel,
     /// The tensors, the result first.
     pub tensors: Vec<TensorVariable>,
     /// The variables of all steps around, from the outermost.
     pub fixed: Vec<IndexVariable>,
+    /// The variables whose extents the kernel is given, and these extents: statements that differ in them alone have the same kernel. There are none where a loop is empty.
+    pub sizes: Vec<(IndexVariable, i64)>,
     /// If the schedule says that a library is to compute the leaf, and it is a product: the kernel computes the same, but the library may do it faster. The
     /// product is over the [intervals](Plan::interval) of its variables.
     pub product: Option<Product>,
@@ -159,4 +161,11 @@ pub(super) fn inside<'a>(statement: &'a Statement, fixed: &[IndexVariable]) -> &
         node = body;
     }
     node
+}
+
+impl Leaf {
+    /// What the kernel takes after the tensors: the values of [`fixed`](Self::fixed), and [sizes](Self::sizes).
+    pub fn scalars(&self, values: &[i64]) -> impl Iterator<Item = i64> {
+        values.iter().copied().chain(self.sizes.iter().map(|(_, extent)| *extent))
+    }
 }

@@ -295,6 +295,9 @@ impl Bounds {
                     BinaryOperator::Subtract => self.sum(left, Bounded { value: -right.value, ..right }),
                     BinaryOperator::Multiply => self.product(left, right),
                     BinaryOperator::Divide => self.quotient(left, right),
+                    BinaryOperator::Minimum => self.one_of(Intrinsic::Min, left, right)?,
+                    BinaryOperator::Maximum => self.one_of(Intrinsic::Max, left, right)?,
+                    other => self.by_rules(*other, left, right),
                 }
             }
             Expression::Call(function, arguments, _) => {

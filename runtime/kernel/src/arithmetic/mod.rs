@@ -1,0 +1,14 @@
+//! What operators and functions give, for each type of element: the arithmetic of the interpreter and of definitions, with which compiled kernels agree.
+//!
+//! `operate`: operators on elements of any type; `order`: the lesser and the greater of two numbers; `division`: quotients of complex numbers; `functions`:
+//! functions of real and complex numbers.
+
+mod division;
+mod functions;
+mod operate;
+mod order;
+
+pub use division::divide;
+pub use functions::Functions;
+pub use operate::{DivisionByZero, Value, binary, call, cast, negate, reduce};
+pub use order::Ordered;

@@ -1,0 +1,294 @@
+//! Operators on elements of any type.
+//!
+//! Integers wrap. The least and the greatest of floats are IEEE 754-2019 `minimum` and `maximum`.
+
+use num_complex::Complex;
+
+use super::{Functions, Ordered, divide};
+use crate::element::{ElementType, Scalar};
+use crate::operators::{BinaryOperator, Intrinsic, Reduction};
+
+/// An integer was divided by zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[error("an integer is divided by zero")]
+pub struct DivisionByZero;
+
+/// A truth value or a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A truth value.
+    Truth(bool),
+    /// A number.
+    Number(Scalar),
+}
+
+/// What each type of element can do. Operators and functions that a type lacks give the first operand: what is checked has none of them.
+trait Number: Copy + PartialEq {
+    /// An operator that makes a number.
+    fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero>;
+    fn less(self, right: Self) -> bool;
+    fn less_equal(self, right: Self) -> bool;
+    fn negate(self) -> Self;
+    fn call(self, function: Intrinsic, other: Self) -> Self;
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero> {
+                if operator.divides() && right == 0 {
+                    return Err(DivisionByZero);
+                }
+                let rounds_up = |remainder| remainder != 0 && (remainder < 0) != (right < 0);
+                Ok(match operator {
+                    BinaryOperator::Add => self.wrapping_add(right),
+                    BinaryOperator::Subtract => self.wrapping_sub(right),
+                    BinaryOperator::Multiply => self.wrapping_mul(right),
+                    BinaryOperator::Divide => self.wrapping_div(right),
+                    BinaryOperator::Remainder => self.wrapping_rem(right),
+                    BinaryOperator::FloorDivide => {
+                        let down = rounds_up(self.wrapping_rem(right));
+                        self.wrapping_div(right).wrapping_sub(down.into())
+                    }
+                    BinaryOperator::FloorRemainder => {
+                        let remainder = self.wrapping_rem(right);
+                        if rounds_up(remainder) { remainder.wrapping_add(right) } else { remainder }
+                    }
+                    BinaryOperator::Minimum => self.lesser(right),
+                    BinaryOperator::Maximum => self.greater(right),
+                    _ => self,
+                })
+            }
+
+            fn less(self, right: Self) -> bool {
+                self < right
+            }
+
+            fn less_equal(self, right: Self) -> bool {
+                self <= right
+            }
+
+            fn negate(self) -> Self {
+                self.wrapping_neg()
+            }
+
+            fn call(self, function: Intrinsic, _: Self) -> Self {
+                match function {
+                    Intrinsic::Abs => self.wrapping_abs(),
+                    Intrinsic::Square => self.wrapping_mul(self),
+                    Intrinsic::Cube => self.wrapping_mul(self).wrapping_mul(self),
+                    _ => self,
+                }
+            }
+        }
+    )*};
+}
+
+/// What real and complex numbers have in common.
+fn common<T: Functions + Copy + std::ops::Mul<Output = T>>(function: Intrinsic, value: T, other: T) -> T {
+    match function {
+        Intrinsic::Square => value * value,
+        Intrinsic::Cube => value * value * value,
+        Intrinsic::Sqrt => value.sqrt(),
+        Intrinsic::Exp => value.exp(),
+        Intrinsic::Log => value.log(),
+        Intrinsic::Log10 => value.log10(),
+        Intrinsic::Sin => value.sin(),
+        Intrinsic::Cos => value.cos(),
+        Intrinsic::Tan => value.tan(),
+        Intrinsic::Asin => value.asin(),
+        Intrinsic::Acos => value.acos(),
+        Intrinsic::Atan => value.atan(),
+        Intrinsic::Sinh => value.sinh(),
+        Intrinsic::Cosh => value.cosh(),
+        Intrinsic::Tanh => value.tanh(),
+        Intrinsic::Asinh => value.asinh(),
+        Intrinsic::Acosh => value.acosh(),
+        Intrinsic::Atanh => value.atanh(),
+        Intrinsic::Pow => value.pow(other),
+        _ => value,
+    }
+}
+
+macro_rules! reals {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero> {
+                Ok(match operator {
+                    BinaryOperator::Add => self + right,
+                    BinaryOperator::Subtract => self - right,
+                    BinaryOperator::Multiply => self * right,
+                    BinaryOperator::Divide => self / right,
+                    BinaryOperator::Remainder => self % right,
+                    BinaryOperator::Minimum => self.lesser(right),
+                    BinaryOperator::Maximum => self.greater(right),
+                    _ => self,
+                })
+            }
+
+            fn less(self, right: Self) -> bool {
+                self < right
+            }
+
+            fn less_equal(self, right: Self) -> bool {
+                self <= right
+            }
+
+            fn negate(self) -> Self {
+                -self
+            }
+
+            fn call(self, function: Intrinsic, other: Self) -> Self {
+                match function {
+                    Intrinsic::Abs => self.abs(),
+                    Intrinsic::Cbrt => self.cbrt(),
+                    Intrinsic::Floor => self.floor(),
+                    Intrinsic::Ceil => self.ceil(),
+                    function => common(function, self, other),
+                }
+            }
+        }
+    )*};
+}
+
+macro_rules! complexes {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            fn binary(self, operator: BinaryOperator, right: Self) -> Result<Self, DivisionByZero> {
+                Ok(match operator {
+                    BinaryOperator::Add => self + right,
+                    BinaryOperator::Subtract => self - right,
+                    BinaryOperator::Multiply => self * right,
+                    BinaryOperator::Divide => divide(self, right),
+                    _ => self,
+                })
+            }
+
+            fn less(self, _: Self) -> bool {
+                false
+            }
+
+            fn less_equal(self, _: Self) -> bool {
+                false
+            }
+
+            fn negate(self) -> Self {
+                -self
+            }
+
+            fn call(self, function: Intrinsic, other: Self) -> Self {
+                match function {
+                    Intrinsic::Abs => Self::new(self.norm(), 0.0),
+                    Intrinsic::Conj => self.conj(),
+                    function => common(function, self, other),
+                }
+            }
+        }
+    )*};
+}
+
+integers!(i32, i64);
+reals!(f32, f64);
+complexes!(Complex<f32>, Complex<f64>);
+
+fn on_numbers<T: Number>(operator: BinaryOperator, a: T, b: T, wrap: fn(T) -> Scalar) -> Result<Value, DivisionByZero> {
+    Ok(match operator {
+        BinaryOperator::Equal => Value::Truth(a == b),
+        BinaryOperator::NotEqual => Value::Truth(a != b),
+        BinaryOperator::Less => Value::Truth(a.less(b)),
+        BinaryOperator::LessEqual => Value::Truth(a.less_equal(b)),
+        _ => Value::Number(wrap(a.binary(operator, b)?)),
+    })
+}
+
+/// `left operator right` for numbers of one type, for which the operator is defined.
+///
+/// # Errors
+///
+/// If an integer is divided by zero.
+pub fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> Result<Value, DivisionByZero> {
+    match (left, right) {
+        (Scalar::I32(a), Scalar::I32(b)) => on_numbers(operator, a, b, Scalar::I32),
+        (Scalar::I64(a), Scalar::I64(b)) => on_numbers(operator, a, b, Scalar::I64),
+        (Scalar::F32(a), Scalar::F32(b)) => on_numbers(operator, a, b, Scalar::F32),
+        (Scalar::F64(a), Scalar::F64(b)) => on_numbers(operator, a, b, Scalar::F64),
+        (Scalar::C32(a), Scalar::C32(b)) => on_numbers(operator, a, b, Scalar::C32),
+        (Scalar::C64(a), Scalar::C64(b)) => on_numbers(operator, a, b, Scalar::C64),
+        // What is checked has operands of one type.
+        (left, _) => Ok(Value::Number(left)),
+    }
+}
+
+/// `-value`.
+pub fn negate(value: Scalar) -> Scalar {
+    match value {
+        Scalar::I32(value) => Scalar::I32(value.negate()),
+        Scalar::I64(value) => Scalar::I64(value.negate()),
+        Scalar::F32(value) => Scalar::F32(value.negate()),
+        Scalar::F64(value) => Scalar::F64(value.negate()),
+        Scalar::C32(value) => Scalar::C32(value.negate()),
+        Scalar::C64(value) => Scalar::C64(value.negate()),
+    }
+}
+
+/// `function(arguments)` for as many arguments as it takes, of one type for which it is defined.
+///
+/// # Errors
+///
+/// If an integer is divided by zero.
+///
+/// # Panics
+///
+/// If there are no arguments.
+pub fn call(function: Intrinsic, arguments: &[Scalar]) -> Result<Scalar, DivisionByZero> {
+    let (first, second) = (arguments[0], arguments[arguments.len() - 1]);
+    if let Some(operator) = function.operator() {
+        return binary(operator, first, second).map(|value| match value {
+            Value::Number(number) => number,
+            Value::Truth(_) => first,
+        });
+    }
+    Ok(match (first, second) {
+        (Scalar::I32(a), Scalar::I32(b)) => Scalar::I32(a.call(function, b)),
+        (Scalar::I64(a), Scalar::I64(b)) => Scalar::I64(a.call(function, b)),
+        (Scalar::F32(a), Scalar::F32(b)) => Scalar::F32(a.call(function, b)),
+        (Scalar::F64(a), Scalar::F64(b)) => Scalar::F64(a.call(function, b)),
+        (Scalar::C32(a), Scalar::C32(b)) => Scalar::C32(a.call(function, b)),
+        (Scalar::C64(a), Scalar::C64(b)) => Scalar::C64(a.call(function, b)),
+        (first, _) => first,
+    })
+}
+
+/// `left` and `right`, of one type for which the operator is defined, combined.
+pub fn reduce(reduction: Reduction, left: Scalar, right: Scalar) -> Scalar {
+    match binary(reduction.operator(), left, right) {
+        Ok(Value::Number(number)) => number,
+        // No reduction divides or compares.
+        _ => left,
+    }
+}
+
+/// `value` in another type: fractions round towards zero and stay within the integers, of which NaN is 0; integers wrap. Of a complex number in a real type, which checks refuse, the
+/// real part.
+pub fn cast(value: Scalar, element: ElementType) -> Scalar {
+    macro_rules! to {
+        ($real:expr, $imaginary:expr) => {
+            match element {
+                ElementType::I32 => Scalar::I32($real as i32),
+                ElementType::I64 => Scalar::I64($real as i64),
+                ElementType::F32 => Scalar::F32($real as f32),
+                ElementType::F64 => Scalar::F64($real as f64),
+                ElementType::C32 => Scalar::C32(Complex::new($real as f32, $imaginary as f32)),
+                ElementType::C64 => Scalar::C64(Complex::new($real as f64, $imaginary as f64)),
+            }
+        };
+    }
+    match value {
+        Scalar::I32(value) => to!(value, 0.0),
+        Scalar::I64(value) => to!(value, 0.0),
+        Scalar::F32(value) => to!(value, 0.0),
+        Scalar::F64(value) => to!(value, 0.0),
+        Scalar::C32(value) => to!(value.re, value.im),
+        Scalar::C64(value) => to!(value.re, value.im),
+    }
+}

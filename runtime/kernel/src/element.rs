@@ -1,0 +1,180 @@
+//! The numbers that tensors hold.
+
+use std::fmt;
+
+pub use num_complex::Complex;
+
+/// The type of a tensor's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ElementType {
+    /// 32-bit signed integers, which wrap.
+    I32,
+    /// 64-bit signed integers, which wrap.
+    I64,
+    /// IEEE 754 single precision.
+    F32,
+    /// IEEE 754 double precision.
+    F64,
+    /// Complex numbers of two [`F32`](Self::F32).
+    C32,
+    /// Complex numbers of two [`F64`](Self::F64).
+    C64,
+}
+
+impl ElementType {
+    /// All element types.
+    pub const ALL: [Self; 6] = [Self::I32, Self::I64, Self::F32, Self::F64, Self::C32, Self::C64];
+
+    /// The size of an element in bytes.
+    pub fn size(self) -> usize {
+        match self {
+            Self::I32 | Self::F32 => 4,
+            Self::I64 | Self::F64 | Self::C32 => 8,
+            Self::C64 => 16,
+        }
+    }
+
+    /// Whether elements are integers.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Self::I32 | Self::I64)
+    }
+
+    /// Whether elements are complex, and so without an order.
+    pub fn is_complex(self) -> bool {
+        matches!(self, Self::C32 | Self::C64)
+    }
+}
+
+impl fmt::Display for ElementType {
+    /// Writes the type as Rust names it: `f64`, `Complex<f32>`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::I32 => "i32",
+            Self::I64 => "i64",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::C32 => "Complex<f32>",
+            Self::C64 => "Complex<f64>",
+        })
+    }
+}
+
+/// One element of any type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// An [`ElementType::I32`].
+    I32(i32),
+    /// An [`ElementType::I64`].
+    I64(i64),
+    /// An [`ElementType::F32`].
+    F32(f32),
+    /// An [`ElementType::F64`].
+    F64(f64),
+    /// An [`ElementType::C32`].
+    C32(Complex<f32>),
+    /// An [`ElementType::C64`].
+    C64(Complex<f64>),
+}
+
+impl Scalar {
+    /// The type of this element.
+    pub fn element_type(self) -> ElementType {
+        match self {
+            Self::I32(_) => ElementType::I32,
+            Self::I64(_) => ElementType::I64,
+            Self::F32(_) => ElementType::F32,
+            Self::F64(_) => ElementType::F64,
+            Self::C32(_) => ElementType::C32,
+            Self::C64(_) => ElementType::C64,
+        }
+    }
+}
+
+impl Scalar {
+    /// The bits, which tell apart what `==` does not: zeros of both signs, and NaNs.
+    pub fn bits(self) -> u128 {
+        let pair = |re: u128, im: u128| im << 64 | re;
+        match self {
+            Self::I32(value) => (value as u32).into(),
+            Self::I64(value) => (value as u64).into(),
+            Self::F32(value) => value.to_bits().into(),
+            Self::F64(value) => value.to_bits().into(),
+            Self::C32(value) => pair(value.re.to_bits().into(), value.im.to_bits().into()),
+            Self::C64(value) => pair(value.re.to_bits().into(), value.im.to_bits().into()),
+        }
+    }
+}
+
+/// A Rust type that can be a tensor's element.
+pub trait Element: Copy + Send + Sync + PartialEq + fmt::Debug + 'static {
+    /// The element type that `Self` is.
+    const TYPE: ElementType;
+
+    /// `self` as a value of any type.
+    fn to_scalar(self) -> Scalar;
+
+    /// The element in `scalar`, unless it has another type.
+    fn from_scalar(scalar: Scalar) -> Option<Self>;
+}
+
+macro_rules! elements {
+    ($($rust:ty => $variant:ident),*) => {$(
+        impl Element for $rust {
+            const TYPE: ElementType = ElementType::$variant;
+
+            fn to_scalar(self) -> Scalar {
+                Scalar::$variant(self)
+            }
+
+            fn from_scalar(scalar: Scalar) -> Option<Self> {
+                match scalar {
+                    Scalar::$variant(value) => Some(value),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+elements!(i32 => I32, i64 => I64, f32 => F32, f64 => F64, Complex<f32> => C32, Complex<f64> => C64);
+
+/// Does something with the Rust type of an element type.
+///
+/// ```
+/// use maniple_kernel::element::{Element, ElementType};
+/// use maniple_kernel::with_element;
+///
+/// let element = ElementType::F32;
+/// assert_eq!(with_element!(element, T => (size_of::<T>(), T::TYPE)), (4, ElementType::F32));
+/// ```
+#[macro_export]
+macro_rules! with_element {
+    ($element:expr, $ty:ident => $body:expr) => {
+        match $element {
+            $crate::element::ElementType::I32 => {
+                type $ty = i32;
+                $body
+            }
+            $crate::element::ElementType::I64 => {
+                type $ty = i64;
+                $body
+            }
+            $crate::element::ElementType::F32 => {
+                type $ty = f32;
+                $body
+            }
+            $crate::element::ElementType::F64 => {
+                type $ty = f64;
+                $body
+            }
+            $crate::element::ElementType::C32 => {
+                type $ty = $crate::element::Complex<f32>;
+                $body
+            }
+            $crate::element::ElementType::C64 => {
+                type $ty = $crate::element::Complex<f64>;
+                $body
+            }
+        }
+    };
+}

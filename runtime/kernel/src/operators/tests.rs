@@ -1,0 +1,94 @@
+//! The table, held against the arithmetic.
+
+use super::{BinaryOperator, Domain, Intrinsic, Properties};
+use crate::arithmetic::{self, Value};
+use crate::element::{ElementType, Scalar};
+
+/// Numbers of a type on which sums and products are exact.
+fn numbers(element: ElementType) -> Vec<Scalar> {
+    [-3, -1, 0, 1, 2, 5].map(|value| arithmetic::cast(Scalar::I32(value), element)).to_vec()
+}
+
+fn all(binary: impl Fn(BinaryOperator, &Properties, ElementType, &dyn Fn(Scalar, Scalar) -> Option<Value>)) {
+    for &operator in BinaryOperator::ALL {
+        for element in ElementType::ALL.into_iter().filter(|element| operator.is_defined_for(*element)) {
+            binary(operator, operator.properties(), element, &|a, b| arithmetic::binary(operator, a, b).ok());
+        }
+    }
+}
+
+#[test]
+fn commutative_and_associative_operators_are() {
+    all(|operator, row, element, apply| {
+        for a in numbers(element) {
+            for b in numbers(element) {
+                if row.commutative {
+                    assert_eq!(apply(a, b), apply(b, a), "{operator} of {a:?} and {b:?}");
+                }
+                for c in numbers(element).into_iter().filter(|_| row.associative) {
+                    let (Some(Value::Number(ab)), Some(Value::Number(bc))) = (apply(a, b), apply(b, c)) else {
+                        panic!("{operator} of numbers is a number");
+                    };
+                    assert_eq!(apply(ab, c), apply(a, bc), "{operator} of {a:?}, {b:?} and {c:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn identities_leave_the_other_operand_and_annihilators_nothing_of_it() {
+    all(|operator, row, element, apply| {
+        for a in numbers(element) {
+            if let Some(identity) = row.identity.and_then(|identity| identity.of(element)) {
+                assert_eq!(apply(a, identity), Some(Value::Number(a)), "{a:?} {operator} {identity:?}");
+            }
+            if let Some(zero) = row.annihilator.and_then(|annihilator| annihilator.of(element)) {
+                assert_eq!(apply(a, zero), Some(Value::Number(zero)), "{a:?} {operator} {zero:?}");
+            }
+        }
+    });
+}
+
+/// Whether the operands of a set being zero makes the result zero, for all sets of the table and no other single operand.
+#[test]
+fn results_are_zero_where_the_table_says() {
+    let is_zero = |value: &Value, element| {
+        *value == Value::Truth(false) || *value == Value::Number(arithmetic::cast(Scalar::I32(0), element))
+    };
+    all(|operator, row, element, apply| {
+        let zero = arithmetic::cast(Scalar::I32(0), element);
+        for a in numbers(element) {
+            for set in row.zeros {
+                let operand = |position| if set.contains(&position) { zero } else { a };
+                // A quotient of zeros has no value.
+                let Some(found) = apply(operand(0), operand(1)).filter(|_| !operator.divides() || a != zero) else {
+                    continue;
+                };
+                assert!(is_zero(&found, element), "{operator} of {:?}, {:?}", operand(0), operand(1));
+            }
+        }
+        if row.zeros.is_empty() {
+            assert!(apply(zero, zero).is_some_and(|found| !is_zero(&found, element)), "{operator}");
+        }
+    });
+    for &function in Intrinsic::ALL.iter().filter(|function| function.arity() == 1) {
+        for element in ElementType::ALL.into_iter().filter(|element| function.is_defined_for(*element)) {
+            let zero = arithmetic::cast(Scalar::I32(0), element);
+            let found = arithmetic::call(function, &[zero]).map(Value::Number);
+            let found = found.is_ok_and(|found| is_zero(&found, element));
+            assert_eq!(found, function.properties().zeros == [[0]], "{function} of {element}");
+        }
+    }
+}
+
+#[test]
+fn functions_that_are_operators_have_their_properties() {
+    for function in Intrinsic::ALL {
+        if let Some(operator) = function.operator() {
+            let same = Properties { name: function.name(), ..*operator.properties() };
+            assert_eq!(*function.properties(), same);
+        }
+    }
+    assert!(Domain::Truths != BinaryOperator::Add.properties().domain);
+}

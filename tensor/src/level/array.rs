@@ -1,0 +1,120 @@
+//! Arrays of whole numbers, each as narrow as its numbers allow.
+
+use super::error::LevelError;
+use super::width::Width;
+
+/// Numbers of one width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Array {
+    /// Of [`Width::U8`].
+    U8(Vec<u8>),
+    /// Of [`Width::I16`].
+    I16(Vec<i16>),
+    /// Of [`Width::I32`].
+    I32(Vec<i32>),
+    /// Of [`Width::I64`].
+    I64(Vec<i64>),
+}
+
+/// Does the same with the vector of each width.
+macro_rules! each {
+    ($array:expr, $numbers:ident => $result:expr) => {
+        match $array {
+            Array::U8($numbers) => $result,
+            Array::I16($numbers) => $result,
+            Array::I32($numbers) => $result,
+            Array::I64($numbers) => $result,
+        }
+    };
+}
+
+/// `count` times `value`.
+///
+/// # Errors
+///
+/// [`LevelError::Memory`] instead of the end of the process.
+pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>, LevelError> {
+    let mut numbers = Vec::new();
+    let bytes = || LevelError::Memory { bytes: count as u128 * size_of::<T>() as u128 };
+    numbers.try_reserve_exact(count).map_err(|_| bytes())?;
+    numbers.resize(count, value);
+    Ok(numbers)
+}
+
+impl Array {
+    /// `count` times `value`, which the width holds.
+    ///
+    /// # Errors
+    ///
+    /// [`LevelError::Memory`].
+    pub fn filled(width: Width, value: i64, count: usize) -> Result<Self, LevelError> {
+        Ok(match width {
+            Width::U8 => Self::U8(filled(value as u8, count)?),
+            Width::I16 => Self::I16(filled(value as i16, count)?),
+            Width::I32 => Self::I32(filled(value as i32, count)?),
+            Width::I64 => Self::I64(filled(value, count)?),
+        })
+    }
+
+    /// The width of the numbers.
+    pub fn width(&self) -> Width {
+        match self {
+            Self::U8(_) => Width::U8,
+            Self::I16(_) => Width::I16,
+            Self::I32(_) => Width::I32,
+            Self::I64(_) => Width::I64,
+        }
+    }
+
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        each!(self, numbers => numbers.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number at `place`.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    #[allow(clippy::unnecessary_cast)] // of one width of four
+    pub fn get(&self, place: usize) -> i64 {
+        each!(self, numbers => numbers[place] as i64)
+    }
+
+    /// Replaces the number at `place`; the width holds `value`.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    pub fn set(&mut self, place: usize, value: i64) {
+        each!(self, numbers => numbers[place] = value as _);
+    }
+
+    /// The bytes of all numbers.
+    pub fn bytes(&self) -> usize {
+        self.len() * self.width().size()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_keep_what_their_width_holds() {
+        for width in Width::ALL {
+            let mut array = Array::filled(width, 0, 3).expect("three numbers");
+            array.set(0, width.least());
+            array.set(2, width.greatest());
+            assert_eq!([array.get(0), array.get(1), array.get(2)], [width.least(), 0, width.greatest()]);
+            assert_eq!((array.bytes(), Width::named(&width.to_string())), (3 * width.size(), Some(width)));
+        }
+        let error = Array::filled(Width::I64, 0, usize::MAX / 32).expect_err("no machine has this much");
+        assert!(matches!(error, LevelError::Memory { bytes } if bytes > 1 << 60));
+    }
+}

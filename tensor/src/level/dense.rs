@@ -1,0 +1,70 @@
+//! Dense levels: all coordinates, one after the other. Nothing is stored.
+
+use super::error::LevelError;
+use super::kind::{Assemble, Capabilities, Entries, LevelData, LevelKind, Locate, Place};
+
+/// The kind of dense levels.
+pub struct Dense;
+
+impl LevelKind for Dense {
+    fn letter(&self) -> &'static str {
+        "D"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            full: true,
+            ordered: true,
+            unique: true,
+            branchless: false,
+            locate: Locate::Direct,
+            assemble: Assemble::Insert,
+            place: Place::Anywhere,
+            has_positions: false,
+            has_coordinates: false,
+        }
+    }
+
+    fn assemble(&self, level: &mut LevelData, entries: Entries<'_>) -> Result<(), LevelError> {
+        level.positions = level.positions_of(level.extent())?;
+        place_all(level, entries);
+        Ok(())
+    }
+
+    fn visit(&self, level: &LevelData, parent: usize, _: i64, visit: &mut dyn FnMut(i64, usize)) {
+        let first = parent * level.extent();
+        level.bounds.clone().zip(first..).for_each(|(coordinate, position)| visit(coordinate, position));
+    }
+
+    fn locate(&self, level: &LevelData, parent: usize, coordinate: i64, _: i64, visit: &mut dyn FnMut(usize)) {
+        if level.bounds.contains(&coordinate) {
+            visit(slot(level, parent, coordinate));
+        }
+    }
+
+    fn check(&self, level: &LevelData) -> Result<(), LevelError> {
+        has_all_slots(level)
+    }
+}
+
+/// The position of a coordinate where each parent has one for every coordinate.
+pub(super) fn slot(level: &LevelData, parent: usize, coordinate: i64) -> usize {
+    parent * level.extent() + (coordinate - level.bounds.start) as usize
+}
+
+/// Gives each entry the [slot] of its coordinate.
+pub(super) fn place_all(level: &LevelData, entries: Entries<'_>) {
+    for (position, coordinate) in entries.positions.iter_mut().zip(entries.coordinates) {
+        *position = slot(level, *position, *coordinate);
+    }
+}
+
+/// Checks that there is a position for every coordinate of every parent.
+pub(super) fn has_all_slots(level: &LevelData) -> Result<(), LevelError> {
+    let expected = level.positions_of(level.extent())?;
+    if level.positions == expected {
+        return Ok(());
+    }
+    let (expected, found) = (format!("{expected} positions"), level.positions.to_string());
+    Err(LevelError::Broken { component: "extent", place: 0, expected, found })
+}

@@ -1,0 +1,127 @@
+//! Extents of loops and lengths of blocks, as kernels see them: numbers, or what follows from the kernel's parameters.
+//!
+//! A kernel for any size takes the extents of the assignment's variables as parameters. Extents of variables that commands made follow from them, as `blocks = (n + 31) / 32` for a
+//! split, and are bound once, where the kernel begins. A block of a fixed length and an extent that the schedule promises ([`bound`](crate::schedule::Command::Bound)) stay numbers.
+
+use std::collections::BTreeMap;
+
+use crate::concrete::{Relation, Statement};
+use crate::loops::{Expression, Names, Statement as Step, Variable};
+use crate::notation::IndexVariable;
+
+/// What is known of the sizes of a statement.
+pub(super) enum Sizes {
+    /// All of them, as the statement has them.
+    Known,
+    /// What follows from the parameters.
+    Parameters {
+        /// For each variable of the assignment, its extent.
+        parameters: Vec<(IndexVariable, Variable)>,
+        /// The extent of each variable.
+        extents: BTreeMap<IndexVariable, Expression>,
+        /// What the kernel begins with.
+        lets: Vec<Step>,
+    },
+}
+
+impl Sizes {
+    /// Parameters for all variables of a statement. No extent may be zero.
+    pub fn parameters(statement: &Statement, names: &mut Names) -> Self {
+        let mut maker = Maker { statement, names, parameters: Vec::new(), known: BTreeMap::new(), lets: Vec::new() };
+        for variable in statement.extents.keys() {
+            maker.extent(variable);
+        }
+        let Maker { parameters, known: extents, lets, .. } = maker;
+        Self::Parameters { parameters, extents, lets }
+    }
+
+    /// The number of values of a variable.
+    pub fn extent(&self, statement: &Statement, variable: &IndexVariable) -> Expression {
+        match self {
+            Self::Known => Expression::index(statement.extents[variable]),
+            Self::Parameters { extents, .. } => extents[variable].clone(),
+        }
+    }
+
+    /// What an index is divided by: the extent, or 1 if there are no values, and so no index.
+    pub fn divisor(&self, statement: &Statement, variable: &IndexVariable) -> Expression {
+        match self {
+            Self::Known => statement.extents[variable].max(1).into(),
+            // With its bound, divisions need no check.
+            Self::Parameters { extents, .. } => match &extents[variable] {
+                constant @ Expression::Constant(_) => constant.clone(),
+                extent => extent.clone().maximum(1),
+            },
+        }
+    }
+
+    /// The outer and inner variables of a split or division, and the length of a block.
+    pub fn blocks<'r>(
+        &self,
+        statement: &Statement,
+        relation: &'r Relation,
+    ) -> Option<(&'r IndexVariable, &'r IndexVariable, Expression)> {
+        let (outer, inner, length) = relation.blocks()?;
+        let length = match relation {
+            Relation::Divide { .. } => match self {
+                Self::Known => length.into(),
+                Self::Parameters { .. } => self.extent(statement, inner),
+            },
+            _ => length.into(),
+        };
+        Some((outer, inner, length))
+    }
+}
+
+struct Maker<'a> {
+    statement: &'a Statement,
+    names: &'a mut Names,
+    parameters: Vec<(IndexVariable, Variable)>,
+    known: BTreeMap<IndexVariable, Expression>,
+    lets: Vec<Step>,
+}
+
+impl Maker<'_> {
+    fn extent(&mut self, variable: &IndexVariable) -> Expression {
+        if let Some(known) = self.known.get(variable) {
+            return known.clone();
+        }
+        let statement = self.statement;
+        let promised = |relation: &Relation| matches!(relation, Relation::Bound { .. });
+        let made_by = statement.relations.iter().find(|relation| relation.children().contains(&variable));
+        let extent = if made_by.is_some_and(promised) || statement.recovery(variable).is_some_and(promised) {
+            statement.extents[variable].into()
+        } else {
+            match made_by {
+                None => {
+                    let parameter = self.names.index(&format!("n_{variable}"));
+                    self.parameters.push((variable.clone(), parameter.clone()));
+                    parameter.value()
+                }
+                Some(Relation::Split { inner, factor, .. }) if variable == inner => (*factor).into(),
+                Some(Relation::Split { parent, factor, .. }) => {
+                    let parent = self.extent(parent);
+                    self.bound(variable, parent.ceiling_divide(*factor))
+                }
+                Some(Relation::Divide { outer, pieces, .. }) if variable == outer => (*pieces).into(),
+                Some(Relation::Divide { parent, pieces, .. }) => {
+                    let parent = self.extent(parent);
+                    self.bound(variable, parent.ceiling_divide(*pieces))
+                }
+                Some(Relation::Fuse { outer, inner, .. }) => {
+                    let (outer, inner) = (self.extent(outer), self.extent(inner));
+                    self.bound(variable, outer * inner)
+                }
+                Some(Relation::Rotate { target, .. } | Relation::Bound { parent: target, .. }) => self.extent(target),
+            }
+        };
+        self.known.insert(variable.clone(), extent.clone());
+        extent
+    }
+
+    fn bound(&mut self, variable: &IndexVariable, value: Expression) -> Expression {
+        let name = self.names.index(&format!("n_{variable}"));
+        self.lets.push(Step::bind(&name, value));
+        name.value()
+    }
+}

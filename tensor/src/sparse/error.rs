@@ -1,0 +1,66 @@
+//! What may go wrong with sparse computations.
+
+use crate::element::ElementType;
+use crate::kernel::{KernelError, ViewError};
+use crate::storage::StorageError;
+
+/// A sparse computation that cannot be, or that failed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SparseError {
+    /// Tensors of several types.
+    #[error(
+        "{tensor} has elements of type {found}, and the result has {expected}: sparse kernels compute with one type"
+    )]
+    Types {
+        /// The tensor.
+        tensor: String,
+        /// Its type.
+        found: ElementType,
+        /// The type of the result.
+        expected: ElementType,
+    },
+    /// A result whose fill value is not what is computed where no operand stores anything.
+    #[error(
+        "{tensor} has fill value {fill}, and elements that are not computed are 0: give it the fill value 0, or store it densely"
+    )]
+    Fill {
+        /// The result.
+        tensor: String,
+        /// Its fill value.
+        fill: String,
+    },
+    /// More operands are merged in one loop than code can be made for.
+    #[error(
+        "the loop over {variable} merges {operands} operands, and at most {most} can be merged: compute the assignment in several steps"
+    )]
+    Merge {
+        /// The loop.
+        variable: String,
+        /// How many operands it merges.
+        operands: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A tensor that is not given.
+    #[error("no tensor is given for {0}")]
+    Missing(String),
+    /// A tensor that is not what the assignment says.
+    #[error("{tensor} has extents {expected:?} in the assignment, and {found:?} as it is given")]
+    Extents {
+        /// The tensor.
+        tensor: String,
+        /// Its extents in the assignment.
+        expected: Vec<i64>,
+        /// Those of what is given.
+        found: Vec<i64>,
+    },
+    /// A tensor could not be stored.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The kernel could not be made, or failed.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// A component is too large.
+    #[error(transparent)]
+    View(#[from] ViewError),
+}

@@ -1,0 +1,43 @@
+//! Kernels for sparse tensors: assignments whose loops visit what is stored.
+//!
+//! An assignment and the formats of its tensors become one kernel of the loop IR (Kjolstad et al., *The tensor algebra compiler*, OOPSLA 2017; Chou et al., OOPSLA 2018). Where several
+//! operands have a variable, its loop merges what they store: products meet, sums unite, by the algebra of the operators.
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | [`order`] | which variable is the outermost, and which operands have to be converted for it |
+//! | [`support`] | of which operands an element has to be stored for the value to be other than zero |
+//! | [`places`] | how far into its levels each access has come |
+//! | [`nest`] | the loops |
+//! | [`kernel`] | the kernel with its parameters |
+//! | [`compute`] | kernels run on tensors in memory |
+//!
+//! ```
+//! use maniple_tensor::element::ElementType::F64;
+//! use maniple_tensor::notation::{TensorVariable, parse};
+//! use maniple_tensor::sparse::Computation;
+//! use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+//!
+//! let csr = "csr".parse()?;
+//! let (a, x) = (TensorVariable::new("A", F64, [2, 3]).stored("csr".parse()?), TensorVariable::new("x", F64, [3]));
+//! let multiply = parse("y(i) = A(i,j) * x(j)", &[a, x, TensorVariable::new("y", F64, [2])])?;
+//! let mut entries = EntryList::new(2);
+//! entries.push(&[0, 2], 2.0);
+//! entries.push(&[1, 0], 3.0);
+//! let a = pack(&csr, &[2, 3], 0.0, entries, Duplicates::Sum)?.tensor;
+//! let x = SparseTensor::from_elements(&[3], 0.0, vec![1.0, 10.0, 100.0])?;
+//! let y = Computation::new(&multiply)?.run(&[("A", &a), ("x", &x)])?;
+//! assert_eq!(y.values(), [200.0, 3.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod compute;
+mod error;
+mod kernel;
+mod nest;
+mod order;
+mod places;
+mod support;
+
+pub use compute::Computation;
+pub use error::SparseError;

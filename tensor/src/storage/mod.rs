@@ -1,0 +1,36 @@
+//! Sparse tensors in memory: levels with their components, an element for each position of the last level, and a fill value for all that is not stored.
+//!
+//! ```
+//! use maniple_tensor::storage::{Duplicates, EntryList, pack};
+//!
+//! let mut entries = EntryList::new(2);
+//! for (row, column, value) in [(2, 0, 5.0), (0, 3, 1.0), (0, 1, 2.0), (0, 3, 1.5)] {
+//!     entries.push(&[row, column], value);
+//! }
+//! let packed = pack(&"csr".parse()?, &[3, 4], 0.0, entries, Duplicates::Sum)?;
+//! assert_eq!((packed.tensor.values(), packed.duplicates), (&[2.0, 2.5, 5.0][..], 1));
+//! let columns = packed.tensor.convert(&"csc".parse()?)?;
+//! assert_eq!((columns.values(), columns.get(&[0, 3])), (&[5.0, 2.0, 2.5][..], 2.5));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | `entries` | coordinates with elements, in any order |
+//! | `value` | what is asked of elements |
+//! | `tensor` | [`SparseTensor`] |
+//! | `sort`, `pack` | entries to levels |
+//! | `convert` | formats to formats |
+
+mod convert;
+mod entries;
+mod error;
+mod pack;
+mod sort;
+mod tensor;
+mod value;
+
+pub use entries::EntryList;
+pub use error::StorageError;
+pub use pack::{Duplicates, Packed, pack};
+pub use tensor::SparseTensor;

@@ -1,0 +1,77 @@
+//! Orders of entries by the coordinates of levels.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// Coordinates of all entries in one level, and the bounds of the level.
+pub(super) struct Key<'a> {
+    pub(super) coordinates: &'a [i64],
+    pub(super) bounds: Range<i64>,
+}
+
+/// Below so many entries, comparing them is faster than counting.
+const FEW: usize = 1 << 11;
+
+/// The bits of coordinates that one pass sorts by.
+const DIGIT: u32 = 11;
+
+/// Sorts the entries `order` lexicographically by `keys`; those with equal keys keep their order. Entries that are in order already are only compared with their neighbours.
+pub(super) fn sort(keys: &[Key<'_>], order: &mut Vec<usize>) {
+    let compare = |one: usize, other: usize| {
+        let unequal =
+            |key: &Key<'_>| Some(key.coordinates[one].cmp(&key.coordinates[other])).filter(|order| order.is_ne());
+        keys.iter().find_map(unequal).unwrap_or(Ordering::Equal)
+    };
+    if order.is_sorted_by(|&one, &other| compare(one, other).is_le()) {
+        return;
+    }
+    if order.len() < FEW {
+        order.sort_by(|&one, &other| compare(one, other));
+        return;
+    }
+    // From the last key to the first, and from the lowest digit to the highest (Knuth, *The Art of Computer Programming* 3, section 5.2.5).
+    let mut next = vec![0; order.len()];
+    for key in keys.iter().rev() {
+        let coordinate = |entry: &usize| (key.coordinates[*entry] - key.bounds.start) as u64;
+        if order.is_sorted_by_key(coordinate) {
+            continue;
+        }
+        let bits = u64::BITS - ((key.bounds.end - key.bounds.start - 1) as u64).leading_zeros();
+        for shift in (0..bits).step_by(DIGIT as usize) {
+            let digit = |entry: &usize| (coordinate(entry) >> shift) as usize & ((1 << DIGIT) - 1);
+            let mut starts = [0_usize; (1 << DIGIT) + 1];
+            order.iter().for_each(|entry| starts[digit(entry) + 1] += 1);
+            for place in 0..1 << DIGIT {
+                starts[place + 1] += starts[place];
+            }
+            for entry in &*order {
+                let start = &mut starts[digit(entry)];
+                next[*start] = *entry;
+                *start += 1;
+            }
+            std::mem::swap(order, &mut next);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_entries_are_sorted_as_few_are() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for bounds in [0..3, -5..2000, 0..1 << 40, -(1 << 50)..1 << 50] {
+            let count = 3 * FEW;
+            let coordinates: Vec<Vec<i64>> =
+                (0..3).map(|_| (0..count).map(|_| random.i64(bounds.clone())).collect()).collect();
+            let keys: Vec<_> =
+                coordinates.iter().map(|coordinates| Key { coordinates, bounds: bounds.clone() }).collect();
+            let mut order: Vec<usize> = (0..count).collect();
+            let mut expected = order.clone();
+            sort(&keys, &mut order);
+            expected.sort_by_key(|&entry| coordinates.iter().map(|all| all[entry]).collect::<Vec<_>>());
+            assert_eq!(order, expected);
+        }
+    }
+}

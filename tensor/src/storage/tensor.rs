@@ -1,0 +1,222 @@
+//! Tensors in memory.
+
+use super::entries::EntryList;
+use super::error::StorageError;
+use super::value::is_same;
+use crate::element::{Element, ElementType};
+use crate::format::{Format, FormatError, LevelExpression, Recovery};
+use crate::level::{Component, LevelData, LevelError};
+
+/// A tensor in memory: what its levels store, and an element for each position of the last one.
+///
+/// What is not stored has the fill value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SparseTensor<T> {
+    format: Format,
+    dimensions: Vec<i64>,
+    fill: T,
+    levels: Vec<LevelData>,
+    values: Vec<T>,
+}
+
+/// Refuses a format for another number of dimensions, and extents that are negative or so large that sums of coordinates overflow.
+pub(super) fn check_extents(format: &Format, dimensions: &[i64], element: ElementType) -> Result<(), StorageError> {
+    if format.rank() != dimensions.len() {
+        return Err(FormatError::Rank { levels: format.rank(), dimensions: dimensions.len() }.into());
+    }
+    match dimensions.iter().all(|extent| (0..=i64::MAX / 4).contains(extent)) {
+        true => Ok(()),
+        false => Err(StorageError::Extents { dimensions: dimensions.to_vec(), rank: format.rank(), element }),
+    }
+}
+
+impl<T: Element> SparseTensor<T> {
+    pub(super) fn of(format: &Format, dimensions: &[i64], fill: T, levels: Vec<LevelData>, values: Vec<T>) -> Self {
+        Self { format: format.clone(), dimensions: dimensions.to_vec(), fill, levels, values }
+    }
+
+    /// The tensor that is stored like this: the components of each level, and an element for each position of the last one.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] if a component does not follow the rules of its level; all of them are checked.
+    pub fn from_components(
+        format: &Format,
+        dimensions: &[i64],
+        fill: T,
+        components: Vec<Vec<Component>>,
+        values: Vec<T>,
+    ) -> Result<Self, StorageError> {
+        check_extents(format, dimensions, T::TYPE)?;
+        let mut levels: Vec<LevelData> = Vec::new();
+        let mut components = components.into_iter();
+        for (level, expression) in format.expressions().iter().enumerate() {
+            let mut data = LevelData {
+                bounds: expression.bounds(dimensions),
+                properties: format.properties()[level],
+                line: format.line(level, dimensions),
+                parents: levels.last().map_or(1, |above| above.positions),
+                positions: 0,
+                components: components.next().unwrap_or_default(),
+            };
+            let has_coordinates = format.levels()[level].kind().capabilities().has_coordinates;
+            if let LevelExpression::Count(_) = expression {
+                if !has_coordinates {
+                    return Err(StorageError::Uncounted { format: format.to_string(), level });
+                }
+                // Coordinates count up to what is there.
+                let most = data.components.iter().filter(|component| component.name == "crd");
+                let most = most.flat_map(|crd| (0..crd.array.len()).map(|place| crd.array.get(place))).max();
+                data.bounds = 0..most.map_or(0, |most| most.saturating_add(1));
+            }
+            let failed = |error| StorageError::Level { format: format.to_string(), level, error };
+            data.positions = match data.components.last() {
+                Some(last) if has_coordinates => last.array.len(),
+                _ => data.positions_of(data.extent()).map_err(failed)?,
+            };
+            levels.push(data);
+        }
+        let tensor = Self::of(format, dimensions, fill, levels, values);
+        tensor.check()?;
+        Ok(tensor)
+    }
+
+    /// A dense tensor with these elements, of which the last coordinate varies fastest.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] if there are not as many as the extents say.
+    pub fn from_elements(dimensions: &[i64], fill: T, elements: Vec<T>) -> Result<Self, StorageError> {
+        Self::from_components(&Format::dense(dimensions.len()), dimensions, fill, Vec::new(), elements)
+    }
+
+    /// How it is stored.
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
+
+    /// The extent of each dimension.
+    pub fn dimensions(&self) -> &[i64] {
+        &self.dimensions
+    }
+
+    /// The value of what is not stored.
+    pub fn fill(&self) -> T {
+        self.fill
+    }
+
+    /// What the levels store.
+    pub fn levels(&self) -> &[LevelData] {
+        &self.levels
+    }
+
+    /// The elements, one for each position of the last level.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// The elements, to change them; the structure stays.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+
+    /// The bytes of all components and elements.
+    pub fn bytes(&self) -> usize {
+        let components = self.levels.iter().flat_map(|level| &level.components);
+        components.map(|component| component.array.bytes()).sum::<usize>() + size_of_val(&self.values[..])
+    }
+
+    /// Whether an entry with the fill value differs from none: not if the last level has a position for every coordinate.
+    pub fn keeps_fill(&self) -> bool {
+        self.format.levels().last().is_some_and(|level| !level.kind().capabilities().full)
+    }
+
+    /// Visits all entries with their coordinates, in the order in which they are stored. If the tensor does not [keep them](Self::keeps_fill), those with the fill value are left out.
+    pub fn for_each(&self, mut visit: impl FnMut(&[i64], T)) {
+        let recovery = self.format.recovery();
+        let mut at = vec![0; self.levels.len()];
+        let mut coordinates = vec![0; self.dimensions.len()];
+        let (skips_fill, is_plain) = (!self.keeps_fill(), self.format.is_plain());
+        self.walk(0, 0, &mut at, &mut |at, position| {
+            let value = self.values[position];
+            if skips_fill && is_same(value, self.fill) {
+                return;
+            }
+            recovery.iter().for_each(|step: &Recovery| step.apply(at, &mut coordinates));
+            // Blocks and diagonals reach beyond the tensor.
+            let is_inside = |(coordinate, extent): (&i64, &i64)| (0..*extent).contains(coordinate);
+            if is_plain || coordinates.iter().zip(&self.dimensions).all(is_inside) {
+                visit(&coordinates, value);
+            }
+        });
+    }
+
+    /// Visits the positions of the last level, with the coordinates of all levels.
+    fn walk(&self, level: usize, parent: usize, at: &mut Vec<i64>, visit: &mut dyn FnMut(&[i64], usize)) {
+        let Some(data) = self.levels.get(level) else { return visit(at, parent) };
+        let along = data.line.as_ref().map_or(0, |line| at[line.level]);
+        self.format.levels()[level].kind().visit(data, parent, along, &mut |coordinate, position| {
+            at[level] = coordinate;
+            self.walk(level + 1, position, at, visit);
+        });
+    }
+
+    /// All entries, as [`for_each`](Self::for_each) visits them.
+    pub fn entries(&self) -> EntryList<T> {
+        let mut entries = EntryList::new(self.dimensions.len());
+        self.for_each(|coordinates, value| entries.push(coordinates, value));
+        entries
+    }
+
+    /// The element at `coordinates`: the first that is stored there, or the fill value.
+    ///
+    /// # Panics
+    ///
+    /// If there is not a coordinate for each dimension.
+    pub fn get(&self, coordinates: &[i64]) -> T {
+        assert_eq!(coordinates.len(), self.dimensions.len(), "a coordinate for each dimension");
+        let is_inside = |(coordinate, extent): (&i64, &i64)| (0..*extent).contains(coordinate);
+        if !coordinates.iter().zip(&self.dimensions).all(is_inside) {
+            return self.fill;
+        }
+        let at: Vec<i64> = self.format.expressions().iter().map(|expression| expression.value(coordinates)).collect();
+        self.find(0, 0, &at).map_or(self.fill, |position| self.values[position])
+    }
+
+    /// The first position of the last level below `parent` that has the coordinates `at`.
+    fn find(&self, level: usize, parent: usize, at: &[i64]) -> Option<usize> {
+        let Some(data) = self.levels.get(level) else { return Some(parent) };
+        let along = data.line.as_ref().map_or(0, |line| at[line.level]);
+        let kind = self.format.levels()[level].kind();
+        let mut found = None;
+        let mut below = |position: usize| found = found.or_else(|| self.find(level + 1, position, at));
+        match self.format.expressions()[level] {
+            // Which count an entry has depends on others.
+            LevelExpression::Count(_) => kind.visit(data, parent, along, &mut |_, position| below(position)),
+            _ => kind.locate(data, parent, at[level], along, &mut below),
+        }
+        found
+    }
+
+    /// Checks all that is taken for granted of what is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError::Level`] at the first component that breaks a rule; [`StorageError::Elements`].
+    pub fn check(&self) -> Result<(), StorageError> {
+        let mut parents = 1;
+        for (level, data) in self.levels.iter().enumerate() {
+            let failed = |error| StorageError::Level { format: self.format.to_string(), level, error };
+            if data.parents != parents {
+                let (expected, found) = (format!("{parents} parents"), data.parents.to_string());
+                return Err(failed(LevelError::Broken { component: "level", place: 0, expected, found }));
+            }
+            self.format.levels()[level].kind().check(data).map_err(failed)?;
+            parents = data.positions;
+        }
+        match self.values.len() {
+            found if found == parents => Ok(()),
+            found => Err(StorageError::Elements { expected: parents, found }),
+        }
+    }
+}

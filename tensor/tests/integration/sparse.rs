@@ -1,0 +1,207 @@
+//! Kernels for sparse tensors, against the evaluation of all elements.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use maniple_tensor::element::{Element, ElementType, Scalar};
+use maniple_tensor::format::Format;
+use maniple_tensor::kernel::{Kernels, Serial};
+use maniple_tensor::notation::{DenseArray, TensorVariable, evaluate, parse};
+use maniple_tensor::sparse::{Computation, SparseError};
+use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+
+use crate::random::Problem;
+
+/// Formats of tensors of each order.
+const FORMATS: [&[&str]; 4] = [
+    &["{}"],
+    &["{D}", "{C}", "{B}", "{H}", "{C~u}", "{C<ranges>}"],
+    &[
+        "rows",
+        "columns",
+        "csr",
+        "csc",
+        "dcsr",
+        "dcsc",
+        "coo",
+        "{C,D}",
+        "{C,D}(1,0)",
+        "{D,B}",
+        "bcsr:2x3",
+        "ell",
+        "dia",
+        "hash",
+        "{C<ranges>,C<ranges>}",
+        "{C<i64,i64>,C<i64,i64>}",
+    ],
+    &["dense:3", "csf:3", "coo:3", "{D,C,C}(2,0,1)", "{C,D,C}(1,2,0)", "{D,D,C}", "{C,C,D}(2,1,0)", "{D,C,D}"],
+];
+
+fn stored<T: Element>(array: &DenseArray, format: &Format) -> SparseTensor<T> {
+    let mut entries = EntryList::new(array.dimensions().len());
+    let zero = T::from_scalar(maniple_tensor::notation::cast(Scalar::I32(0), T::TYPE)).unwrap();
+    let mut at = vec![0; array.dimensions().len()];
+    for value in array.values() {
+        let value = T::from_scalar(*value).unwrap();
+        if value != zero {
+            entries.push(&at, value);
+        }
+        for dimension in (0..at.len()).rev() {
+            at[dimension] += 1;
+            if at[dimension] < array.dimensions()[dimension] {
+                break;
+            }
+            at[dimension] = 0;
+        }
+    }
+    pack(format, array.dimensions(), zero, entries, Duplicates::Refuse).unwrap().tensor
+}
+
+fn dense<T: Element>(tensor: &SparseTensor<T>) -> DenseArray {
+    DenseArray::from_fn(T::TYPE, tensor.dimensions(), |at| tensor.get(at).to_scalar())
+}
+
+fn a_format(order: usize, random: &mut Rng) -> Format {
+    match FORMATS.get(order) {
+        Some(formats) => formats[random.usize(..formats.len())].parse().unwrap(),
+        None => Format::dense(order),
+    }
+}
+
+/// The same array, in which most elements are zero.
+fn thinned(array: &DenseArray, random: &mut Rng) -> DenseArray {
+    let keep = random.u8(1..10);
+    DenseArray::from_fn(array.element(), array.dimensions(), |at| match random.u8(..10) < keep {
+        true => array.get(at).unwrap(),
+        false => maniple_tensor::notation::cast(Scalar::I32(0), array.element()),
+    })
+}
+
+/// Computes the same on tensors in random formats. None if the problem cannot be written as text, or an integer is divided by zero.
+fn try_formats(problem: &Problem, kernels: &Kernels, random: &mut Rng) -> Option<()> {
+    let tensors: Vec<TensorVariable> =
+        problem.assignment.tensors().iter().map(|tensor| tensor.stored(a_format(tensor.order(), random))).collect();
+    let text = problem.assignment.to_string();
+    let assignment = parse(&text, &tensors).ok()?;
+    let arrays: BTreeMap<String, DenseArray> =
+        problem.operands.iter().map(|(name, array)| (name.clone(), thinned(array, random))).collect();
+    let expected = evaluate(&assignment, &arrays).ok()?;
+    let operands: Vec<(&str, SparseTensor<i64>)> = tensors
+        .iter()
+        .filter_map(|tensor| Some((tensor.name(), stored(arrays.get(tensor.name())?, tensor.format()))))
+        .collect();
+    let operands: Vec<(&str, &SparseTensor<i64>)> = operands.iter().map(|(name, tensor)| (*name, tensor)).collect();
+    let computation = Computation::new(&assignment).unwrap();
+    let shown = || {
+        let formats = tensors.iter().map(|tensor| format!("{}: {}", tensor.name(), tensor.format()));
+        format!("{text}\n{}\n{}", formats.collect::<Vec<_>>().join("; "), computation.loops().unwrap_or_default())
+    };
+    match computation.run_by(&operands, kernels, &Serial) {
+        Ok(result) => {
+            result.check().unwrap_or_else(|error| panic!("{error}\n{}", shown()));
+            assert_eq!(result.format(), assignment.left().tensor.format());
+            assert_eq!(dense(&result), expected, "{}\n{arrays:?}", shown());
+            Some(())
+        }
+        Err(SparseError::Merge { .. }) => None,
+        Err(error) => panic!("{error}\n{}", shown()),
+    }
+}
+
+#[test]
+fn random_assignments_on_random_formats_are_what_evaluation_gives() {
+    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(5));
+    let tried = (0..1500).filter(|_| {
+        let problem = Problem::of(ElementType::I64, &mut random);
+        try_formats(&problem, &kernels, &mut random).is_some()
+    });
+    let tried = tried.count();
+    assert!(tried > 700, "{tried} were computed");
+}
+
+#[test]
+fn random_assignments_by_compiled_kernels_are_what_evaluation_gives() {
+    let mut random = Rng::with_seed(6);
+    let folder = tempfile::tempdir().unwrap();
+    let kernels = Kernels::new(maniple_tensor::kernel::Compiler::find(), Some(folder.path().to_owned()));
+    let tried = (0..40).filter(|_| {
+        let problem = Problem::of(ElementType::I64, &mut random);
+        try_formats(&problem, &kernels, &mut random).is_some()
+    });
+    assert!(tried.count() > 10);
+}
+
+/// The reports of wrong answers and crashes that other compilers have had, for all formats of two levels that are dense or compressed, in both orders.
+#[test]
+fn statements_that_are_hard_for_others_are_right_in_all_formats() {
+    let formats: Vec<Format> = ["D,D", "D,C", "C,D", "C,C"]
+        .iter()
+        .flat_map(|levels| ["0,1", "1,0"].map(|order| format!("{{{levels}}}({order})").parse().unwrap()))
+        .collect();
+    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(7));
+    let statements = [
+        "E(i,j) = A(i,k) * B(k,j)",
+        "E(i,j) = A(k,i) * d(k) * A(k,j)",
+        "E(i,j) = A(k,i) * A(k,j)",
+        "E(i,j) = A(i,j) + A(j,i)",
+        "E(i,j) = A(i,k) * B(k,l) * C(l,j)",
+        "E(i,j) = (A(i,j) + B(i,j)) * (A(i,j) + B(i,j) + C(i,j))",
+        "E(i,j) = A(i,j) - B(j,i) * 2",
+        "e(i) = A(i,i)",
+        "e(i) = A(i,j) * d(j) + d(i)",
+        "e(i) = 3 * A(j,i) * d(j)",
+        "s = A(i,j) * B(i,j)",
+        "E(i,j) = d(i) * A(i,j) * d(j)",
+        "E(i,j) += A(i,k) * B(k,j)",
+        "E(i,j) = max(A(i,j), B(i,j))",
+        "e(i) = reduce(max, j, A(i,j) * B(i,j))",
+        "E(i,j) = A(i,j) + 1",
+    ];
+    for statement in statements {
+        for _ in 0..60 {
+            let mut tensor = |name: &str, order: usize| {
+                let format = if order == 2 { formats[random.usize(..8)].clone() } else { a_format(order, &mut random) };
+                TensorVariable::new(name, ElementType::I64, vec![5; order]).stored(format)
+            };
+            let tensors = [
+                tensor("A", 2),
+                tensor("B", 2),
+                tensor("C", 2),
+                tensor("E", 2),
+                tensor("d", 1),
+                tensor("e", 1),
+                tensor("s", 0),
+            ];
+            let assignment = parse(statement, &tensors).unwrap();
+            let arrays: BTreeMap<String, DenseArray> = assignment
+                .tensors()
+                .iter()
+                .map(|tensor| {
+                    let array =
+                        DenseArray::from_fn(ElementType::I64, tensor.dimensions(), |_| Scalar::I64(random.i64(-3..4)));
+                    (tensor.name().to_owned(), thinned(&array, &mut random))
+                })
+                .collect();
+            let problem = Problem { assignment, operands: arrays };
+            let expected = evaluate(&problem.assignment, &problem.operands).unwrap();
+            let operands: Vec<(String, SparseTensor<i64>)> = problem
+                .assignment
+                .tensors()
+                .iter()
+                .map(|tensor| (tensor.name().to_owned(), stored(&problem.operands[tensor.name()], tensor.format())))
+                .collect();
+            let operands: Vec<(&str, &SparseTensor<i64>)> =
+                operands.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+            let computation = Computation::new(&problem.assignment).unwrap();
+            let result = computation.run_by(&operands, &kernels, &Serial).unwrap();
+            result.check().unwrap();
+            assert_eq!(
+                dense(&result),
+                expected,
+                "{statement}\n{:?}\n{}",
+                problem.operands,
+                computation.loops().unwrap()
+            );
+        }
+    }
+}
