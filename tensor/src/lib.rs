@@ -15,6 +15,7 @@
 //! | [`placement`] | where a tensor's parts lie on a machine, and pictures of it |
 //! | [`notation`] | what to compute: assignments in index notation |
 //! | [`storage`] | sparse tensors in memory |
+//! | [`oracle`] | what an assignment of sparse tensors means |
 //! | [`concrete`] | in which loops it is computed |
 //! | [`schedule`] | commands that change the loops |
 //! | [`algorithms`] | published algorithms, as schedules |
@@ -41,12 +42,14 @@ pub mod cost;
 pub mod distributed;
 pub mod element;
 pub mod format;
+mod identical;
 pub mod kernel;
 pub mod level;
 pub mod loops;
 pub mod lower;
 pub mod machine;
 pub mod notation;
+pub mod oracle;
 pub mod placement;
 pub mod plan;
 pub mod rectangle;

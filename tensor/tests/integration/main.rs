@@ -15,6 +15,7 @@ mod kernels;
 mod least_and_greatest;
 mod notation;
 mod notation_errors;
+mod oracle;
 mod plans;
 mod random;
 mod random_loops;
