@@ -15,6 +15,7 @@
 //! | [`placement`] | where a tensor's parts lie on a machine, and pictures of it |
 //! | [`notation`] | what to compute: assignments in index notation |
 //! | [`storage`] | sparse tensors in memory |
+//! | [`generate`] | sparse tensors made from a seed |
 //! | [`oracle`] | what an assignment of sparse tensors means |
 //! | [`concrete`] | in which loops it is computed |
 //! | [`schedule`] | commands that change the loops |
@@ -42,6 +43,7 @@ pub mod cost;
 pub mod distributed;
 pub mod element;
 pub mod format;
+pub mod generate;
 mod identical;
 pub mod kernel;
 pub mod level;

@@ -10,6 +10,7 @@ mod compiled_kernels;
 mod complex_numbers;
 mod costs;
 mod cuda_source;
+mod generators;
 mod illegal_schedules;
 mod kernels;
 mod least_and_greatest;
