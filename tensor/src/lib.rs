@@ -15,6 +15,8 @@
 //! | [`notation`] | what to compute: assignments in index notation |
 //! | [`storage`] | sparse tensors in memory |
 //! | [`sparse`] | kernels for sparse tensors |
+//! | [`generate`] | sparse tensors made from a seed |
+//! | [`oracle`] | what an assignment of sparse tensors means |
 //! | [`concrete`] | in which loops it is computed |
 //! | [`schedule`] | commands that change the loops |
 //! | [`algorithms`] | published algorithms, as schedules |
@@ -40,10 +42,13 @@ pub mod concrete;
 pub mod cost;
 pub mod distributed;
 pub mod format;
+pub mod generate;
+mod identical;
 pub mod level;
 pub mod lower;
 pub mod machine;
 pub mod notation;
+pub mod oracle;
 pub mod placement;
 pub mod plan;
 pub mod program;

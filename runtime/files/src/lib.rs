@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`matrix_market`] | Matrix Market: matrices as text, dense or by coordinates |
 //! | [`npy`] | NumPy's `.npy`: dense arrays in binary |
+//! | [`npz`] | NumPy's `.npz`: several arrays, or a sparse array of SciPy or `sparse`, in binary |
 //! | [`tns`] | FROSTT's `.tns`: sparse tensors as text |
 //! | `dense` | [`Dense`] arrays: shape, [`Order`] and elements |
 //! | `number` | the six types of elements, [`Number`] and [`NumberType`] |
@@ -30,6 +31,7 @@ mod dense;
 mod error;
 pub mod matrix_market;
 pub mod npy;
+pub mod npz;
 mod number;
 mod text;
 pub mod tns;

@@ -71,7 +71,7 @@ impl fmt::Display for NumberType {
 }
 
 /// A type of elements: `i32`, `i64`, `f32`, `f64`, and complex numbers of the last two.
-pub trait Number: Pod {
+pub trait Number: Pod + PartialEq {
     /// The type as a value.
     const TYPE: NumberType;
     /// The number 1.
@@ -209,14 +209,26 @@ pub(crate) fn is_overflow(error: &ParseIntError) -> bool {
 
 /// Reads a coordinate, which text files count from 1, and counts it from 0. `extent` is how many there are, if it is known.
 pub(crate) fn coordinate(name: &str, word: &str, extent: Option<u64>) -> Result<u64, Problem> {
+    coordinate_from(1, name, word, extent)
+}
+
+/// Reads a coordinate that is counted from `base`, 0 or 1, and counts it from 0.
+pub(crate) fn coordinate_from(base: u64, name: &str, word: &str, extent: Option<u64>) -> Result<u64, Problem> {
     match word.parse::<u64>() {
-        Ok(number) if number >= 1 && extent.is_none_or(|extent| number <= extent) => Ok(number - 1),
+        Ok(number) if number >= base && extent.is_none_or(|extent| number - base < extent) => Ok(number - base),
         Err(_) if !is_integer(word) => {
             Err(Problem::Malformed(format!("the {name} '{}' is not a whole number", shown(word))))
         }
         _ => {
-            let (word, last) = (shown(word), extent.unwrap_or(u64::MAX));
-            Err(Problem::Malformed(format!("{name} {word} is not between 1 and {last}")))
+            let word = shown(word);
+            let last = match extent {
+                // There is no coordinate from 0 on.
+                Some(0) if base == 0 => {
+                    return Err(Problem::Malformed(format!("{name} {word} is in a dimension of extent 0")));
+                }
+                extent => extent.map_or(u64::MAX, |extent| extent + base - 1),
+            };
+            Err(Problem::Malformed(format!("{name} {word} is not between {base} and {last}")))
         }
     }
 }

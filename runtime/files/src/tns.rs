@@ -1,11 +1,11 @@
 //! `.tns` files (Smith et al. 2017, *FROSTT: The Formidable Repository of Open Sparse Tensors and Tools*): a sparse tensor as lines of coordinates, counted from 1, and a value. There is
-//! no header: the first line tells how many dimensions there are, and extents are at least the largest coordinates.
+//! no header: the first line tells how many dimensions there are, and extents are at least the largest coordinates. Files that count from 0 can be read if the caller says so.
 
 use std::io::{self, BufRead, Write};
 use std::marker::PhantomData;
 
 use crate::error::{Problem, ReadError};
-use crate::number::{Number, coordinate};
+use crate::number::{Number, coordinate_from};
 use crate::text::{Lines, foreign, shown};
 
 /// A file of real numbers that is being read.
@@ -13,6 +13,10 @@ use crate::text::{Lines, foreign, shown};
 pub struct Reader<R, T> {
     lines: Lines<R>,
     order: usize,
+    base: u64,
+    extents: Option<Vec<u64>>,
+    /// One more than the largest coordinates so far.
+    largest: Vec<u64>,
     /// Whether the line that was read last is still to be given: of the first one, only the words were counted.
     is_pending: bool,
     value: PhantomData<T>,
@@ -37,12 +41,38 @@ impl<R: BufRead, T: Number> Reader<R, T> {
             let reason = format!("expected coordinates and a value, found '{}'", shown(first));
             return Err(lines.wrong(Problem::Malformed(reason)));
         }
-        Ok(Self { lines, order: words - 1, is_pending: true, value: PhantomData })
+        let order = words - 1;
+        let largest = vec![0; order];
+        Ok(Self { lines, order, base: 1, extents: None, largest, is_pending: true, value: PhantomData })
+    }
+
+    /// Takes coordinates as counted from 0.
+    #[must_use]
+    pub fn from_zero(self) -> Self {
+        Self { base: 0, ..self }
+    }
+
+    /// Refuses coordinates that are not below these extents.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the file has another number of dimensions.
+    pub fn within(self, extents: &[u64]) -> Result<Self, ReadError> {
+        if extents.len() != self.order {
+            let reason =
+                format!("the file has {} coordinates an entry, and {} extents are given", self.order, extents.len());
+            return Err(self.lines.wrong(Problem::Malformed(reason)));
+        }
+        Ok(Self { extents: Some(extents.to_vec()), ..self })
     }
 
     /// The number of dimensions; at least one.
     pub fn order(&self) -> usize {
         self.order
+    }
+
+    /// The extents that were given, or those of the smallest tensor that has all entries read so far.
+    pub fn extents(&self) -> &[u64] {
+        self.extents.as_deref().unwrap_or(&self.largest)
     }
 
     /// The number of the last line read, from 1.
@@ -58,15 +88,27 @@ impl<R: BufRead, T: Number> Reader<R, T> {
         let line = if std::mem::take(&mut self.is_pending) { Some(self.lines.text()?) } else { self.lines.next()? };
         let Some(line) = line else { return Ok(None) };
         coordinates.clear();
-        entry(line, self.order, coordinates).map(Some).map_err(|problem| self.lines.wrong(problem))
+        let read = entry(line, (self.order, self.base), self.extents.as_deref(), coordinates);
+        let value = read.map_err(|problem| self.lines.wrong(problem))?;
+        self.largest
+            .iter_mut()
+            .zip(&*coordinates)
+            .for_each(|(largest, at)| *largest = (*largest).max(at.saturating_add(1)));
+        Ok(Some(value))
     }
 }
 
-fn entry<T: Number>(line: &str, order: usize, coordinates: &mut Vec<u64>) -> Result<T, Problem> {
+fn entry<T: Number>(
+    line: &str,
+    (order, base): (usize, u64),
+    extents: Option<&[u64]>,
+    coordinates: &mut Vec<u64>,
+) -> Result<T, Problem> {
     let other = || Problem::Malformed(format!("expected {order} coordinates and a value, found '{}'", shown(line)));
     let (before, value) = line.rsplit_once(char::is_whitespace).ok_or_else(other)?;
     for word in before.split_whitespace() {
-        coordinates.push(coordinate("coordinate", word, None)?);
+        let extent = extents.and_then(|extents| extents.get(coordinates.len()).copied());
+        coordinates.push(coordinate_from(base, "coordinate", word, extent)?);
     }
     if coordinates.len() != order { Err(other()) } else { T::parse(value) }
 }
@@ -81,4 +123,14 @@ pub fn write_entry<T: Number>(into: &mut impl Write, coordinates: &[u64], value:
     }
     value.write(into)?;
     into.write_all(b"\n")
+}
+
+/// Writes the entries of a tensor, sorted by their coordinates, which are counted from 0. Entries at the same place stay apart, in their order.
+///
+/// # Errors
+/// As of `into`.
+pub fn write_entries<T: Number>(into: &mut impl Write, entries: &[(Vec<u64>, T)]) -> io::Result<()> {
+    let mut sorted: Vec<_> = entries.iter().collect();
+    sorted.sort_by_key(|(coordinates, _)| coordinates);
+    sorted.into_iter().try_for_each(|(coordinates, value)| write_entry(into, coordinates, *value))
 }

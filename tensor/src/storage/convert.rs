@@ -1,5 +1,7 @@
 //! Tensors in one format to another.
 
+use std::ops::Range;
+
 use super::entries::EntryList;
 use super::error::StorageError;
 use super::pack::{Duplicates, pack};
@@ -7,7 +9,7 @@ use super::tensor::SparseTensor;
 use super::value::{distance, is_same};
 use crate::element::Element;
 use crate::format::{Format, Level};
-use crate::level::{Component, LevelData, filled};
+use crate::level::{Array, Component, LevelData, filled};
 
 impl<T: Element> SparseTensor<T> {
     /// The same tensor in another format. Coordinates that are there several times are added up.
@@ -65,22 +67,46 @@ impl<T: Element> SparseTensor<T> {
         (0..outer.positions).for_each(|row| free[row + 1] += free[row]);
         let position_width = inner.position_width(crd.len()).map_err(failed)?;
         let coordinate_width = inner.coordinate_width(false).map_err(failed)?;
-        let array = |width, length| crate::level::Array::filled(width, 0, length).map_err(failed);
+        let array = |width, length| Array::filled(width, 0, length).map_err(failed);
         let (mut starts, mut coordinates) = (array(position_width, free.len())?, array(coordinate_width, crd.len())?);
         free.iter().enumerate().for_each(|(row, &start)| starts.set(row, start as i64));
         let bytes = size_of_val(self.values()) as u128;
         let mut values = filled(self.fill(), crd.len()).map_err(|_| StorageError::Memory(bytes))?;
-        for row in 0..rows.positions {
-            for place in pos.get(row) as usize..pos.get(row + 1) as usize {
-                let to = &mut free[crd.get(place) as usize];
-                coordinates.set(*to, row as i64);
-                values[*to] = self.values()[place];
-                *to += 1;
+        let segment = |row: usize| pos.get(row) as usize..pos.get(row + 1) as usize;
+        let from = (self.values(), segment);
+        match (crd, &mut coordinates) {
+            // Without a look at the widths for each entry.
+            (Array::I32(crd), Array::I32(to)) => {
+                let column = |place: usize| crd[place] as usize;
+                scatter(rows.positions, from, column, &mut free, |place, row| to[place] = row as i32, &mut values);
+            }
+            (crd, to) => {
+                let column = |place: usize| crd.get(place) as usize;
+                scatter(rows.positions, from, column, &mut free, |place, row| to.set(place, row as i64), &mut values);
             }
         }
         inner.components =
             vec![Component { name: "pos", array: starts }, Component { name: "crd", array: coordinates }];
         Ok(Self::of(format, self.dimensions(), self.fill(), vec![outer, inner], values))
+    }
+}
+
+/// Puts the entries of all rows where the next one of their column goes.
+fn scatter<T: Copy>(
+    rows: usize,
+    (values, segment): (&[T], impl Fn(usize) -> Range<usize>),
+    column: impl Fn(usize) -> usize,
+    free: &mut [usize],
+    mut set: impl FnMut(usize, usize),
+    into: &mut [T],
+) {
+    for row in 0..rows {
+        for place in segment(row) {
+            let to = &mut free[column(place)];
+            set(*to, row);
+            into[*to] = values[place];
+            *to += 1;
+        }
     }
 }
 

@@ -30,27 +30,31 @@ pub(super) fn sort(keys: &[Key<'_>], order: &mut Vec<usize>) {
         return;
     }
     // From the last key to the first, and from the lowest digit to the highest (Knuth, *The Art of Computer Programming* 3, section 5.2.5).
-    let mut next = vec![0; order.len()];
+    // Coordinates go along with entries, so that only the first pass of a key looks for them.
+    let mut pairs: Vec<(u64, usize)> = vec![(0, 0); order.len()];
+    let mut next = pairs.clone();
     for key in keys.iter().rev() {
-        let coordinate = |entry: &usize| (key.coordinates[*entry] - key.bounds.start) as u64;
-        if order.is_sorted_by_key(coordinate) {
+        let coordinate = |entry: usize| (key.coordinates[entry] - key.bounds.start) as u64;
+        pairs.iter_mut().zip(&*order).for_each(|(pair, &entry)| *pair = (coordinate(entry), entry));
+        if pairs.is_sorted_by_key(|pair| pair.0) {
             continue;
         }
         let bits = u64::BITS - ((key.bounds.end - key.bounds.start - 1) as u64).leading_zeros();
         for shift in (0..bits).step_by(DIGIT as usize) {
-            let digit = |entry: &usize| (coordinate(entry) >> shift) as usize & ((1 << DIGIT) - 1);
+            let digit = |pair: &(u64, usize)| (pair.0 >> shift) as usize & ((1 << DIGIT) - 1);
             let mut starts = [0_usize; (1 << DIGIT) + 1];
-            order.iter().for_each(|entry| starts[digit(entry) + 1] += 1);
+            pairs.iter().for_each(|pair| starts[digit(pair) + 1] += 1);
             for place in 0..1 << DIGIT {
                 starts[place + 1] += starts[place];
             }
-            for entry in &*order {
-                let start = &mut starts[digit(entry)];
-                next[*start] = *entry;
+            for pair in &pairs {
+                let start = &mut starts[digit(pair)];
+                next[*start] = *pair;
                 *start += 1;
             }
-            std::mem::swap(order, &mut next);
+            std::mem::swap(&mut pairs, &mut next);
         }
+        order.iter_mut().zip(&pairs).for_each(|(entry, pair)| *entry = pair.1);
     }
 }
 

@@ -189,7 +189,10 @@ impl<T: Element> SparseTensor<T> {
         let along = data.line.as_ref().map_or(0, |line| at[line.level]);
         let kind = self.format.levels()[level].kind();
         let mut found = None;
-        let mut below = |position: usize| found = found.or_else(|| self.find(level + 1, position, at));
+        // Where a full level ends, a position with the fill value is no entry: there may be one below another count, or another of several equal coordinates.
+        let skips_fill = !self.keeps_fill();
+        let is_entry = |position: &usize| !(skips_fill && is_same(self.values[*position], self.fill));
+        let mut below = |position: usize| found = found.or_else(|| self.find(level + 1, position, at).filter(is_entry));
         match self.format.expressions()[level] {
             // Which count an entry has depends on others.
             LevelExpression::Count(_) => kind.visit(data, parent, along, &mut |_, position| below(position)),

@@ -1,21 +1,12 @@
 //! What packing asks of elements.
 
 use crate::element::{Element, Scalar};
+use crate::identical::identical;
 use crate::notation::{BinaryOperator, binary};
 
-/// Whether both have the same bits: negative zeros are no zeros, and a NaN is itself.
+/// Whether both have the same bits.
 pub(super) fn is_same<T: Element>(one: T, other: T) -> bool {
-    match (one.to_scalar(), other.to_scalar()) {
-        (Scalar::F32(one), Scalar::F32(other)) => one.to_bits() == other.to_bits(),
-        (Scalar::F64(one), Scalar::F64(other)) => one.to_bits() == other.to_bits(),
-        (Scalar::C32(one), Scalar::C32(other)) => {
-            [one.re.to_bits(), one.im.to_bits()] == [other.re.to_bits(), other.im.to_bits()]
-        }
-        (Scalar::C64(one), Scalar::C64(other)) => {
-            [one.re.to_bits(), one.im.to_bits()] == [other.re.to_bits(), other.im.to_bits()]
-        }
-        (one, other) => one == other,
-    }
+    identical(one.to_scalar(), other.to_scalar())
 }
 
 /// The sum; integers wrap.

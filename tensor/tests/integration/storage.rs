@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use maniple_tensor::element::{Complex, Element, Scalar};
-use maniple_tensor::format::Format;
+use maniple_tensor::format::{Format, Level, LevelExpression, Properties};
 use maniple_tensor::level::{Array, Component, LevelError, Width};
 use maniple_tensor::notation::cast;
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, StorageError, pack};
@@ -163,7 +163,7 @@ fn round_trips<T: Element>(texts: &[&str], extents: &[i64], cases: usize) {
     let mut random = Rng::with_seed(11);
     let formats: Vec<Format> = texts.iter().map(|text| format(text)).collect();
     for from in &formats {
-        for _ in 0..cases {
+        for _ in 0..self::cases(cases) {
             let dimensions: Vec<i64> = (0..from.rank()).map(|_| extents[random.usize(..extents.len())]).collect();
             let fill = element(if random.u8(..4) == 0 { 2 } else { 0 });
             let model = model::<T>(&dimensions, &mut random);
@@ -189,6 +189,11 @@ fn round_trips<T: Element>(texts: &[&str], extents: &[i64], cases: usize) {
             }
         }
     }
+}
+
+/// So many cases, or as many times more as `MANIPLE_STORAGE_TIMES` says: 25 for a thousand tensors a format.
+fn cases(count: usize) -> usize {
+    count * std::env::var("MANIPLE_STORAGE_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
 fn all_formats() -> Vec<&'static str> {
@@ -462,4 +467,61 @@ fn small_entries_are_dropped_and_explicit_fill_is_kept() {
     assert_eq!(coordinates.values().len(), 5);
     let dense = SparseTensor::from_elements(&[2, 2], 0.0, vec![0.0, 1.0, 1e-3, 0.0]).unwrap();
     assert_eq!(dense.convert(&format("csr")).unwrap().drop(0.1).unwrap().values(), [1.0]);
+}
+
+/// Levels that store `rank` dimensions, in any order, of any kinds.
+fn random_format(rank: usize, random: &mut Rng) -> Option<Format> {
+    let mut expressions = Vec::new();
+    for mode in 0..rank {
+        let other = random.usize(0..rank);
+        match random.u8(..6) {
+            0 => {
+                let size = random.i64(1..4);
+                expressions.extend([LevelExpression::Block(mode, size), LevelExpression::Within(mode, size)]);
+            }
+            1 if other < mode => expressions.push(LevelExpression::Sum(mode, other)),
+            2 if other < mode => expressions.push(LevelExpression::Difference(mode, other)),
+            3 if other < mode => expressions.push(LevelExpression::Difference(other, mode)),
+            _ => expressions.push(LevelExpression::Mode(mode)),
+        }
+    }
+    if random.u8(..5) == 0 {
+        expressions.push(LevelExpression::Count(vec![random.usize(0..rank)]));
+    }
+    random.shuffle(&mut expressions);
+    let level = |expression| {
+        let kind = Level::ALL[random.usize(0..Level::ALL.len())];
+        let is_compressed = kind == Level::Compressed;
+        let properties = Properties {
+            unique: !(is_compressed && random.u8(..4) == 0),
+            ordered: !(is_compressed && random.u8(..4) == 0),
+            ranges: is_compressed && random.u8(..4) == 0,
+            positions: kind.kind().capabilities().has_positions.then_some(Width::I64).filter(|_| random.bool()),
+            coordinates: kind.kind().capabilities().has_coordinates.then_some(Width::I16).filter(|_| random.bool()),
+        };
+        (expression, kind, properties)
+    };
+    Format::of_levels(rank, expressions.into_iter().map(level).collect()).ok()
+}
+
+#[test]
+fn random_formats_are_read_as_written_and_store_what_they_are_given() {
+    let (mut random, mut stored) = (Rng::with_seed(23), 0);
+    for _ in 0..cases(6000) {
+        let rank = random.usize(1..4);
+        let Some(from) = random_format(rank, &mut random) else { continue };
+        assert_eq!(from.to_string().parse::<Format>().as_ref(), Ok(&from), "{from}");
+        let dimensions: Vec<i64> = (0..rank).map(|_| EXTENTS[random.usize(0..EXTENTS.len())]).collect();
+        let model = model::<i64>(&dimensions, &mut random);
+        match pack(&from, &dimensions, 0, list(&model, rank, &mut random), Duplicates::Refuse) {
+            Ok(packed) => {
+                holds(&packed.tensor, &model);
+                stored += 1;
+            }
+            // Singletons below what is there once.
+            Err(StorageError::Level { error: LevelError::Crowded { .. }, .. }) => {}
+            Err(error) => panic!("{from} {dimensions:?}: {error}"),
+        }
+    }
+    assert!(stored > 1000, "{stored}");
 }

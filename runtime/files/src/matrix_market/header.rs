@@ -97,6 +97,17 @@ impl Symmetry {
     }
 }
 
+impl fmt::Display for Symmetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::General => "general",
+            Self::Symmetric => "symmetric",
+            Self::Skew => "skew-symmetric",
+            Self::Hermitian => "hermitian",
+        })
+    }
+}
+
 /// What the first line and the line of sizes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {

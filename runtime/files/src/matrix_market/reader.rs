@@ -19,6 +19,15 @@ pub struct Entry<T> {
     pub value: T,
 }
 
+impl<T: Number> Entry<T> {
+    /// The entry on the other side of the diagonal, if it follows from this one.
+    #[must_use]
+    pub fn mirrored(self, symmetry: Symmetry) -> Option<Self> {
+        let value = symmetry.mirrored(self.value).filter(|_| self.row != self.column)?;
+        Some(Self { row: self.column, column: self.row, value })
+    }
+}
+
 /// A Matrix Market file that is being read.
 #[derive(Debug)]
 pub struct Reader<R> {
@@ -82,6 +91,22 @@ impl<R: BufRead> Reader<R> {
         Ok(Some(entry))
     }
 
+    /// Reads all entries that are left, in both layouts, and those that follow from them by symmetry, each right after the one that it follows from.
+    ///
+    /// # Errors
+    /// As of [`next_entry`](Self::next_entry), or what `visit` says of the line that was read last.
+    pub fn for_each<T: Number>(
+        mut self,
+        mut visit: impl FnMut(Entry<T>) -> Result<(), Problem>,
+    ) -> Result<(), ReadError> {
+        while let Some(entry) = self.next_entry::<T>()? {
+            let mirrored = entry.mirrored(self.header.symmetry);
+            let visited = std::iter::once(entry).chain(mirrored).try_for_each(&mut visit);
+            visited.map_err(|problem| self.lines.wrong(problem))?;
+        }
+        Ok(())
+    }
+
     /// Reads all entries of a file in the layout [`Layout::Array`], and adds those that follow by symmetry. Memory is taken for what the file has, not for what it says.
     ///
     /// # Errors
@@ -127,6 +152,10 @@ fn listed<T: Number>(line: &str, header: &Header) -> Result<Entry<T>, Problem> {
     }
     let value = value(rest, header.field)?;
     let place = (coordinate("row", row, Some(header.rows))?, coordinate("column", column, Some(header.columns))?);
+    if header.symmetry == Symmetry::Skew && place.0 == place.1 && value != T::zeroed() {
+        let reason = format!("entry ({row}, {column}) is on the diagonal, which is zero in a skew-symmetric file");
+        return Err(Problem::Malformed(reason));
+    }
     if header.symmetry != Symmetry::General && place.1 > place.0 {
         let reason = format!(
             "entry ({row}, {column}) is above the diagonal; a symmetric file lists those below, and the diagonal"

@@ -33,12 +33,92 @@ pub struct Header {
     pub start: u64,
 }
 
+/// What a header says, whatever the type of the elements.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    /// The type as the file writes it, for messages.
+    pub(crate) descr: String,
+    /// The order of bytes, as NumPy writes it: `<`, `>`, `=`, or `|` where there is none.
+    pub(crate) byte_order: char,
+    /// Its name without the order of bytes; empty of a type that is not plain.
+    pub(crate) type_name: String,
+    pub(crate) order: Order,
+    pub(crate) shape: Vec<u64>,
+    /// The offset of the first element in the file.
+    pub(crate) start: u64,
+    /// The offset of the text of the header.
+    text: usize,
+}
+
 impl Header {
     /// Reads the header, and no byte of what follows.
     ///
     /// # Errors
     /// [`ReadError`] if the file has another format, or elements of a type that is no [`NumberType`].
     pub fn read(source: &mut impl Read) -> Result<Self, ReadError> {
+        let described = Described::read(source)?;
+        let text = described.text;
+        Self::of(described).map_err(|problem| wrong(text, problem))
+    }
+
+    fn of(described: Described) -> Result<Self, Problem> {
+        let known =
+            [NumberType::I32, NumberType::I64, NumberType::F32, NumberType::F64, NumberType::C32, NumberType::C64];
+        let number = known.into_iter().find(|&number| name(number) == described.type_name);
+        let Some(number) = number.filter(|_| described.byte_order != '|') else {
+            let known = "float32, float64, int32, int64, complex64 or complex128";
+            let found = shown(&described.descr);
+            return Err(Problem::Unsupported(format!(
+                "its elements are {found}; they must be {known}: convert it with NumPy's astype"
+            )));
+        };
+        let big_endian = described.is_big_endian();
+        let Described { order, shape, start, .. } = described;
+        let header = Self { number, big_endian, order, shape, start };
+        // All products of extents fit, those without extents of 0 included.
+        let multiplied = |product: i64, &extent: &u64| product.checked_mul(i64::try_from(extent.max(1)).ok()?);
+        match header.shape.iter().try_fold(number.size() as i64, multiplied) {
+            Some(_) => Ok(header),
+            None => Err(Problem::TooLarge(format!(
+                "it says that it has {} elements, which are more than can be counted",
+                header.extents()
+            ))),
+        }
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// The bytes of all elements.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.count() * self.number.size() as u64
+    }
+
+    /// The extents, for messages.
+    pub(super) fn extents(&self) -> String {
+        match self.shape[..] {
+            [] => "1".to_owned(),
+            _ => self.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x "),
+        }
+    }
+}
+
+impl Described {
+    /// Whether the first byte of a number, or of each part of a complex one, is the most significant.
+    pub(crate) fn is_big_endian(&self) -> bool {
+        match self.byte_order {
+            '>' => true,
+            '=' => cfg!(target_endian = "big"),
+            _ => false,
+        }
+    }
+
+    /// Reads the header, and no byte of what follows.
+    pub(crate) fn read(source: &mut impl Read) -> Result<Self, ReadError> {
         let mut header = Vec::new();
         let read = |source: &mut dyn Read, header: &mut Vec<u8>, length: usize| {
             source.take((length - header.len()) as u64).read_to_end(header)
@@ -78,10 +158,11 @@ impl Header {
             let reason = format!("it ends after {found} bytes of its header, which has {length}");
             return Err(wrong(header.len(), Problem::Truncated(reason)));
         }
-        Self::of_text(&mut header[start..], (start + length) as u64).map_err(|problem| wrong(start, problem))
+        Self::of_text(&mut header[start..], start).map_err(|problem| wrong(start, problem))
     }
 
-    fn of_text(text: &mut [u8], start: u64) -> Result<Self, Problem> {
+    fn of_text(text: &mut [u8], place: usize) -> Result<Self, Problem> {
+        let start = (place + text.len()) as u64;
         let brackets = text.iter().filter(|byte| b"([{".contains(byte)).count();
         if brackets > MOST_BRACKETS {
             let reason = format!("its header has {brackets} brackets, and describes no plain array");
@@ -102,13 +183,6 @@ impl Header {
             found.map(|(_, value)| value).ok_or_else(|| Problem::Malformed(format!("its header has no '{key}'")))
         };
         let (descr, fortran_order, shape) = (get("descr")?, get("fortran_order")?, get("shape")?);
-        let (number, big_endian) = element(descr).ok_or_else(|| {
-            let known = "float32, float64, int32, int64, complex64 or complex128";
-            let found = shown(descr.to_string());
-            Problem::Unsupported(format!(
-                "its elements are {found}; they must be {known}: convert it with NumPy's astype"
-            ))
-        })?;
         let order = match fortran_order {
             Value::Boolean(true) => Order::Columns,
             Value::Boolean(false) => Order::Rows,
@@ -121,36 +195,19 @@ impl Header {
         let shape = extents(shape).ok_or_else(|| {
             Problem::Malformed("the 'shape' in its header is no tuple of whole numbers from 0 on".to_owned())
         })?;
-        let header = Self { number, big_endian, order, shape, start };
-        // All products of extents fit, those without extents of 0 included.
-        let multiplied = |product: i64, &extent: &u64| product.checked_mul(i64::try_from(extent.max(1)).ok()?);
-        match header.shape.iter().try_fold(number.size() as i64, multiplied) {
-            Some(_) => Ok(header),
-            None => Err(Problem::TooLarge(format!(
-                "it says that it has {} elements, which are more than can be counted",
-                header.extents()
-            ))),
-        }
-    }
-
-    /// The number of elements.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.shape.iter().product()
-    }
-
-    /// The bytes of all elements.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.count() * self.number.size() as u64
-    }
-
-    /// The extents, for messages.
-    pub(super) fn extents(&self) -> String {
-        match self.shape[..] {
-            [] => "1".to_owned(),
-            _ => self.shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x "),
-        }
+        let name = descr.as_string().cloned().unwrap_or_default();
+        let mut letters = name.chars();
+        let byte_order = letters.next().filter(|order| "<>=|".contains(*order));
+        let type_name = byte_order.map(|_| letters.as_str().to_owned()).unwrap_or_default();
+        Ok(Self {
+            descr: descr.to_string(),
+            byte_order: byte_order.unwrap_or('|'),
+            type_name,
+            order,
+            shape,
+            start,
+            text: place,
+        })
     }
 }
 
@@ -171,22 +228,8 @@ fn without_long_suffixes(text: &mut [u8]) {
     }
 }
 
-/// The type that NumPy describes like this, and whether it is big-endian.
-fn element(descr: &Value) -> Option<(NumberType, bool)> {
-    let descr = descr.as_string()?;
-    let (order, name) = descr.split_at_checked(1)?;
-    let big_endian = match order {
-        "<" => false,
-        ">" => true,
-        "=" => cfg!(target_endian = "big"),
-        _ => return None,
-    };
-    let known = [NumberType::I32, NumberType::I64, NumberType::F32, NumberType::F64, NumberType::C32, NumberType::C64];
-    known.into_iter().find(|&number| self::name(number) == name).map(|number| (number, big_endian))
-}
-
 /// What NumPy calls a type, without the order of its bytes.
-fn name(number: NumberType) -> &'static str {
+pub(crate) fn name(number: NumberType) -> &'static str {
     match number {
         NumberType::I32 => "i4",
         NumberType::I64 => "i8",
@@ -203,13 +246,19 @@ fn extents(shape: &Value) -> Option<Vec<u64>> {
     extents.iter().map(|extent| u64::try_from(extent.as_integer()?).ok()).collect()
 }
 
-/// The header of an array by rows in this machine's order of bytes: version 1.0, with blanks to a multiple of 64 bytes.
+/// The header of an array by rows in this machine's order of bytes.
 pub(super) fn text<T: Number>(shape: &[u64]) -> io::Result<Vec<u8>> {
     let order = if cfg!(target_endian = "big") { '>' } else { '<' };
+    text_of(&format!("{order}{}", name(T::TYPE)), Order::Rows, shape)
+}
+
+/// The header of an array with elements of a type: version 1.0, with blanks to a multiple of 64 bytes.
+pub(super) fn text_of(descr: &str, order: Order, shape: &[u64]) -> io::Result<Vec<u8>> {
+    let fortran_order = if order == Order::Columns { "True" } else { "False" };
     let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
     // A tuple of one has a comma.
     let extents = if shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
-    let mut text = format!("{{'descr': '{order}{}', 'fortran_order': False, 'shape': ({extents}), }}", name(T::TYPE));
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': {fortran_order}, 'shape': ({extents}), }}");
     let length = (MAGIC.len() + 4 + text.len() + 1).next_multiple_of(64) - MAGIC.len() - 4;
     text.extend(std::iter::repeat_n(' ', length - text.len() - 1));
     text.push('\n');

@@ -6,8 +6,9 @@ mod header;
 
 use std::io::{self, Read, Write};
 
+pub(crate) use self::header::{Described, name};
 pub use self::header::{Header, MAGIC};
-use crate::dense::Dense;
+use crate::dense::{Dense, Order};
 use crate::error::{Problem, ReadError};
 use crate::number::Number;
 
@@ -58,7 +59,7 @@ pub fn read_elements<T: Number>(
 }
 
 /// Reads until the bytes are full or the source ends, and gives how many there are.
-fn fill(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn fill(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut found = 0;
     while found < bytes.len() {
         match source.read(&mut bytes[found..]) {
@@ -71,7 +72,7 @@ fn fill(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     Ok(found)
 }
 
-/// Writes an array whose elements are in the order of [`Order::Rows`](crate::Order::Rows).
+/// Writes an array whose elements are in the order of [`Order::Rows`].
 ///
 /// # Errors
 /// As of `into`; and [`io::ErrorKind::InvalidInput`] if there are not as many elements as the shape says.
@@ -82,4 +83,9 @@ pub fn write_array<T: Number>(into: &mut impl Write, shape: &[u64], elements: &[
     }
     into.write_all(&header::text::<T>(shape)?)?;
     into.write_all(bytemuck::cast_slice(elements))
+}
+
+/// Writes the header of an array with elements of a type that NumPy describes like this.
+pub(crate) fn write_described(into: &mut dyn Write, descr: &str, order: Order, shape: &[u64]) -> io::Result<()> {
+    into.write_all(&header::text_of(descr, order, shape)?)
 }

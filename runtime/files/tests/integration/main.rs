@@ -4,6 +4,8 @@
 
 mod matrix_market;
 mod npy;
+mod npz;
+mod scipy;
 mod tns;
 
 use proptest::prelude::*;

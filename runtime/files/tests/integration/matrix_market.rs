@@ -3,8 +3,8 @@
 use std::fmt::{Debug, Write as _};
 use std::io::{self, BufReader};
 
-use maniple_files::matrix_market::{Entry, Layout, Reader, Symmetry, write_array};
-use maniple_files::{Complex, Number, Order, ReadError};
+use maniple_files::matrix_market::{Entry, Field, Layout, Reader, Symmetry, write_array, write_coordinates};
+use maniple_files::{Complex, Number, Order, Problem, ReadError};
 use proptest::prelude::*;
 
 use crate::{damaged, elements, shapes};
@@ -179,4 +179,91 @@ fn sizes_and_entries_that_make_no_sense_are_refused_where_they_stand() {
     let large = format!("%%MatrixMarket matrix array integer general\n1 1\n{huge}\n");
     assert_eq!(dense::<f64>(&large), [1e20]);
     assert!(read::<i64>(&large).unwrap_err().to_string().ends_with("is too large for 64 bits"));
+}
+
+fn entries(list: &[(u64, u64, f64)]) -> Vec<Entry<f64>> {
+    list.iter().map(|&(row, column, value)| Entry { row, column, value }).collect()
+}
+
+#[test]
+fn entries_that_follow_by_symmetry_come_after_those_that_they_follow_from() {
+    let read = |rest: &str| {
+        let text = format!("%%MatrixMarket matrix {rest}");
+        let mut entries = Vec::new();
+        let take = |entry| {
+            entries.push(entry);
+            Ok(())
+        };
+        Reader::new(text.as_bytes()).unwrap().for_each(take).unwrap();
+        entries
+    };
+    let symmetric = "coordinate double symmetric\n2 2 2\n2 1 3\n2 2 4\n";
+    assert_eq!(read(symmetric), entries(&[(1, 0, 3.0), (0, 1, 3.0), (1, 1, 4.0)]));
+    assert_eq!(read("array real skew-symmetric\n2 2\n3\n"), entries(&[(1, 0, 3.0), (0, 1, -3.0)]));
+    let symmetric_text = format!("%%MatrixMarket matrix {symmetric}");
+    let unread = Reader::new(symmetric_text.as_bytes()).unwrap();
+    let told = unread.for_each(|entry: Entry<f64>| match entry.value {
+        4.0 => Err(Problem::Unsupported("no fours".to_owned())),
+        _ => Ok(()),
+    });
+    assert_eq!(told.unwrap_err().to_string(), "line 4: no fours");
+    let diagonal = "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 2 1\n";
+    refused(diagonal, "line 3: entry (2, 2) is on the diagonal, which is zero in a skew-symmetric file");
+}
+
+#[test]
+fn coordinates_are_written_sorted_and_read_again() {
+    let entry = (0..5_u64, 0..4_u64, any::<f64>());
+    proptest!(|(list in proptest::collection::vec(entry, 0..9))| {
+        let mut expected = entries(&list);
+        let mut file = Vec::new();
+        write_coordinates(&mut file, (5, 4), Field::Real, Symmetry::General, &expected).unwrap();
+        expected.sort_by_key(|entry| (entry.row, entry.column));
+        prop_assert_eq!(read::<f64>(file).unwrap(), expected);
+    });
+    let written = |field, symmetry, list: &[(u64, u64, f64)]| {
+        let mut file = Vec::new();
+        write_coordinates(&mut file, (3, 3), field, symmetry, &entries(list)).map(|()| String::from_utf8(file).unwrap())
+    };
+    assert_eq!(
+        written(Field::Pattern, Symmetry::Symmetric, &[(2, 1, 1.0), (0, 0, 1.0)]).unwrap(),
+        "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n3 2\n"
+    );
+    for (field, symmetry, at) in [
+        (Field::Real, Symmetry::Symmetric, (0, 1)),
+        (Field::Real, Symmetry::Skew, (1, 1)),
+        (Field::Real, Symmetry::General, (3, 0)),
+        (Field::Real, Symmetry::Hermitian, (0, 0)),
+        (Field::Integer, Symmetry::General, (0, 0)),
+    ] {
+        assert!(written(field, symmetry, &[(at.0, at.1, 1.0)]).is_err(), "{field} {symmetry}");
+    }
+}
+
+#[test]
+fn files_that_other_readers_are_tried_with_are_refused() {
+    let body = "%%GraphBLAS double\n% a comment\n";
+    for (kinds, rest, message) in [
+        ("vector coordinate real general", "1 1 1\n1 1 1\n", "line 1: the object is 'vector'"),
+        ("matrix list real general", "1 1 1\n1 1 1\n", "line 1: the format 'list' is none of"),
+        ("matrix coordinate text general", "1 1 1\n1 1 1\n", "line 1: the field 'text' is none of"),
+        ("matrix coordinate real diagonal", "1 1 1\n1 1 1\n", "line 1: the symmetry 'diagonal' is none of"),
+        ("matrix coordinate pattern hermitian", "2 2 1\n2 2\n", "line 1: a hermitian matrix has complex entries"),
+        ("matrix coordinate real general", "3\n1 1\n", "line 4: expected 'ROWS COLUMNS ENTRIES', found '3'"),
+        (
+            "matrix coordinate real symmetric",
+            "3 4 1\n1 1 1\n",
+            "line 4: the matrix is 3 by 4; a symmetric one is square",
+        ),
+        ("matrix coordinate real general", "3 4 3\n1 1 3.0\n2 2 3.4\n", "line 6: the file ends after 2 of 3 entries"),
+        ("matrix coordinate real general", "3 4 1\n1 zero 2\n", "line 5: the column 'zero' is not a whole number"),
+        ("matrix coordinate real general", "3 4 1\n1 1 pi\n", "line 5: 'pi' is not a number"),
+        ("matrix coordinate real general", "3 4 1\n1 1\n", "line 5: expected 'ROW COLUMN VALUE', found '1 1'"),
+        ("matrix coordinate real general", "3 4 1\n3 9999 3.4\n", "line 5: column 9999 is not between 1 and 4"),
+        ("matrix coordinate integer general", "3 4 1\n3 1 3.4\n", "line 5: '3.4' is not a whole number"),
+    ] {
+        let text = format!("%%MatrixMarket {kinds}\n{body}{rest}");
+        let told = read::<f64>(text).unwrap_err().to_string();
+        assert!(told.starts_with(message), "{told}");
+    }
 }

@@ -1,6 +1,6 @@
 //! FROSTT's files.
 
-use maniple_files::tns::{Reader, write_entry};
+use maniple_files::tns::{Reader, write_entries, write_entry};
 use maniple_files::{Number, ReadError};
 use proptest::prelude::*;
 
@@ -50,4 +50,49 @@ fn lines_that_make_no_sense_are_refused_where_they_stand() {
     refused(b"1 0 2.5\n", "line 1: coordinate 0 is not between 1 and 18446744073709551615");
     refused(b"1 1 2.5\n1 x 2.5\n", "line 2: the coordinate 'x' is not a whole number");
     refused(b"1 1 one\n", "line 1: 'one' is not a number");
+}
+
+#[test]
+fn coordinates_may_be_counted_from_zero_and_checked_against_extents() {
+    let text = &b"0 2 1.5\n3 0 2\n"[..];
+    let reader = || Reader::<_, f64>::new(text).unwrap();
+    let mut coordinates = Vec::new();
+    let mut from_zero = reader().from_zero().within(&[4, 3]).unwrap();
+    assert_eq!((from_zero.next_entry(&mut coordinates).unwrap(), coordinates.as_slice()), (Some(1.5), &[0, 2][..]));
+    assert_eq!((from_zero.next_entry(&mut coordinates).unwrap(), coordinates.as_slice()), (Some(2.0), &[3, 0][..]));
+    let told = |reader: Reader<&[u8], f64>| {
+        let mut reader = reader;
+        let mut coordinates = Vec::new();
+        while reader.next_entry(&mut coordinates).map_err(|error| error.to_string())?.is_some() {}
+        Ok::<(), String>(())
+    };
+    assert_eq!(told(reader()), Err("line 1: coordinate 0 is not between 1 and 18446744073709551615".to_owned()));
+    assert_eq!(
+        told(reader().from_zero().within(&[3, 3]).unwrap()),
+        Err("line 2: coordinate 3 is not between 0 and 2".to_owned())
+    );
+    assert_eq!(
+        told(reader().from_zero().within(&[9, 0]).unwrap()),
+        Err("line 1: coordinate 2 is in a dimension of extent 0".to_owned())
+    );
+    let other = reader().within(&[3]).unwrap_err().to_string();
+    assert_eq!(other, "line 1: the file has 2 coordinates an entry, and 1 extents are given");
+}
+
+#[test]
+fn extents_are_the_largest_coordinates_or_those_that_are_given() {
+    let mut file = Vec::new();
+    write_entries(&mut file, &[(vec![3, 0], 1.5), (vec![0, 2], 2.0), (vec![0, 1], 1e300)]).unwrap();
+    assert_eq!(String::from_utf8(file.clone()).unwrap(), "1 2 1e300\n1 3 2e0\n4 1 1.5e0\n");
+    let mut reader = Reader::<_, f64>::new(&file[..]).unwrap();
+    assert_eq!(reader.extents(), [0, 0]);
+    while reader.next_entry(&mut Vec::new()).unwrap().is_some() {}
+    assert_eq!(reader.extents(), [4, 3]);
+    assert_eq!(Reader::<_, f64>::new(&file[..]).unwrap().within(&[9, 9]).unwrap().extents(), [9, 9]);
+}
+
+#[test]
+fn files_of_others_are_read() {
+    let toy = b"# test tns\n1 1 3 1 2.0\n2 1 1 2 4.0\n";
+    assert_eq!(read::<f64>(toy).unwrap(), [(vec![0, 0, 2, 0], 2.0), (vec![1, 0, 0, 1], 4.0)]);
 }

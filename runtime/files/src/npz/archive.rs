@@ -1,0 +1,177 @@
+//! Files in a zip archive.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use super::array::Array;
+use crate::error::{Problem, ReadError};
+
+/// An archive that is larger than this when it is unpacked, and than so many times its own size, is refused: nothing that anybody saves is packed so well.
+const LEAST_REFUSED: u64 = 256 << 20;
+
+/// See [`LEAST_REFUSED`].
+const MOST_TIMES: u64 = 100;
+
+/// A `.npz` file that is being read.
+#[derive(Debug)]
+pub struct Archive<R> {
+    zip: ZipArchive<R>,
+    /// How many bytes may still be unpacked.
+    left: u64,
+}
+
+/// An error in the whole, whose place is not known.
+pub(super) fn wrong(problem: Problem) -> ReadError {
+    ReadError::Byte { byte: 0, problem }
+}
+
+fn of_zip(error: zip::result::ZipError) -> ReadError {
+    match error {
+        zip::result::ZipError::Io(error) => ReadError::Io(error),
+        error => wrong(Problem::Malformed(format!("this is no .npz file that can be read: {error}"))),
+    }
+}
+
+impl<R: Read + Seek> Archive<R> {
+    /// Reads the list of arrays.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the file is no zip archive.
+    pub fn new(mut source: R) -> Result<Self, ReadError> {
+        let length = source.seek(SeekFrom::End(0))?;
+        let mut start = [0; 4];
+        source.seek(SeekFrom::Start(0))?;
+        let found = crate::npy::fill(&mut source, &mut start)?;
+        if !start[..found].starts_with(b"PK") {
+            let reason = match found {
+                0 => "this is no .npz file: it is empty".to_owned(),
+                _ => {
+                    format!("this is no .npz file: it starts with '{}', not 'PK'", crate::text::shown(&start[..found]))
+                }
+            };
+            return Err(wrong(Problem::Foreign(reason)));
+        }
+        source.seek(SeekFrom::Start(0))?;
+        let zip = ZipArchive::new(source).map_err(of_zip)?;
+        Ok(Self { zip, left: length.saturating_mul(MOST_TIMES).max(LEAST_REFUSED) })
+    }
+
+    /// Refuses an archive whose arrays are more than so many bytes together when they are unpacked. Without this, more than 256 MiB and a hundred times its own size are refused.
+    #[must_use]
+    pub fn limited_to(self, bytes: u64) -> Self {
+        Self { left: bytes, ..self }
+    }
+
+    /// The names of all arrays, in the order of the file.
+    pub fn names(&self) -> Vec<String> {
+        let names = self.zip.file_names().filter_map(Result::ok);
+        names.map(|name| name.strip_suffix(".npy").unwrap_or(&name).to_owned()).collect()
+    }
+
+    /// Reads the array called `name`; none if there is none.
+    ///
+    /// # Errors
+    /// [`ReadError`] if it is damaged, has elements of another type than those of [`Values`](super::Values), or is suspiciously well packed.
+    pub fn array(&mut self, name: &str) -> Result<Option<Array>, ReadError> {
+        let file = match self.zip.by_name(&format!("{name}.npy")) {
+            Ok(file) => file,
+            Err(zip::result::ZipError::FileNotFound) => return Ok(None),
+            Err(error) => return Err(of_zip(error)),
+        };
+        let mut limited = file.take(self.left);
+        let mut read = || {
+            let array = Array::read(&mut limited)?;
+            // To the end, where the checksum is compared.
+            let after = io::copy(&mut limited, &mut io::sink())?;
+            match after {
+                0 => Ok(array),
+                _ => Err(wrong(Problem::Malformed(format!("{after} bytes come after its elements")))),
+            }
+        };
+        let array = read();
+        self.left = limited.limit();
+        if self.left == 0 {
+            let reason =
+                "the arrays are far larger than the file, as no sparse array is; save them without compression"
+                    .to_owned();
+            return Err(named(name, wrong(Problem::TooLarge(reason))));
+        }
+        array.map(Some).map_err(|error| named(name, error))
+    }
+
+    /// Reads the array called `name`, which must be there.
+    ///
+    /// # Errors
+    /// As of [`array`](Self::array).
+    pub fn expect(&mut self, name: &str) -> Result<Array, ReadError> {
+        let names = self.names();
+        self.array(name)?.ok_or_else(|| {
+            let reason = format!("there is no array '{name}'; there are {}", crate::text::shown(names.join(", ")));
+            wrong(Problem::Malformed(reason))
+        })
+    }
+}
+
+/// The error with the name of the array.
+fn named(name: &str, error: ReadError) -> ReadError {
+    let told = |problem: &Problem| format!("array '{name}': {problem}");
+    match error {
+        // What unpacking finds wrong is no failure of the system.
+        ReadError::Io(error)
+            if [
+                io::ErrorKind::InvalidData,
+                io::ErrorKind::InvalidInput,
+                io::ErrorKind::UnexpectedEof,
+                io::ErrorKind::Other,
+            ]
+            .contains(&error.kind()) =>
+        {
+            wrong(Problem::Malformed(format!("array '{name}' is damaged: {error}")))
+        }
+        ReadError::Byte { byte, problem } => ReadError::Byte {
+            byte,
+            problem: match &problem {
+                Problem::Foreign(_) => Problem::Foreign(told(&problem)),
+                Problem::Truncated(_) => Problem::Truncated(told(&problem)),
+                Problem::Malformed(_) => Problem::Malformed(told(&problem)),
+                Problem::TooLarge(_) => Problem::TooLarge(told(&problem)),
+                Problem::Unsupported(_) => Problem::Unsupported(told(&problem)),
+            },
+        },
+        other => other,
+    }
+}
+
+/// Whether what is written is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// As it is, as `numpy.savez` does.
+    None,
+    /// By deflate, as `numpy.savez_compressed` and `scipy.sparse.save_npz` do.
+    Deflate,
+}
+
+/// Writes arrays with their names.
+///
+/// # Errors
+/// As of `into`.
+pub fn write_arrays<'a>(
+    into: impl Write + Seek,
+    compression: Compression,
+    arrays: impl IntoIterator<Item = (&'a str, &'a Array)>,
+) -> io::Result<()> {
+    let method = match compression {
+        Compression::None => CompressionMethod::Stored,
+        Compression::Deflate => CompressionMethod::Deflated,
+    };
+    let mut zip = ZipWriter::new(into);
+    for (name, array) in arrays {
+        let is_large = array.values.len() as u64 >= 1 << 27;
+        let options = SimpleFileOptions::default().compression_method(method).large_file(is_large);
+        zip.start_file(format!("{name}.npy"), options).map_err(io::Error::other)?;
+        array.write(&mut zip)?;
+    }
+    zip.finish().map_err(io::Error::other).map(|_| ())
+}

@@ -1,0 +1,20 @@
+//! NumPy's `.npz` files: zip archives of `.npy` files, and the sparse arrays that SciPy (`scipy.sparse.save_npz`) and PyData's `sparse` (`sparse.save_npz`) keep in them.
+//!
+//! An [`Archive`] gives any of its [arrays](Array) by name. [`Sparse::read`] makes a sparse array of those that belong to one: it is checked whole, so that [`Sparse::for_each`] and callers
+//! need not doubt an index. [`Sparse::write`] and [`write_arrays`] write what NumPy, SciPy and `sparse` read.
+//!
+//! | in reading order | |
+//! | --- | --- |
+//! | `array` | arrays of elements of a type that the file says |
+//! | `archive` | files in a zip archive |
+//! | `sparse` | sparse arrays, checked |
+//! | `form` | which arrays of a file are which part of a sparse array |
+
+mod archive;
+mod array;
+mod form;
+mod sparse;
+
+pub use self::archive::{Archive, Compression, write_arrays};
+pub use self::array::{Array, Values};
+pub use self::sparse::{Sparse, Structure};

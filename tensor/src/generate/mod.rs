@@ -1,0 +1,150 @@
+//! Sparse tensors to test and measure with, made from a seed.
+//!
+//! Any rows can be made without the others: the nodes of a job make their own, and together they have what one would have made. Rows of a seed are the same on every machine.
+//!
+//! ```
+//! use maniple_tensor::generate::Generator;
+//!
+//! let poisson: Generator = "poisson:3".parse()?;
+//! let dimensions = poisson.dimensions().unwrap_or_default();
+//! let entries = poisson.rows::<f64>(&dimensions, 4..5, 0)?;
+//! let columns: Vec<_> = entries.iter().map(|(at, value)| (at[1], value)).collect();
+//! assert_eq!(columns, [(1, -1.0), (3, -1.0), (4, 4.0), (5, -1.0), (7, -1.0)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod random;
+mod rmat;
+mod rows;
+mod text;
+
+use std::ops::Range;
+
+use crate::element::{Element, Scalar};
+use crate::notation::cast;
+use crate::storage::EntryList;
+pub use text::ParseError;
+
+/// A kind of sparse tensor.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Generator {
+    /// Entries at all places with the same probability.
+    Uniform {
+        /// The probability.
+        density: f64,
+    },
+    /// Rows, and the other coordinates, of very different frequency: a power law.
+    Zipf {
+        /// How many there are, if they have room.
+        entries: i64,
+    },
+    /// A matrix with so many entries a row, around the diagonal.
+    Band {
+        /// How many.
+        width: i64,
+    },
+    /// The matrix of the Laplace equation on a grid, a star of five or seven points.
+    Poisson {
+        /// The unknowns in each dimension of the grid.
+        side: i64,
+        /// The dimensions of the grid: 2 or 3.
+        dimensions: u32,
+    },
+    /// The matrix of a graph with 2 to the power of `scale` vertices, few of which have many edges.
+    Rmat {
+        /// The logarithm of the number of vertices.
+        scale: u32,
+        /// The edges a vertex, of which some are at the same place.
+        edges: i64,
+    },
+    /// A matrix with entries in the first row, the first column and the diagonal.
+    Arrow,
+    /// So many entries in a tensor of any extents, at most one in a row.
+    Hypersparse {
+        /// How many.
+        entries: i64,
+    },
+}
+
+/// A tensor that a generator does not make.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{generator} makes {makes}, and no tensor of extents {dimensions:?}")]
+pub struct GenerateError {
+    /// The generator.
+    generator: Generator,
+    /// What it makes.
+    makes: String,
+    /// The extents that were asked for.
+    dimensions: Vec<i64>,
+}
+
+impl Generator {
+    /// The extents of what it makes, if they do not depend on what is asked for.
+    pub fn dimensions(&self) -> Option<Vec<i64>> {
+        let extent = match self {
+            Self::Poisson { side, dimensions } => side.pow(*dimensions),
+            Self::Rmat { scale, .. } => 1 << scale,
+            _ => return None,
+        };
+        Some(vec![extent; 2])
+    }
+
+    /// The entries of a tensor of extents `dimensions` whose first coordinate is in `rows`, each once, in ascending order. Values are whole numbers from 1 to 9, where the kind says nothing
+    /// else.
+    ///
+    /// # Errors
+    ///
+    /// [`GenerateError`] if there is no such tensor of these extents.
+    pub fn rows<T: Element>(
+        &self,
+        dimensions: &[i64],
+        rows: Range<i64>,
+        seed: u64,
+    ) -> Result<EntryList<T>, GenerateError> {
+        self.check(dimensions)?;
+        let mut entries = EntryList::new(dimensions.len());
+        let rows = rows.start.max(0)..rows.end.min(dimensions[0]);
+        if rows.is_empty() || dimensions.contains(&0) {
+            return Ok(entries);
+        }
+        let mut visit = |at: &[i64], value: f64| {
+            // Any type has whole numbers.
+            if let Some(value) = T::from_scalar(cast(Scalar::F64(value), T::TYPE)) {
+                entries.push(at, value);
+            }
+        };
+        match self {
+            Self::Uniform { density } => rows::uniform(*density, dimensions, rows, seed, &mut visit),
+            Self::Zipf { entries } => rows::zipf(*entries, dimensions, rows, seed, &mut visit),
+            Self::Band { width } => rows::band(*width, dimensions, rows, seed, &mut visit),
+            Self::Poisson { side, dimensions } => rows::poisson(*side, *dimensions, rows, &mut visit),
+            Self::Arrow => rows::arrow(dimensions, rows, seed, &mut visit),
+            Self::Hypersparse { entries } => rows::hypersparse(*entries, dimensions, rows, seed, &mut visit),
+            Self::Rmat { scale, edges } => {
+                for at in rmat::places(*scale, (*edges as u64) << scale, rows, seed) {
+                    visit(&at, random::Random::of(seed, &at).value());
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Whether there is a tensor of these extents.
+    fn check(&self, dimensions: &[i64]) -> Result<(), GenerateError> {
+        let refuse =
+            |makes: String| Err(GenerateError { generator: self.clone(), makes, dimensions: dimensions.to_vec() });
+        let is_countable =
+            |extents: &[i64]| extents.iter().try_fold(1_i64, |all, &extent| all.checked_mul(extent)).is_some();
+        match (self, self.dimensions()) {
+            _ if dimensions.is_empty() || dimensions.iter().any(|extent| *extent < 0) => {
+                refuse("tensors of one dimension or more, none negative".to_owned())
+            }
+            (_, Some(own)) if own != dimensions => refuse(format!("a matrix of extents {own:?}")),
+            (Self::Band { .. } | Self::Arrow, _) if dimensions.len() != 2 => refuse("matrices".to_owned()),
+            (Self::Uniform { .. }, _) if !is_countable(&dimensions[1..]) => {
+                refuse("rows of up to 2^63 places".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
