@@ -56,3 +56,4 @@
 pub mod distribution;
 pub mod order;
 pub mod repeats;
+pub mod validity;

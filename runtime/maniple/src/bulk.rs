@@ -18,7 +18,7 @@ use crate::future::{Future, FutureMap};
 use crate::launch::{Launch, TaskLauncher};
 use crate::operation::{self, Mappable, Operation};
 use crate::physical::bound::Bound;
-use crate::physical::movement::Preconditions;
+use crate::physical::validity::Preconditions;
 use crate::regions::Region;
 use crate::replication::PER_NODE;
 use crate::results::{Origin, Producers, Results, Sources};
@@ -41,7 +41,7 @@ impl Mappable for FillOperation {
         for (fields, state) in &self.bound.parts {
             let mut state = state.lock();
             let number = record_fill(operation, &region, fields);
-            state.fill(&region, fields, &self.value.recorded_as(number));
+            state.validity.fill(&region, fields, self.value.recorded_as(number));
         }
         operation.mark_mapped();
         operation.retire(Ok(()));

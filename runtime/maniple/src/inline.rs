@@ -7,6 +7,7 @@ use std::slice;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use maniple_analysis::validity::Places;
 use maniple_mapper::{MappingFailure, RequirementInfo, RequirementMapping, TaskInfo};
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, Fault, UserEvent};
@@ -28,8 +29,7 @@ use crate::mapping::regions::Regions;
 use crate::operation::{Mappable, Operation};
 use crate::physical::bound::Bound;
 use crate::physical::issuing::Issuing;
-use crate::physical::places::Places;
-use crate::physical::preparation::Preparation;
+use crate::physical::validity::{self, Preparation};
 use crate::placement::{Chosen, PhysicalRegion, Placement};
 use crate::regions::Region;
 
@@ -154,7 +154,7 @@ impl InlineOperation {
         placed.prepare(&mut states, (&chosen, &mut places), &mut before);
         let after = before.after_mut();
         after.follow(self.barrier);
-        let ready = core.realm().merge(after.after());
+        let ready = core.realm().merge(validity::after(after));
         // The use ends with the mapping's release, and not before the data was there.
         let used = core.store.own_handle(core.realm().merge(After { needs: &[ready], follows: &[self.released] }));
         let physical = PhysicalRegion::of(self.info.clone(), (&self.bound, 0), &chosen);

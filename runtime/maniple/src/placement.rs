@@ -12,9 +12,10 @@ use smallvec::SmallVec;
 
 use crate::access::ColumnPlace;
 use crate::physical::bound::Bound;
-use crate::physical::instance::{Instances, PhysicalInstance};
+use crate::physical::instance::PhysicalInstance;
 use crate::physical::selection::{Selection, bytes_of_point};
 use crate::physical::state::RegionState;
+use crate::physical::validity::Instances;
 
 /// Where an operation's data shall be.
 #[derive(Clone)]

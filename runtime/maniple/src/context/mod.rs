@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::fork::{self, InFlight};
 use crate::launch::Sites;
 use crate::lazy_box::LazyBox;
-use crate::physical::movement::Preconditions;
+use crate::physical::validity::Preconditions;
 use crate::remote::Arrived;
 use crate::replication::{Node, Replica};
 use crate::results::{Origin, Results};

@@ -33,7 +33,7 @@ impl MappingContext for Lookup<'_, '_> {
             let data = states.of(state);
             for instance in data.table.covering(region) {
                 let valid = match instance.reduction() {
-                    None => data.valid_fields(region, fields, &instance),
+                    None => data.validity.valid_fields(region, fields, &instance),
                     Some(_) => maniple_region::FieldMask::new(),
                 };
                 infos.push(instance.info(valid));

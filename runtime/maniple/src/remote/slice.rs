@@ -10,7 +10,7 @@ use maniple_space::{AnyPoint, AnyRect};
 use crate::error::Error;
 use crate::migration::{Points, Reason, Remote, TaskPacket, TaskResult};
 use crate::operation::Operation;
-use crate::physical::movement::Preconditions;
+use crate::physical::validity::{self, Preconditions};
 use crate::profiling::MAPPING;
 use crate::task_operation::TaskState;
 
@@ -29,7 +29,7 @@ impl TaskState {
         let start = self.start();
         let (state, operation) = (Arc::clone(self), Arc::clone(operation));
         let leaving = Leaving { state, operation, slice, reason, start: start.clone() };
-        let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::after(start.after()) };
+        let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::after(validity::after(&start)) };
         self.context.core.realm().spawn(spawn, leaving);
     }
 }

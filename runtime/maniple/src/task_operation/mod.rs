@@ -17,7 +17,7 @@ use crate::mapping::answer::check_slices;
 use crate::mapping::point::LockedStates;
 use crate::migration::{Batch, Share};
 use crate::operation::{Mappable, Operation};
-use crate::physical::movement::Preconditions;
+use crate::physical::validity::Preconditions;
 use crate::profiling::LaunchLabels;
 use crate::remote::{AwaySlices, Division};
 use crate::results::{Input, Results, Sources};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use maniple_analysis::validity::Places;
 use maniple_realm::graph::Place;
 use maniple_realm::{Event, Fault};
 use rustc_hash::FxHashMap;
@@ -14,8 +15,8 @@ use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::{LockedStates, PointMapping};
 use crate::mapping::regions::Regions;
 use crate::physical::issuing::{Ends, Issuing};
-use crate::physical::places::{KnownPlaces, Places};
-use crate::physical::preparation::Preparation;
+use crate::physical::places::KnownPlaces;
+use crate::physical::validity::Preparation;
 
 /// How nodes ended that did not end well.
 pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;
