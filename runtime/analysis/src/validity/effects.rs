@@ -35,8 +35,8 @@ pub trait Effects<I: Instance> {
 pub enum Effect<'a, I: Instance> {
     /// Values are brought to an instance. All movements have one destination and one source (or all are fills); they are about different fields or points.
     Move(&'a [&'a Movement<I>]),
-    /// Contributions are applied, or folded into another buffer, one after the other.
-    Apply(Applications<'a, I>),
+    /// Contributions to one set are applied, or folded into another buffer, one after the other.
+    Apply(&'a [Application<I>]),
 }
 
 /// Where current values come from.
@@ -90,43 +90,6 @@ pub struct Application<I> {
     pub from: Arc<I>,
     /// Where they go.
     pub into: Arc<I>,
-}
-
-/// The contributions of several buffers to a set, in the order in which they are applied.
-#[derive(Clone, Copy, Debug)]
-pub struct Applications<'a, I: Instance> {
-    pub(super) pending: &'a [PendingReduction<I>],
-    pub(super) whole: &'a Shape,
-    pub(super) fields: &'a FieldMask,
-    pub(super) into: &'a Arc<I>,
-}
-
-impl<'a, I: Instance> Applications<'a, I> {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.pending.len()
-    }
-
-    /// Never: an effect does something.
-    pub fn is_empty(&self) -> bool {
-        self.pending.is_empty()
-    }
-
-    /// The buffers, and last where the contributions go.
-    pub fn instances(&self) -> impl Iterator<Item = &'a Arc<I>> + use<'a, I> {
-        self.pending.iter().map(|pending| pending.buffer.arc()).chain([self.into])
-    }
-
-    /// Where they go.
-    pub fn into(&self) -> &'a Arc<I> {
-        self.into
-    }
-
-    /// Each by itself.
-    pub fn each(&self) -> impl Iterator<Item = Application<I>> + use<'a, I> {
-        let Self { pending, whole, fields, into } = *self;
-        pending.iter().filter_map(move |pending| Application::of(pending, whole, (fields, into)))
-    }
 }
 
 impl<I: Instance> Application<I> {

@@ -27,7 +27,7 @@ mod uses;
 pub use access::{Access, Mode, Place, Places};
 pub use analysis::Analysis;
 pub use cover::Cover;
-pub use effects::{Application, Applications, Effect, Effects, Movement, Source};
+pub use effects::{Application, Effect, Effects, Movement, Source};
 pub use events::{Event, Events, Preconditions};
 pub use instance::{Held, Instance, Instances};
 pub use preparation::{Beginning, Preparation};

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::analysis::{Analysis, view_of};
 use super::cover::Cover;
-use super::effects::{Application, Applications, Effect, Effects};
+use super::effects::{Application, Effect, Effects};
 use super::events::Preconditions;
 use super::instance::Instance;
 use super::preparation::Preparation;
@@ -114,8 +114,9 @@ impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
         set.views[view].writers.made(cover, self.shapes, (&mut after.needs, &mut after.follows));
         set.views[view].readers.touching(cover, self.shapes, &mut after.follows);
         together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
-        let applications = Applications { pending: &together, whole: &set.shape, fields, into };
-        let event = self.effects.carry_out(Effect::Apply(applications), &after);
+        let one = |reduction| Application::of(reduction, &set.shape, (fields, into));
+        let applications: SmallVec<[Application<I>; 2]> = together.iter().filter_map(one).collect();
+        let event = self.effects.carry_out(Effect::Apply(&applications), &after);
         together.into_iter().for_each(|reduction| reduction.applied_by(event));
         let pruning = self.effects.pruning();
         let set = self.state.group_mut(group).set_mut(id);

@@ -68,10 +68,11 @@ impl Effects<PhysicalInstance> for Machine<'_> {
                 self.issuing.transfer(store, transfers, instances, after, note)
             }
             Effect::Apply(applications) => {
-                let each = || applications.each();
-                let transfers = || each().flat_map(|application| reduces(&application).collect::<SmallVec<[_; 2]>>());
-                let instances = || applications.instances().map(|instance| instance.id()).collect();
-                let note = |event| store.note_reductions(event, &applications, (after, issuer));
+                let transfers = || applications.iter().flat_map(reduces);
+                let into = applications.iter().take(1).map(|application| &application.into);
+                let buffers = applications.iter().map(|application| &application.from);
+                let instances = || buffers.chain(into).map(|instance| instance.id()).collect();
+                let note = |event| store.note_reductions(event, applications, (after, issuer));
                 self.issuing.transfer(store, transfers, instances, after, note)
             }
         }

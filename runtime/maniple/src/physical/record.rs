@@ -5,7 +5,7 @@ use maniple_realm::{After, Event};
 use maniple_record::{Because, Contribution, Kind, Launch, LaunchNumber, OperationNumber, Part, Place, Usage, Value};
 
 use super::store::Store;
-use super::validity::{Application, Applications, Fill, Movement, Preconditions};
+use super::validity::{Application, Fill, Movement, Preconditions};
 use crate::recorder;
 
 /// Recording, where it is wanted; else these do nothing but what they are for.
@@ -134,14 +134,14 @@ impl Store {
     pub(crate) fn note_reductions(
         &self,
         event: Event,
-        applications: &Applications<'_>,
+        applications: &[Application],
         (after, issuer): (&Preconditions, Option<Place>),
     ) {
         self.counters.reductions.add(applications.len() as u64);
         self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Apply {
             cause: issuer.map(|place| place.launch),
-            to: applications.into().id(),
-            contributions: applications.each().filter_map(contribution).collect(),
+            to: applications.first().expect("an operation applies something").into.id(),
+            contributions: applications.iter().filter_map(contribution).collect(),
         });
     }
 }
@@ -175,8 +175,8 @@ fn movements_kind(movements: &[&Movement], cause: Option<LaunchNumber>) -> Kind 
 }
 
 /// What it is to apply a buffer.
-fn contribution(application: Application) -> Option<Contribution> {
+fn contribution(application: &Application) -> Option<Contribution> {
     let (buffer, operator) = (application.from.id(), application.from.reduction()?);
-    let part = Part { fields: application.fields, points: application.points.space().clone() };
+    let part = Part { fields: application.fields.clone(), points: application.points.space().clone() };
     Some(Contribution { buffer, operator, part })
 }

@@ -8,7 +8,6 @@ use crate::fill::FillValue;
 
 pub(crate) type Access<'a> = validity::Access<'a, PhysicalInstance>;
 pub(crate) type Application = validity::Application<PhysicalInstance>;
-pub(crate) type Applications<'a> = validity::Applications<'a, PhysicalInstance>;
 pub(crate) type Beginning = validity::Beginning<PhysicalInstance>;
 pub(crate) type Effect<'a> = validity::Effect<'a, PhysicalInstance>;
 pub(crate) type EquivalenceSet = validity::EquivalenceSet<PhysicalInstance>;

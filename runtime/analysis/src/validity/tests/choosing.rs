@@ -20,9 +20,10 @@ impl Program {
     ) -> Arc<Memory> {
         self.latest += 1;
         let (id, points, fields) = (self.latest, self.points(region), fields.clone());
-        let (holders, leftovers) = (Cell::new(0), RefCell::default());
+        let (holders, leftovers, since) = (Cell::new(0), RefCell::default(), Cell::new(u64::MAX));
         #[allow(clippy::arc_with_non_send_sync, reason = "one thread")]
-        let instance = Arc::new(Memory { id, memory, fields, points, operator, ready, is_lent, holders, leftovers });
+        let instance =
+            Arc::new(Memory { id, memory, fields, points, operator, since, ready, is_lent, holders, leftovers });
         self.instances.push(Entry { instance: Arc::clone(&instance), region, users: Vec::new() });
         instance
     }
@@ -144,6 +145,7 @@ impl Program {
     }
 
     fn empty(&self, buffer: &Arc<Memory>, (number, before): (usize, &mut Preparation<Memory>)) {
+        buffer.since.set(u64::MAX);
         let leftovers = buffer.leftovers();
         if before.empty(buffer) {
             before.of(number).need(buffer.ready);

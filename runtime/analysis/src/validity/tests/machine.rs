@@ -20,6 +20,8 @@ pub(in super::super) struct Memory {
     pub(super) points: Mask,
     /// If it is a buffer.
     pub(super) operator: Option<Operator>,
+    /// If it is a buffer, when it was contributed to first since it was emptied.
+    pub(super) since: Cell<u64>,
     pub(super) ready: End,
     pub(super) is_lent: bool,
     pub(super) holders: Cell<usize>,
@@ -235,8 +237,9 @@ impl Effects<Memory> for Teller<'_> {
                 }
             }
             Effect::Apply(applications) => {
-                assert!(applications.pending.is_sorted_by_key(|reduction| reduction.order), "not in program order");
-                applications.each().for_each(|application| actions.extend(self.0.apply(&application)));
+                let order = |application: &Application<Memory>| application.from.since.get();
+                assert!(applications.is_sorted_by_key(order), "not in program order");
+                applications.iter().for_each(|application| actions.extend(self.0.apply(application)));
             }
         }
         let (needs, follows) = (after.needs.to_vec(), after.follows.to_vec());

@@ -424,6 +424,7 @@ impl Program {
         for (fields, instance) in &chosen.instances {
             let entry = self.instances.iter_mut().find(|entry| entry.instance.id == instance.id);
             entry.unwrap().users.push(event);
+            instance.since.set(instance.since.get().min(self.order));
             for field in fields.iter().map(|field| field.0 as usize) {
                 let numbers = self.column(field);
                 let values = &mut self.values[field];
