@@ -12,8 +12,8 @@
 //! once it has triggered. So while a record is kept, events that stand for several others get a handle of their own
 //! ([`Store::merged`]), and ended uses are not forgotten ([`Store::prunes`]).
 //!
-//! [`Store::merged`]: crate::physical::store::Store::merged
-//! [`Store::prunes`]: crate::physical::store::Store::prunes
+//! [`Store::merged`]: crate::instances::store::Store::merged
+//! [`Store::prunes`]: crate::instances::store::Store::prunes
 
 use std::collections::BTreeSet;
 

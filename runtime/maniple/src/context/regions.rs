@@ -11,9 +11,9 @@ use smallvec::SmallVec;
 use super::ContextState;
 use crate::deletions::Log;
 use crate::error::{Error, Result};
-use crate::physical::bound::Bound;
-use crate::physical::state::RegionState;
-use crate::physical::validity::Instances;
+use crate::instances::bound::Bound;
+use crate::instances::state::RegionState;
+use crate::instances::validity::Instances;
 
 /// A privilege that a task holds, and the state of the data that it is about.
 #[derive(Clone)]

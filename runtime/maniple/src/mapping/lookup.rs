@@ -7,8 +7,8 @@ use maniple_realm::machine::{Machine, MemoryId};
 
 use super::point::LockedStates;
 use super::regions::Regions;
-use crate::physical::bound::Bound;
-use crate::physical::store::Store;
+use crate::instances::bound::Bound;
+use crate::instances::store::Store;
 
 /// The machine, and the instances of one point's requirements. States stay locked while the mapper decides, so what it sees is what it gets.
 pub(crate) struct Lookup<'a, 'l> {

@@ -17,14 +17,14 @@ use super::decisions::MappedPoint;
 use super::regions::Regions;
 use super::seat::MapperSeat;
 use crate::error::Error;
-use crate::physical::bound::Bound;
-use crate::physical::effects::{Analysis, Machine};
-use crate::physical::instance::PhysicalInstance;
-use crate::physical::issuing::Issuing;
-use crate::physical::selection::{Request, Selection, SelectionError, Taken};
-use crate::physical::state::{RegionData, RegionState};
-use crate::physical::store::Store;
-use crate::physical::validity::{Access, Preparation};
+use crate::instances::bound::Bound;
+use crate::instances::effects::{Analysis, Machine};
+use crate::instances::instance::PhysicalInstance;
+use crate::instances::issuing::Issuing;
+use crate::instances::selection::{Request, Selection, SelectionError, Taken};
+use crate::instances::state::{RegionData, RegionState};
+use crate::instances::store::Store;
+use crate::instances::validity::{Access, Preparation};
 use crate::placement::{Chosen, PhysicalRegion, Placement};
 
 /// The region states of one operation, locked together.

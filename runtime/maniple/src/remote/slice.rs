@@ -8,9 +8,9 @@ use maniple_record::{Kind, Task};
 use maniple_space::{AnyPoint, AnyRect};
 
 use crate::error::Error;
+use crate::instances::validity::{self, Preconditions};
 use crate::migration::{Points, Reason, Remote, TaskPacket, TaskResult};
 use crate::operation::Operation;
-use crate::physical::validity::{self, Preconditions};
 use crate::profiling::MAPPING;
 use crate::task_operation::TaskState;
 

@@ -11,8 +11,8 @@ use maniple_record::OperationNumber;
 use maniple_region::{FieldMask, OperatorId, Shape};
 
 use crate::fill::FillValue;
-use crate::physical::state::RegionData;
-use crate::physical::validity::{self, EquivalenceSet};
+use crate::instances::state::RegionData;
+use crate::instances::validity::{self, EquivalenceSet};
 
 /// A set, found again by its fields and points.
 #[derive(Clone, Debug)]

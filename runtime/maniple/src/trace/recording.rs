@@ -21,13 +21,13 @@ use smallvec::SmallVec;
 
 use super::content::{Content, Entry, Makers};
 use super::problem::Problem;
+use crate::instances::bound::Bound;
+use crate::instances::issuing::TransferLog;
+use crate::instances::state::RegionState;
+use crate::instances::validity::Preconditions;
 use crate::launch::LaunchSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::LockedStates;
-use crate::physical::bound::Bound;
-use crate::physical::issuing::TransferLog;
-use crate::physical::state::RegionState;
-use crate::physical::validity::Preconditions;
 use crate::placement::PhysicalRegion;
 
 /// A recording under way. Launches are mapped one after the other.

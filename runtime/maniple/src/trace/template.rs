@@ -14,8 +14,8 @@ use super::problem::Problem;
 use super::recording::{NodeTape, Slot, Tape};
 use super::whole::Mark;
 use crate::core::RuntimeCore;
+use crate::instances::state::{RegionData, RegionState};
 use crate::mapping::decisions::MappedPoint;
-use crate::physical::state::{RegionData, RegionState};
 use crate::task::Body;
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.

@@ -13,7 +13,7 @@ use super::content::Fit;
 use super::problem::Problem;
 use super::staged::Staged;
 use super::template::Template;
-use crate::physical::store::{Cache, Discard};
+use crate::instances::store::{Cache, Discard};
 
 /// Names a trace within its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
