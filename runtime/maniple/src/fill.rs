@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maniple_realm::{Event, transfer};
+use maniple_realm::transfer;
 use maniple_record::{OperationNumber, Value};
 
 /// The value of every point of a field, stored nowhere: instances get it when an operation uses it.
@@ -12,24 +12,20 @@ pub(crate) enum FillValue {
     Zero(Option<OperationNumber>),
     /// This value.
     Value(Arc<transfer::FillValue>, Option<OperationNumber>),
-    /// None: the operation that was to write could not be mapped. The event is poisoned with the reason.
-    Lost(Event),
+}
+
+impl Default for FillValue {
+    fn default() -> Self {
+        Self::Zero(None)
+    }
 }
 
 impl FillValue {
     /// What to write, to a field of so many bytes.
     pub(crate) fn bytes(&self, size: usize) -> transfer::FillValue {
         match self {
-            Self::Zero(_) | Self::Lost(_) => transfer::FillValue::from_bytes(&vec![0; size]),
+            Self::Zero(_) => transfer::FillValue::from_bytes(&vec![0; size]),
             Self::Value(value, _) => (**value).clone(),
-        }
-    }
-
-    /// What must not have failed for there to be a value.
-    pub(crate) fn origin(&self) -> Option<Event> {
-        match self {
-            Self::Zero(_) | Self::Value(..) => None,
-            Self::Lost(reason) => Some(*reason),
         }
     }
 
@@ -38,15 +34,12 @@ impl FillValue {
         match self {
             Self::Zero(_) => Self::Zero(number),
             Self::Value(value, _) => Self::Value(value.clone(), number),
-            Self::Lost(reason) => Self::Lost(*reason),
         }
     }
 
     /// Which value it is, for the record.
     pub(crate) fn recorded(&self) -> Value {
-        match self {
-            Self::Zero(number) | Self::Value(_, number) => number.map_or(Value::Initial, Value::Of),
-            Self::Lost(_) => Value::Lost,
-        }
+        let (Self::Zero(number) | Self::Value(_, number)) = self;
+        number.map_or(Value::Initial, Value::Of)
     }
 }

@@ -7,6 +7,7 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use maniple_analysis::validity::Places;
 use maniple_mapper::{MappingFailure, RequirementInfo, RequirementMapping, TaskInfo};
 use maniple_realm::locks::Mutex;
 use maniple_realm::{After, Event, Fault, UserEvent};
@@ -17,6 +18,9 @@ use maniple_space::{AnyRect, Rect};
 use crate::context::{Context, ContextState};
 use crate::core::Chance;
 use crate::error::{Error, Result};
+use crate::instances::bound::Bound;
+use crate::instances::issuing::Issuing;
+use crate::instances::validity::{self, Preparation};
 use crate::mapped::{Hold, Mapped, ReadMapping, WriteMapping};
 use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::check_requirement;
@@ -24,10 +28,6 @@ use crate::mapping::lookup::Lookup;
 use crate::mapping::point::{LockedStates, PointError, PointMapping};
 use crate::mapping::regions::Regions;
 use crate::operation::{Mappable, Operation};
-use crate::physical::bound::Bound;
-use crate::physical::issuing::Issuing;
-use crate::physical::places::Places;
-use crate::physical::preparation::Preparation;
 use crate::placement::{Chosen, PhysicalRegion, Placement};
 use crate::regions::Region;
 use crate::replication::Replica;
@@ -96,7 +96,7 @@ impl InlineOperation {
         placed.prepare(&mut states, (&chosen, &mut places), &mut before);
         let after = before.after_mut();
         after.follow(self.barrier);
-        let ready = core.realm().merge(after.after());
+        let ready = core.realm().merge(validity::after(after));
         // The use ends with the mapping's release, and not before the data was there.
         let used = core.store.own_handle(core.realm().merge(After { needs: &[ready], follows: &[self.released] }));
         let physical = PhysicalRegion::of(self.info.clone(), (&self.bound, 0), &chosen);

@@ -44,7 +44,7 @@
 //!    program order;
 //! 2. `maniple_analysis::order`: which earlier operations must be mapped first, one walk of the region tree a launch; `operation.rs`: waiting for them;
 //! 3. `mapping/`: the mapper picks processor, variant, instances; `execution/` drives it, point by point;
-//! 4. `physical/`: which instances hold current data, what must be copied, what must be waited for;
+//! 4. `maniple_analysis::validity`: which instances hold current data, what must be copied, what must be waited for; `instances/` makes them and carries that out;
 //! 5. `execution/point.rs`: the body runs on a worker of `maniple-realm`; the launch's futures resolve, and the operation retires.
 //!
 //! What repeats takes the short way of `trace/`, and single launches of tasks without regions that of `fork/`. With `migration/` and `remote/`, tasks run on another node.
@@ -67,6 +67,7 @@ mod fill;
 mod fork;
 mod future;
 mod inline;
+mod instances;
 mod launch;
 mod launching;
 mod lazy_box;
@@ -74,7 +75,6 @@ mod mapped;
 mod mapping;
 mod migration;
 mod operation;
-mod physical;
 mod placement;
 mod profiling;
 mod recorder;

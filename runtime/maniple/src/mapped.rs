@@ -11,7 +11,7 @@ use maniple_space::{IndexSpace, Point};
 
 use crate::access::{Column, Read, Write};
 use crate::core::RuntimeCore;
-use crate::physical::instance::PhysicalInstance;
+use crate::instances::instance::PhysicalInstance;
 
 /// Held as long as a mapping is in use: its event triggers when that is over.
 pub(crate) struct Hold {

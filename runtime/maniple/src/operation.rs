@@ -15,8 +15,8 @@ use maniple_realm::locks::Mutex;
 use maniple_record::{Launch, LaunchNumber, OperationNumber, Place};
 use smallvec::SmallVec;
 
-use crate::physical::bound::Bound;
-use crate::physical::store::Store;
+use crate::instances::bound::Bound;
+use crate::instances::store::Store;
 
 /// What an operation does once the operations before it have been mapped.
 pub(crate) trait Mappable: Send + Sync {

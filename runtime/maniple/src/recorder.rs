@@ -10,10 +10,10 @@
 //!
 //! Two things make an event useless for that: it may never come to be, since merging events that have all triggered gives none; and it may be forgotten
 //! once it has triggered. So while a record is kept, events that stand for several others get a handle of their own
-//! ([`Store::merged`]), and ended uses are not forgotten ([`Store::pruning_realm`]).
+//! ([`Store::merged`]), and ended uses are not forgotten ([`Store::prunes`]).
 //!
-//! [`Store::merged`]: crate::physical::store::Store::merged
-//! [`Store::pruning_realm`]: crate::physical::store::Store::pruning_realm
+//! [`Store::merged`]: crate::instances::store::Store::merged
+//! [`Store::prunes`]: crate::instances::store::Store::prunes
 
 use std::collections::BTreeSet;
 

@@ -12,7 +12,7 @@ use crate::core::RuntimeCore;
 use crate::deletions::Inherited;
 use crate::drop_caught::drop_caught;
 use crate::error::Result;
-use crate::physical::movement::Preconditions;
+use crate::instances::validity::Preconditions;
 use crate::replication::{Node, Replica};
 use crate::results::Origin;
 

@@ -11,9 +11,9 @@ use super::regions::Renewed;
 use super::stream::{Promised, Stream};
 use crate::error::Result;
 use crate::fill::FillValue;
+use crate::instances::bound::Bound;
+use crate::instances::validity::Preconditions;
 use crate::operation::{self, Mappable, Operation};
-use crate::physical::bound::Bound;
-use crate::physical::movement::Preconditions;
 use crate::results::Producers;
 
 /// A fill in flight. It moves nothing: instances get the value when somebody looks.
@@ -32,7 +32,7 @@ impl Mappable for FillOperation {
         for (fields, state) in &self.bound.parts {
             let mut state = state.lock();
             let number = record_fill(operation, &region, fields);
-            state.fill(&region, fields, &self.value.recorded_as(number));
+            state.validity.fill(&region, fields, self.value.recorded_as(number));
         }
         operation.mark_mapped();
         operation.retire(Ok(()));

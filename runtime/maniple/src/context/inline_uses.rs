@@ -7,8 +7,8 @@ use maniple_region::{Requirement, Shape, Target};
 
 use super::ContextState;
 use crate::error::{Error, Result};
+use crate::instances::bound::Bound;
 use crate::mapped::Hold;
-use crate::physical::bound::Bound;
 
 /// Mappings that a task holds.
 #[derive(Default)]

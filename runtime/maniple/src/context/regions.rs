@@ -11,9 +11,9 @@ use smallvec::SmallVec;
 use super::{ContextState, Part};
 use crate::deletions::Log;
 use crate::error::{Error, Result};
-use crate::physical::bound::Bound;
-use crate::physical::instance::Instances;
-use crate::physical::state::RegionState;
+use crate::instances::bound::Bound;
+use crate::instances::state::RegionState;
+use crate::instances::validity::Instances;
 
 /// A privilege that a task holds, and the state of the data that it is about.
 #[derive(Clone)]
@@ -60,7 +60,11 @@ pub(super) struct Made {
 impl Made {
     /// The run of the program has ended whose top-level task made these: `deletions` are for later runs.
     pub(super) fn end_with_run(&self, deletions: &Log) {
-        self.regions.lock().by_tree.values().for_each(|created| created.state.lock().root.tree().end_with_run());
+        self.regions
+            .lock()
+            .by_tree
+            .values()
+            .for_each(|created| created.state.lock().validity.root().tree().end_with_run());
         deletions.absorb(&self.deletions, 0);
     }
 }

@@ -12,9 +12,9 @@ use maniple_region::TreeId;
 use super::ContextState;
 use super::inline_uses::InlineUses;
 use crate::error::Result;
+use crate::instances::bound::Bound;
+use crate::instances::store::Store;
 use crate::operation::{self, Mappable, Operation, Scope};
-use crate::physical::bound::Bound;
-use crate::physical::store::Store;
 use crate::profiling;
 use crate::results::Producers;
 

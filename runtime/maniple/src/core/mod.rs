@@ -22,9 +22,9 @@ use maniple_region::Forest;
 use crate::deletions::Log;
 use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
+use crate::instances::store::Store;
 use crate::mapping::MapperSeat;
 use crate::migration::{Executor, Migration};
-use crate::physical::store::Store;
 use crate::profiling::MAPPING;
 
 pub(crate) use self::fork_counts::ForkCounts;

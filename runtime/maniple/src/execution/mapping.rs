@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use maniple_analysis::validity::Places;
 use maniple_mapper::{MappingFailure, NodeSlice, RequirementInfo, TaskInfo, TaskMapping};
 use maniple_realm::{Class, Spawn, Target, fault, pressure};
 use maniple_record::{Kind, OperationNumber, Place, Task, Usage};
@@ -11,6 +12,10 @@ use maniple_space::{AnyPoint, AnyRect};
 
 use crate::core::Chance;
 use crate::error::{Error, Result};
+use crate::instances::bound::Bound;
+use crate::instances::issuing::Issuing;
+use crate::instances::places::KnownPlaces;
+use crate::instances::validity::{Preconditions, Preparation};
 use crate::launch::{LaunchSite, check_point};
 use crate::mapping::MAPPING_ATTEMPTS;
 use crate::mapping::answer::checked;
@@ -20,11 +25,6 @@ use crate::mapping::point::{Again, LockedStates, PointError, PointMapping};
 use crate::mapping::regions::Regions;
 use crate::migration::Batch;
 use crate::operation::Operation;
-use crate::physical::bound::Bound;
-use crate::physical::issuing::Issuing;
-use crate::physical::movement::Preconditions;
-use crate::physical::places::{KnownPlaces, Places};
-use crate::physical::preparation::Preparation;
 use crate::placement::PhysicalRegion;
 use crate::profiling::MAPPING;
 use crate::recording::{PointRecorder, Problem};
@@ -137,7 +137,7 @@ impl TaskState {
                     && partition.partitioning().is_surely_disjoint() == is_disjoint
                 {
                     for (fields, state) in &bound.parts {
-                        states.of(state).refine(fields, partition.partitioning());
+                        states.of(state).validity.refine(fields, partition.partitioning());
                     }
                 }
             }
@@ -316,7 +316,7 @@ impl TaskState {
     pub(super) fn nothing_prepared(&self, variant: usize, placed: &PointMapping<'_>) -> Preparation {
         match (self.site.definition.body(variant), placed.issuing) {
             // On record, everything that happens is an operation.
-            (Body::Leaf(_), Issuing::Live) if placed.place.is_none() => Preparation::of_leaf(),
+            (Body::Leaf(_), Issuing::Live) if placed.place.is_none() => Preparation::with_beginning(),
             (Body::Leaf(_), _) => Preparation::together(),
             // It may begin before its data is there, or with part of it.
             (Body::Context(_), _) => Preparation::each(self.site.bounds.len()),
@@ -422,7 +422,7 @@ impl TaskState {
                 // Without an answer of the projections, it may be anything.
                 let target = &bound.requirement.target;
                 let region = asked.as_ref().map_or_else(|| target.bound(), |asked| asked[number].region.clone());
-                bound.parts.iter().for_each(|(fields, state)| states.of(state).lose(&region, fields, event));
+                bound.parts.iter().for_each(|(fields, state)| states.of(state).validity.lose(&region, fields, event));
                 let (fields, privilege) = (bound.requirement.fields.clone(), bound.requirement.privilege);
                 lost.push(Usage { region, fields, privilege, instances: Vec::new() });
             }

@@ -9,9 +9,9 @@ use maniple_realm::{Class, Event, Fault, Realm, Spawn, Target, UserEvent, Work, 
 use super::point::{LeafTask, PointTask};
 use super::state::TaskState;
 use crate::error::{Error, Result};
+use crate::instances::validity::{self, Preconditions};
 use crate::mapping::decisions::MappedPoint;
 use crate::migration::{LeafPoint, Member, Migration, Points, Reason, Remote, Route, TaskPacket, TaskResult};
-use crate::physical::movement::Preconditions;
 use crate::placement::values;
 use crate::task::Value;
 
@@ -28,7 +28,7 @@ pub(super) fn issue_leaf(
     (realm, target, priority): (&Realm, Target, i32),
     after: &Preconditions,
 ) -> Event {
-    let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(after.after()) };
+    let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(validity::after(after)) };
     match task.state.is_mobile {
         false => realm.spawn(spawn, LeafTask::new(task)),
         true => MobileTask::issue(LeafTask::new(task), spawn),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use maniple_analysis::validity::{Access, Mode, Places};
 use maniple_mapper::TaskProfile;
 use maniple_realm::machine::ProcessorId;
 use maniple_realm::operation::task::{Stranded, is_stranded};
@@ -16,16 +17,12 @@ use crate::context::{Context, ContextState, HeldRegion, Owned};
 use crate::core::RuntimeCore;
 use crate::drop_caught::drop_caught;
 use crate::error::{Error, Result};
+use crate::instances::effects::{self, Analysis, Machine};
+use crate::instances::issuing::Issuing;
+use crate::instances::state::RegionState;
+use crate::instances::validity::{self, Beginning, Preconditions, Preparation};
 use crate::mapping::decisions::MappedPoint;
 use crate::operation::Operation;
-use crate::physical::analysis::{Access, Analysis};
-use crate::physical::beginning::Beginning;
-use crate::physical::issuing::Issuing;
-use crate::physical::movement::Preconditions;
-use crate::physical::places::Places;
-use crate::physical::preparation::Preparation;
-use crate::physical::selection::Selection;
-use crate::physical::state::{RegionState, Sink};
 use crate::placement::{PhysicalRegion, Placement};
 use crate::results::Origin;
 use crate::task::call::{ContextCall, LeafCall};
@@ -102,7 +99,7 @@ impl LeafTask {
         let PointTask { state, beginning, .. } = &self.0;
         let Some(beginning) = beginning else { return Ok(()) };
         // SAFETY: the analysis gives a task only what it comes after all earlier users of, and has all later ones come after the task.
-        unsafe { beginning.carry_out(state.context.core.profiler()) }
+        unsafe { effects::begin(beginning, state.context.core.profiler()) }
     }
 
     /// Has run to its end, or has failed. The event of the end is the caller's to trigger.
@@ -172,7 +169,7 @@ impl ContextTask {
         let inner = task.state.site.definition.variants()[task.mapped.mapping.variant].is_inner;
         // An inner task does not look at its data: it starts at once, and those that it launches wait instead, each for what it uses.
         let (start, ready): (_, SmallVec<[Event; 4]>) = match inner {
-            true => (start, data.iter().map(|after| core.store.merged(after.after())).collect()),
+            true => (start, data.iter().map(|after| core.store.merged(validity::after(after))).collect()),
             false => (start.and(&Preconditions::all(data)), data.iter().map(|_| Event::NONE).collect()),
         };
         let (state, operation) = (Arc::clone(&task.state), Arc::clone(&task.operation));
@@ -183,7 +180,7 @@ impl ContextTask {
             task.mapped.physical.iter().filter(|region| region.is_borrowed()).cloned().collect();
         let slot = Arc::new(maniple_realm::locks::Mutex::new(None));
         let filled = Arc::clone(&slot);
-        let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(start.after()) };
+        let spawn = Spawn { target, priority, tag: task.tag(), ..Spawn::after(validity::after(&start)) };
         let everything = ready.clone();
         let body = realm.spawn_async(spawn, async move {
             let value = run_in_context(task, &ready, recorded).await;
@@ -229,7 +226,7 @@ fn lose(core: &crate::core::RuntimeCore, place: Option<Place>, borrowed: &[Physi
     core.store.record_loss(place, borrowed.iter().map(PhysicalRegion::usage).collect());
     for PhysicalRegion { region, place, .. } in borrowed {
         if let Placement::Virtual(parts) = place {
-            parts.iter().for_each(|(fields, state)| state.lock().lose(region, fields, event));
+            parts.iter().for_each(|(fields, state)| state.lock().validity.lose(region, fields, event));
         }
     }
 }
@@ -326,7 +323,7 @@ fn held(physical: &PhysicalRegion, ready: Event) -> SmallVec<[HeldRegion; 1]> {
         }
     };
     let state = match privilege {
-        Privilege::Reduce(_) => RegionState::contributing(region.clone(), Sink { instances: instances.clone() }, ready),
+        Privilege::Reduce(_) => RegionState::contributing(region.clone(), instances.clone(), ready),
         _ => RegionState::inherited(region.clone(), instances, ready),
     };
     SmallVec::from_iter([one(fields, state, Some(instances.clone()))])
@@ -338,27 +335,22 @@ fn bring_home(context: &ContextState, launch: Option<LaunchNumber>) -> Event {
     let issuer = context.recorded.zip(launch).map(|(parent, launch)| Place { parent, launch, index: 0 });
     let seat = core.seat(context.processor);
     let mut rank = |sources: &[_], destination: &_| seat.rank(&core.store, sources, destination);
-    let mut before = Preparation::together();
+    let mut machine = Machine { store: &core.store, rank: &mut rank, issuing: Issuing::Live, issuer };
+    let (mut before, shapes) = (Preparation::together(), core.store.forest.shapes());
     for held in context.held() {
         let Some(instances) = &held.home else { continue };
         let mut data = held.state.lock();
+        let mut analysis = Analysis::new(&mut data.validity, shapes, &mut machine);
         match held.privilege {
             Privilege::Read => {}
             Privilege::ReadWrite | Privilege::Discard => {
-                let selection = Selection::all(instances.clone());
-                let (privilege, order) = (Privilege::Read, (u64::MAX, 0));
-                let access = Access { region: &held.region, privilege, selection: &selection, order };
-                let mut analysis = Analysis::new(&core.store, &mut data, &mut rank, (Issuing::Live, issuer));
+                let (number, order) = ((0, 0), (u64::MAX, 0));
+                let access = Access { number, region: &held.region, mode: Mode::Read, instances, homes: &[], order };
                 let mut places = Places::new();
                 analysis.locate(&access, &mut places, 0);
                 analysis.prepare(&access, &places, &mut before);
             }
-            Privilege::Reduce(_) => {
-                if let Some(sink) = data.sink.clone() {
-                    Analysis::new(&core.store, &mut data, &mut rank, (Issuing::Live, issuer))
-                        .drain_into(&sink, before.after_mut());
-                }
-            }
+            Privilege::Reduce(_) => analysis.drain(before.after_mut()),
         }
     }
     let needs = &before.after_mut().needs;

@@ -9,9 +9,9 @@ use maniple_space::{AnyPoint, AnyRect};
 
 use super::state::TaskState;
 use crate::error::Error;
+use crate::instances::validity::{self, Preconditions};
 use crate::migration::{Points, Reason, Remote, TaskPacket, TaskResult};
 use crate::operation::Operation;
-use crate::physical::movement::Preconditions;
 use crate::profiling::MAPPING;
 
 /// A slice that leaves as soon as what its tasks are given is there.
@@ -29,7 +29,7 @@ impl TaskState {
         let start = self.start();
         let (state, operation) = (Arc::clone(self), Arc::clone(operation));
         let leaving = Leaving { state, operation, slice, reason, start: start.clone() };
-        let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::after(start.after()) };
+        let spawn = Spawn { class: Class::Runtime, tag: MAPPING, ..Spawn::after(validity::after(&start)) };
         self.context.core.realm().spawn(spawn, leaving);
     }
 }

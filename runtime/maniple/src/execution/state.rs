@@ -9,10 +9,10 @@ use maniple_space::AnyPoint;
 
 use crate::context::{ContextState, Submission};
 use crate::error::{Error, Result};
+use crate::instances::validity::Preconditions;
 use crate::launch::{LaunchSite, StrictLaunch, TaskLaunch};
 use crate::migration::Share;
 use crate::operation::Operation;
-use crate::physical::movement::Preconditions;
 use crate::profiling::LaunchLabels;
 use crate::recording::Recording;
 use crate::results::{Input, Results, Sources};

@@ -13,7 +13,7 @@ use maniple_space::{AnyPoint, AnyRect, AnySpace};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::physical::bound::Bound;
+use crate::instances::bound::Bound;
 
 /// What the mapping of a launch must know of the relations among its requirements.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use maniple_realm::locks::Mutex;
 use maniple_realm::machine::NodeId;
 use maniple_space::AnyPoint;
 
+use crate::instances::places::KnownPlaces;
 use crate::migration::Batch;
-use crate::physical::places::KnownPlaces;
 use crate::placement::{Chosen, PhysicalRegion};
 
 /// A point of a launch with everything that was decided about it.

@@ -7,8 +7,8 @@ use maniple_realm::machine::{Machine, MemoryId};
 
 use super::point::LockedStates;
 use super::regions::Regions;
-use crate::physical::bound::Bound;
-use crate::physical::store::Store;
+use crate::instances::bound::Bound;
+use crate::instances::store::Store;
 
 /// The machine, and the instances of one point's requirements. States stay locked while the mapper decides, so what it sees is what it gets.
 pub(crate) struct Lookup<'a, 'l> {
@@ -33,7 +33,7 @@ impl MappingContext for Lookup<'_, '_> {
             let data = states.of(state);
             for instance in data.table.covering(region) {
                 let valid = match instance.reduction() {
-                    None => data.valid_fields(region, fields, &instance),
+                    None => data.validity.valid_fields(region, fields, &instance),
                     Some(_) => maniple_region::FieldMask::new(),
                 };
                 infos.push(instance.info(valid));

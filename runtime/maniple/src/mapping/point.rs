@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use maniple_analysis::validity::{Order, Place, Places};
 use maniple_mapper::{InstanceChoice, InstanceId, MappingFailure, RequirementMapping};
 use maniple_realm::Event;
 use maniple_realm::locks::MutexGuard;
@@ -16,16 +17,14 @@ use super::decisions::MappedPoint;
 use super::regions::Regions;
 use super::seat::MapperSeat;
 use crate::error::Error;
-use crate::physical::analysis::{Access, Analysis};
-use crate::physical::bound::Bound;
-use crate::physical::instance::PhysicalInstance;
-use crate::physical::issuing::Issuing;
-use crate::physical::places::{Place, Places};
-use crate::physical::preparation::Preparation;
-use crate::physical::selection::{Request, Selection, SelectionError, Taken};
-use crate::physical::set::Order;
-use crate::physical::state::{RegionData, RegionState};
-use crate::physical::store::Store;
+use crate::instances::bound::Bound;
+use crate::instances::effects::{Analysis, Machine};
+use crate::instances::instance::PhysicalInstance;
+use crate::instances::issuing::Issuing;
+use crate::instances::selection::{Request, Selection, SelectionError, Taken};
+use crate::instances::state::{RegionData, RegionState};
+use crate::instances::store::Store;
+use crate::instances::validity::{Access, Preparation};
 use crate::placement::{Chosen, PhysicalRegion, Placement};
 
 /// The region states of one operation, locked together.
@@ -233,7 +232,10 @@ impl PointMapping<'_> {
         (chosen, places): (&Chosen, &mut Places),
         before: &mut Preparation,
     ) {
-        self.each_access(states, (chosen, places), |analysis, access, places| analysis.prepare(access, places, before));
+        self.each_access(states, (chosen, places), |analysis, access, places| {
+            analysis.prepare(access, places, before);
+            false
+        });
     }
 
     /// Makes the operation, which ends with `event`, part of the history.
@@ -241,26 +243,31 @@ impl PointMapping<'_> {
         self.each_access(states, (chosen, places), |analysis, access, places| analysis.commit(access, places, event));
     }
 
+    /// Locates each access and visits it. Where copies were forgotten, so are the instances that nobody holds any more.
     fn each_access(
         &self,
         states: &mut LockedStates<'_>,
         (chosen, places): (&Chosen, &mut Places),
-        mut visit: impl FnMut(&mut Analysis<'_>, &Access<'_>, &[Place]),
+        mut visit: impl FnMut(&mut Analysis<'_, '_>, &Access<'_>, &[Place]) -> bool,
     ) {
         let Chosen::Instances(chosen) = chosen else { return };
         let mut rank = |sources: &[(Arc<PhysicalInstance>, FieldMask)], destination: &PhysicalInstance| {
             self.seat.rank(self.store, sources, destination)
         };
+        let (store, shapes) = (self.store, self.store.forest.shapes());
+        let mut machine = Machine { store, rank: &mut rank, issuing: self.issuing, issuer: self.place };
         let mut first = 0;
         for selection in chosen {
             let (number, part) = selection.place;
             let bound = &self.bounds[number];
             let (_, state) = &bound.parts[part];
             let (region, privilege) = (&self.regions[number], bound.requirement.privilege);
-            let access = Access { region, privilege, selection, order: self.order };
-            let mut analysis = Analysis::new(self.store, states.of(state), &mut rank, (self.issuing, self.place));
+            let (data, access) = (states.of(state), selection.access(region, privilege, self.order));
+            let mut analysis = Analysis::new(&mut data.validity, shapes, &mut machine);
             let end = analysis.locate(&access, places, first);
-            visit(&mut analysis, &access, &places[first..end]);
+            if visit(&mut analysis, &access, &places[first..end]) {
+                data.table.collect(None);
+            }
             first = end;
         }
     }

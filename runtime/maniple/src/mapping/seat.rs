@@ -10,8 +10,8 @@ use maniple_region::FieldMask;
 
 use super::waiting::without_waiting;
 use crate::error::{Error, Result};
-use crate::physical::instance::PhysicalInstance;
-use crate::physical::store::Store;
+use crate::instances::instance::PhysicalInstance;
+use crate::instances::store::Store;
 
 /// A mapper object: called by one thread at a time.
 pub(crate) struct MapperSeat {

@@ -13,10 +13,11 @@ use maniple_space::{AnySpace, IndexSpace};
 use smallvec::SmallVec;
 
 use crate::access::ColumnPlace;
-use crate::physical::bound::Bound;
-use crate::physical::instance::{Instances, PhysicalInstance};
-use crate::physical::selection::{Selection, bytes_of_point};
-use crate::physical::state::RegionState;
+use crate::instances::bound::Bound;
+use crate::instances::instance::PhysicalInstance;
+use crate::instances::selection::{Selection, bytes_of_point};
+use crate::instances::state::RegionState;
+use crate::instances::validity::Instances;
 
 /// Where an operation's data shall be.
 #[derive(Clone)]

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use maniple_analysis::validity::Cover;
 use maniple_mapper::InstanceId;
 use maniple_realm::transfer;
 use maniple_realm::{Event, EventStatus, Realm};
@@ -10,9 +11,8 @@ use maniple_record::OperationNumber;
 use maniple_region::{FieldMask, OperatorId, Shape};
 
 use crate::fill::FillValue;
-use crate::physical::cover::Cover;
-use crate::physical::set::EquivalenceSet;
-use crate::physical::state::RegionData;
+use crate::instances::state::RegionData;
+use crate::instances::validity::{self, EquivalenceSet};
 
 /// A set, found again by its fields and points.
 #[derive(Clone, Debug)]
@@ -59,17 +59,18 @@ impl PartialEq for Fill {
 
 impl Content {
     pub(crate) fn of(set: &EquivalenceSet) -> Self {
-        let fill = match &set.fill {
+        let fill = match set.fill() {
             None => Fill::None,
-            Some(FillValue::Zero(recorded)) => Fill::Zero(*recorded),
-            Some(FillValue::Value(value, _)) => Fill::Value(Arc::clone(value)),
-            Some(FillValue::Lost(_)) => Fill::Lost,
+            Some(validity::Fill::Value(FillValue::Zero(recorded))) => Fill::Zero(*recorded),
+            Some(validity::Fill::Value(FillValue::Value(value, _))) => Fill::Value(Arc::clone(value)),
+            Some(validity::Fill::Lost(_)) => Fill::Lost,
         };
-        let views = set.views.iter().filter(|view| !view.valid.is_nothing());
-        let mut valid: Vec<_> = views.map(|view| (view.instance.id(), view.valid.clone())).collect();
+        let views = set.views().iter().filter(|view| *view.valid() != Cover::Nothing);
+        let mut valid: Vec<_> = views.map(|view| (view.instance().id(), view.valid().clone())).collect();
         valid.sort_unstable_by_key(|(instance, _)| *instance);
-        let pending = set.pending.iter();
-        let pending = pending.map(|pending| (pending.operator, pending.buffer.id(), pending.cover.clone())).collect();
+        let pending = set.pending().iter();
+        let pending =
+            pending.map(|pending| (pending.operator(), pending.buffer().id(), pending.cover().clone())).collect();
         Self { fill, valid, home: set.home().map(|home| home.id()), pending }
     }
 }
@@ -87,11 +88,11 @@ pub(crate) enum Makers {
 
 impl Makers {
     pub(crate) fn of(set: &EquivalenceSet, realm: &Realm) -> Self {
-        if let Some(FillValue::Lost(_)) = set.fill {
+        if let Some(validity::Fill::Lost(_)) = set.fill() {
             return Self::Failed;
         }
         let mut makers = Self::Done;
-        for event in makers_of(set) {
+        for event in set.makers() {
             match realm.status(event) {
                 EventStatus::Triggered => {}
                 EventStatus::Pending => makers = Self::Ending(event),
@@ -100,12 +101,6 @@ impl Makers {
         }
         makers
     }
-}
-
-/// Who made a set's values, or contributed to them.
-pub(crate) fn makers_of(set: &EquivalenceSet) -> impl Iterator<Item = Event> {
-    let writers = set.views.iter().flat_map(|view| view.writers.events());
-    writers.chain(set.pending.iter().flat_map(|pending| pending.writers.iter().copied()))
 }
 
 /// Whether a template may be replayed now.
@@ -120,8 +115,7 @@ pub(crate) enum Fit {
 impl Entry {
     /// The set that the entry is about, if it still has the same points and fields.
     pub(crate) fn find<'a>(&self, data: &'a RegionData) -> Option<&'a EquivalenceSet> {
-        let group = data.group(data.find_group(&self.fields)?);
-        Some(group.set(group.find(&self.shape)?))
+        data.validity.find_set(&self.fields, &self.shape)
     }
 
     /// Whether the set is as it was.

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use maniple_analysis::validity::{Instance as _, Role};
 use maniple_mapper::InstanceId;
 use maniple_realm::graph::Edge;
 use maniple_realm::locks::Mutex;
@@ -20,15 +21,13 @@ use smallvec::SmallVec;
 
 use super::content::{Content, Entry, Makers};
 use super::problem::Problem;
+use crate::instances::bound::Bound;
+use crate::instances::issuing::TransferLog;
+use crate::instances::state::RegionState;
+use crate::instances::validity::Preconditions;
 use crate::launch::LaunchSite;
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::LockedStates;
-use crate::physical::bound::Bound;
-use crate::physical::cover::Cover;
-use crate::physical::issuing::TransferLog;
-use crate::physical::movement::Preconditions;
-use crate::physical::set::EquivalenceSet;
-use crate::physical::state::RegionState;
 use crate::placement::PhysicalRegion;
 
 /// A recording under way. Launches are mapped one after the other.
@@ -90,18 +89,10 @@ pub(crate) enum NodeTape {
 /// What a marker stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Slot {
-    /// Writers or readers of an instance for the points of a set.
-    View { entry: usize, instance: InstanceId, role: Role },
-    /// Contributors to a buffer that is pending in a set.
-    Pending { entry: usize, buffer: InstanceId },
+    /// Those who use an instance in this way for the points of a set.
+    Use { entry: usize, instance: InstanceId, role: Role },
     /// What sets have left behind in an instance.
     Instance(InstanceId),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    Writers,
-    Readers,
 }
 
 impl Recording {
@@ -146,25 +137,21 @@ impl Recording {
                         instance.leave_behind([tape.marker(Slot::Instance(instance.id()), realm)]);
                     }
                 }
-                let forest = Arc::clone(region.space().forest());
-                for group in data.groups_of(fields) {
-                    let group = data.group_mut(group);
-                    for &(set, _) in group.touched(region.space(), forest.shapes()).iter() {
-                        let fields = group.fields.clone();
-                        let set = group.set_mut(set);
-                        if set.mark != self.id {
-                            match Makers::of(set, realm) {
-                                Makers::Done => {}
-                                Makers::Ending(event) => tape.outside.push(event),
-                                Makers::Failed => invalidated = true,
-                            }
-                            set.mark = self.id;
-                            let (shape, content) = (set.shape.clone(), Content::of(set));
-                            tape.entries.push(Entry { state: number, fields, shape, content });
-                            tape.put_markers(set, realm);
-                        }
+                data.validity.each_set(&region, fields, |fields, set| {
+                    if set.mark() == self.id {
+                        return;
                     }
-                }
+                    match Makers::of(set, realm) {
+                        Makers::Done => {}
+                        Makers::Ending(event) => tape.outside.push(event),
+                        Makers::Failed => invalidated = true,
+                    }
+                    let (fields, shape, content) = (fields.clone(), set.shape().clone(), Content::of(set));
+                    let entry = tape.entries.len();
+                    tape.entries.push(Entry { state: number, fields, shape, content });
+                    let slot = |instance, role| Slot::Use { entry, instance, role };
+                    set.mark_uses(self.id, |instance, role| tape.marker(slot(instance, role), realm));
+                });
             }
         }
         drop(tape);
@@ -251,20 +238,6 @@ impl Tape {
     /// The slot that a marker is for.
     pub(crate) fn slot_of(&self, event: Event) -> Option<u32> {
         self.markers.get(&event).copied()
-    }
-
-    fn put_markers(&mut self, set: &mut EquivalenceSet, realm: &Realm) {
-        let entry = self.entries.len() - 1;
-        for view in &mut set.views {
-            let instance = view.instance.id();
-            for (uses, role) in [(&mut view.writers, Role::Writers), (&mut view.readers, Role::Readers)] {
-                uses.push(self.marker(Slot::View { entry, instance, role }, realm), Cover::Everything, None);
-            }
-        }
-        for pending in &mut set.pending {
-            let slot = Slot::Pending { entry, buffer: pending.buffer.id() };
-            pending.writers.push(self.marker(slot, realm));
-        }
     }
 
     fn add_node(

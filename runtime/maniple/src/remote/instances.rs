@@ -18,9 +18,9 @@ use smallvec::SmallVec;
 
 use crate::core::RuntimeCore;
 use crate::error::Error;
+use crate::instances::instance::PhysicalInstance;
+use crate::instances::selection::{instance_kind, layout};
 use crate::migration::{LeafPoint, Points, TaskPacket, TaskResult};
-use crate::physical::instance::PhysicalInstance;
-use crate::physical::selection::{instance_kind, layout};
 use crate::placement::{PhysicalRegion, Placement, values};
 use crate::profiling::LaunchLabels;
 use crate::task::arguments::Arguments;

@@ -25,8 +25,8 @@ use super::replica::{Program, Replica};
 use super::sharding::{self, Shares};
 use crate::context::ContextState;
 use crate::error::{Error, Result};
+use crate::instances::bound::Bound;
 use crate::launch::{Everywhere, LaunchSite, Launching, Sharing, View, check};
-use crate::physical::bound::Bound;
 
 /// What is remembered of launches is forgotten when it is so much.
 const MOST_PLANS: usize = 1 << 12;

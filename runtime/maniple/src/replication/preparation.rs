@@ -13,8 +13,8 @@ use rustc_hash::FxHashMap;
 use super::exchange::{APPLY, Addresses, Emptying, IDENTITY, RECEIVE, Receiving, SEND, Sending};
 use super::node::Node;
 use crate::context::Context;
+use crate::instances::selection::bytes_of_point;
 use crate::launch::{Part, TaskLauncher, WholeNumber};
-use crate::physical::selection::bytes_of_point;
 use crate::task::TaskDefinition;
 use crate::task::arguments::Arguments;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use maniple_analysis::validity::Places;
 use maniple_realm::graph::Place;
 use maniple_realm::{Event, Fault};
 use rustc_hash::FxHashMap;
@@ -10,12 +11,12 @@ use super::nodes::Stage;
 use super::template::Template;
 use crate::context::ContextState;
 use crate::error::Error;
+use crate::instances::issuing::{Ends, Issuing};
+use crate::instances::places::KnownPlaces;
+use crate::instances::validity::Preparation;
 use crate::mapping::decisions::MappedPoint;
 use crate::mapping::point::{LockedStates, PointMapping};
 use crate::mapping::regions::Regions;
-use crate::physical::issuing::{Ends, Issuing};
-use crate::physical::places::{KnownPlaces, Places};
-use crate::physical::preparation::Preparation;
 
 /// How nodes ended that did not end well.
 pub(super) type Faults = FxHashMap<Place, Arc<Fault>>;

@@ -11,11 +11,11 @@ use super::node_record::{self, NodeRecord};
 use super::nodes::{Node, Stage, TaskNode};
 use super::whole::Mark;
 use crate::core::RuntimeCore;
+use crate::instances::state::{RegionData, RegionState};
 use crate::mapping::decisions::MappedPoint;
-use crate::physical::state::{RegionData, RegionState};
 use crate::recording::Problem;
-use crate::recording::content::{Entry, Fit, makers_of};
-use crate::recording::recording::{NodeTape, Role, Slot, Tape};
+use crate::recording::content::{Entry, Fit};
+use crate::recording::recording::{NodeTape, Slot, Tape};
 use crate::task::Body;
 
 /// A stretch of launches that can be replayed where the data is as it was when they were recorded.
@@ -110,8 +110,8 @@ impl Template {
     pub(super) fn misfits(&self, realm: &Realm) -> String {
         let told = self.before.iter().filter_map(|entry| {
             let state = self.states[entry.state].lock();
-            let fields = state.root.fields().names_of(&entry.fields);
-            (entry.fits(&state, realm) == Fit::No).then(|| format!("field(s) {fields} of {}", state.root))
+            let fields = state.validity.root().fields().names_of(&entry.fields);
+            (entry.fits(&state, realm) == Fit::No).then(|| format!("field(s) {fields} of {}", state.validity.root()))
         });
         let mut told: Vec<_> = told.collect();
         told.dedup();
@@ -123,7 +123,7 @@ impl Template {
         let mut makers = Vec::new();
         for entry in &self.before {
             let state = self.states[entry.state].lock();
-            entry.find(&state).into_iter().for_each(|set| makers.extend(makers_of(set)));
+            entry.find(&state).into_iter().for_each(|set| makers.extend(set.makers()));
         }
         makers
     }
@@ -187,24 +187,10 @@ impl Standing {
 /// What stands in a slot at the end of a run.
 fn after_a_run<'a>(tape: &'a Tape, (slot, number): (Slot, u32), data: impl Fn(usize) -> &'a RegionData) -> Standing {
     match slot {
-        Slot::View { entry, instance, role } => {
+        Slot::Use { entry, instance, role } => {
             let set = tape.entries[entry].find(data(tape.entries[entry].state));
-            let view = set.and_then(|set| set.views.iter().find(|view| view.instance.id() == instance));
-            view.map_or_else(
-                || Standing::users(tape, instance),
-                |view| match role {
-                    Role::Writers => Standing::of(tape, number, view.writers.events()),
-                    Role::Readers => Standing::of(tape, number, view.readers.events()),
-                },
-            )
-        }
-        Slot::Pending { entry, buffer } => {
-            let set = tape.entries[entry].find(data(tape.entries[entry].state));
-            let pending = set.and_then(|set| set.pending.iter().find(|pending| pending.buffer.id() == buffer));
-            pending.map_or_else(
-                || Standing::users(tape, buffer),
-                |pending| Standing::of(tape, number, pending.writers.iter().copied()),
-            )
+            let users = set.and_then(|set| set.users(instance, role));
+            users.map_or_else(|| Standing::users(tape, instance), |users| Standing::of(tape, number, users.into_iter()))
         }
         Slot::Instance(instance) => Standing::users(tape, instance),
     }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::staged::Staged;
 use super::template::Template;
-use crate::physical::store::{Cache, Discard};
+use crate::instances::store::{Cache, Discard};
 use crate::recording::Problem;
 use crate::recording::content::Fit;
 

@@ -9,73 +9,147 @@
 
 use std::sync::Arc;
 
-use maniple_realm::machine::MemoryId;
-use maniple_realm::{After, Event, Realm};
 use maniple_region::{OperatorId, Shape, ShapeTable};
 use smallvec::SmallVec;
 
 use super::cover::Cover;
-use super::instance::{Held, PhysicalInstance};
+use super::events::Events;
+use super::instance::{Held, Instance};
 use super::uses::Uses;
-use crate::fill::FillValue;
 
 /// The place of an operation in program order: of its launch, then of its point.
-pub(crate) type Order = (u64, u64);
+pub type Order = (u64, u64);
+
+/// What all points have that nobody has stored.
+#[derive(Clone, Debug)]
+pub enum Fill<V, E> {
+    /// This value.
+    Value(V),
+    /// None: the operation that was to write them has failed before it could run, with this event.
+    Lost(E),
+}
 
 /// Points with one history, for one group of fields.
-#[derive(Clone, Debug)]
-pub(crate) struct EquivalenceSet {
-    pub(crate) shape: Shape,
+#[derive(Debug)]
+pub struct EquivalenceSet<I: Instance> {
+    pub(super) shape: Shape,
     /// Every point has this value, if nobody stored it.
-    pub(crate) fill: Option<FillValue>,
-    pub(crate) views: SmallVec<[View; 2]>,
-    pub(crate) pending: Vec<PendingReduction>,
-    /// The recording of a trace that has seen the set, or a set that this one was part of: see [`crate::trace`].
-    pub(crate) mark: u64,
+    pub(super) fill: Option<Fill<I::Value, I::Event>>,
+    pub(super) views: SmallVec<[View<I>; 2]>,
+    pub(super) pending: Vec<PendingReduction<I>>,
+    /// The caller's mark: see [`mark`](Self::mark).
+    pub(super) mark: u64,
+}
+
+/// What an event that a set knows has to do with an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// It has written values.
+    Writers,
+    /// It has read them.
+    Readers,
+    /// It has contributed to a buffer.
+    Contributors,
 }
 
 /// What an instance means to a set.
-#[derive(Clone, Debug)]
-pub(crate) struct View {
-    pub(crate) instance: Held,
+#[derive(Debug)]
+pub struct View<I: Instance> {
+    pub(super) instance: Held<I>,
     /// Where it has current values (but for pending reductions).
-    pub(crate) valid: Cover,
-    pub(crate) writers: Uses,
-    pub(crate) readers: Uses,
+    pub(super) valid: Cover,
+    pub(super) writers: Uses<I::Event>,
+    pub(super) readers: Uses<I::Event>,
 }
 
 /// Contributions in a buffer that have not been applied.
-#[derive(Clone, Debug)]
-pub(crate) struct PendingReduction {
-    pub(crate) operator: OperatorId,
-    pub(crate) buffer: Held,
-    pub(crate) cover: Cover,
+#[derive(Debug)]
+pub struct PendingReduction<I: Instance> {
+    pub(super) operator: OperatorId,
+    pub(super) buffer: Held<I>,
+    pub(super) cover: Cover,
     /// The tasks that folded into the buffer, one after the other. The failure of any invalidates what is applied, but none of the others.
-    pub(crate) writers: SmallVec<[Event; 1]>,
+    pub(super) writers: SmallVec<[I::Event; 1]>,
     /// How many tasks those are.
-    pub(crate) contributors: usize,
+    pub(super) contributors: usize,
     /// Reductions are applied in program order, so that floating-point results do not depend on timing.
-    pub(crate) order: Order,
+    pub(super) order: Order,
 }
 
-impl EquivalenceSet {
-    pub(crate) fn new(shape: Shape, fill: Option<FillValue>) -> Self {
+impl<I: Instance> EquivalenceSet<I> {
+    pub(super) fn new(shape: Shape, fill: Option<Fill<I::Value, I::Event>>) -> Self {
         Self { shape, fill, views: SmallVec::new(), pending: Vec::new(), mark: 0 }
     }
 
+    /// The points.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// What every point has that nobody has stored.
+    pub fn fill(&self) -> Option<&Fill<I::Value, I::Event>> {
+        self.fill.as_ref()
+    }
+
+    /// What each instance that the set knows means to it.
+    pub fn views(&self) -> &[View<I>] {
+        &self.views
+    }
+
+    /// The contributions that have not been applied, in program order.
+    pub fn pending(&self) -> &[PendingReduction<I>] {
+        &self.pending
+    }
+
+    /// The caller's mark, which parts of the set inherit: of united sets the greatest. Zero at first.
+    pub fn mark(&self) -> u64 {
+        self.mark
+    }
+
+    /// Marks the set, and adds an event to all uses that it knows: those in a view as if it were about all points.
+    pub fn mark_uses(&mut self, mark: u64, mut marker: impl FnMut(I::Id, Role) -> I::Event) {
+        self.mark = mark;
+        for View { instance, writers, readers, .. } in &mut self.views {
+            writers.add(marker(instance.id(), Role::Writers), Cover::Everything);
+            readers.add(marker(instance.id(), Role::Readers), Cover::Everything);
+        }
+        for PendingReduction { buffer, writers, .. } in &mut self.pending {
+            writers.push(marker(buffer.id(), Role::Contributors));
+        }
+    }
+
+    /// The events that have to do with an instance in this way, if the set knows the instance.
+    pub fn users(&self, instance: I::Id, role: Role) -> Option<SmallVec<[I::Event; 2]>> {
+        let view = || self.views.iter().find(|view| view.instance.id() == instance);
+        match role {
+            Role::Writers => view().map(|view| view.writers.events().collect()),
+            Role::Readers => view().map(|view| view.readers.events().collect()),
+            Role::Contributors => {
+                let pending = self.pending.iter().find(|pending| pending.buffer.id() == instance);
+                pending.map(|pending| pending.writers.iter().copied().collect())
+            }
+        }
+    }
+
+    /// Those who made the set's values, or contributed to them.
+    pub fn makers(&self) -> impl Iterator<Item = I::Event> {
+        let writers = self.views.iter().flat_map(|view| view.writers.events());
+        writers.chain(self.pending.iter().flat_map(|pending| pending.writers.iter().copied()))
+    }
+
     /// The position of the view of an instance, if there is one.
-    pub(crate) fn find_view(&self, instance: &PhysicalInstance) -> Option<usize> {
+    pub(super) fn find_view(&self, instance: &I) -> Option<usize> {
         self.views.iter().position(|view| view.instance.id() == instance.id())
     }
 
     /// Those who have folded into a buffer whose contributions are pending.
-    pub(crate) fn folders(&self, buffer: &PhysicalInstance) -> impl Iterator<Item = Event> {
+    pub(super) fn folders(&self, buffer: &I) -> impl Iterator<Item = I::Event> {
         let mine = self.pending.iter().filter(|pending| pending.buffer.id() == buffer.id());
         mine.flat_map(|pending| pending.writers.iter().copied())
     }
 
     /// The part of `wanted` for which `instance` does not hold current values.
-    pub(crate) fn missing(&self, instance: &PhysicalInstance, wanted: &Cover, shapes: &ShapeTable) -> Cover {
+    pub(super) fn missing(&self, instance: &I, wanted: &Cover, shapes: &ShapeTable) -> Cover {
         match self.find_view(instance) {
             Some(view) => wanted.minus(&self.views[view].valid, &self.shape, shapes),
             None => wanted.clone(),
@@ -83,28 +157,28 @@ impl EquivalenceSet {
     }
 
     /// Whether reductions that touch `cover` are pending.
-    pub(crate) fn has_pending(&self, cover: &Cover, shapes: &ShapeTable) -> bool {
+    pub(super) fn has_pending(&self, cover: &Cover, shapes: &ShapeTable) -> bool {
         self.pending.iter().any(|pending| pending.cover.overlaps(cover, shapes))
     }
 
     /// Whether reductions that touch `cover` are pending that do not commute with those of `operator`.
-    pub(crate) fn has_pending_besides(&self, operator: OperatorId, cover: &Cover, shapes: &ShapeTable) -> bool {
+    pub(super) fn has_pending_besides(&self, operator: OperatorId, cover: &Cover, shapes: &ShapeTable) -> bool {
         self.pending.iter().any(|pending| pending.operator != operator && pending.cover.overlaps(cover, shapes))
     }
 
     /// The points that reductions are pending for.
-    pub(crate) fn pending_cover(&self, shapes: &ShapeTable) -> Cover {
+    pub(super) fn pending_cover(&self, shapes: &ShapeTable) -> Cover {
         Cover::union_of(self.pending.iter().map(|pending| &pending.cover), &self.shape, shapes)
     }
 
-    /// Adds contributions, keeping program order. With a realm, those in one buffer are merged.
-    pub(crate) fn push_pending(&mut self, reduction: PendingReduction, realm: Option<&Realm>) {
+    /// Adds contributions, keeping program order. If uses may be merged, those in one buffer are merged.
+    pub(super) fn push_pending(&mut self, reduction: PendingReduction<I>, events: Option<&impl Events<I::Event>>) {
         let known = self.pending.iter_mut().find(|pending| pending.buffer.id() == reduction.buffer.id());
         if let Some(known) = known {
             known.writers.extend_from_slice(&reduction.writers);
             known.contributors += reduction.contributors;
-            if let Some(realm) = realm {
-                known.writers = SmallVec::from_iter([realm.merge(After::needs(&known.writers))]);
+            if let Some(events) = events {
+                known.writers = SmallVec::from_iter([events.merge(&known.writers)]);
             }
             return;
         }
@@ -113,57 +187,67 @@ impl EquivalenceSet {
     }
 
     /// Notes that somebody reads an instance that holds current values.
-    pub(crate) fn add_reader(&mut self, view: usize, event: Event, cover: Cover, realm: Option<&Realm>) {
-        self.views[view].readers.push(event, cover, realm);
+    pub(super) fn add_reader(
+        &mut self,
+        view: usize,
+        event: I::Event,
+        cover: Cover,
+        events: Option<&impl Events<I::Event>>,
+    ) {
+        self.views[view].readers.push(event, cover, events);
     }
 
     /// Notes that somebody has put values into `cover` of an instance after every earlier use of it there.
-    pub(crate) fn add_writer(&mut self, view: usize, event: Event, cover: Cover, shapes: &ShapeTable) {
+    pub(super) fn add_writer(&mut self, view: usize, event: I::Event, cover: Cover, shapes: &ShapeTable) {
         let view = &mut self.views[view];
         view.writers.forget(&cover, shapes);
         view.readers.forget(&cover, shapes);
-        view.writers.push(event, cover, None);
+        view.writers.add(event, cover);
     }
 
     /// Notes that somebody has changed the values in `cover` of an instance without looking at them, after every earlier use of it there: if
-    /// those who made them have failed, they are still invalidated. With a realm, those who made the same points are merged.
-    pub(crate) fn add_changer(
+    /// those who made them have failed, they are still invalidated. If uses may be merged, those who made the same points are merged.
+    pub(super) fn add_changer(
         &mut self,
         view: usize,
-        event: Event,
+        event: I::Event,
         cover: Cover,
-        (shapes, realm): (&ShapeTable, Option<&Realm>),
+        (shapes, events): (&ShapeTable, Option<&impl Events<I::Event>>),
     ) {
         let view = &mut self.views[view];
         view.readers.forget(&cover, shapes);
-        view.writers.join(event, cover, realm);
+        view.writers.join(event, cover, events);
     }
 
     /// Notes that contributions have been applied in `cover` of an instance after every earlier use of it there, unless those who made just these
     /// values have failed.
-    pub(crate) fn add_applied(
+    pub(super) fn add_applied(
         &mut self,
         view: usize,
-        event: Event,
+        event: I::Event,
         cover: Cover,
-        (shapes, realm): (&ShapeTable, Option<&Realm>),
+        (shapes, events): (&ShapeTable, Option<&impl Events<I::Event>>),
     ) {
         let view = &mut self.views[view];
         view.readers.forget(&cover, shapes);
-        view.writers.succeed(event, cover, realm);
+        view.writers.succeed(event, cover, events);
     }
 
-    /// Forgets copies that nobody uses of values that there are without them: in one memory, or in all. Not while reductions are pending, which
+    /// Forgets copies that nobody uses of values that there are without them: of those that may go. Not while reductions are pending, which
     /// may have counted on one of them as the place to be applied; and none that was lent, which others may be reading: should the values be wanted
     /// there again, they would be written. Returns whether there were any.
-    pub(crate) fn forget_copies(&mut self, memory: Option<MemoryId>, (shapes, realm): (&ShapeTable, &Realm)) -> bool {
+    pub(super) fn forget_copies(
+        &mut self,
+        may_go: &impl Fn(&I) -> bool,
+        (shapes, events): (&ShapeTable, &impl Events<I::Event>),
+    ) -> bool {
         if !self.pending.is_empty() {
             return false;
         }
         let before = self.views.len();
-        let is_candidate = |view: &View| {
-            let is_here = memory.is_none_or(|memory| view.instance.memory() == memory);
-            is_here && !view.instance.is_lent() && view.uses().all(|event| realm.has_triggered(event))
+        let is_candidate = |view: &View<I>| {
+            let is_unused = || view.uses().all(|event| events.has_ended(event));
+            may_go(&view.instance) && !view.instance.is_lent() && is_unused()
         };
         // Asked once: uses may end at any time.
         let candidates: SmallVec<[bool; 8]> = self.views.iter().map(is_candidate).collect();
@@ -186,19 +270,19 @@ impl EquivalenceSet {
     /// Where reductions are applied that have to be, if whoever has it done uses no instance that can hold all points: one with current values, else with some, else
     /// any that the set knows. Of several the one with the lowest number: what is known after a replay must not depend on the order in which the
     /// set came to know them.
-    pub(crate) fn home(&self) -> Option<&Arc<PhysicalInstance>> {
-        let lacks = |view: &View| (!view.valid.is_everything(), view.valid.is_nothing());
+    pub fn home(&self) -> Option<&Arc<I>> {
+        let lacks = |view: &View<I>| (!view.valid.is_everything(), view.valid.is_nothing());
         let known = self.views.iter().filter(|view| view.instance.can_hold(&self.shape));
         known.min_by_key(|view| (lacks(view), view.instance.id())).map(|view| view.instance.arc())
     }
 
     /// Whether an instance holds current values of part of the set, but for pending reductions.
-    pub(crate) fn is_current(&self, instance: &PhysicalInstance, cover: &Cover, shapes: &ShapeTable) -> bool {
+    pub(super) fn is_current(&self, instance: &I, cover: &Cover, shapes: &ShapeTable) -> bool {
         self.find_view(instance).is_some_and(|view| self.views[view].valid.contains(cover, shapes))
     }
 
     /// Notes that somebody has overwritten the whole set in an instance of which there is a view, after every use of any.
-    pub(crate) fn overwrite(&mut self, view: usize, event: Event) {
+    pub(super) fn overwrite(&mut self, view: usize, event: I::Event) {
         self.fill = None;
         self.pending.clear();
         if view > 0 {
@@ -213,7 +297,7 @@ impl EquivalenceSet {
     }
 
     /// Makes one instance the only one with current values of the whole set.
-    pub(crate) fn keep_only(&mut self, instance: &PhysicalInstance) {
+    pub(super) fn keep_only(&mut self, instance: &I) {
         self.fill = None;
         self.views.retain(|view| view.instance.id() == instance.id());
         for view in &mut self.views {
@@ -222,7 +306,7 @@ impl EquivalenceSet {
     }
 
     /// Cuts the points of `inside` out of the set: `self` keeps the rest. Both keep the history.
-    pub(crate) fn split(&mut self, inside: &Shape, shapes: &ShapeTable) -> Self {
+    pub(super) fn split(&mut self, inside: &Shape, shapes: &ShapeTable) -> Self {
         let outside = shapes.difference(&self.shape, inside);
         let part = self.within(inside, shapes);
         let rest = self.within(&outside, shapes);
@@ -231,46 +315,97 @@ impl EquivalenceSet {
     }
 
     /// Drops the set after it has been cut up: its parts have taken over all uses.
-    pub(crate) fn dissolve(mut self) {
+    pub(super) fn dissolve(mut self) {
         for view in &mut self.views {
             (view.writers, view.readers) = Default::default();
         }
     }
 
     /// The history of a part of the points.
-    pub(crate) fn within(&self, part: &Shape, shapes: &ShapeTable) -> Self {
+    pub(super) fn within(&self, part: &Shape, shapes: &ShapeTable) -> Self {
         let views = self.views.iter().filter_map(|view| view.within(part, shapes)).collect();
         let pending = self.pending.iter().filter_map(|pending| pending.within(part, shapes));
         Self { shape: part.clone(), fill: self.fill.clone(), views, pending: pending.collect(), mark: self.mark }
     }
 }
 
-impl PendingReduction {
+impl<I: Instance> PendingReduction<I> {
+    /// The operator.
+    pub fn operator(&self) -> OperatorId {
+        self.operator
+    }
+
+    /// The buffer that holds the contributions.
+    pub fn buffer(&self) -> &I {
+        &self.buffer
+    }
+
+    /// The part of the set that they are about.
+    pub fn cover(&self) -> &Cover {
+        &self.cover
+    }
+
     /// The contributions are applied, after those who made them.
-    pub(crate) fn applied_by(mut self, event: Event) {
+    pub(super) fn applied_by(mut self, event: I::Event) {
         self.writers = SmallVec::from_iter([event]);
     }
 
+    fn with_cover(&self, cover: Cover) -> Self {
+        let Self { operator, buffer, writers, contributors, order, .. } = self;
+        let (buffer, writers) = (buffer.clone(), writers.clone());
+        Self { operator: *operator, buffer, cover, writers, contributors: *contributors, order: *order }
+    }
+
     fn within(&self, part: &Shape, shapes: &ShapeTable) -> Option<Self> {
-        let mut pending = self.clone();
-        pending.cover = self.cover.within(part, shapes);
-        (!pending.cover.is_nothing()).then_some(pending)
+        let cover = self.cover.within(part, shapes);
+        (!cover.is_nothing()).then(|| self.with_cover(cover))
     }
 }
 
-impl Drop for PendingReduction {
+impl<I: Instance> Drop for PendingReduction<I> {
     fn drop(&mut self) {
         // Who takes the buffer next comes after the last task that folded into it, or after what applied that.
         self.buffer.leave_behind(self.writers.iter().copied());
     }
 }
 
-impl View {
-    pub(crate) fn new(instance: Held) -> Self {
+impl<I: Instance> Clone for EquivalenceSet<I> {
+    fn clone(&self) -> Self {
+        let (shape, fill, views, pending) =
+            (self.shape.clone(), self.fill.clone(), self.views.clone(), self.pending.clone());
+        Self { shape, fill, views, pending, mark: self.mark }
+    }
+}
+
+impl<I: Instance> Clone for View<I> {
+    fn clone(&self) -> Self {
+        let Self { instance, valid, writers, readers } = self;
+        Self { instance: instance.clone(), valid: valid.clone(), writers: writers.clone(), readers: readers.clone() }
+    }
+}
+
+impl<I: Instance> Clone for PendingReduction<I> {
+    fn clone(&self) -> Self {
+        self.with_cover(self.cover.clone())
+    }
+}
+
+impl<I: Instance> View<I> {
+    /// The instance.
+    pub fn instance(&self) -> &I {
+        &self.instance
+    }
+
+    /// Where it has current values, but for pending reductions.
+    pub fn valid(&self) -> &Cover {
+        &self.valid
+    }
+
+    pub(super) fn new(instance: Held<I>) -> Self {
         Self { instance, valid: Cover::Nothing, writers: Uses::default(), readers: Uses::default() }
     }
 
-    fn uses(&self) -> impl Iterator<Item = Event> {
+    fn uses(&self) -> impl Iterator<Item = I::Event> {
         self.writers.events().chain(self.readers.events())
     }
 
@@ -286,7 +421,7 @@ impl View {
     }
 }
 
-impl Drop for View {
+impl<I: Instance> Drop for View<I> {
     fn drop(&mut self) {
         if self.writers.is_empty() && self.readers.is_empty() {
             return;

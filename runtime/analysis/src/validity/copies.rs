@@ -2,50 +2,50 @@
 
 use std::sync::Arc;
 
-use maniple_realm::Event;
 use maniple_region::FieldMask;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::Analysis;
-use crate::physical::cover::Cover;
-use crate::physical::instance::PhysicalInstance;
-use crate::physical::movement::{Movement, Preconditions, Source};
-use crate::physical::set::View;
-use crate::physical::set_index::SetId;
-use crate::physical::uses::Makers;
+use super::analysis::Analysis;
+use super::cover::Cover;
+use super::effects::{Effect, Effects, Movement, Source};
+use super::events::Preconditions;
+use super::instance::Instance;
+use super::set::{Fill, View};
+use super::set_index::SetId;
+use super::uses::Makers;
 
-impl Analysis<'_> {
+impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
     /// Lists the movements that give `instance` current values (but for pending reductions) of `wanted`.
     pub(super) fn find_sources(
         &mut self,
         group: usize,
         id: SetId,
         wanted: &Cover,
-        instance: &Arc<PhysicalInstance>,
-        movements: &mut SmallVec<[Movement; 4]>,
+        instance: &Arc<I>,
+        movements: &mut SmallVec<[Movement<I>; 4]>,
     ) {
         let shapes = self.shapes;
-        let fields = self.data.group(group).fields.clone();
-        let set = self.data.group(group).set(id);
+        let fields = self.state.group(group).fields.clone();
+        let set = self.state.group(group).set(id);
         let mut missing = set.missing(instance, wanted, shapes);
         if missing.is_nothing() {
             return;
         }
-        let mut movement = |source: Source, cover: Cover| {
-            let Some(shape) = cover.shape(&set.shape).cloned() else { return };
+        let mut movement = |source: Source<I>, cover: Cover| {
+            let Some(points) = cover.shape(&set.shape).cloned() else { return };
             let destination = Arc::clone(instance);
-            movements.push(Movement { group, set: id, fields: fields.clone(), cover, shape, source, destination });
+            movements.push(Movement { group, set: id, fields: fields.clone(), cover, points, source, destination });
         };
-        let useful = |view: &&View| view.valid.overlaps(&missing, shapes) && view.instance.id() != instance.id();
-        let mut sources: SmallVec<[(Arc<PhysicalInstance>, Cover); 4]> =
+        let useful = |view: &&View<I>| view.valid.overlaps(&missing, shapes) && view.instance.id() != instance.id();
+        let mut sources: SmallVec<[(Arc<I>, Cover); 4]> =
             set.views.iter().filter(useful).map(|view| (Arc::clone(view.instance.arc()), view.valid.clone())).collect();
         if sources.len() > 1 {
             let valid_at_all =
                 |valid: &Cover| if valid.contains(&missing, shapes) { fields.clone() } else { FieldMask::new() };
             let candidates: Vec<_> =
                 sources.iter().map(|(source, valid)| (Arc::clone(source), valid_at_all(valid))).collect();
-            let order = (self.rank)(&candidates, instance);
+            let order = self.effects.rank(&candidates, instance);
             sources.sort_by_key(|(source, _)| {
                 let position = candidates.iter().position(|(candidate, _)| candidate.id() == source.id());
                 position.and_then(|position| order.iter().position(|&ranked| ranked == position)).unwrap_or(usize::MAX)
@@ -63,10 +63,10 @@ impl Analysis<'_> {
         }
     }
 
-    /// Has the machine carry movements out and notes the result: one operation for all that have source and destination in common, and whose
-    /// values come from the same operations, so that the failure of one of those invalidates nothing else.
-    pub(super) fn issue(&mut self, movements: &[Movement]) {
-        let mut groups: SmallVec<[SmallVec<[&Movement; 2]>; 2]> = SmallVec::new();
+    /// Has movements carried out and notes the result: one effect for all that have source and destination in common, and whose values come from
+    /// the same operations, so that the failure of one of those invalidates nothing else.
+    pub(super) fn carry_out(&mut self, movements: &[Movement<I>]) {
+        let mut groups: SmallVec<[SmallVec<[&Movement<I>; 2]>; 2]> = SmallVec::new();
         let mut known = FxHashMap::default();
         for movement in movements {
             let key = (movement.route(), self.makers(movement).shared());
@@ -77,32 +77,28 @@ impl Analysis<'_> {
             groups[group].push(movement);
         }
         for group in groups {
-            let together = || group.iter().copied();
             let mut after = Preconditions::default();
-            together().for_each(|movement| self.gather_movement(movement, &mut after));
-            let transfers = || together().flat_map(Movement::transfers);
-            let instances = || together().take(1).flat_map(Movement::instances).collect();
-            let event = self.issuing.transfer(self.store, transfers, instances, &after, |event| {
-                self.store.note_copies(event, together(), (&after, self.issuer));
-            });
-            together().for_each(|movement| self.commit_movement(movement, event));
+            group.iter().for_each(|movement| self.gather_movement(movement, &mut after));
+            let event = self.effects.carry_out(Effect::Move(&group), &after);
+            group.iter().for_each(|movement| self.commit_movement(movement, event));
         }
     }
 
     /// Who made the values that a movement takes.
-    fn makers(&self, movement: &Movement) -> Makers {
+    fn makers(&self, movement: &Movement<I>) -> Makers<I::Event> {
         match &movement.source {
             Source::Instance(source) => {
                 let set = self.set(movement.group, movement.set);
                 let from = set.find_view(source).expect("a source is one of the set's views");
                 set.views[from].writers.makers(&movement.cover, &set.shape, self.shapes)
             }
-            Source::Fill(value) => Makers::OfAll(value.origin().into_iter().collect()),
+            Source::Fill(Fill::Value(_)) => Makers::OfAll(SmallVec::new()),
+            Source::Fill(Fill::Lost(reason)) => Makers::OfAll(SmallVec::from_iter([*reason])),
         }
     }
 
-    fn gather_movement(&mut self, movement: &Movement, after: &mut Preconditions) {
-        let view = self.view(movement.group, movement.set, &movement.destination, after);
+    fn gather_movement(&mut self, movement: &Movement<I>, after: &mut Preconditions<I::Event>) {
+        let view = self.view(movement.group, movement.set, &movement.destination);
         let set = self.set(movement.group, movement.set);
         let shapes = self.shapes;
         after.need(movement.destination.ready());
@@ -114,16 +110,16 @@ impl Analysis<'_> {
         }
     }
 
-    fn commit_movement(&mut self, movement: &Movement, event: Event) {
-        let (shapes, realm) = (self.shapes, self.store.pruning_realm());
-        let makers = self.makers(movement);
-        let set = self.data.group_mut(movement.group).set_mut(movement.set);
+    fn commit_movement(&mut self, movement: &Movement<I>, event: I::Event) {
+        let (shapes, makers) = (self.shapes, self.makers(movement));
+        let pruning = self.effects.pruning();
+        let set = self.state.group_mut(movement.group).set_mut(movement.set);
         if let Source::Instance(source) = &movement.source {
             let from = set.find_view(source).expect("a source is one of the set's views");
-            set.add_reader(from, event, movement.cover.clone(), realm);
+            set.add_reader(from, event, movement.cover.clone(), pruning);
         }
         let to = set.find_view(&movement.destination).expect("made when the movement was gathered");
-        set.views[to].writers.forget_successes(realm);
+        set.views[to].writers.forget_successes(pruning);
         set.add_writer(to, event, movement.cover.clone(), shapes);
         if let Makers::OfParts(makers) = makers {
             // The copy does not fail with any of them, so whoever uses its values asks them too.

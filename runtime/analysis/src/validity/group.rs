@@ -9,11 +9,12 @@ use slab::Slab;
 use smallvec::SmallVec;
 
 use super::cover::Cover;
+use super::instance::Instance;
 use super::set::EquivalenceSet;
 use super::set_index::{SetId, SetIndex};
 
 /// The sets that a region touches, each with the part touched.
-pub(crate) type Touched = Arc<[(SetId, Cover)]>;
+pub(super) type Touched = Arc<[(SetId, Cover)]>;
 
 /// Remembered look-ups beyond this number are forgotten: they belong to regions that are not used any more, or soon will be again.
 const LOOKUP_LIMIT: usize = 1 << 16;
@@ -21,9 +22,9 @@ const LOOKUP_LIMIT: usize = 1 << 16;
 /// A group of fields that have been used alike, with the equivalence sets that cover all points.
 ///
 /// Groups are split when a requirement names only some of their fields, and never joined.
-pub(crate) struct FieldGroup {
-    pub(crate) fields: FieldMask,
-    sets: Slab<EquivalenceSet>,
+pub struct FieldGroup<I: Instance> {
+    pub(super) fields: FieldMask,
+    sets: Slab<EquivalenceSet<I>>,
     index: SetIndex,
     /// The sets by the numbers of their shapes. Sets share no points, so no two have one shape.
     by_shape: FxHashMap<u64, SetId>,
@@ -33,32 +34,32 @@ pub(crate) struct FieldGroup {
     changes: u64,
 }
 
-impl FieldGroup {
-    pub(crate) fn new(fields: FieldMask, set: EquivalenceSet) -> Self {
+impl<I: Instance> FieldGroup<I> {
+    pub(super) fn new(fields: FieldMask, set: EquivalenceSet<I>) -> Self {
         let (by_shape, lookups) = (FxHashMap::default(), FxHashMap::default());
         let mut group = Self { fields, sets: Slab::new(), index: SetIndex::default(), by_shape, lookups, changes: 0 };
         group.insert(set);
         group
     }
 
-    pub(crate) fn set(&self, id: SetId) -> &EquivalenceSet {
+    pub(super) fn set(&self, id: SetId) -> &EquivalenceSet<I> {
         &self.sets[id]
     }
 
-    pub(crate) fn set_mut(&mut self, id: SetId) -> &mut EquivalenceSet {
+    pub(super) fn set_mut(&mut self, id: SetId) -> &mut EquivalenceSet<I> {
         &mut self.sets[id]
     }
 
-    pub(crate) fn sets_mut(&mut self) -> impl Iterator<Item = &mut EquivalenceSet> {
+    pub(super) fn sets_mut(&mut self) -> impl Iterator<Item = &mut EquivalenceSet<I>> {
         self.sets.iter_mut().map(|(_, set)| set)
     }
 
     /// The set that has just these points, if there is one.
-    pub(crate) fn find(&self, shape: &Shape) -> Option<SetId> {
+    pub(super) fn find(&self, shape: &Shape) -> Option<SetId> {
         self.by_shape.get(&shape.id()).copied()
     }
 
-    fn insert(&mut self, set: EquivalenceSet) -> SetId {
+    fn insert(&mut self, set: EquivalenceSet<I>) -> SetId {
         let (bounds, shape) = (set.shape.space().bounds(), set.shape.id());
         let id = self.sets.insert(set);
         self.index.insert(id, bounds);
@@ -66,7 +67,7 @@ impl FieldGroup {
         id
     }
 
-    fn remove(&mut self, id: SetId) -> EquivalenceSet {
+    fn remove(&mut self, id: SetId) -> EquivalenceSet<I> {
         self.index.remove(id);
         let set = self.sets.remove(id);
         self.by_shape.remove(&set.shape.id());
@@ -74,7 +75,7 @@ impl FieldGroup {
     }
 
     /// The sets that a region touches. Remembered until a set changes its points.
-    pub(crate) fn touched(&mut self, region: &IndexSpaceNode, shapes: &ShapeTable) -> Touched {
+    pub(super) fn touched(&mut self, region: &IndexSpaceNode, shapes: &ShapeTable) -> Touched {
         if let Some(known) = self.lookups.get(&region.id()) {
             return Arc::clone(known);
         }
@@ -103,7 +104,7 @@ impl FieldGroup {
     }
 
     /// The sets that a region touches, after splitting those that stick out of it.
-    pub(crate) fn carve(&mut self, region: &IndexSpaceNode, shapes: &ShapeTable) -> Touched {
+    pub(super) fn carve(&mut self, region: &IndexSpaceNode, shapes: &ShapeTable) -> Touched {
         let touched = self.touched(region, shapes);
         if touched.iter().all(|(_, cover)| cover.is_everything()) {
             return touched;
@@ -117,7 +118,7 @@ impl FieldGroup {
     }
 
     /// Splits a set in two: the points of `part`, whose set is returned, and the rest.
-    pub(crate) fn cut(&mut self, id: SetId, part: &Shape, shapes: &ShapeTable) -> SetId {
+    pub(super) fn cut(&mut self, id: SetId, part: &Shape, shapes: &ShapeTable) -> SetId {
         self.forget_lookups();
         let mut outside = self.remove(id);
         let inside = outside.split(part, shapes);
@@ -126,7 +127,7 @@ impl FieldGroup {
     }
 
     /// Replaces whole sets by one that has all their points: those of `shape`.
-    pub(crate) fn unite(&mut self, sets: &[(SetId, Cover)], shape: &Shape) -> SetId {
+    pub(super) fn unite(&mut self, sets: &[(SetId, Cover)], shape: &Shape) -> SetId {
         if let [(only, _)] = sets {
             return *only;
         }
@@ -146,7 +147,7 @@ impl FieldGroup {
 
     /// If one set has just the points that a disjoint partition splits, splits the set alike: the pieces are about to be used one by one.
     /// Whether there was one.
-    pub(crate) fn refine(&mut self, partition: &Partitioning, shapes: &ShapeTable) -> bool {
+    pub(super) fn refine(&mut self, partition: &Partitioning, shapes: &ShapeTable) -> bool {
         let parent = partition.parent();
         if partition.len() < 2 || parent.shape().is_empty() {
             return false;
@@ -175,20 +176,20 @@ impl FieldGroup {
 
     /// The same history for only some of the fields. What was looked up is not copied, as it may be much: each group looks up what its own fields are
     /// used for.
-    pub(crate) fn narrowed(&self, fields: FieldMask) -> Self {
+    pub(super) fn narrowed(&self, fields: FieldMask) -> Self {
         let Self { sets, index, by_shape, changes, .. } = self;
         let (sets, index, by_shape) = (sets.clone(), index.clone(), by_shape.clone());
         Self { fields, sets, index, by_shape, lookups: FxHashMap::default(), changes: *changes }
     }
 
     /// Leaves only some of the fields to the group.
-    pub(crate) fn narrow(&mut self, fields: FieldMask) {
+    pub(super) fn narrow(&mut self, fields: FieldMask) {
         self.fields = fields;
         self.changes += 1;
     }
 
     /// What is looked up stays right as long as this number is the same.
-    pub(crate) fn changes(&self) -> u64 {
+    pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 

@@ -2,38 +2,37 @@
 
 use std::sync::Arc;
 
-use maniple_realm::Event;
 use maniple_region::FieldMask;
 use smallvec::SmallVec;
 
-use super::{Analysis, view_of};
-use crate::physical::application::Application;
-use crate::physical::cover::Cover;
-use crate::physical::instance::PhysicalInstance;
-use crate::physical::movement::Preconditions;
-use crate::physical::preparation::Preparation;
-use crate::physical::set::PendingReduction;
-use crate::physical::set_index::SetId;
+use super::analysis::{Analysis, view_of};
+use super::cover::Cover;
+use super::effects::{Application, Effect, Effects};
+use super::events::Preconditions;
+use super::instance::Instance;
+use super::preparation::Preparation;
+use super::set::PendingReduction;
+use super::set_index::SetId;
 
-/// A leaf task applies reductions itself if they are about at most so many points in all: more are worth an operation, which another worker may
+/// An operation that can apply reductions itself does so if they are about at most so many points in all: more are worth an operation, which another worker may
 /// carry out.
 const LITTLE_WORK: u64 = 1 << 10;
 
 /// Reductions to more different parts of a set are applied as one operation.
 const MANY_COVERS: usize = 256;
 
-impl Analysis<'_> {
+impl<I: Instance, F: Effects<I>> Analysis<'_, I, F> {
     /// Applies a set's pending reductions where the set's data is at home, and adds that to what the operation that has it done follows: also one that
     /// does not look at the values. When an operation has ended, so has all that was issued on its behalf.
     pub(super) fn settle_pending(
         &mut self,
         group: usize,
         id: SetId,
-        (preferred, fields): (&Arc<PhysicalInstance>, &FieldMask),
-        after: &mut Preconditions,
+        (preferred, fields): (&Arc<I>, &FieldMask),
+        after: &mut Preconditions<I::Event>,
     ) {
-        if let Some(sink) = self.data.sink.clone() {
-            let target = sink.instances.iter().find(|(held, _)| held.overlaps(fields));
+        if let Some(sink) = self.state.sink().cloned() {
+            let target = sink.iter().find(|(held, _)| held.overlaps(fields));
             target.into_iter().for_each(|(_, instance)| self.apply_pending(group, id, (instance, fields), after));
             return;
         }
@@ -42,7 +41,7 @@ impl Analysis<'_> {
         let home = Arc::clone(home.unwrap_or(preferred));
         let mut movements = SmallVec::new();
         self.find_sources(group, id, &Cover::Everything, &home, &mut movements);
-        self.issue(&movements);
+        self.carry_out(&movements);
         self.apply_pending(group, id, (&home, fields), after);
     }
 
@@ -52,47 +51,47 @@ impl Analysis<'_> {
         &mut self,
         group: usize,
         id: SetId,
-        (into, fields): (&Arc<PhysicalInstance>, &FieldMask),
-        after: &mut Preconditions,
+        (into, fields): (&Arc<I>, &FieldMask),
+        after: &mut Preconditions<I::Event>,
     ) {
         let pending = std::mem::take(&mut self.set_mut(group, id).pending);
         if pending.is_empty() {
             return;
         }
         // What used the instance before, unknown to the set, is among the view's readers now.
-        self.view(group, id, into, &mut Preconditions::default());
-        let fields = self.data.group(group).fields.intersection(fields);
+        self.view(group, id, into);
+        let fields = self.state.group(group).fields.intersection(fields);
         for (cover, together) in by_cover(pending) {
             after.follow(self.apply_together(group, id, (&cover, together), (into, &fields)));
         }
         self.set_mut(group, id).keep_only(into);
     }
 
-    /// Has a leaf task apply reductions itself that are pending in sets all of whose values it is about to change, where that is little work. Nobody
-    /// else may use the values before, and with the task's failure they are invalidated anyway.
+    /// Has an operation that can do so apply reductions itself that are pending in sets all of whose values it is about to change, where that is little work. Nobody
+    /// else may use the values before, and with the operation's failure they are invalidated anyway.
     pub(super) fn leave_to_task(
         &mut self,
         group: usize,
         touched: &[(SetId, Cover)],
-        (into, fields): (&Arc<PhysicalInstance>, &FieldMask),
-        (before, requirement): (&mut Preparation, usize),
+        (into, fields): (&Arc<I>, &FieldMask),
+        (before, requirement): (&mut Preparation<I>, usize),
     ) {
-        if self.data.sink.is_some() || !before.is_of_leaf() {
+        if self.state.sink().is_some() || !before.has_beginning() {
             return;
         }
-        let fields = self.data.group(group).fields.intersection(fields);
+        let fields = self.state.group(group).fields.intersection(fields);
         for (id, _) in touched {
-            let set = self.data.group_mut(group).set_mut(*id);
+            let set = self.state.group_mut(group).set_mut(*id);
             let is_little = set.shape.space().volume().saturating_mul(set.pending.len() as u64) <= LITTLE_WORK;
             if set.pending.is_empty() || !is_little || !set.is_current(into, &Cover::Everything, self.shapes) {
                 continue;
             }
             let pending = std::mem::take(&mut set.pending);
-            self.store.counters.reductions.add(pending.len() as u64);
+            self.effects.leave_to_operation(pending.len());
             let after = before.of(requirement);
             pending.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
             for reduction in if pending.len() > 1 { in_order(pending) } else { pending } {
-                if let Some(application) = Application::of(&reduction, set, (&fields, into)) {
+                if let Some(application) = Application::of(&reduction, &set.shape, (&fields, into)) {
                     before.apply(application, reduction);
                 }
             }
@@ -104,39 +103,37 @@ impl Analysis<'_> {
         &mut self,
         group: usize,
         id: SetId,
-        (cover, together): (&Cover, Vec<PendingReduction>),
-        (into, fields): (&Arc<PhysicalInstance>, &FieldMask),
-    ) -> Event {
+        (cover, together): (&Cover, Vec<PendingReduction<I>>),
+        (into, fields): (&Arc<I>, &FieldMask),
+    ) -> I::Event {
         let mut after = Preconditions::default();
         after.need(into.ready());
-        let set = self.set(group, id);
+        let set = self.state.group(group).set(id);
         let view = view_of(set, into);
         // Writers of other points must not make it fail at points that they have not written.
         set.views[view].writers.made(cover, self.shapes, (&mut after.needs, &mut after.follows));
         set.views[view].readers.touching(cover, self.shapes, &mut after.follows);
         together.iter().flat_map(|reduction| &reduction.writers).for_each(|&writer| after.need(writer));
-        let applications = || together.iter().filter_map(|reduction| Application::of(reduction, set, (fields, into)));
-        let transfers = || applications().flat_map(|application| application.transfers().collect::<SmallVec<[_; 2]>>());
-        let instances = || together.iter().map(|reduction| reduction.buffer.id()).chain([into.id()]).collect();
-        let event = self.issuing.transfer(self.store, transfers, instances, &after, |event| {
-            self.store.note_reductions(event, &together, (&set.shape, fields, into), (&after, self.issuer));
-        });
+        let one = |reduction| Application::of(reduction, &set.shape, (fields, into));
+        let applications: SmallVec<[Application<I>; 2]> = together.iter().filter_map(one).collect();
+        let event = self.effects.carry_out(Effect::Apply(&applications), &after);
         together.into_iter().for_each(|reduction| reduction.applied_by(event));
-        let (shapes, realm) = (self.shapes, self.store.pruning_realm());
-        self.set_mut(group, id).add_applied(view, event, cover.clone(), (shapes, realm));
+        let pruning = self.effects.pruning();
+        let set = self.state.group_mut(group).set_mut(id);
+        set.add_applied(view, event, cover.clone(), (self.shapes, pruning));
         event
     }
 }
 
 /// Reductions in the order in which they are applied.
-fn in_order(pending: Vec<PendingReduction>) -> Vec<PendingReduction> {
+fn in_order<I: Instance>(pending: Vec<PendingReduction<I>>) -> Vec<PendingReduction<I>> {
     by_cover(pending).into_iter().flat_map(|(_, together)| together).collect()
 }
 
 /// Reductions by the points that they are about, those of the first first. Beyond a number of different sets of points, all are one: whoever
 /// looks at the values must look through the list.
-fn by_cover(pending: Vec<PendingReduction>) -> Vec<(Cover, Vec<PendingReduction>)> {
-    let mut groups: Vec<(Cover, Vec<PendingReduction>)> = Vec::new();
+fn by_cover<I: Instance>(pending: Vec<PendingReduction<I>>) -> Vec<(Cover, Vec<PendingReduction<I>>)> {
+    let mut groups: Vec<(Cover, Vec<PendingReduction<I>>)> = Vec::new();
     for reduction in pending {
         let known = groups.iter().position(|(cover, _)| *cover == reduction.cover || groups.len() > MANY_COVERS);
         match known {

@@ -2,12 +2,12 @@
 
 use maniple_space::{AnyRect, BoxHandle, DynamicBoxTree, Rect};
 
-/// Names an equivalence set within its group.
-pub(crate) type SetId = usize;
+/// The name of an equivalence set within its group.
+pub(super) type SetId = usize;
 
 /// A dynamic tree of bounding boxes of one dimension, known from the first box.
 #[derive(Clone, Default)]
-pub(crate) enum SetIndex {
+pub(super) enum SetIndex {
     #[default]
     Empty,
     D1(Boxes<1>),
@@ -17,7 +17,7 @@ pub(crate) enum SetIndex {
 }
 
 #[derive(Clone)]
-pub(crate) struct Boxes<const D: usize> {
+pub(super) struct Boxes<const D: usize> {
     tree: DynamicBoxTree<D>,
     handles: Vec<Option<BoxHandle>>,
 }
@@ -36,7 +36,7 @@ macro_rules! each_dimension {
 }
 
 impl SetIndex {
-    pub(crate) fn insert(&mut self, id: SetId, bounds: AnyRect) {
+    pub(super) fn insert(&mut self, id: SetId, bounds: AnyRect) {
         if let Self::Empty = self {
             *self = match bounds.dim() {
                 1 => Self::D1(Boxes::new()),
@@ -48,12 +48,12 @@ impl SetIndex {
         each_dimension!(self, boxes => boxes.insert(id, bounds), empty => ());
     }
 
-    pub(crate) fn remove(&mut self, id: SetId) {
+    pub(super) fn remove(&mut self, id: SetId) {
         each_dimension!(self, boxes => boxes.remove(id), empty => ());
     }
 
     /// Calls `found` with every set whose box touches `bounds`, in any order.
-    pub(crate) fn query(&self, bounds: &AnyRect, found: impl FnMut(SetId)) {
+    pub(super) fn query(&self, bounds: &AnyRect, found: impl FnMut(SetId)) {
         each_dimension!(self, boxes => boxes.query(bounds, found), empty => ());
     }
 }

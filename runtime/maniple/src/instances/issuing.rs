@@ -9,8 +9,8 @@ use maniple_record::{Kind, Part, Place};
 use smallvec::SmallVec;
 
 use super::instance::PhysicalInstance;
-use super::movement::Preconditions;
 use super::store::Store;
+use super::validity::Preconditions;
 
 /// What becomes of the transfers that the analysis of one point asks for.
 #[derive(Clone, Copy)]

@@ -1,13 +1,11 @@
 //! The record of what is launched and issued, if one is kept.
 
+use maniple_analysis::validity::Source;
 use maniple_realm::{After, Event};
-use maniple_record::{Because, Contribution, Kind, Launch, LaunchNumber, OperationNumber, Part, Place, Usage};
-use maniple_region::{FieldMask, Shape};
+use maniple_record::{Because, Contribution, Kind, Launch, LaunchNumber, OperationNumber, Part, Place, Usage, Value};
 
-use super::instance::PhysicalInstance;
-use super::movement::{Movement, Preconditions, Source};
-use super::set::PendingReduction;
 use super::store::Store;
+use super::validity::{Application, Fill, Movement, Preconditions};
 use crate::recorder;
 
 /// Recording, where it is wanted; else these do nothing but what they are for.
@@ -115,14 +113,13 @@ impl Store {
 }
 /// Counts and records what moves.
 impl Store {
-    pub(crate) fn note_copies<'a>(
+    pub(crate) fn note_copies(
         &self,
         event: Event,
-        movements: impl Iterator<Item = &'a Movement>,
+        movements: &[&Movement],
         (after, issuer): (&Preconditions, Option<Place>),
     ) {
-        let movements: Vec<_> = movements.collect();
-        let bytes = movements.iter().map(|movement| movement.bytes()).sum();
+        let bytes = movements.iter().map(|movement| bytes_copied(movement)).sum();
         if bytes > 0 {
             self.counters.copies.add(1);
             self.counters.bytes_copied.add(bytes);
@@ -130,31 +127,37 @@ impl Store {
             self.counters.fills.add(1);
         }
         self.record_ended(issuer.map(|place| place.parent), after, event, || {
-            movements_kind(&movements, issuer.map(|place| place.launch))
+            movements_kind(movements, issuer.map(|place| place.launch))
         });
     }
 
     pub(crate) fn note_reductions(
         &self,
         event: Event,
-        pending: &[PendingReduction],
-        (whole, fields, into): (&Shape, &FieldMask, &PhysicalInstance),
+        applications: &[Application],
         (after, issuer): (&Preconditions, Option<Place>),
     ) {
-        self.counters.reductions.add(pending.len() as u64);
+        self.counters.reductions.add(applications.len() as u64);
         self.record_ended(issuer.map(|place| place.parent), after, event, || Kind::Apply {
             cause: issuer.map(|place| place.launch),
-            to: into.id(),
-            contributions: contributions(pending, whole, fields),
+            to: applications.first().expect("an operation applies something").into.id(),
+            contributions: applications.iter().filter_map(contribution).collect(),
         });
     }
+}
+
+/// Bytes moved from one instance to another; a fill moves none.
+fn bytes_copied(movement: &Movement) -> u64 {
+    let Some(from) = movement.from() else { return 0 };
+    let sizes = movement.fields.iter().filter_map(|field| from.storage().layout().field(field));
+    movement.points.space().volume() * sizes.map(|layout| layout.size() as u64).sum::<u64>()
 }
 
 /// What movements with one source and destination are.
 fn movements_kind(movements: &[&Movement], cause: Option<LaunchNumber>) -> Kind {
     let first = movements.first().expect("an operation moves something");
     let to = first.destination.id();
-    let part = |movement: &Movement| Part { fields: movement.fields.clone(), points: movement.shape.space().clone() };
+    let part = |movement: &Movement| Part { fields: movement.fields.clone(), points: movement.points.space().clone() };
     if let Source::Instance(from) = &first.source {
         return Kind::Copy {
             cause,
@@ -164,22 +167,16 @@ fn movements_kind(movements: &[&Movement], cause: Option<LaunchNumber>) -> Kind 
         };
     }
     let filled = |movement: &&Movement| match &movement.source {
-        Source::Fill(value) => Some((part(movement), value.recorded())),
+        Source::Fill(Fill::Value(value)) => Some((part(movement), value.recorded())),
+        Source::Fill(Fill::Lost(_)) => Some((part(movement), Value::Lost)),
         Source::Instance(_) => None,
     };
     Kind::Fill { cause, to, parts: movements.iter().filter_map(filled).collect() }
 }
 
-/// What applying buffers to fields of a set of points is: what `Application`s carry out.
-fn contributions(pending: &[PendingReduction], whole: &Shape, fields: &FieldMask) -> Vec<Contribution> {
-    let contribution = |reduction: &PendingReduction| {
-        let fields = fields.intersection(reduction.buffer.fields());
-        let points = reduction.cover.shape(whole)?.space().clone();
-        Some(Contribution {
-            buffer: reduction.buffer.id(),
-            operator: reduction.operator,
-            part: Part { fields, points },
-        })
-    };
-    pending.iter().filter_map(contribution).collect()
+/// What it is to apply a buffer.
+fn contribution(application: &Application) -> Option<Contribution> {
+    let (buffer, operator) = (application.from.id(), application.from.reduction()?);
+    let part = Part { fields: application.fields.clone(), points: application.points.space().clone() };
+    Some(Contribution { buffer, operator, part })
 }

@@ -1,15 +1,15 @@
 //! Physical instances: memory that holds a region's data.
 
-use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use maniple_analysis::validity;
 use maniple_mapper::{InstanceId, InstanceInfo};
 use maniple_realm::instance::{Instance, InstanceKind};
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::MemoryId;
-use maniple_realm::transfer::{FillValue, Transfer};
+use maniple_realm::transfer::{self, Transfer};
 use maniple_realm::{After, Event, EventStatus, Realm};
 use maniple_region::{FieldMask, LogicalRegion, OperatorId, Shape};
 use rustc_hash::FxHashSet;
@@ -17,15 +17,13 @@ use smallvec::SmallVec;
 
 use super::recordings::Recordings;
 use crate::error::{Error, Result};
+use crate::fill::FillValue;
 use crate::recorder::Recorder;
-
-/// Instances that together hold a requirement's fields.
-pub(crate) type Instances = SmallVec<[(FieldMask, Arc<PhysicalInstance>); 2]>;
 
 /// Memory that can hold some fields of a region, or contributions to them.
 ///
 /// It knows nothing of what it holds; the equivalence sets do. Who uses it is recorded there too, in views; what a set forgets it hands
-/// to [`PhysicalInstance::leave_behind`], so that nobody who comes later overtakes those uses.
+/// to [`validity::Instance::leave_behind`], so that nobody who comes later overtakes those uses.
 pub(crate) struct PhysicalInstance {
     id: InstanceId,
     realm: Realm,
@@ -141,20 +139,10 @@ impl PhysicalInstance {
         let (InstanceKind::Reduction(operator), Some(field)) = (self.storage.kind(), self.fields.iter().next()) else {
             return Err(Error::internal(NotABuffer));
         };
-        let identity = FillValue::identity_of(&operator).map_err(Error::internal)?;
+        let identity = transfer::FillValue::identity_of(&operator).map_err(Error::internal)?;
         let points = self.region.space().space().clone();
         let emptying = Transfer::fill(points, (&self.storage, field), identity).map_err(Error::internal)?;
         Ok(self.emptying.get_or_init(|| emptying))
-    }
-
-    /// Whether it belongs to the task's parent.
-    pub(crate) fn is_lent(&self) -> bool {
-        self.lender.is_some()
-    }
-
-    /// Whether it can hold values of all these points.
-    pub(crate) fn can_hold(&self, points: &Shape) -> bool {
-        self.reduction.is_none() && points.space().is_subset_of(self.storage.layout().points()).unwrap_or(false)
     }
 
     /// Whether a region of which it has all points lies in one of its rectangles, if it is a rectangle itself: tasks may ask for the address of the
@@ -164,29 +152,8 @@ impl PhysicalInstance {
         self.storage.layout().keeps_in_one(region.space().space())
     }
 
-    /// The memory may be touched after this.
-    #[inline]
-    pub(crate) fn ready(&self) -> Event {
-        if self.was_ready.load(Ordering::Relaxed) {
-            return Event::NONE;
-        }
-        if self.recorder.is_none() && matches!(self.realm.status(self.ready), EventStatus::Triggered) {
-            self.was_ready.store(true, Ordering::Relaxed);
-        }
-        self.ready
-    }
-
-    pub(crate) fn holders(&self) -> usize {
-        self.holders.load(Ordering::Acquire)
-    }
-
     pub(crate) fn bytes(&self) -> u64 {
         self.storage.layout().bytes() as u64
-    }
-
-    /// Uses that must end before the memory is used for something else or given back.
-    pub(crate) fn leave_behind(&self, events: impl IntoIterator<Item = Event>) {
-        self.add_to(&mut self.leftovers.lock(), events);
     }
 
     fn add_to(&self, leftovers: &mut Leftovers, events: impl IntoIterator<Item = Event>) {
@@ -200,8 +167,72 @@ impl PhysicalInstance {
         }
     }
 
-    /// The same for a use that comes after all that [`leftovers`](Self::leftovers) has told of.
-    pub(crate) fn leave_behind_instead(&self, event: Event) {
+    /// What a mapper sees of it.
+    pub(crate) fn info(&self, valid: FieldMask) -> InstanceInfo {
+        let spec = self.storage.layout().spec();
+        let layout = LayoutConstraint { arrangement: Some(spec.arrangement), order: Some(spec.order) };
+        InstanceInfo {
+            id: self.id,
+            memory: self.memory(),
+            region: self.region.clone(),
+            fields: self.fields.clone(),
+            valid,
+            layout,
+            bytes: self.bytes(),
+        }
+    }
+}
+
+impl validity::Instance for PhysicalInstance {
+    type Id = InstanceId;
+    type Event = Event;
+    type Value = FillValue;
+
+    #[inline]
+    fn id(&self) -> InstanceId {
+        self.id
+    }
+
+    fn fields(&self) -> &FieldMask {
+        &self.fields
+    }
+
+    fn is_lent(&self) -> bool {
+        self.lender.is_some()
+    }
+
+    fn can_hold(&self, points: &Shape) -> bool {
+        self.reduction.is_none() && points.space().is_subset_of(self.storage.layout().points()).unwrap_or(false)
+    }
+
+    #[inline]
+    fn ready(&self) -> Event {
+        if self.was_ready.load(Ordering::Relaxed) {
+            return Event::NONE;
+        }
+        if self.recorder.is_none() && matches!(self.realm.status(self.ready), EventStatus::Triggered) {
+            self.was_ready.store(true, Ordering::Relaxed);
+        }
+        self.ready
+    }
+
+    fn holders(&self) -> usize {
+        self.holders.load(Ordering::Acquire)
+    }
+
+    fn hold(&self) {
+        self.holders.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn release(&self) {
+        self.holders.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    fn leave_behind(&self, events: impl IntoIterator<Item = Event>) {
+        self.add_to(&mut self.leftovers.lock(), events);
+    }
+
+    fn leave_behind_instead(&self, event: Event) {
         let mut leftovers = self.leftovers.lock();
         if !self.recordings.are_under_way() {
             leftovers.events.clear();
@@ -211,7 +242,7 @@ impl PhysicalInstance {
 
     /// The uses left behind that have not ended, as few events, so that a program that runs far ahead gathers no long lists. While a record is kept, also
     /// those that have ended.
-    pub(crate) fn leftovers(&self) -> SmallVec<[Event; 2]> {
+    fn leftovers(&self) -> SmallVec<[Event; 2]> {
         const FEW: usize = 3;
         let mut leftovers = self.leftovers.lock();
         if self.recordings.are_under_way() {
@@ -231,21 +262,6 @@ impl PhysicalInstance {
             leftovers.events.push(merged);
         }
         leftovers.events.iter().copied().collect()
-    }
-
-    /// What a mapper sees of it.
-    pub(crate) fn info(&self, valid: FieldMask) -> InstanceInfo {
-        let spec = self.storage.layout().spec();
-        let layout = LayoutConstraint { arrangement: Some(spec.arrangement), order: Some(spec.order) };
-        InstanceInfo {
-            id: self.id,
-            memory: self.memory(),
-            region: self.region.clone(),
-            fields: self.fields.clone(),
-            valid,
-            layout,
-            bytes: self.bytes(),
-        }
     }
 }
 
@@ -270,40 +286,5 @@ impl Drop for PhysicalInstance {
 impl std::fmt::Debug for PhysicalInstance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "instance {} of {} in {}", self.id.0, self.region, self.memory())
-    }
-}
-
-/// A reference from an equivalence set: as long as there is one, the instance may not be taken for something else.
-#[derive(Debug)]
-pub(crate) struct Held(Arc<PhysicalInstance>);
-
-impl Held {
-    pub(crate) fn new(instance: &Arc<PhysicalInstance>) -> Self {
-        instance.holders.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(instance))
-    }
-
-    pub(crate) fn arc(&self) -> &Arc<PhysicalInstance> {
-        &self.0
-    }
-}
-
-impl Clone for Held {
-    fn clone(&self) -> Self {
-        Self::new(&self.0)
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.0.holders.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-impl Deref for Held {
-    type Target = PhysicalInstance;
-
-    fn deref(&self) -> &PhysicalInstance {
-        &self.0
     }
 }

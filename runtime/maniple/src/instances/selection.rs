@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use maniple_analysis::validity::{Instance as _, Mode, Order};
 use maniple_mapper::{Columns, Extent, InstanceChoice, InstanceId, MappingFailure, ReductionPlace};
 use maniple_realm::instance::{InstanceError, InstanceKind};
 use maniple_realm::layout::{FieldSpec, LayoutError, LayoutSpec, keeps_in_one, with_gaps};
@@ -11,13 +12,11 @@ use maniple_region::{FieldId, FieldMask, LogicalRegion, OperatorId, Privilege};
 use maniple_space::AnyRect;
 use smallvec::SmallVec;
 
-use super::instance::{Instances, PhysicalInstance};
+use super::instance::PhysicalInstance;
 use super::issuing::Issuing;
-use super::movement::Preconditions;
-use super::preparation::Preparation;
-use super::set::View;
 use super::state::RegionData;
 use super::store::Store;
+use super::validity::{Access, Instances, Preconditions, Preparation};
 use crate::error::Error;
 
 /// The instances chosen for a part of a requirement.
@@ -68,9 +67,11 @@ impl Selection {
         Self { place, ..Self::default() }
     }
 
-    /// Of these instances.
-    pub(crate) fn all(instances: Instances) -> Self {
-        Self { instances, ..Self::default() }
+    /// The access of an operation to a region in these instances.
+    #[inline]
+    pub(crate) fn access<'a>(&'a self, region: &'a LogicalRegion, privilege: Privilege, order: Order) -> Access<'a> {
+        let mode = Mode::of(privilege, self.in_place);
+        Access { number: self.place, region, mode, instances: &self.instances, homes: &self.homes, order }
     }
 
     /// Whether it is of buffers for contributions: which one is free changes from task to task.
@@ -123,7 +124,7 @@ impl RegionData {
     }
 
     fn wants_buffer(&self, request: &Request<'_>, choice: &InstanceChoice) -> bool {
-        request.must_buffer || choice.reduction == ReductionPlace::Buffer || self.sink.is_some()
+        request.must_buffer || choice.reduction == ReductionPlace::Buffer || self.validity.sink().is_some()
     }
 
     /// Takes a selection back whose task could not be mapped: what was made for it goes.
@@ -160,7 +161,7 @@ impl RegionData {
             return Ok(instances);
         }
         let wide = self.extent(request.region, choice.extent);
-        for columns in columns(&missing, &self.available_fields(), choice.columns) {
+        for columns in columns(&missing, &self.validity.available_fields(), choice.columns) {
             let part = request.region.space().space();
             // A rectangle is to lie in one, whatever the mapper says.
             let region = match keeps_in_one(wide.space().space(), bytes_of_point(&wide, &columns), part) {
@@ -186,7 +187,7 @@ impl RegionData {
         for field in request.fields.iter() {
             self.select_buffer(store, request, (choice, operator, field), (selection, before))?;
         }
-        if self.is_homeless(request.region, request.fields, operator) {
+        if self.validity.is_homeless(request.region, request.fields, operator) {
             selection.homes = self.values(store, request, choice, &mut selection.created)?.into_vec();
         }
         Ok(())
@@ -204,7 +205,7 @@ impl RegionData {
             buffer.reduction() == Some(operator) && buffer.holders() == 0 && !request.taken.contains(&buffer.id())
         };
         if !earlier.instances.iter().all(|(_, buffer)| is_free(buffer))
-            || self.is_homeless(request.region, request.fields, operator)
+            || self.validity.is_homeless(request.region, request.fields, operator)
         {
             return false;
         }
@@ -229,9 +230,9 @@ impl RegionData {
         let known: SmallVec<[_; 4]> = known.filter(|buffer| fits(buffer)).cloned().collect();
         let (free, used): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
             known.into_iter().partition(|buffer| buffer.holders() == 0);
-        let contributors = used
-            .into_iter()
-            .filter_map(|buffer| self.contributors(&buffer, request.region).map(|contributors| (contributors, buffer)));
+        let contributors = used.into_iter().filter_map(|buffer| {
+            self.validity.contributors(&buffer, request.region).map(|contributors| (contributors, buffer))
+        });
         let open: SmallVec<[_; 4]> = contributors.collect();
         let least = open.iter().min_by_key(|(contributors, buffer)| (*contributors, buffer.id()));
         let least = least.map(|(_, buffer)| Arc::clone(buffer));
@@ -259,36 +260,6 @@ impl RegionData {
         Ok(())
     }
 
-    /// How many tasks have folded into a buffer, if more can: it is still pending in every set that a request touches.
-    fn contributors(&mut self, buffer: &PhysicalInstance, region: &LogicalRegion) -> Option<usize> {
-        let forest = Arc::clone(self.root.space().forest());
-        let mut most = None;
-        for group in self.groups_of(buffer.fields()) {
-            for &(id, _) in self.group_mut(group).touched(region.space(), forest.shapes()).iter() {
-                let set = self.group(group).set(id);
-                let pending = set.pending.iter().find(|pending| pending.buffer.id() == buffer.id())?;
-                most = most.max(Some(pending.contributors));
-            }
-        }
-        most
-    }
-
-    /// Whether contributions by another operator wait in a region for values that no instance can hold.
-    fn is_homeless(&mut self, region: &LogicalRegion, fields: &FieldMask, operator: OperatorId) -> bool {
-        let forest = Arc::clone(self.root.space().forest());
-        let shapes = forest.shapes();
-        self.groups_of(fields).into_iter().any(|group| {
-            let touched = self.group_mut(group).touched(region.space(), shapes);
-            touched.iter().any(|(id, cover)| {
-                let set = self.group(group).set(*id);
-                let other = set.has_pending_besides(operator, cover, shapes);
-                // A view with values wherever the request looks outlives the cuts that other requirements are about to make.
-                let lasts = |view: &View| view.valid.contains(cover, shapes) && view.instance.can_hold(&set.shape);
-                other && !set.views.iter().any(lasts)
-            })
-        })
-    }
-
     fn extent(&self, region: &LogicalRegion, extent: Extent) -> LogicalRegion {
         let levels = match extent {
             Extent::Region => 0,
@@ -297,7 +268,7 @@ impl RegionData {
         };
         let mut space = region.space().clone();
         for _ in 0..levels {
-            let Some(partition) = space.partition().filter(|_| space != *self.root.space()) else { break };
+            let Some(partition) = space.partition().filter(|_| space != *self.validity.root().space()) else { break };
             space = partition.parent().clone();
         }
         region.with_space(space)
@@ -320,7 +291,7 @@ impl RegionData {
             other => other,
         };
         let mut result = create();
-        while is_full(&result) && self.make_room(memory, &store.realm) {
+        while is_full(&result) && self.make_room(memory, store) {
             result = create();
         }
         while is_full(&result) && store.make_room(memory) {
@@ -328,7 +299,7 @@ impl RegionData {
         }
         // Templates of traces that are not being replayed hold on to instances, and so do decisions about launches to come.
         while is_full(&result) && store.discard_caches() {
-            while is_full(&result) && (self.make_room(memory, &store.realm) || store.make_room(memory)) {
+            while is_full(&result) && (self.make_room(memory, store) || store.make_room(memory)) {
                 result = create();
             }
         }

@@ -3,20 +3,21 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use maniple_analysis::validity::Events;
 use maniple_mapper::InstanceId;
 use maniple_realm::instance::{Instance, InstanceError};
 use maniple_realm::locks::Mutex;
 use maniple_realm::machine::{Machine, MemoryId};
 use maniple_realm::memory::OutOfMemory;
 use maniple_realm::transfer::{Transfer, TransferError};
-use maniple_realm::{After, Class, Event, Fault, Realm, Spawn};
+use maniple_realm::{After, Class, Event, EventStatus, Fault, Realm, Spawn};
 use maniple_record as record;
 use maniple_region::{FieldMask, Forest, LogicalRegion, OperatorId};
 
 use super::instance::PhysicalInstance;
-use super::movement::Preconditions;
 use super::recordings::Recordings;
 use super::state::RegionState;
+use super::validity::{self, Preconditions};
 use crate::error::Error;
 use crate::recorder::Recorder;
 use crate::statistics::Counters;
@@ -85,9 +86,10 @@ impl Store {
         self.realm.machine()
     }
 
-    /// The realm, for forgetting ended uses; none while a record is kept, or a trace recorded, which want to see them.
-    pub(crate) fn pruning_realm(&self) -> Option<&Realm> {
-        (self.recorder.is_none() && !self.recordings.are_under_way()).then_some(&self.realm)
+    /// Whether ended uses are forgotten: not while a record is kept, or a trace recorded, which want to see them.
+    #[inline]
+    pub(crate) fn prunes(&self) -> bool {
+        self.recorder.is_none() && !self.recordings.are_under_way()
     }
 
     /// Remembers a region state.
@@ -113,7 +115,7 @@ impl Store {
         let mut any = false;
         for state in alive(&self.states) {
             if let Some(mut data) = state.try_lock() {
-                any |= data.make_room(memory, &self.realm);
+                any |= data.make_room(memory, self);
             }
         }
         any
@@ -149,9 +151,9 @@ impl Store {
         after: &Preconditions,
     ) -> Event {
         match transfers.into_iter().collect::<Result<Vec<_>, _>>() {
-            Ok(transfers) if transfers.is_empty() => self.own_handle(self.realm.merge(after.after())),
+            Ok(transfers) if transfers.is_empty() => self.own_handle(self.realm.merge(validity::after(after))),
             Ok(transfers) => {
-                let spawn = Spawn { class: Class::Runtime, ..Spawn::after(after.after()) };
+                let spawn = Spawn { class: Class::Runtime, ..Spawn::after(validity::after(after)) };
                 // SAFETY: the physical analysis orders every use of the fields and points concerned before or after this one by the
                 // preconditions and by the event returned; fields have the types that the field space says, in all instances.
                 unsafe { self.realm.transfer(transfers, spawn) }
@@ -183,5 +185,20 @@ impl Store {
             releasing: 0,
             deferred: pool.deferred(),
         })
+    }
+}
+
+impl Events<Event> for Store {
+    #[inline]
+    fn has_ended(&self, event: Event) -> bool {
+        self.realm.has_triggered(event)
+    }
+
+    fn has_succeeded(&self, event: Event) -> bool {
+        matches!(self.realm.status(event), EventStatus::Triggered)
+    }
+
+    fn merge(&self, needed: &[Event]) -> Event {
+        self.realm.merge(After::needs(needed))
     }
 }

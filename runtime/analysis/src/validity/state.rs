@@ -1,126 +1,105 @@
 //! What is known of the data of one region tree in one context.
 
-use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Weak};
 
-use maniple_realm::locks::{Mutex, MutexGuard};
-use maniple_realm::machine::MemoryId;
-use maniple_realm::{Event, Realm};
 use maniple_region::{FieldMask, LogicalRegion, Partitioning};
 use smallvec::SmallVec;
 
 use super::cover::Cover;
+use super::events::Events;
 use super::group::FieldGroup;
-use super::instance::{Held, Instances, PhysicalInstance};
-use super::set::{EquivalenceSet, View};
-use super::table::InstanceTable;
-use crate::fill::FillValue;
+use super::instance::{Held, Instance, Instances};
+use super::set::{EquivalenceSet, Fill, View};
 
-/// The physical state of a region: of one that a task created, or of one that a task got from its parent and whose parts it hands to
-/// its children. Siblings' states are separate; a virtually mapped task shares its parent's.
-pub(crate) struct RegionState {
-    data: Mutex<RegionData>,
-}
-
-/// The part of a [`RegionState`] that changes.
-pub(crate) struct RegionData {
-    /// The largest region that the state is about.
-    pub(crate) root: LogicalRegion,
-    groups: Vec<FieldGroup>,
+/// What is known of the data of a region that its holder may use: of one that a task created, or of one that a task got from its parent and whose parts it hands to its
+/// children.
+///
+/// Fields that were used alike form a group; of each group, points that share one history form an [equivalence set](EquivalenceSet).
+pub struct State<I: Instance> {
+    root: LogicalRegion,
+    groups: Vec<FieldGroup<I>>,
     /// For each field that is the first of a group, that group. Not of all, and of some it may be another: a region may have thousands of groups, and
     /// not all of them are looked at to find one.
     first_of: Vec<u32>,
-    pub(crate) table: InstanceTable,
     /// The fields that the holder of the region may use; all that there are, if the region is its own.
     fields: Option<FieldMask>,
     /// Where contributions go in the end, if the task that holds the region may only reduce.
-    pub(crate) sink: Option<Sink>,
+    sink: Option<Instances<I>>,
     /// Why contributions on their way to the sink were never made.
-    pub(crate) lost: Vec<Event>,
+    lost: Vec<I::Event>,
     /// The disjoint partition by which sets were split last.
     split_by: Weak<Partitioning>,
-    /// A trace is replayed that counts on what is known here.
-    pub(crate) in_replay: bool,
 }
 
-/// The instances of a task that holds only the privilege to reduce.
-#[derive(Clone)]
-pub(crate) struct Sink {
-    pub(crate) instances: Instances,
-}
-
-impl RegionState {
-    /// The state of a new region: every value is zero.
-    pub(crate) fn fresh(root: LogicalRegion) -> Arc<Self> {
-        Self::with_groups(root, None, Vec::new(), InstanceTable::default(), None)
+impl<I: Instance> State<I> {
+    /// Of a new region: every field has the [default value](Instance::Value) everywhere.
+    #[must_use]
+    pub fn fresh(root: LogicalRegion) -> Self {
+        Self::with_groups(root, None, Vec::new(), None)
     }
 
-    /// The state of a region whose current values are in instances that the task got, from `ready` on.
-    pub(crate) fn inherited(root: LogicalRegion, instances: &Instances, ready: Event) -> Arc<Self> {
-        let (mut table, mut groups) = (InstanceTable::default(), Vec::new());
-        for (fields, instance) in instances {
-            let mut view = View::new(Held::new(instance));
-            view.valid = Cover::Everything;
-            if !ready.is_none() {
-                view.writers.push(ready, Cover::Everything, None);
-            }
-            let mut set = EquivalenceSet::new(root.space().shape().clone(), None);
-            set.views.push(view);
-            groups.push(FieldGroup::new(fields.clone(), set));
-            table.insert(instance, fields);
-        }
-        let fields = instances.iter().fold(FieldMask::new(), |all, (fields, _)| all.union(fields));
-        Self::with_groups(root, Some(fields), groups, table, None)
+    /// Of a region whose current values are in instances, from `ready` on.
+    #[must_use]
+    pub fn inherited(root: LogicalRegion, instances: &Instances<I>, ready: I::Event) -> Self {
+        let is_new = ready != I::Event::default();
+        Self::held(root, (instances, Cover::Everything), is_new.then_some(ready), None)
     }
 
-    /// The state of a region to which a task may only contribute, into instances that it got, from `ready` on.
-    pub(crate) fn contributing(root: LogicalRegion, sink: Sink, ready: Event) -> Arc<Self> {
-        let groups = sink.instances.iter().map(|(fields, instance)| {
+    /// Of a region to which its holder may only contribute, into instances, from `ready` on.
+    #[must_use]
+    pub fn contributing(root: LogicalRegion, sink: Instances<I>, ready: I::Event) -> Self {
+        Self::held(root, (&sink.clone(), Cover::Nothing), Some(ready), Some(sink))
+    }
+
+    /// Of a region that its holder has got in instances, which hold current values or not.
+    fn held(
+        root: LogicalRegion,
+        (instances, valid): (&Instances<I>, Cover),
+        ready: Option<I::Event>,
+        sink: Option<Instances<I>>,
+    ) -> Self {
+        let group = |(fields, instance): &(FieldMask, Arc<I>)| {
             let mut view = View::new(Held::new(instance));
-            view.writers.push(ready, Cover::Everything, None);
+            view.valid = valid.clone();
+            ready.into_iter().for_each(|ready| view.writers.add(ready, Cover::Everything));
             let mut set = EquivalenceSet::new(root.space().shape().clone(), None);
             set.views.push(view);
             FieldGroup::new(fields.clone(), set)
-        });
-        let groups: Vec<FieldGroup> = groups.collect();
-        let fields = groups.iter().fold(FieldMask::new(), |all, group| all.union(&group.fields));
-        Self::with_groups(root, Some(fields), groups, InstanceTable::default(), Some(sink))
+        };
+        let groups: Vec<_> = instances.iter().map(group).collect();
+        let fields = instances.iter().fold(FieldMask::new(), |all, (fields, _)| all.union(fields));
+        Self::with_groups(root, Some(fields), groups, sink)
     }
 
     fn with_groups(
         root: LogicalRegion,
         fields: Option<FieldMask>,
-        groups: Vec<FieldGroup>,
-        table: InstanceTable,
-        sink: Option<Sink>,
-    ) -> Arc<Self> {
-        let mut data = RegionData {
-            root,
-            fields,
-            groups,
-            first_of: Vec::new(),
-            table,
-            sink,
-            lost: Vec::new(),
-            split_by: Weak::new(),
-            in_replay: false,
-        };
-        (0..data.groups.len()).for_each(|index| data.note_first(index));
-        Arc::new(Self { data: Mutex::new(data) })
+        groups: Vec<FieldGroup<I>>,
+        sink: Option<Instances<I>>,
+    ) -> Self {
+        let (first_of, lost, split_by) = (Vec::new(), Vec::new(), Weak::new());
+        let mut state = Self { root, groups, first_of, fields, sink, lost, split_by };
+        (0..state.groups.len()).for_each(|index| state.note_first(index));
+        state
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, RegionData> {
-        self.data.lock()
+    /// The largest region that the state is about.
+    pub fn root(&self) -> &LogicalRegion {
+        &self.root
     }
 
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, RegionData>> {
-        self.data.try_lock()
+    /// Where contributions go in the end, if the holder of the region may only contribute.
+    pub fn sink(&self) -> Option<&Instances<I>> {
+        self.sink.as_ref()
     }
-}
 
-impl RegionData {
+    /// Why contributions on their way to the sink were never made.
+    pub(super) fn lost(&self) -> &[I::Event] {
+        &self.lost
+    }
+
     /// The groups that together have exactly these fields. Splits groups and makes new ones as needed.
-    pub(crate) fn groups_of(&mut self, fields: &FieldMask) -> SmallVec<[usize; 2]> {
+    pub(super) fn groups_of(&mut self, fields: &FieldMask) -> SmallVec<[usize; 2]> {
         if let Some(found) = self.known_groups_of(fields) {
             return found;
         }
@@ -141,7 +120,7 @@ impl RegionData {
             found.push(index);
         }
         if !unseen.is_empty() {
-            let zero = EquivalenceSet::new(self.root.space().shape().clone(), Some(FillValue::Zero(None)));
+            let zero = EquivalenceSet::new(self.root.space().shape().clone(), Some(Fill::Value(I::Value::default())));
             let group = FieldGroup::new(unseen, zero);
             found.push(self.groups.len());
             self.groups.push(group);
@@ -186,28 +165,28 @@ impl RegionData {
     }
 
     /// The group that has just these fields, if there is one.
-    pub(crate) fn find_group(&self, fields: &FieldMask) -> Option<usize> {
+    pub(super) fn find_group(&self, fields: &FieldMask) -> Option<usize> {
         let at_once = self.group_at_once(fields);
         at_once.or_else(|| self.groups.iter().position(|group| group.fields == *fields))
     }
 
     /// The fields that the holder of the region may use.
-    pub(crate) fn available_fields(&self) -> FieldMask {
+    pub fn available_fields(&self) -> FieldMask {
         self.fields.clone().unwrap_or_else(|| self.root.fields().fields())
     }
 
-    pub(crate) fn group(&self, index: usize) -> &FieldGroup {
+    pub(super) fn group(&self, index: usize) -> &FieldGroup<I> {
         &self.groups[index]
     }
 
-    pub(crate) fn group_mut(&mut self, index: usize) -> &mut FieldGroup {
+    pub(super) fn group_mut(&mut self, index: usize) -> &mut FieldGroup<I> {
         &mut self.groups[index]
     }
 
     /// Splits the sets that have just the points that a disjoint partition splits: its pieces are about to be used one by one. If they are those of a
     /// partition that is not disjoint, and many, they are split as sets of other fields were: in one set, each piece would have to be held against
     /// all others.
-    pub(crate) fn refine(&mut self, fields: &FieldMask, partition: &Arc<Partitioning>) {
+    pub fn refine(&mut self, fields: &FieldMask, partition: &Arc<Partitioning>) {
         let splits =
             if partition.is_surely_disjoint() { Some(Arc::clone(partition)) } else { self.split_of_others(partition) };
         let Some(splits) = splits else { return };
@@ -229,7 +208,11 @@ impl RegionData {
     }
 
     /// Gives fields one value at all points of a region, which is stored nowhere yet.
-    pub(crate) fn fill(&mut self, region: &LogicalRegion, fields: &FieldMask, value: &FillValue) {
+    pub fn fill(&mut self, region: &LogicalRegion, fields: &FieldMask, value: I::Value) {
+        self.replace(region, fields, &Fill::Value(value));
+    }
+
+    fn replace(&mut self, region: &LogicalRegion, fields: &FieldMask, value: &Fill<I::Value, I::Event>) {
         let forest = Arc::clone(self.root.space().forest());
         for group in self.groups_of(fields) {
             let group = &mut self.groups[group];
@@ -246,75 +229,26 @@ impl RegionData {
 
     /// Notes that what an operation was to write or contribute will never be there, for the reason that `event` is poisoned with: whoever
     /// needs it fails too.
-    pub(crate) fn lose(&mut self, region: &LogicalRegion, fields: &FieldMask, event: Event) {
+    pub fn lose(&mut self, region: &LogicalRegion, fields: &FieldMask, event: I::Event) {
         if self.sink.is_some() {
             self.lost.push(event);
         } else {
-            self.fill(region, fields, &FillValue::Lost(event));
+            self.replace(region, fields, &Fill::Lost(event));
         }
     }
 
-    /// Whether nobody can name the region any more: no handle is left, nor an operation in flight, nor anything else that was made with one. Then it will
-    /// not be used again.
-    pub(crate) fn is_nameless(&self) -> bool {
-        let tree = self.root.tree();
-        // Each instance knows the region that it was made for.
-        let own = 1 + self.table.instances().filter(|instance| Arc::ptr_eq(instance.region().tree(), tree)).count();
-        let is_nameless = Arc::strong_count(tree) == own;
-        // What others did with their names comes before their letting go of them.
-        fence(Ordering::Acquire);
-        is_nameless
-    }
-
-    /// Forgets all data. Whether there were instances.
-    fn forget_data(&mut self) -> bool {
-        let any = self.table.instances().next().is_some();
-        self.groups.clear();
-        self.table = InstanceTable::default();
+    /// Forgets copies that nobody uses of values that there are without them: of those in instances that may go. Returns whether there were any.
+    pub fn forget_copies(&mut self, may_go: impl Fn(&I) -> bool, events: &impl Events<I::Event>) -> bool {
+        let (forest, mut any) = (Arc::clone(self.root.space().forest()), false);
+        for set in self.groups.iter_mut().flat_map(FieldGroup::sets_mut) {
+            any |= set.forget_copies(&may_go, (forest.shapes(), events));
+        }
         any
     }
 
-    /// Makes room in a memory as far as that loses no value that anybody can name: by forgetting instances that hold nothing, and if there are none, copies of what
-    /// other instances hold too. Returns whether there was anything.
-    pub(crate) fn make_room(&mut self, memory: MemoryId, realm: &Realm) -> bool {
-        if self.in_replay {
-            return false;
-        }
-        if self.sink.is_none() && self.is_nameless() {
-            return self.forget_data();
-        }
-        if self.table.collect(Some(memory)) {
-            return true;
-        }
-        let forest = Arc::clone(self.root.space().forest());
-        let mut any = false;
-        for set in self.groups.iter_mut().flat_map(FieldGroup::sets_mut) {
-            any |= set.forget_copies(Some(memory), (forest.shapes(), realm));
-        }
-        any && self.table.collect(Some(memory))
-    }
-
-    /// Of `fields`, those that an instance holds current values of, everywhere in `region`.
-    pub(crate) fn valid_fields(
-        &mut self,
-        region: &LogicalRegion,
-        fields: &FieldMask,
-        instance: &PhysicalInstance,
-    ) -> FieldMask {
-        let forest = Arc::clone(self.root.space().forest());
-        let mut valid = FieldMask::new();
-        for group in self.groups_of(&fields.intersection(instance.fields())) {
-            let group = &mut self.groups[group];
-            let touched = group.touched(region.space(), forest.shapes());
-            let is_current = |(id, cover): &(usize, Cover)| {
-                let set = group.set(*id);
-                set.missing(instance, cover, forest.shapes()).is_nothing() && !set.has_pending(cover, forest.shapes())
-            };
-            if touched.iter().all(is_current) {
-                valid = valid.union(&group.fields);
-            }
-        }
-        valid
+    /// Forgets all data, which nobody will look at again.
+    pub fn forget(&mut self) {
+        self.groups.clear();
     }
 }
 
@@ -323,6 +257,7 @@ mod tests {
     use maniple_region::{FieldId, FieldType, Forest};
     use maniple_space::{AnySpace, IndexSpace, Rect};
 
+    use super::super::tests::Memory;
     use super::*;
 
     const FIELDS: u32 = 12;
@@ -341,7 +276,7 @@ mod tests {
     }
 
     /// Each field is in one group, and each group has one.
-    fn check(data: &RegionData) {
+    fn check(data: &State<Memory>) {
         let all = data.groups.iter().fold(FieldMask::new(), |all, group| {
             assert!(!group.fields.is_empty() && !group.fields.overlaps(&all));
             all.union(&group.fields)
@@ -351,8 +286,7 @@ mod tests {
 
     #[test]
     fn a_region_has_no_more_groups_than_fields_however_they_are_used_together() {
-        let state = RegionState::fresh(region());
-        let mut data = state.lock();
+        let mut data = State::<Memory>::fresh(region());
         let mut random = 1_u32;
         for _ in 0..10_000 {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -366,8 +300,7 @@ mod tests {
 
     #[test]
     fn groups_are_as_few_as_the_uses_tell_apart_and_stay_when_these_alternate() {
-        let state = RegionState::fresh(region());
-        let mut data = state.lock();
+        let mut data = State::<Memory>::fresh(region());
         // Halves, thirds and all: four parts.
         let uses = [0b0000_0011_1111, 0b1111_1100_0000, 0b0000_0000_1111, 0b0000_1111_0000, 0b1111_0000_0000, 0xFFF];
         for turn in 0..1_000 {

@@ -6,8 +6,10 @@ use smallvec::SmallVec;
 
 /// A part of a set of points that is known from the context (*the whole*). Nearly always everything, which costs nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cover {
+pub enum Cover {
+    /// No point.
     Nothing,
+    /// All points of the whole.
     Everything,
     /// Neither empty nor the whole.
     Part(Shape),
@@ -15,7 +17,8 @@ pub(crate) enum Cover {
 
 impl Cover {
     /// The part of `whole` that is also in `region`.
-    pub(crate) fn of(region: &Shape, whole: &Shape, shapes: &ShapeTable) -> Self {
+    #[inline]
+    pub(super) fn of(region: &Shape, whole: &Shape, shapes: &ShapeTable) -> Self {
         if !shapes.overlaps(region, whole) {
             return Self::Nothing;
         }
@@ -32,15 +35,18 @@ impl Cover {
         }
     }
 
-    pub(crate) fn is_nothing(&self) -> bool {
+    #[inline]
+    pub(super) fn is_nothing(&self) -> bool {
         *self == Self::Nothing
     }
 
-    pub(crate) fn is_everything(&self) -> bool {
+    #[inline]
+    pub(super) fn is_everything(&self) -> bool {
         *self == Self::Everything
     }
 
-    pub(crate) fn overlaps(&self, other: &Self, shapes: &ShapeTable) -> bool {
+    #[inline]
+    pub(super) fn overlaps(&self, other: &Self, shapes: &ShapeTable) -> bool {
         match (self, other) {
             (Self::Nothing, _) | (_, Self::Nothing) => false,
             (Self::Everything, _) | (_, Self::Everything) => true,
@@ -48,7 +54,8 @@ impl Cover {
         }
     }
 
-    pub(crate) fn contains(&self, other: &Self, shapes: &ShapeTable) -> bool {
+    #[inline]
+    pub(super) fn contains(&self, other: &Self, shapes: &ShapeTable) -> bool {
         match (self, other) {
             (Self::Everything, _) | (_, Self::Nothing) => true,
             (Self::Nothing, _) | (_, Self::Everything) => false,
@@ -56,7 +63,8 @@ impl Cover {
         }
     }
 
-    pub(crate) fn minus(&self, other: &Self, whole: &Shape, shapes: &ShapeTable) -> Self {
+    #[inline]
+    pub(super) fn minus(&self, other: &Self, whole: &Shape, shapes: &ShapeTable) -> Self {
         match (self, other) {
             (_, Self::Everything) | (Self::Nothing, _) => Self::Nothing,
             (_, Self::Nothing) => self.clone(),
@@ -65,7 +73,8 @@ impl Cover {
         }
     }
 
-    pub(crate) fn plus(&self, other: &Self, whole: &Shape, shapes: &ShapeTable) -> Self {
+    #[inline]
+    pub(super) fn plus(&self, other: &Self, whole: &Shape, shapes: &ShapeTable) -> Self {
         match (self, other) {
             (Self::Everything, _) | (_, Self::Everything) => Self::Everything,
             (Self::Nothing, cover) | (cover, Self::Nothing) => cover.clone(),
@@ -74,7 +83,7 @@ impl Cover {
     }
 
     /// What is in any of these parts of `whole`. At once: to add many one after the other takes the square of the time, and makes a shape each time.
-    pub(crate) fn union_of<'a>(covers: impl IntoIterator<Item = &'a Self>, whole: &Shape, shapes: &ShapeTable) -> Self {
+    pub(super) fn union_of<'a>(covers: impl IntoIterator<Item = &'a Self>, whole: &Shape, shapes: &ShapeTable) -> Self {
         let mut parts: SmallVec<[&Shape; 8]> = SmallVec::new();
         for cover in covers {
             match cover {
@@ -94,7 +103,8 @@ impl Cover {
         }
     }
 
-    pub(crate) fn and(&self, other: &Self, whole: &Shape, shapes: &ShapeTable) -> Self {
+    #[inline]
+    pub(super) fn and(&self, other: &Self, whole: &Shape, shapes: &ShapeTable) -> Self {
         match (self, other) {
             (Self::Nothing, _) | (_, Self::Nothing) => Self::Nothing,
             (Self::Everything, cover) | (cover, Self::Everything) => cover.clone(),
@@ -106,7 +116,8 @@ impl Cover {
     }
 
     /// The same points seen from a smaller whole.
-    pub(crate) fn within(&self, smaller: &Shape, shapes: &ShapeTable) -> Self {
+    #[inline]
+    pub(super) fn within(&self, smaller: &Shape, shapes: &ShapeTable) -> Self {
         match self {
             Self::Part(part) => Self::of(part, smaller, shapes),
             cover => cover.clone(),
@@ -114,7 +125,8 @@ impl Cover {
     }
 
     /// The points.
-    pub(crate) fn shape<'a>(&'a self, whole: &'a Shape) -> Option<&'a Shape> {
+    #[inline]
+    pub(super) fn shape<'a>(&'a self, whole: &'a Shape) -> Option<&'a Shape> {
         match self {
             Self::Nothing => None,
             Self::Everything => Some(whole),

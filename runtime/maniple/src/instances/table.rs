@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use maniple_analysis::validity::Instance as _;
 use maniple_mapper::{InstanceId, Reuse};
 use maniple_realm::layout::LayoutConstraint;
 use maniple_realm::machine::MemoryId;
@@ -9,7 +10,8 @@ use maniple_region::{FieldMask, IndexSpaceNode, LogicalRegion, NodeId, OperatorI
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::instance::{Instances, PhysicalInstance};
+use super::instance::PhysicalInstance;
+use super::validity::Instances;
 
 /// Finds instances by memory and by the region that they were made for.
 #[derive(Default)]

@@ -1,0 +1,106 @@
+//! What the analysis has done: copies, fills, and contributions that are applied.
+
+use std::sync::Arc;
+
+use maniple_region::{FieldMask, Shape};
+
+use super::cover::Cover;
+use super::events::{Events, Preconditions};
+use super::instance::Instance;
+use super::set::{Fill, PendingReduction};
+use super::set_index::SetId;
+
+/// Who carries out what the analysis finds due. Effects come one after the other, each when all that it comes after has a name: the calls are the plan.
+pub trait Effects<I: Instance> {
+    /// What knows what has become of events.
+    type Events: Events<I::Event>;
+
+    /// What has become of events.
+    fn events(&self) -> &Self::Events;
+    /// The same, if uses that have ended may be forgotten and others merged; nothing if each is to be seen.
+    fn pruning(&self) -> Option<&Self::Events>;
+    /// Whether the effects have been carried out before, by a replay, and the state only catches up.
+    fn is_catching_up(&self) -> bool;
+    /// Ranks the instances that values could be copied from: their indices, best first; those left out come last. With each come those of the fields wanted of which it
+    /// holds all values that are wanted.
+    fn rank(&mut self, sources: &[(Arc<I>, FieldMask)], destination: &I) -> Vec<usize>;
+    /// Carries an effect out after its preconditions, and names its end. If a needed precondition has failed, so has the effect.
+    fn carry_out(&mut self, effect: Effect<'_, I>, after: &Preconditions<I::Event>) -> I::Event;
+    /// Notes that the operation applies so many contributions [itself](super::Beginning).
+    fn leave_to_operation(&mut self, contributions: usize);
+}
+
+/// Something that is due before an operation.
+#[derive(Debug)]
+pub enum Effect<'a, I: Instance> {
+    /// Values are brought to an instance. All movements have one destination and one source (or all are fills); they are about different fields or points.
+    Move(&'a [&'a Movement<I>]),
+    /// Contributions to one set are applied, or folded into another buffer, one after the other.
+    Apply(&'a [Application<I>]),
+}
+
+/// Where current values come from.
+#[derive(Debug)]
+pub enum Source<I: Instance> {
+    /// Another instance.
+    Instance(Arc<I>),
+    /// One value that is stored nowhere.
+    Fill(Fill<I::Value, I::Event>),
+}
+
+/// Current values of part of an equivalence set, to be put into an instance.
+#[derive(Debug)]
+pub struct Movement<I: Instance> {
+    pub(super) group: usize,
+    pub(super) set: SetId,
+    pub(super) cover: Cover,
+    /// The fields that are moved.
+    pub fields: FieldMask,
+    /// The points.
+    pub points: Shape,
+    /// Where the values are.
+    pub source: Source<I>,
+    /// Where they go.
+    pub destination: Arc<I>,
+}
+
+impl<I: Instance> Movement<I> {
+    /// The instance that the values are in, unless they are stored nowhere.
+    pub fn from(&self) -> Option<&Arc<I>> {
+        match &self.source {
+            Source::Instance(instance) => Some(instance),
+            Source::Fill(_) => None,
+        }
+    }
+
+    /// Movements with equal keys go together as one effect.
+    pub(super) fn route(&self) -> (Option<I::Id>, I::Id) {
+        (self.from().map(|from| from.id()), self.destination.id())
+    }
+}
+
+/// Contributions to be applied to values, or folded into another buffer.
+#[derive(Debug)]
+pub struct Application<I> {
+    /// The points.
+    pub points: Shape,
+    /// The fields.
+    pub fields: FieldMask,
+    /// The buffer that holds the contributions.
+    pub from: Arc<I>,
+    /// Where they go.
+    pub into: Arc<I>,
+}
+
+impl<I: Instance> Application<I> {
+    /// Of contributions to fields of a set that has the points of `whole`.
+    pub(super) fn of(
+        reduction: &PendingReduction<I>,
+        whole: &Shape,
+        (fields, into): (&FieldMask, &Arc<I>),
+    ) -> Option<Self> {
+        let points = reduction.cover.shape(whole)?.clone();
+        let (fields, from) = (fields.intersection(reduction.buffer.fields()), Arc::clone(reduction.buffer.arc()));
+        Some(Self { points, fields, from, into: Arc::clone(into) })
+    }
+}

@@ -1,0 +1,85 @@
+//! What the analysis knows of instances, and the references to them that are counted.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use maniple_region::{FieldMask, Shape};
+use smallvec::SmallVec;
+
+use super::events::Event;
+
+/// Memory that can hold values of some fields, or contributions to them.
+///
+/// It need not know what it holds: the equivalence sets do, and record who uses it. What a set forgets it hands to [`leave_behind`](Self::leave_behind), so that no later
+/// user of the memory overtakes those uses.
+pub trait Instance: Debug {
+    /// What tells instances apart. Of several that serve alike, the least is taken.
+    type Id: Copy + Ord + Hash + Debug;
+    /// The ends of operations.
+    type Event: Event;
+    /// One value that all points of a field have. The default is that of fields that were never written.
+    type Value: Clone + Default + Debug;
+
+    /// What tells it from others.
+    fn id(&self) -> Self::Id;
+    /// The fields that it has room for.
+    fn fields(&self) -> &FieldMask;
+    /// Whether it can hold values of all these points. A buffer cannot.
+    fn can_hold(&self, points: &Shape) -> bool;
+    /// Whether others than this state's operations may be reading it.
+    fn is_lent(&self) -> bool;
+    /// The event after which its memory may be touched.
+    fn ready(&self) -> Self::Event;
+    /// How many references to it are held by the sets: at zero, nothing in it will be needed again.
+    fn holders(&self) -> usize;
+    /// One more reference is held.
+    fn hold(&self);
+    /// One less is held.
+    fn release(&self);
+    /// Keeps uses that must end before the memory is used for something else.
+    fn leave_behind(&self, uses: impl IntoIterator<Item = Self::Event>);
+    /// The same for a use that comes after all that [`leftovers`](Self::leftovers) has told of: it stands for them.
+    fn leave_behind_instead(&self, event: Self::Event);
+    /// The uses left behind.
+    fn leftovers(&self) -> SmallVec<[Self::Event; 2]>;
+}
+
+/// Instances that together hold an access's fields, each with the fields that it is for.
+pub type Instances<I> = SmallVec<[(FieldMask, Arc<I>); 2]>;
+
+/// A reference from an equivalence set: as long as there is one, the instance may not be taken for something else.
+#[derive(Debug)]
+pub struct Held<I: Instance>(Arc<I>);
+
+impl<I: Instance> Held<I> {
+    pub(super) fn new(instance: &Arc<I>) -> Self {
+        instance.hold();
+        Self(Arc::clone(instance))
+    }
+
+    pub(super) fn arc(&self) -> &Arc<I> {
+        &self.0
+    }
+}
+
+impl<I: Instance> Clone for Held<I> {
+    fn clone(&self) -> Self {
+        Self::new(&self.0)
+    }
+}
+
+impl<I: Instance> Drop for Held<I> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+impl<I: Instance> Deref for Held<I> {
+    type Target = I;
+
+    fn deref(&self) -> &I {
+        &self.0
+    }
+}
