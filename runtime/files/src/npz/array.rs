@@ -157,9 +157,9 @@ impl Array {
             Some(number) => crate::npy::name(number),
             None => {
                 let Values::Text(text) = &self.values else { return Ok(()) };
-                // As SciPy writes them: bytes of ASCII.
-                write_described(into, &format!("|S{}", text.len()), self.order, &self.shape)?;
-                return into.write_all(text.as_bytes());
+                // As NumPy writes texts, and PyData's `sparse` wants them; SciPy takes them too.
+                described(&format!("U{}", text.chars().count()), into)?;
+                return text.chars().try_for_each(|letter| into.write_all(&u32::from(letter).to_ne_bytes()));
             }
         };
         described(name, into)?;
