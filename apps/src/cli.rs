@@ -59,7 +59,7 @@ enum Command {
 
     /// Compute with tensors: a statement in index notation
     #[command(long_about = tensor::ABOUT, after_long_help = tensor::EXAMPLES)]
-    Tensor(tensor::Options),
+    Tensor(Box<tensor::Options>),
 
     /// Look at a profile: timeline, statistics, critical path
     #[command(long_about = prof::ABOUT, after_long_help = prof::EXAMPLES)]

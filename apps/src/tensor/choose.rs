@@ -3,12 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use maniple_tensor::algorithms::{self, Algorithm, CosmaGrid, cosma_grid};
-use maniple_tensor::choose::choose as choose_schedule;
+use maniple_tensor::algorithms::{self, Algorithm, AlgorithmError, CosmaGrid, cosma_grid, in_any_order};
+use maniple_tensor::choose::{choose as choose_schedule, on_grid, scheduled};
 use maniple_tensor::concrete::Statement;
 use maniple_tensor::cost::{Estimate, Rates, explain};
 use maniple_tensor::machine::{Grid, Machine};
+use maniple_tensor::notation::{Assignment, TensorVariable};
+use maniple_tensor::placement::Placement;
 use maniple_tensor::plan::Plan;
+use maniple_tensor::schedule::Schedule;
 use maniple_tensor::substitute::{library, library_reason};
 use maniple_tensor::traffic::Traffic;
 
@@ -34,7 +37,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    fn new(name: String, algorithm: Algorithm, problem: &Problem) -> Result<Self> {
+    fn new(name: String, algorithm: Algorithm, assignment: &Assignment) -> Result<Self> {
         fn usage(error: impl fmt::Display) -> Error {
             Error::Usage(error.to_string())
         }
@@ -53,8 +56,20 @@ impl Choice {
         let traffic = Traffic::new(&plan, &machine, &algorithm.placements).map_err(usage)?;
         let estimate = Estimate::new(&plan, &traffic, &algorithm.placements, &Rates::default());
         let explained = explain(&plan, &algorithm.placements, &traffic, &estimate);
-        let explanation = format!("{}\n{name}\n{explained}", problem.assignment);
+        let explanation = format!("{assignment}\n{name}\n{explained}");
         Ok(Self { name, algorithm, machine, plan: Arc::new(plan), traffic, explanation })
+    }
+
+    /// The same with some tensors elsewhere.
+    fn placed(self, places: &[(String, Placement)], assignment: &Assignment) -> Result<Self> {
+        let mut algorithm = self.algorithm.clone();
+        let mut changed = false;
+        for (tensor, placement) in &mut algorithm.placements {
+            if let Some((_, wanted)) = places.iter().rev().find(|(name, _)| name == tensor.name()) {
+                (*placement, changed) = (wanted.clone(), true);
+            }
+        }
+        if changed { Self::new(self.name, algorithm, assignment) } else { Ok(self) }
     }
 
     /// What multiplies matrices, and why, if the leaves are products of floats or complex numbers.
@@ -74,24 +89,28 @@ impl Choice {
     }
 
     /// The cheapest one of at most so many processors, on this grid if one is given.
-    fn cheapest(problem: &Problem, processors: i64, grid: Option<&[i64]>) -> Result<Self> {
-        let choice = choose_schedule(&problem.assignment, processors.max(1) as usize, &Rates::default());
+    fn cheapest(assignment: &Assignment, processors: i64, grid: Option<&[i64]>) -> Result<Self> {
+        let choice = choose_schedule(assignment, processors.max(1) as usize, &Rates::default());
+        let made;
         let best = match grid {
             None => choice.best(),
-            Some(grid) => {
-                let mut candidates = choice.candidates().iter();
-                candidates.find(|candidate| candidate.algorithm.grid == grid).ok_or_else(|| {
-                    let mut known: Vec<String> =
-                        choice.candidates().iter().map(|candidate| grid_text(&candidate.algorithm.grid)).collect();
-                    known.sort_unstable();
-                    known.dedup();
-                    Error::Usage(format!(
-                        "--grid {}: of the grids for this statement, worth a look are {}; others need an --algorithm",
-                        grid_text(grid),
-                        known.join(", ")
-                    ))
-                })?
-            }
+            Some(grid) => match choice.candidates().iter().find(|candidate| candidate.algorithm.grid == grid) {
+                Some(candidate) => candidate,
+                None => {
+                    made = on_grid(assignment, grid, &Rates::default()).ok_or_else(|| {
+                        let mut known: Vec<String> =
+                            choice.candidates().iter().map(|candidate| grid_text(&candidate.algorithm.grid)).collect();
+                        known.sort_unstable();
+                        known.dedup();
+                        Error::Usage(format!(
+                            "--grid {}: of the grids for this statement, worth a look are {}; others need an --algorithm",
+                            grid_text(grid),
+                            known.join(", ")
+                        ))
+                    })?;
+                    &made
+                }
+            },
         };
         let (title, others) = (choice.explain(), best.explain());
         Ok(Self {
@@ -100,11 +119,7 @@ impl Choice {
             machine: best.machine.clone(),
             plan: Arc::new(best.plan.clone()),
             traffic: best.traffic.clone(),
-            explanation: if grid.is_none() {
-                title
-            } else {
-                format!("{}\n{}\n{others}", problem.assignment, best.name)
-            },
+            explanation: if grid.is_none() { title } else { format!("{assignment}\n{}\n{others}", best.name) },
         })
     }
 }
@@ -118,6 +133,8 @@ pub struct Wishes<'a> {
     pub grid: Option<&'a Grid>,
     /// SUMMA's chunk.
     pub chunk: Option<i64>,
+    /// Where tensors are.
+    pub places: &'a [(String, Placement)],
     /// How many processors the job has.
     pub processors: i64,
 }
@@ -131,11 +148,78 @@ const MOST_PROCESSORS: usize = 1024;
 /// More tasks take minutes to plan.
 const MOST_TASKS: i128 = 1 << 18;
 
-/// The algorithm asked for, or else the one that is expected to take the least time.
+/// How the statements of a program run, one after the other.
+#[derive(Clone, Debug)]
+pub struct Choices(pub Vec<Choice>);
+
+impl Choices {
+    /// What the ways of all statements are called.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.0.iter().map(|choice| choice.name.as_str()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The largest grid, and that of the last statement among those.
+    #[must_use]
+    pub fn grid(&self) -> &[i64] {
+        let grids = self.0.iter().map(|choice| &choice.algorithm.grid[..]);
+        grids.max_by_key(|grid| grid.iter().product::<i64>()).unwrap_or(&[])
+    }
+
+    /// What multiplies matrices, if anything does.
+    #[must_use]
+    pub fn library(&self) -> Option<(&'static str, &'static str)> {
+        self.0.iter().find_map(Choice::library)
+    }
+
+    /// Where a tensor lies at the beginning.
+    #[must_use]
+    pub fn place(&self, tensor: &TensorVariable) -> Option<(&Placement, &Machine)> {
+        self.0.iter().find_map(|choice| {
+            let placements = &choice.algorithm.placements;
+            placements.iter().find(|(known, _)| known == tensor).map(|(_, placement)| (placement, &choice.machine))
+        })
+    }
+
+    /// How each statement runs, and why so.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        self.0.iter().map(Choice::explain).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// For each statement the algorithm asked for, or else the one that is expected to take the least time. Of several statements, the algorithm and the grid are for those that they fit.
 ///
 /// # Errors
-/// [`Error::Usage`] if the algorithm does not fit the statement or the grid.
-pub fn choose(problem: &Problem, wishes: Wishes<'_>) -> Result<Choice> {
+/// [`Error::Usage`] if the algorithm does not fit any statement, or the grid.
+pub fn choose(problem: &Problem, wishes: Wishes<'_>) -> Result<Choices> {
+    let statements = problem.divided.statements();
+    let choose = |(number, statement): (usize, &Assignment)| match problem.schedules.get(&(number + 1)) {
+        Some(schedule) => by_schedule(statement, schedule),
+        None => choose_one(statement, wishes),
+    };
+    let wished: Vec<Result<Choice>> = statements.iter().enumerate().map(choose).collect();
+    let is_given = |number: &usize| problem.schedules.contains_key(&(number + 1));
+    let none_fits = wished.iter().all(Result::is_err);
+    let processors = wishes.grid.map_or(wishes.processors, |grid| grid.size() as i64);
+    let free = Wishes { algorithm: None, grid: None, chunk: None, processors, places: wishes.places };
+    let choices = wished.into_iter().enumerate().map(|(number, wished)| {
+        let choice = match wished {
+            Err(_) if !none_fits && !is_given(&number) => choose_one(&statements[number], free),
+            wished => wished,
+        }?;
+        choice.placed(wishes.places, &statements[number])
+    });
+    choices.collect::<Result<_>>().map(Choices)
+}
+
+fn by_schedule(assignment: &Assignment, schedule: &Schedule) -> Result<Choice> {
+    let algorithm = scheduled(&Statement::new(assignment), schedule);
+    let algorithm = algorithm.map_err(|error| Error::Usage(format!("--schedule: {error}")))?;
+    Choice::new("the given schedule".to_owned(), algorithm, assignment)
+}
+
+fn choose_one(assignment: &Assignment, wishes: Wishes<'_>) -> Result<Choice> {
     if wishes.chunk.is_some() && wishes.algorithm != Some(AlgorithmName::Summa) {
         return Err(Error::Usage("--chunk is for --algorithm summa alone".to_owned()));
     }
@@ -150,16 +234,16 @@ pub fn choose(problem: &Problem, wishes: Wishes<'_>) -> Result<Choice> {
         (Some(AlgorithmName::None), Some(_)) => {
             Err(Error::Usage("--grid is for several processors: --algorithm none uses one".to_owned()))
         }
-        (Some(AlgorithmName::None), None) => Choice::cheapest(problem, 1, None),
+        (Some(AlgorithmName::None), None) => Choice::cheapest(assignment, 1, None),
         (Some(name), _) => {
-            let (name, algorithm) = named(name, &Statement::new(&problem.assignment), wishes)?;
-            Choice::new(name, algorithm, problem)
+            let (name, algorithm) = named(name, &Statement::new(assignment), wishes)?;
+            Choice::new(name, algorithm, assignment)
         }
         (None, Some(grid)) if grid.size() > MOST_ON_PAPER => Err(Error::Usage(format!(
             "--grid {grid}: for more than {MOST_ON_PAPER} processors, say how to use them with --algorithm"
         ))),
-        (None, Some(grid)) => Choice::cheapest(problem, grid.size() as i64, Some(&extents_of(grid))),
-        (None, None) => Choice::cheapest(problem, wishes.processors.min(MOST_ON_PAPER as i64), None),
+        (None, Some(grid)) => Choice::cheapest(assignment, grid.size() as i64, Some(&extents_of(grid))),
+        (None, None) => Choice::cheapest(assignment, wishes.processors.min(MOST_ON_PAPER as i64), None),
     }
 }
 
@@ -169,16 +253,27 @@ fn named(name: AlgorithmName, statement: &Statement, wishes: Wishes<'_>) -> Resu
     // Extents of the loops, in the order of the statement: those of the result, then those of the sum.
     let extents: Vec<i64> =
         statement.spine().iter().map(|outer| statement.extent(&outer.variable).unwrap_or(1)).collect();
+    let matched =
+        |make: &dyn Fn(&Statement) -> std::result::Result<Algorithm, AlgorithmError>| in_any_order(statement, make);
     let (text, algorithm) = match name {
-        Cannon => ("Cannon's algorithm".to_owned(), algorithms::cannon(statement, plane(&extents, wishes)?)),
-        Pumma => ("PUMMA".to_owned(), algorithms::pumma(statement, plane(&extents, wishes)?)),
+        Cannon => ("Cannon's algorithm".to_owned(), {
+            let grid = plane(&extents, wishes)?;
+            matched(&|of| algorithms::cannon(of, grid))
+        }),
+        Pumma => ("PUMMA".to_owned(), {
+            let grid = plane(&extents, wishes)?;
+            matched(&|of| algorithms::pumma(of, grid))
+        }),
         Summa => {
             let grid = plane(&extents, wishes)?;
             let sum = extents.get(2).copied().unwrap_or(1);
             let chunk = wishes.chunk.unwrap_or_else(|| tile(sum, grid[0].max(grid[1])));
-            (format!("SUMMA in chunks of {chunk}"), algorithms::summa(statement, grid, chunk))
+            (format!("SUMMA in chunks of {chunk}"), matched(&|of| algorithms::summa(of, grid, chunk)))
         }
-        Johnson => ("Johnson's algorithm".to_owned(), algorithms::johnson(statement, cuboid(&extents, wishes)?)),
+        Johnson => ("Johnson's algorithm".to_owned(), {
+            let grid = cuboid(&extents, wishes)?;
+            matched(&|of| algorithms::johnson(of, grid))
+        }),
         Solomonik => {
             let (processors, copies) = match wishes.grid {
                 Some(_) => {
@@ -193,7 +288,7 @@ fn named(name: AlgorithmName, statement: &Statement, wishes: Wishes<'_>) -> Resu
                 }
                 None => layers(processors),
             };
-            ("the 2.5D algorithm".to_owned(), algorithms::solomonik(statement, processors, copies))
+            ("the 2.5D algorithm".to_owned(), matched(&|of| algorithms::solomonik(of, processors, copies)))
         }
         Cosma => {
             let cut = match wishes.grid {
@@ -203,14 +298,23 @@ fn named(name: AlgorithmName, statement: &Statement, wishes: Wishes<'_>) -> Resu
                     _ => CosmaGrid { grid: [1; 3], steps: [1; 3] },
                 },
             };
-            ("COSMA".to_owned(), algorithms::cosma(statement, cut))
+            ("COSMA".to_owned(), matched(&|of| algorithms::cosma(of, cut)))
         }
-        Ttv => ("TTV: nothing moves".to_owned(), algorithms::ttv(statement, plane(&extents, wishes)?)),
+        Ttv => ("TTV: nothing moves".to_owned(), {
+            let grid = plane(&extents, wishes)?;
+            matched(&|of| algorithms::ttv(of, grid))
+        }),
         Innerprod => {
             let grid = wishes.grid.map_or_else(|| vec![processors], extents_of);
-            ("inner product: one number for each processor moves".to_owned(), algorithms::innerprod(statement, &grid))
+            (
+                "inner product: one number for each processor moves".to_owned(),
+                matched(&|of| algorithms::innerprod(of, &grid)),
+            )
         }
-        Ttm => ("TTM: nothing moves".to_owned(), algorithms::ttm(statement, line(wishes)?)),
+        Ttm => ("TTM: nothing moves".to_owned(), {
+            let processors = line(wishes)?;
+            matched(&|of| algorithms::ttm(of, processors))
+        }),
         Mttkrp => {
             // The sum is over the second and third dimension of the first operand.
             let of_tensor = match extents[..] {
@@ -218,7 +322,7 @@ fn named(name: AlgorithmName, statement: &Statement, wishes: Wishes<'_>) -> Resu
                 _ => extents,
             };
             let grid = cuboid(&of_tensor, wishes)?;
-            ("MTTKRP: the largest tensor stays where it is".to_owned(), algorithms::mttkrp(statement, grid))
+            ("MTTKRP: the largest tensor stays where it is".to_owned(), matched(&|of| algorithms::mttkrp(of, grid)))
         }
         AlgorithmName::None => return Err(Error::Usage("no algorithm is named".to_owned())),
     };

@@ -1,4 +1,4 @@
-//! Tensor algebra from the command line: a statement in index notation, on all processors of all nodes.
+//! Tensor algebra from the command line: statements in index notation, on all processors of all nodes.
 //!
 //! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; [`mod@choose`]: the algorithm and the
 //! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
@@ -13,20 +13,24 @@ pub mod random;
 pub mod report;
 pub mod values;
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use maniple::ProcessorKind;
 use maniple::prelude::*;
 use maniple_tensor::distributed::{Computation, DistributedError, Launched, Tensor, TensorMapper};
 use maniple_tensor::element::Scalar;
+use maniple_tensor::machine::Machine;
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::placement::{Placed, Placement};
+use maniple_tensor::plan::Plan;
 use maniple_tensor::rectangle::Rectangle;
 use maniple_tensor::substitute::use_library;
 use maniple_tensor::with_element;
 
-use self::choose::{Choice, Wishes, choose};
+use self::choose::{Choices, Wishes, choose};
 use self::files::Array;
 pub use self::options::{ABOUT, EXAMPLES, Options};
 use self::problem::Problem;
@@ -83,34 +87,37 @@ pub fn run(options: &Options) -> AppResult<Answer> {
         || Box::new(TensorMapper::new()),
         |runtime| {
             let processors = workers_of_job(runtime)?;
-            let choice = plan(options, &problem, processors)?;
-            run_on(runtime, &Task { options, problem: &problem, choice: &choice, processors })
+            let choices = plan(options, &problem, processors)?;
+            run_on(runtime, &Task { options, problem: &problem, choices: &choices, processors })
         },
     )?;
     Ok(Answer::Report(Box::new(report)))
 }
 
 /// How to run it on so many processors. Draws it, if that is asked for.
-fn plan(options: &Options, problem: &Problem, processors: usize) -> AppResult<Choice> {
+fn plan(options: &Options, problem: &Problem, processors: usize) -> AppResult<Choices> {
     let (grid, processors) = (options.grid.as_ref(), processors as i64);
-    let wishes = Wishes { algorithm: options.algorithm, grid, chunk: options.chunk, processors };
-    let choice = choose(problem, wishes)?;
+    let wishes =
+        Wishes { algorithm: options.algorithm, grid, chunk: options.chunk, places: &options.place, processors };
+    let choices = choose(problem, wishes)?;
     if let (Some(file), 0) = (&options.draw, place().rank.0) {
-        let written = std::fs::write(file, picture::draw(problem, &choice));
+        let written = std::fs::write(file, picture::draw(problem, &choices));
         written.map_err(|source| AppError::Write { path: file.clone(), source })?;
     }
-    Ok(choice)
+    Ok(choices)
 }
 
 fn run_on(runtime: &Runtime, task: &Task<'_>) -> AppResult<Report> {
-    let (report, result) = runtime.run(async |cx| Ok(task.run(cx, runtime).await?))?;
+    let (report, results) = runtime.run(async |cx| Ok(task.run(cx, runtime).await?))?;
     if let Some(checked) = &report.checked
         && !is_within(checked.deviation, 1.0)
     {
         return Err(AppError::Verification(checked.wrong()));
     }
-    if let (Some(file), Some(result), 0) = (&task.options.output, result, runtime.node()) {
-        file.write(&result)?;
+    for (name, file) in task.options.output.iter().filter(|_| runtime.node() == 0) {
+        if let Some(result) = results.get(task.problem.written(name.as_deref())?.name()) {
+            file.write(result)?;
+        }
     }
     Ok(report)
 }
@@ -119,7 +126,7 @@ fn run_on(runtime: &Runtime, task: &Task<'_>) -> AppResult<Report> {
 struct Task<'a> {
     options: &'a Options,
     problem: &'a Problem,
-    choice: &'a Choice,
+    choices: &'a Choices,
     /// The processors of the job.
     processors: usize,
 }
@@ -129,21 +136,17 @@ struct Operand {
     tensor: Tensor,
     values: Option<Values>,
     pieces: Vec<Rectangle>,
-    placement: Option<Placement>,
+    placement: Option<(Placement, Machine)>,
 }
 
 impl Task<'_> {
-    async fn run(&self, cx: &Context, runtime: &Runtime) -> Result<(Report, Option<Array>), DistributedError> {
-        let operands: Vec<Operand> = self
-            .choice
-            .plan
-            .statement
-            .tensors()
-            .into_iter()
-            .map(|variable| self.operand(cx, variable))
-            .collect::<Result<_, _>>()?;
+    async fn run(&self, cx: &Context, runtime: &Runtime) -> Result<(Report, Results), DistributedError> {
+        let variables = self.problem.divided.tensors();
+        let operands: Vec<Operand> =
+            variables.iter().map(|variable| self.operand(cx, variable)).collect::<Result<_, _>>()?;
         let tensors: Vec<&Tensor> = operands.iter().map(|operand| &operand.tensor).collect();
-        let computation = Computation::new(cx, &self.choice.plan, &tensors)?;
+        let plans: Vec<Arc<Plan>> = self.choices.0.iter().map(|choice| Arc::clone(&choice.plan)).collect();
+        let computation = Computation::in_order(cx, &plans, &tensors)?;
         let progress = Progress::steps(self.options.repeat + 1, &self.options.runtime);
         let (mut times, mut moved) = (Vec::new(), 0);
         for repeat in 0..=self.options.repeat {
@@ -161,22 +164,33 @@ impl Task<'_> {
         // The slowest node says how long it took.
         let times = cx.per_node(times).fold(Vec::new(), slowest).await?;
         let moved = cx.per_node(moved).reduce(Sum).await?;
-        let result = match self.options.verify || self.options.output.is_some() {
-            true => Some(self.result(cx, &operands).await?),
+        let mut results = Results::new();
+        for variable in self.problem.program.results() {
+            let last = || self.problem.program.results().last().cloned();
+            let is_written = |name: &Option<String>| match name {
+                Some(name) => name == variable.name(),
+                None => last().as_ref() == Some(&variable),
+            };
+            if self.options.verify || self.options.output.iter().any(|(name, _)| is_written(name)) {
+                results.insert(variable.name().to_owned(), self.result(cx, &operands, &variable).await?);
+            }
+        }
+        let checked = match self.options.verify {
+            true => Some(self.check(cx, runtime, &operands, &results).await?),
             false => None,
         };
-        let checked = match &result {
-            Some(result) if self.options.verify => Some(self.check(cx, runtime, &operands, result).await?),
-            _ => None,
-        };
         let moved = (runtime.nodes() > 1).then_some(moved);
-        Ok((Report::new(self.problem, self.choice, &times, moved, checked), result))
+        Ok((Report::new(self.problem, self.choices, &times, moved, checked), results))
     }
 
-    /// The result, whole.
-    async fn result(&self, cx: &Context, operands: &[Operand]) -> Result<Array, DistributedError> {
-        let result = self.problem.result();
-        let Some(Operand { tensor, .. }) = operands.iter().find(|operand| *operand.tensor.variable() == result) else {
+    /// A result, whole.
+    async fn result(
+        &self,
+        cx: &Context,
+        operands: &[Operand],
+        result: &TensorVariable,
+    ) -> Result<Array, DistributedError> {
+        let Some(Operand { tensor, .. }) = operands.iter().find(|operand| operand.tensor.variable() == result) else {
             return Err(DistributedError::Missing { tensor: result.name().to_owned(), given: String::new() });
         };
         let dimensions = result.dimensions().to_vec();
@@ -185,23 +199,15 @@ impl Task<'_> {
 
     fn operand(&self, cx: &Context, variable: &TensorVariable) -> Result<Operand, DistributedError> {
         let tensor = Tensor::new(cx, variable)?;
-        let placement = self.choice.algorithm.placements.iter().find(|(known, _)| known == variable);
-        let placement = placement.map(|(_, placement)| placement.clone());
-        let is_read = *variable != self.problem.result() || self.problem.reads_result();
+        let placement = self.choices.place(variable).map(|(placement, machine)| (placement.clone(), machine.clone()));
+        let is_read = self.problem.program.inputs().contains(variable);
         let values = is_read.then(|| match self.problem.inputs.get(variable.name()) {
             Some(array) => Values::Given(array.clone()),
             None => Values::random(self.options.runtime.seed, variable),
         });
-        let pieces = placement.as_ref().and_then(|placement| self.pieces(variable, placement));
+        let pieces = placement.as_ref().and_then(|(placement, machine)| pieces(variable, placement, machine));
         let pieces = pieces.unwrap_or_else(|| tensor.slabs(self.processors));
         Ok(Operand { tensor, values, pieces, placement })
-    }
-
-    /// The pieces of a tensor where it is placed.
-    fn pieces(&self, variable: &TensorVariable, placement: &Placement) -> Option<Vec<Rectangle>> {
-        let placed = Placed::new(placement, &Rectangle::whole(variable.dimensions()), &self.choice.machine).ok()?;
-        let piece = |point: Vec<usize>| placed.piece(&point).rectangles().collect::<Vec<_>>();
-        Some(placed.machine().points().flat_map(piece).collect())
     }
 
     /// Makes a tensor's elements anew, where they are placed.
@@ -210,7 +216,7 @@ impl Task<'_> {
             values.put(cx, &operand.tensor, &operand.pieces)?;
         }
         match &operand.placement {
-            Some(placement) => operand.tensor.place(cx, placement, &self.choice.machine),
+            Some((placement, machine)) => operand.tensor.place(cx, placement, machine),
             None => Ok(Launched::default()),
         }
     }
@@ -220,24 +226,45 @@ impl Task<'_> {
         cx: &Context,
         runtime: &Runtime,
         operands: &[Operand],
-        result: &Array,
+        results: &Results,
     ) -> Result<Checked, DistributedError> {
         let started = Instant::now();
-        let chosen = check::chosen(&self.problem.assignment, self.options.runtime.seed);
-        let count = chosen.len();
-        // Each node looks at some of them.
-        let own = chosen.into_iter().skip(runtime.node()).step_by(runtime.nodes());
-        let load = |variable: &TensorVariable, coordinates: &[i64]| {
-            let operand = operands.iter().find(|operand| operand.tensor.variable() == variable);
-            let values = operand.and_then(|operand| operand.values.as_ref());
-            values.map_or(Scalar::I32(0), |values| values.get(variable, coordinates))
-        };
-        let found = |number: i64| result.get(number as usize).unwrap_or(Scalar::I32(0));
-        let deviation = check::largest_deviation(&self.problem.assignment, own, found, &load);
-        let deviation = deviation.map_err(|error| Error::from_task(Senseless(error)))?;
-        let deviation = cx.per_node(deviation).fold(0.0, worse).await?;
-        Ok(Checked { count, deviation, time: started.elapsed(), is_exact: result.element().is_integer() })
+        let senseless = |error: String| Error::from_task(Senseless(error));
+        let definitions = self.problem.definitions().map_err(|error| senseless(error.to_string()))?;
+        let (mut count, mut largest, mut is_exact) = (0, 0.0, true);
+        for definition in &definitions {
+            let target = definition.left().tensor.name();
+            let chosen = check::chosen(definition, self.options.runtime.seed);
+            count += chosen.len();
+            is_exact &= definition.element().is_integer();
+            // Each node looks at some of them.
+            let own = chosen.into_iter().skip(runtime.node()).step_by(runtime.nodes());
+            let load = |variable: &TensorVariable, coordinates: &[i64]| {
+                if let Some(result) = results.get(variable.name()).filter(|_| variable.name() != target) {
+                    return result.at(coordinates).unwrap_or(Scalar::I32(0));
+                }
+                let operand = operands.iter().find(|operand| operand.tensor.variable() == variable);
+                let values = operand.and_then(|operand| operand.values.as_ref());
+                values.map_or(Scalar::I32(0), |values| values.get(variable, coordinates))
+            };
+            let found = |number: i64| {
+                results.get(target).and_then(|found| found.get(number as usize)).unwrap_or(Scalar::I32(0))
+            };
+            let deviation = check::largest_deviation(definition, own, found, &load).map_err(senseless)?;
+            largest = worse(largest, cx.per_node(deviation).fold(0.0, worse).await?);
+        }
+        Ok(Checked { count, deviation: largest, time: started.elapsed(), is_exact })
     }
+}
+
+/// The results, by name.
+type Results = BTreeMap<String, Array>;
+
+/// The pieces of a tensor where it is placed.
+fn pieces(variable: &TensorVariable, placement: &Placement, machine: &Machine) -> Option<Vec<Rectangle>> {
+    let placed = Placed::new(placement, &Rectangle::whole(variable.dimensions()), machine).ok()?;
+    let piece = |point: Vec<usize>| placed.piece(&point).rectangles().collect::<Vec<_>>();
+    Some(placed.machine().points().flat_map(piece).collect())
 }
 
 /// The definition has no value.

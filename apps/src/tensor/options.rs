@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use maniple_tensor::element::ElementType;
 use maniple_tensor::format::Format;
 use maniple_tensor::machine::Grid;
+use maniple_tensor::placement::Placement;
 
 use super::files::TensorFile;
 use crate::options::{RuntimeOptions, at_most, positive};
@@ -16,7 +17,7 @@ Compute with tensors: say what in index notation, and the program finds out how 
 
 A statement names tensors and index variables: in `A(i,j) = B(i,k) * C(k,j)`, i and j are those of the result, and the product is summed over k, which is on the \
 right alone. There are + - * /, numbers, min, max, sqrt and the like, and `+=`, which adds to what the result holds. A name without variables, \
-such as `a` in `a = B(i,j) * C(i,j)`, is a single number.
+such as `a` in `a = B(i,j) * C(i,j)`, is a single number. Several statements, with `;` between them, are computed one after the other.
 
 How long an index variable is, is said with --size or follows from the files given with --input. Tensors without a file have random elements, the same for the same \
 --seed, on however many nodes. An algorithm says who computes which part of the result and what is fetched when; without --algorithm, costs of many schedules are estimated and the cheapest is taken. \
@@ -36,12 +37,14 @@ Examples:
   maniple tensor 'a = B(i,j,k) * C(i,j,k)' --type f32     an inner product
   maniple tensor 'y(i) = A(i,j) * x(j) + b(i)' --verify   any other statement
   maniple tensor 'A(i,j) = B(i,j) + C(j,i)' --input B=b.npy --output a.npy
+  maniple tensor 'T(i,k) = B(i,j) * C(j,k); a = T(i,i)'    two statements
+  maniple tensor 'A(i,j) = B(i,j) + C(j,i)' --schedule 'distribute(i, io, ii, 2); parallelize(j, vector)'
   maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'    by columns";
 
 /// What to compute, on what, and how.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// What to compute, in index notation
+    /// What to compute, in index notation; several statements with `;` or lines between them; or `@FILE`, a file with them
     #[arg(value_name = "STATEMENT")]
     pub statement: String,
 
@@ -50,9 +53,9 @@ pub struct Options {
     #[arg(long, value_name = "NAME=N,...", value_delimiter = ',', value_parser = extent)]
     pub size: Vec<(String, i64)>,
 
-    /// The type of all elements [default: that of the first file; else f64]
-    #[arg(long = "type", value_name = "TYPE", value_enum)]
-    pub element: Option<TypeName>,
+    /// The type of all elements, or of a tensor's, such as `f32` or `f64,B=f32` [default: that of the first file; else f64]
+    #[arg(long = "type", value_name = "[NAME=]TYPE,...", value_delimiter = ',', value_parser = element)]
+    pub element: Vec<(Option<String>, ElementType)>,
 
     /// How to run it; `none` is in one piece, on one processor [default: what is expected to take the least time]
     #[arg(long, value_name = "NAME", value_enum)]
@@ -65,6 +68,15 @@ pub struct Options {
     /// SUMMA: how many columns and rows are broadcast in each step [default: as wide as a tile]
     #[arg(long, value_name = "N", value_parser = chunk, allow_hyphen_values = true)]
     pub chunk: Option<i64>,
+
+    /// How a statement runs, as commands such as `split(k, ko, ki, 16); reorder({ko, i, j, ki})`, with `;` or lines between them, or `@FILE`, a file with them. Of several statements
+    /// `2:` before them says which is meant. Statements then run as they are written, and none is divided; once for each
+    #[arg(long, value_name = "[N:]COMMANDS")]
+    pub schedule: Vec<String>,
+
+    /// Where a tensor's parts lie at the beginning, such as `B=xy -> xy`; once for each tensor [default: where they are used]
+    #[arg(long, value_name = "NAME=PLACEMENT", value_parser = place)]
+    pub place: Vec<(String, Placement)>,
 
     /// What multiplies matrices: a BLAS of the system, by its name or path; `none`, the crate gemm; or `auto`, the first of OpenBLAS, BLIS and MKL that is installed and
     /// has kernels for this processor, else gemm [default: what the environment variable MANIPLE_BLAS says; else auto]
@@ -87,9 +99,9 @@ pub struct Options {
     #[arg(long, value_name = "NAME=FORMAT", value_parser = format)]
     pub format: Vec<(String, Format)>,
 
-    /// Write the result to a file, .npy or .mtx
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<TensorFile>,
+    /// Write a result to a file, .npy or .mtx; the last one unless another is named; once for each result
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = output)]
+    pub output: Vec<(Option<String>, TensorFile)>,
 
     /// Tell how it would be computed, and what that would cost: loops, partitions, launches, bytes. Nothing is computed
     #[arg(long)]
@@ -168,6 +180,31 @@ fn extent(text: &str) -> Result<(String, i64), String> {
     at_most(LONGEST, number.trim()).map(|number| (name.trim().to_owned(), number as i64))
 }
 
+fn element(text: &str) -> Result<(Option<String>, ElementType), String> {
+    let (name, element) = match text.split_once('=') {
+        Some((name, element)) => (Some(name.trim().to_owned()), element.trim()),
+        None => (None, text),
+    };
+    let element = TypeName::from_str(element, false).map_err(|_| {
+        let known: Vec<String> = TypeName::value_variants()
+            .iter()
+            .filter_map(|known| Some(known.to_possible_value()?.get_name().to_owned()))
+            .collect();
+        format!("'{element}' is no type: there are {}", known.join(", "))
+    })?;
+    Ok((name, element.into()))
+}
+
+fn output(text: &str) -> Result<(Option<String>, TensorFile), String> {
+    // A path may have an equals sign, but names of tensors have no dots and slashes.
+    let is_name =
+        |name: &str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') && !name.is_empty();
+    match text.split_once('=').filter(|(name, _)| is_name(name)) {
+        Some((name, file)) => Ok((Some(name.to_owned()), file.parse()?)),
+        None => Ok((None, text.parse()?)),
+    }
+}
+
 fn input(text: &str) -> Result<(String, TensorFile), String> {
     let (name, file) = text.split_once('=').ok_or_else(|| "it must be NAME=FILE, such as B=b.npy".to_owned())?;
     Ok((name.to_owned(), TensorFile::input(file)?))
@@ -177,6 +214,12 @@ fn format(text: &str) -> Result<(String, Format), String> {
     let (name, format) =
         text.split_once('=').ok_or_else(|| "it must be NAME=FORMAT, such as B={D,D}(1,0)".to_owned())?;
     Ok((name.to_owned(), format.parse::<Format>().map_err(|error| error.to_string())?))
+}
+
+fn place(text: &str) -> Result<(String, Placement), String> {
+    let expected = || "it must be NAME=PLACEMENT, such as B=xy->xy".to_owned();
+    let (name, placement) = text.split_once('=').ok_or_else(expected)?;
+    Ok((name.trim().to_owned(), placement.parse::<Placement>().map_err(|error| error.to_string())?))
 }
 
 fn chunk(text: &str) -> Result<i64, String> {

@@ -6,21 +6,24 @@ use maniple_tensor::placement::{self, Placed};
 use maniple_tensor::rectangle::Rectangle;
 use maniple_tensor::traffic;
 
-use super::choose::Choice;
+use super::choose::Choices;
 use super::problem::Problem;
 
-/// Draws all tensors of the algorithm beside one another, and its messages below, as SVG.
+/// Draws for each statement all tensors of the algorithm beside one another, and its messages below, as SVG.
 #[must_use]
-pub fn draw(problem: &Problem, choice: &Choice) -> String {
-    let mut pictures = Vec::new();
-    for (tensor, placement) in &choice.algorithm.placements {
-        // The algorithm's placements fit its grid.
-        if let Ok(placed) = Placed::new(placement, &Rectangle::whole(tensor.dimensions()), &choice.machine) {
-            pictures.push(placement::draw(&placed, &format!("{tensor}: who holds what at the beginning")));
+pub fn draw(problem: &Problem, choices: &Choices) -> String {
+    let mut rows = Vec::new();
+    for choice in &choices.0 {
+        let mut pictures = Vec::new();
+        for (tensor, placement) in &choice.algorithm.placements {
+            // The algorithm's placements fit its grid.
+            if let Ok(placed) = Placed::new(placement, &Rectangle::whole(tensor.dimensions()), &choice.machine) {
+                pictures.push(placement::draw(&placed, &format!("{tensor}: who holds what at the beginning")));
+            }
         }
+        rows.extend([pictures, vec![traffic::draw(&choice.traffic, "Messages")]]);
     }
-    let messages = vec![traffic::draw(&choice.traffic, "Messages")];
-    arranged(&[pictures, messages], &format!("{}, by {}", problem.assignment, choice.name))
+    arranged(&rows, &format!("{}, by {}", problem.text(), choices.name()))
 }
 
 /// Rows of pictures.

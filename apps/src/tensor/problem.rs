@@ -1,13 +1,14 @@
-//! What is computed: a statement whose index variables have extents.
+//! What is computed: statements whose index variables have extents.
 
 use std::collections::BTreeMap;
 
+use maniple_tensor::cost::Rates;
 use maniple_tensor::element::ElementType;
-use maniple_tensor::format::Format;
 use maniple_tensor::notation::{
-    self, Access, Assignment, Expression, IndexVariable, NotationErrorKind, Reduction, TensorVariable,
-    parse_with_extents,
+    Access, Assignment, Expression, IndexVariable, NotationError, NotationErrorKind, Reduction, TensorVariable,
 };
+use maniple_tensor::program::Program;
+use maniple_tensor::schedule::Schedule;
 
 use super::Options;
 use super::files::Array;
@@ -15,19 +16,23 @@ use crate::error::{Error, Result};
 use crate::input::InputError;
 use crate::report::counted;
 
-/// A statement, checked.
+/// A program, checked.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The statement.
-    pub assignment: Assignment,
+    /// The statements as they are written.
+    pub program: Program,
+    /// The statements that are launched.
+    pub divided: Program,
+    /// The schedules of statements, by their numbers from 1.
+    pub schedules: BTreeMap<usize, Schedule>,
     /// The tensors that come from files.
     pub inputs: BTreeMap<String, Array>,
 }
 
 impl Problem {
-    /// The statement of the command line, with the extents of its index variables, and the files.
+    /// The program of the command line, with the extents of its index variables, and the files.
     pub(super) fn new(options: &Options) -> Result<Self> {
-        let text = &options.statement;
+        let text = &said(&options.statement)?;
         let names = index_variables(text)?;
         let mut inputs = BTreeMap::new();
         for (name, file) in &options.input {
@@ -35,11 +40,10 @@ impl Problem {
                 return Err(Error::Usage(format!("--input says twice what {name} is")));
             }
         }
-        let element = match options.element {
-            Some(element) => element.into(),
-            None => options.input.first().map_or(ElementType::F64, |(name, _)| inputs[name].element()),
-        };
-        let sketch = parse(text, element, &names, |_| 1)?;
+        let of_all = options.element.iter().rev().find(|(name, _)| name.is_none()).map(|(_, element)| *element);
+        let usual = || options.input.first().map_or(ElementType::F64, |(name, _)| inputs[name].element());
+        let element = of_all.unwrap_or_else(usual);
+        let sketch = sketched(text, element, &names, |_| 1)?;
         let mut extents = Extents::default();
         for (name, extent) in &options.size {
             if !names.iter().any(|known| known == name) {
@@ -62,42 +66,95 @@ impl Problem {
                     extents.set(variable.name(), extent, &format!("{access} in {}", file.path().display()))?;
                 }
             }
-            let array = array.converted(element).map_err(unfit)?;
+            let own = options.element.iter().rev().find(|(known, _)| known.as_ref() == Some(name));
+            let array = array.converted(own.map_or(element, |(_, element)| *element)).map_err(unfit)?;
             inputs.insert(name.clone(), array);
         }
         let usual = usual_extent(&sketch);
-        let assignment = parse(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
-        assignment.tensors().iter().try_for_each(not_too_large)?;
-        if let Some(file) = &options.output {
-            file.takes(assignment.left().tensor.order())?;
+        let sized = sketched(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
+        let tensors = declared(options, element, &sized)?;
+        let program = Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))?;
+        program.tensors().iter().try_for_each(not_too_large)?;
+        let schedules = schedules(&options.schedule, &program)?;
+        let divided = if schedules.is_empty() { program.divided(&Rates::default()) } else { program.clone() };
+        for (name, placement) in &options.place {
+            named(&mut program.tensors(), &format!("--place {name}={placement}:"), name)?;
         }
-        let tensors = stored(&options.format, &assignment)?;
-        let assignment = notation::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))?;
-        Ok(Self { assignment, inputs })
+        let problem = Self { divided, program, schedules, inputs };
+        for (name, file) in &options.output {
+            file.takes(problem.written(name.as_deref())?.order())?;
+        }
+        if options.verify {
+            problem.definitions()?;
+        }
+        Ok(problem)
     }
 
-    /// The result.
-    #[must_use]
-    pub fn result(&self) -> TensorVariable {
-        self.assignment.left().tensor.clone()
+    /// The result that is called `name`; without a name, the last one.
+    pub(super) fn written(&self, name: Option<&str>) -> Result<TensorVariable> {
+        let results = self.program.results();
+        let found = match name {
+            Some(name) => results.iter().find(|tensor| tensor.name() == name),
+            None => results.last(),
+        };
+        found.cloned().ok_or_else(|| {
+            let names: Vec<&str> = results.iter().map(TensorVariable::name).collect();
+            Error::Usage(format!("--output {}: the results are {}", name.unwrap_or_default(), names.join(", ")))
+        })
     }
 
-    /// Whether the result's old elements count.
-    #[must_use]
-    pub fn reads_result(&self) -> bool {
-        let left = &self.assignment.left().tensor;
-        self.assignment.accumulates() || self.assignment.right().accesses().iter().any(|access| access.tensor == *left)
+    /// What each result is, in terms of the program's inputs and of results that are complete by then.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if a result is assigned in ways that no single statement says.
+    pub(super) fn definitions(&self) -> Result<Vec<Assignment>> {
+        let mut definitions: Vec<Assignment> = Vec::new();
+        let unclear = |tensor: &TensorVariable| {
+            Error::Usage(format!(
+                "--verify: {tensor} is assigned several times, and used between; give what it holds each time a name of its own"
+            ))
+        };
+        for statement in self.program.statements() {
+            let left = &statement.left().tensor;
+            let reads =
+                |definition: &Assignment| definition.right().accesses().iter().any(|access| access.tensor == *left);
+            let known = definitions.iter().position(|known| known.left().tensor == *left);
+            // What was read must not change any more.
+            let was_read = definitions.iter().any(|other| other.left().tensor != *left && reads(other));
+            if was_read || known.is_some_and(|known| reads(statement) || reads(&definitions[known])) {
+                return Err(unclear(left));
+            }
+            match (known, statement.accumulation()) {
+                (Some(known), Some(Reduction::Sum)) => {
+                    let before = &definitions[known];
+                    let both = (before.left() == statement.left()
+                        && matches!(before.accumulation(), None | Some(Reduction::Sum)))
+                    .then(|| before.right().clone() + statement.right().clone());
+                    let both = both.ok_or_else(|| unclear(left))?;
+                    definitions[known] =
+                        Assignment::accumulating(statement.left().clone(), before.accumulation(), both)
+                            .map_err(|error| Error::Usage(error.to_string()))?;
+                }
+                (Some(_), Some(_)) => return Err(unclear(left)),
+                (Some(known), None) => definitions[known] = statement.clone(),
+                (None, _) => definitions.push(statement.clone()),
+            }
+        }
+        Ok(definitions)
     }
 
     /// Operations on numbers, all in all. A product or sum of complex numbers counts as the operations on reals that it takes.
     #[must_use]
     pub fn operations(&self) -> f64 {
-        let extents = self.assignment.extents();
-        let variables = &self.assignment.left().variables;
-        let iterations = variables.iter().map(|variable| extents[variable] as f64).product();
-        let (multiply, add) = if self.assignment.element().is_complex() { (6.0, 2.0) } else { (1.0, 1.0) };
-        let right = operations(self.assignment.right(), extents, iterations, (multiply, add));
-        right + if self.assignment.accumulates() { iterations * add } else { 0.0 }
+        let of_one = |assignment: &Assignment| {
+            let extents = assignment.extents();
+            let variables = &assignment.left().variables;
+            let iterations = variables.iter().map(|variable| extents[variable] as f64).product();
+            let (multiply, add) = if assignment.element().is_complex() { (6.0, 2.0) } else { (1.0, 1.0) };
+            let right = operations(assignment.right(), extents, iterations, (multiply, add));
+            right + if assignment.accumulates() { iterations * add } else { 0.0 }
+        };
+        self.divided.statements().iter().map(of_one).sum()
     }
 
     /// The bytes of all tensors: what must be read and written at least.
@@ -106,18 +163,52 @@ impl Problem {
         let size = |tensor: &TensorVariable| {
             tensor.dimensions().iter().map(|&extent| extent as f64).product::<f64>() * tensor.element().size() as f64
         };
-        self.assignment.tensors().iter().map(size).sum()
+        self.program.tensors().iter().map(size).sum()
+    }
+
+    /// The statements in one line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.program.statements().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The type of the elements, or the types of the tensors.
+    #[must_use]
+    pub fn elements(&self) -> String {
+        let tensors = self.program.tensors();
+        match tensors.iter().all(|tensor| tensor.element() == tensors[0].element()) {
+            true => tensors[0].element().to_string(),
+            false => {
+                tensors.iter().map(|tensor| format!("{tensor}: {}", tensor.element())).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// The extents of all index variables.
+    #[must_use]
+    pub fn extents(&self) -> BTreeMap<IndexVariable, i64> {
+        self.program.statements().iter().flat_map(|statement| statement.extents().clone()).collect()
     }
 }
 
-/// The tensors that the statement has, stored as is wished.
-fn stored(wishes: &[(String, Format)], assignment: &Assignment) -> Result<Vec<TensorVariable>> {
-    let (mut tensors, mut known) = (assignment.tensors(), Vec::new());
-    for (name, format) in wishes {
-        let Some(tensor) = tensors.iter_mut().find(|tensor| tensor.name() == name) else {
-            let names: Vec<&str> = tensors.iter().map(|tensor| tensor.name()).collect();
-            return Err(Error::Usage(format!("--format {name}: the statement has {}", names.join(", "))));
-        };
+/// What an argument says: itself, or what is in the file that it names.
+fn said(argument: &str) -> Result<String> {
+    let Some(file) = argument.strip_prefix('@') else { return Ok(argument.to_owned()) };
+    std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{file}: {error}")))
+}
+
+/// The tensors that the program has, of the types and stored in the formats that are wished.
+fn declared(options: &Options, element: ElementType, program: &Program) -> Result<Vec<TensorVariable>> {
+    let of_type = |tensor: &TensorVariable, element| TensorVariable::new(tensor.name(), element, tensor.dimensions());
+    let mut tensors: Vec<TensorVariable> = program.tensors().iter().map(|tensor| of_type(tensor, element)).collect();
+    for (name, element) in &options.element {
+        let Some(name) = name else { continue };
+        let tensor = named(&mut tensors, &format!("--type {name}:"), name)?;
+        *tensor = of_type(tensor, *element);
+    }
+    let mut known = Vec::new();
+    for (name, format) in &options.format {
+        let tensor = named(&mut tensors, &format!("--format {name}:"), name)?;
         format.check(tensor.order()).map_err(|error| Error::Usage(format!("--format {name}={format}: {error}")))?;
         if known.contains(&name) {
             return Err(Error::Usage(format!("--format says twice how {name} is stored")));
@@ -126,6 +217,41 @@ fn stored(wishes: &[(String, Format)], assignment: &Assignment) -> Result<Vec<Te
         *tensor = tensor.stored(format.clone());
     }
     Ok(tensors)
+}
+
+/// The tensor that an option names.
+fn named<'a>(tensors: &'a mut [TensorVariable], option: &str, name: &str) -> Result<&'a mut TensorVariable> {
+    let names: Vec<&str> = tensors.iter().map(TensorVariable::name).collect();
+    let known = names.join(", ");
+    let found = tensors.iter_mut().find(|tensor| tensor.name() == name);
+    found.ok_or_else(|| Error::Usage(format!("{option} the statement has {known}")))
+}
+
+/// The schedules of statements.
+fn schedules(given: &[String], program: &Program) -> Result<BTreeMap<usize, Schedule>> {
+    let mut schedules = BTreeMap::new();
+    for argument in given {
+        let text = said(argument)?;
+        let number = text.split_once(':').and_then(|(number, _)| number.trim().parse::<usize>().ok());
+        let statements = program.statements().len();
+        if let Some(number) = number.filter(|number| !(1..=statements).contains(number)) {
+            let expected = counted(statements, "statement", "statements");
+            return Err(Error::Usage(format!("--schedule {number}: the program has {expected}")));
+        }
+        // The number leaves room, so that columns stay what they are.
+        let commands = match (number, text.split_once(':')) {
+            (Some(_), Some((number, commands))) => format!("{}{commands}", " ".repeat(number.len() + 1)),
+            _ => text,
+        };
+        let schedule = Schedule::parse(&commands, &program.tensors()).map_err(|error| {
+            let file = argument.strip_prefix('@').map_or_else(|| "--schedule".to_owned(), str::to_owned);
+            Error::Usage(format!("{file}: {error}"))
+        })?;
+        if schedules.insert(number.unwrap_or(1), schedule).is_some() {
+            return Err(Error::Usage(format!("--schedule says twice how statement {} runs", number.unwrap_or(1))));
+        }
+    }
+    Ok(schedules)
 }
 
 /// More elements can't be numbered safely.
@@ -156,11 +282,11 @@ impl Extents {
 }
 
 /// How a tensor that comes from a file is accessed.
-fn accesses<'a>(sketch: &'a Assignment, name: &str) -> Result<Vec<&'a Access>> {
-    let mut read = sketch.right().accesses();
-    if sketch.accumulates() {
-        read.push(sketch.left());
-    }
+fn accesses<'a>(sketch: &'a Program, name: &str) -> Result<Vec<&'a Access>> {
+    let inputs = sketch.inputs();
+    let statements = sketch.statements().iter();
+    let all = statements.flat_map(|statement| statement.right().accesses().into_iter().chain([statement.left()]));
+    let read: Vec<&Access> = all.filter(|access| inputs.contains(&access.tensor)).collect();
     let found: Vec<&Access> = read.iter().copied().filter(|access| access.tensor.name() == name).collect();
     if !found.is_empty() {
         return Ok(found);
@@ -198,15 +324,27 @@ fn not_too_large(tensor: &TensorVariable) -> Result<()> {
     Ok(())
 }
 
-fn parse(text: &str, element: ElementType, names: &[String], extent: impl Fn(&str) -> i64) -> Result<Assignment> {
-    let extents: Vec<_> = names.iter().map(|name| (IndexVariable::new(name), extent(name))).collect();
-    parse_with_extents(text, element, &extents).map_err(|error| Error::Usage(error.to_string()))
+/// The program with tensors that its accesses make, all of one type, if it can be that of all.
+fn read(text: &str, element: ElementType, extents: &[(IndexVariable, i64)]) -> Result<Program, NotationError> {
+    Program::parse_with_extents(text, element, extents).or_else(|error| match &error.kind {
+        NotationErrorKind::UnknownVariable(_) => Err(error),
+        // Tensors that are declared to be of another type may have what this one lacks.
+        _ => {
+            let mut others = ElementType::ALL.into_iter();
+            others.find_map(|other| Program::parse_with_extents(text, other, extents).ok()).ok_or(error)
+        }
+    })
 }
 
-/// The names of a statement's index variables: what tensors are indexed by.
+fn sketched(text: &str, element: ElementType, names: &[String], extent: impl Fn(&str) -> i64) -> Result<Program> {
+    let extents: Vec<_> = names.iter().map(|name| (IndexVariable::new(name), extent(name))).collect();
+    read(text, element, &extents).map_err(|error| Error::Usage(error.to_string()))
+}
+
+/// The names of a program's index variables: what tensors are indexed by.
 fn index_variables(text: &str) -> Result<Vec<String>> {
     let mut known: Vec<(IndexVariable, i64)> = Vec::new();
-    while let Err(error) = parse_with_extents(text, ElementType::F64, &known) {
+    while let Err(error) = read(text, ElementType::F64, &known) {
         // Each time, the first that is not known yet.
         match &error.kind {
             NotationErrorKind::UnknownVariable(name) if known.iter().all(|(known, _)| known.name() != name) => {
@@ -215,13 +353,13 @@ fn index_variables(text: &str) -> Result<Vec<String>> {
             _ => break,
         }
     }
-    // Other mistakes are told when it is read with its own type.
+    // Other mistakes are told when it is read with its own types.
     Ok(known.into_iter().map(|(variable, _)| variable.name().to_owned()).collect())
 }
 
 /// The extent with which the largest tensor has about a million elements.
-fn usual_extent(assignment: &Assignment) -> i64 {
-    match assignment.tensors().iter().map(TensorVariable::order).max() {
+fn usual_extent(program: &Program) -> i64 {
+    match program.tensors().iter().map(TensorVariable::order).max() {
         Some(0 | 1) | None => 1_000_000,
         Some(2) => 1000,
         Some(3) => 100,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::choose::{Choice, grid_text};
+use super::choose::{Choices, grid_text};
 use super::problem::Problem;
 use crate::report::{Table, bytes, counted, scientific, seconds};
 
@@ -72,27 +72,27 @@ const INTENSE: f64 = 2.0;
 impl Report {
     pub(super) fn new(
         problem: &Problem,
-        choice: &Choice,
+        choices: &Choices,
         times: &[Duration],
         moved: Option<u64>,
         checked: Option<Checked>,
     ) -> Self {
-        let extents = problem.assignment.extents();
+        let extents = problem.extents();
         let sizes: Vec<String> = extents.iter().map(|(variable, extent)| format!("{variable}={extent}")).collect();
         let (first, rest) = times.split_first().map_or((Duration::ZERO, times), |(first, rest)| (*first, rest));
         let mut sorted = rest.to_vec();
         sorted.sort_unstable();
-        let is_exact = problem.assignment.element().is_integer();
+        let is_exact = problem.program.statements().iter().all(|statement| statement.element().is_integer());
         let median = sorted.get(sorted.len() / 2).copied().unwrap_or(first);
         Self {
-            statement: problem.assignment.to_string(),
+            statement: problem.text(),
             sizes: if sizes.is_empty() { "none".to_owned() } else { sizes.join(", ") },
-            elements: problem.assignment.element().to_string(),
-            algorithm: choice.name.clone(),
-            grid: choice.algorithm.grid.clone(),
+            elements: problem.elements(),
+            algorithm: choices.name(),
+            grid: choices.grid().to_vec(),
             first,
             time: (median, rest.len()),
-            library: choice.library().map(|(library, _)| library),
+            library: choices.library().map(|(library, _)| library),
             operations: problem.operations(),
             bytes: problem.bytes(),
             is_exact,

@@ -20,6 +20,7 @@ mod slurm;
 mod tensor_chapter;
 mod tensor_command;
 mod tensor_files;
+mod tensor_programs;
 mod tracing;
 #[cfg(target_os = "linux")]
 mod unread;

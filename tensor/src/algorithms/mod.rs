@@ -46,6 +46,7 @@
 //! ```
 
 mod cannon;
+mod commuted;
 mod cosma;
 mod innerprod;
 mod johnson;
@@ -58,6 +59,7 @@ mod ttm;
 mod ttv;
 
 pub use cannon::cannon;
+pub use commuted::in_any_order;
 pub use cosma::{CosmaGrid, cosma, cosma_grid};
 pub use innerprod::innerprod;
 pub use johnson::johnson;

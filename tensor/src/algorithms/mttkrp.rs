@@ -13,7 +13,7 @@ use crate::concrete::{Statement, Substitution};
 pub fn mttkrp(statement: &Statement, grid: [i64; 3]) -> Result<Algorithm, AlgorithmError> {
     const WANTED: &str = "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)";
     let modes = [["il", "ijk", "jl", "kl"], ["jl", "ijk", "il", "kl"], ["kl", "ijk", "il", "jl"]];
-    let found = |form: &[&'static str; 4]| Some((*form, Roles::new("MTTKRP", WANTED, form, statement).ok()?));
+    let found = |form: &[&'static str; 4]| Some((*form, Roles::exactly(form, statement)?));
     let (form, names) = match modes.iter().find_map(found) {
         Some(found) => found,
         None => (modes[0], Roles::new("MTTKRP", WANTED, &modes[0], statement)?),

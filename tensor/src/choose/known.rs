@@ -1,7 +1,7 @@
 //! Candidates that are published algorithms.
 
 use super::grids::factors;
-use crate::algorithms::{self, Algorithm, AlgorithmError};
+use crate::algorithms::{self, Algorithm, AlgorithmError, in_any_order};
 use crate::concrete::Statement;
 
 /// All published algorithms that compute `statement`, on grids of so many processors, or as many of them as the algorithm can use.
@@ -19,14 +19,14 @@ pub(super) fn all(statement: &Statement, processors: usize) -> Vec<(String, Algo
     };
     matrices(&mut known, statement, processors, shapes(2));
     for grid in shapes(2) {
-        known.add("TTV", &grid, algorithms::ttv(statement, [grid[0], grid[1]]));
+        known.add("TTV", &grid, in_any_order(statement, |of| algorithms::ttv(of, [grid[0], grid[1]])));
     }
     for grid in shapes(3) {
-        known.add("MTTKRP", &grid, algorithms::mttkrp(statement, [grid[0], grid[1], grid[2]]));
+        known.add("MTTKRP", &grid, in_any_order(statement, |of| algorithms::mttkrp(of, [grid[0], grid[1], grid[2]])));
     }
     if processors > 1 {
-        known.add("TTM", &[processors], algorithms::ttm(statement, processors));
-        known.add("innerprod", &[processors], algorithms::innerprod(statement, &[processors]));
+        known.add("TTM", &[processors], in_any_order(statement, |of| algorithms::ttm(of, processors)));
+        known.add("innerprod", &[processors], in_any_order(statement, |of| algorithms::innerprod(of, &[processors])));
     }
     known.found
 }
@@ -42,16 +42,20 @@ fn matrices(known: &mut Known, statement: &Statement, processors: i64, mut grids
     // The nearest to a square, and the same the other way round.
     for grid in grids.iter().take(2).map(|grid| [grid[0], grid[1]]) {
         let chunk = (sums / (4 * grid[0].max(grid[1]))).max(1);
-        known.add("Cannon", &grid, algorithms::cannon(statement, grid));
-        known.add("PUMMA", &grid, algorithms::pumma(statement, grid));
-        known.add(&format!("SUMMA in chunks of {chunk}"), &grid, algorithms::summa(statement, grid, chunk));
+        known.add("Cannon", &grid, in_any_order(statement, |of| algorithms::cannon(of, grid)));
+        known.add("PUMMA", &grid, in_any_order(statement, |of| algorithms::pumma(of, grid)));
+        known.add(
+            &format!("SUMMA in chunks of {chunk}"),
+            &grid,
+            in_any_order(statement, |of| algorithms::summa(of, grid, chunk)),
+        );
     }
     let cut = algorithms::cosma_grid([rows, columns, sums], processors, 1, None);
-    known.add("Johnson", &cut.grid, algorithms::johnson(statement, cut.grid));
+    known.add("Johnson", &cut.grid, in_any_order(statement, |of| algorithms::johnson(of, cut.grid)));
     let cut = algorithms::CosmaGrid { steps: [1, 1, 4], ..cut };
-    known.add("COSMA in 4 steps", &cut.grid, algorithms::cosma(statement, cut));
+    known.add("COSMA in 4 steps", &cut.grid, in_any_order(statement, |of| algorithms::cosma(of, cut)));
     for copies in (2..=processors).filter(|copies| processors % copies == 0) {
-        if let Ok(algorithm) = algorithms::solomonik(statement, processors, copies) {
+        if let Ok(algorithm) = in_any_order(statement, |of| algorithms::solomonik(of, processors, copies)) {
             let grid = algorithm.grid.clone();
             known.add("2.5D", &grid, Ok(algorithm));
         }

@@ -49,6 +49,29 @@ pub(super) fn all(statement: &Statement, processors: usize, rates: &Rates) -> Ve
     found
 }
 
+/// All ways to distribute as many loops as a grid has dimensions over it, each tensor fetched at the launch.
+pub(super) fn on_grid(statement: &Statement, grid: &[i64]) -> Vec<(String, Algorithm)> {
+    let loops: Vec<IndexVariable> = statement.spine().iter().map(|outer| outer.variable.clone()).collect();
+    let mut chosen: Vec<Distributed> = vec![Vec::new()];
+    for &pieces in grid {
+        let longer = |distributed: Distributed| {
+            let free = loops.iter().filter(|variable| distributed.iter().all(|(taken, _)| taken != *variable));
+            let add = |variable: &IndexVariable| [&distributed[..], &[(variable.clone(), pieces)]].concat();
+            free.map(add).collect::<Vec<_>>()
+        };
+        chosen = chosen.into_iter().flat_map(longer).collect();
+    }
+    let algorithm = |distributed: Distributed| {
+        let scheduled = at_once(statement, &loops, &distributed).ok()?;
+        let names: Vec<_> = distributed.iter().map(|(variable, _)| variable.name()).collect();
+        let extents: Vec<String> = grid.iter().map(ToString::to_string).collect();
+        let placements = placements(statement, &distributed);
+        let name = format!("{} over {}", names.join(", "), extents.join(" x "));
+        Some((name, Algorithm { statement: leaf(scheduled), grid: grid.to_vec(), placements }))
+    };
+    chosen.into_iter().filter(|distributed| !distributed.is_empty()).filter_map(algorithm).collect()
+}
+
 /// Whether the result is indexed by a variable.
 fn is_free(statement: &Statement, variable: &IndexVariable) -> bool {
     let sites = statement.body.sites();

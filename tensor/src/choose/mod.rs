@@ -45,8 +45,9 @@ use crate::algorithms::Algorithm;
 use crate::concrete::Statement;
 use crate::cost::{self, Estimate, Rates};
 use crate::machine::{Grid, Machine};
-use crate::notation::Assignment;
+use crate::notation::{Assignment, IndexVariable};
 use crate::plan::Plan;
+use crate::schedule::{Schedule, ScheduleError};
 use crate::traffic::Traffic;
 
 /// Explanations list so many candidates.
@@ -106,6 +107,17 @@ pub fn choose(assignment: &Assignment, processors: usize, rates: &Rates) -> Choi
     let mut candidates = vec![loops::on_one(&statement)];
     candidates.extend(known::all(&statement, processors));
     candidates.extend(loops::all(&statement, processors, rates));
+    let candidates = sorted(candidates, rates);
+    Choice { assignment: assignment.clone(), processors, capacity: rates.capacity, candidates }
+}
+
+/// The fastest way to distribute loops over exactly this grid; none if it has more dimensions than there are loops, or if nothing can be distributed.
+pub fn on_grid(assignment: &Assignment, grid: &[i64], rates: &Rates) -> Option<Candidate> {
+    sorted(loops::on_grid(&Statement::new(assignment), grid), rates).into_iter().next()
+}
+
+/// The candidates that have plans, the best first.
+fn sorted(candidates: Vec<(String, Algorithm)>, rates: &Rates) -> Vec<Candidate> {
     let mut candidates: Vec<Candidate> =
         candidates.into_iter().filter_map(|(name, algorithm)| Candidate::new(name, algorithm, rates)).collect();
     // Sorting is stable: of equal ones, the first is best.
@@ -117,7 +129,23 @@ pub fn choose(assignment: &Assignment, processors: usize, rates: &Rates) -> Choi
             .then_with(|| (one.moved + one.copied).cmp(&(two.moved + two.copied)))
             .then_with(|| one.memory.cmp(&two.memory))
     });
-    Choice { assignment: assignment.clone(), processors, capacity: rates.capacity, candidates }
+    candidates
+}
+
+/// What a schedule makes of an unscheduled statement: on a grid of as many processors as its launches have points, with each tensor placed where its parts are used.
+///
+/// # Errors
+///
+/// If a command is illegal.
+pub fn scheduled(statement: &Statement, schedule: &Schedule) -> Result<Algorithm, ScheduleError> {
+    let scheduled = schedule.apply(statement)?;
+    let launched = scheduled.spine().into_iter().filter(|outer| outer.level().is_some());
+    let distributed: Vec<(IndexVariable, i64)> = launched
+        .map(|outer| (scheduled.ancestors(&outer.variable)[0].clone(), scheduled.extents[&outer.variable]))
+        .collect();
+    let grid: Vec<i64> = distributed.iter().map(|(_, points)| *points).collect();
+    let placements = places::placements(statement, &distributed);
+    Ok(Algorithm { statement: scheduled, grid: if grid.is_empty() { vec![1] } else { grid }, placements })
 }
 
 impl Choice {

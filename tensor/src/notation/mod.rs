@@ -52,7 +52,7 @@ pub use evaluate::{EvaluateError, evaluate};
 pub(crate) use evaluate::{Values, element_of, evaluate_expression};
 pub use expression::{Access, Expression, Literal};
 pub use maniple_kernel::operators::{BinaryOperator, Intrinsic, Reduction};
-pub use parser::{parse, parse_all, parse_all_with_extents, parse_with_extents};
+pub use parser::{parse, parse_all, parse_all_with_extents, parse_expression, parse_with_extents};
 pub use variable::{IndexVariable, Place, Span, TensorVariable};
 
 pub(crate) use types::typed;

@@ -66,6 +66,24 @@ pub fn parse_all_with_extents(
     read_all(text, &Names::Extents(element, extents))
 }
 
+/// Reads an expression of given tensors, without checking it.
+///
+/// # Errors
+///
+/// Those of texts.
+pub fn parse_expression(text: &str, tensors: &[TensorVariable]) -> Result<Expression, NotationError> {
+    let parse = || {
+        let names = Names::OfPart(tensors);
+        let mut parser = Parser::new(text, &names)?;
+        let expression = parser.expression()?;
+        match parser.peek().word {
+            Word::End => Ok(expression),
+            _ => parser.unexpected("an operator or the end"),
+        }
+    };
+    parse().map_err(|error: NotationError| error.within(text))
+}
+
 fn read(text: &str, names: &Names<'_>) -> Result<Assignment, NotationError> {
     let parse = || {
         let mut parser = Parser::new(text, names)?;
@@ -108,6 +126,8 @@ fn is_on_new_line(text: &str, before: Place, after: Place) -> bool {
 /// What names stand for.
 enum Names<'a> {
     Tensors(&'a [TensorVariable]),
+    /// The same in a part of a statement, where names that stand alone and are no tensors are index variables.
+    OfPart(&'a [TensorVariable]),
     Extents(ElementType, &'a [(IndexVariable, i64)]),
 }
 
@@ -115,7 +135,7 @@ impl Names<'_> {
     /// The tensor called `name`, as it is accessed with `variables`.
     fn tensor(&self, name: &str, place: Place, variables: &[IndexVariable]) -> Result<TensorVariable, NotationError> {
         match self {
-            Self::Tensors(tensors) => self.declared(name).ok_or_else(|| {
+            Self::Tensors(tensors) | Self::OfPart(tensors) => self.declared(name).ok_or_else(|| {
                 let known: Vec<_> = tensors.iter().map(TensorVariable::name).collect();
                 let known = if known.is_empty() { "none".into() } else { known.join(", ") };
                 Kind::UnknownTensor { name: name.into(), known }.at(place)
@@ -133,14 +153,16 @@ impl Names<'_> {
 
     fn declared(&self, name: &str) -> Option<TensorVariable> {
         match self {
-            Self::Tensors(tensors) => tensors.iter().find(|tensor| tensor.name() == name).cloned(),
+            Self::Tensors(tensors) | Self::OfPart(tensors) => {
+                tensors.iter().find(|tensor| tensor.name() == name).cloned()
+            }
             Self::Extents(..) => None,
         }
     }
 
     fn extent(&self, name: &str) -> Option<i64> {
         match self {
-            Self::Tensors(_) => None,
+            Self::Tensors(_) | Self::OfPart(_) => None,
             Self::Extents(_, extents) => {
                 extents.iter().find(|(variable, _)| variable.name() == name).map(|(_, extent)| *extent)
             }
@@ -309,6 +331,7 @@ impl<'a> Parser<'a> {
         let index = match self.names {
             // Whether it has an extent is checked with the whole assignment.
             Names::Tensors(_) => self.names.declared(name).is_none() && is_used_as_index(&self.words, name),
+            Names::OfPart(_) => self.names.declared(name).is_none(),
             Names::Extents(..) => self.names.extent(name).is_some(),
         };
         if !open && !subscript && index {
@@ -407,7 +430,9 @@ impl<'a> Parser<'a> {
     fn split_subscript(&self, name: &'a str) -> Option<(&'a str, &'a str)> {
         let (tensor, variable) = name.rsplit_once('_')?;
         let splits = match self.names {
-            Names::Tensors(_) => self.names.declared(name).is_none() && self.names.declared(tensor).is_some(),
+            Names::Tensors(_) | Names::OfPart(_) => {
+                self.names.declared(name).is_none() && self.names.declared(tensor).is_some()
+            }
             Names::Extents(..) => self.names.extent(variable).is_some(),
         };
         (splits && !tensor.is_empty() && !variable.is_empty()).then_some((tensor, variable))

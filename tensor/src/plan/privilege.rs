@@ -4,10 +4,11 @@
 //! holds if each of the launch's variables counts blocks of a dimension (or is one), all else that the dimension depends on being
 //! known at the launch. Otherwise points may meet, and values are combined with the operator of the assignment.
 
-use super::step::Privilege;
-use crate::bounds;
+use super::step::{Privilege, inside};
+use crate::bounds::{self, RectangleOf};
 use crate::concrete::{Relation, Statement};
 use crate::notation::{Access, IndexVariable};
+use crate::rectangle::Rectangle;
 
 /// What each point of a launch over `variables` does with the result, when `fixed`, which include them, have values; none if points would write overlapping
 /// rectangles without an operator to combine values.
@@ -26,7 +27,36 @@ pub(super) fn of_launch(
     if variables.iter().all(|variable| statement.extents[variable] <= 1) {
         return Some(of_step(statement, fixed, false));
     }
-    statement.reduction().map(Privilege::Reduce)
+    let whole = || are_disjoint(statement, variables, fixed).then(|| of_step(statement, fixed, false));
+    statement.reduction().map(Privilege::Reduce).or_else(whole)
+}
+
+/// More points are not looked at one by one.
+const MOST_POINTS: i64 = 1 << 10;
+
+/// Whether the rectangles of any two points of a launch are disjoint, where variables do not tell: a part of a fused loop may be whole rows.
+fn are_disjoint(statement: &Statement, variables: &[IndexVariable], fixed: &[IndexVariable]) -> bool {
+    let count = |variables: &[IndexVariable]| {
+        let extents = variables.iter().map(|variable| statement.extents[variable]);
+        extents.fold(1, |product: i64, extent| product.saturating_mul(extent))
+    };
+    let all = count(fixed);
+    if all > MOST_POINTS {
+        return false;
+    }
+    let values = |mut number: i64| {
+        let mut values = vec![0; fixed.len()];
+        for (value, variable) in values.iter_mut().zip(fixed).rev() {
+            (*value, number) = (number % statement.extents[variable], number / statement.extents[variable]);
+        }
+        values
+    };
+    let of = RectangleOf::new(statement, inside(statement, fixed), statement.result().name(), fixed);
+    let rectangles: Vec<Rectangle> = (0..all).map(|number| of.at(&values(number))).collect();
+    // Points of one launch follow one another.
+    rectangles.chunks(count(variables).max(1) as usize).all(|launch| {
+        launch.iter().enumerate().all(|(at, first)| launch[at + 1..].iter().all(|second| !first.overlaps(second)))
+    })
 }
 
 /// What is done with the result when `fixed` have values, and nobody else uses the same part.

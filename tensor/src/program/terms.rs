@@ -12,11 +12,13 @@ pub(super) fn divide(statement: &Assignment) -> Vec<Assignment> {
     collect(statement.right(), false, &mut terms);
     let (summed, plain): (Vec<_>, Vec<_>) =
         terms.into_iter().partition(|(term, _)| matches!(term, Expression::Reduce(Reduction::Sum, ..)));
+    // Minus a sum is the sum of what is negative.
+    let is_one = plain.len() + summed.len() < 2 && summed.iter().all(|(_, negated)| !negated);
     let left = statement.left();
     // Old elements are needed until all terms are there.
     let reads_result = statement.right().accesses().iter().any(|access| access.tensor == left.tensor);
     let adds = matches!(statement.accumulation(), None | Some(Reduction::Sum));
-    if plain.len() + summed.len() < 2 || summed.is_empty() || reads_result || !adds {
+    if is_one || summed.is_empty() || reads_result || !adds {
         return vec![statement.clone()];
     }
     let together =

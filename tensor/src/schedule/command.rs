@@ -113,6 +113,24 @@ impl Command {
     }
 }
 
+/// Commands, one after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schedule {
+    /// The commands, in their order.
+    pub commands: Vec<Command>,
+}
+
+impl Schedule {
+    /// What `statement` becomes by all commands.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is illegal.
+    pub fn apply(&self, statement: &Statement) -> Result<Statement, ScheduleError> {
+        apply(statement, &self.commands)
+    }
+}
+
 /// What `statement` becomes by all `commands`, one after the other.
 ///
 /// # Errors

@@ -18,6 +18,14 @@
 //!     .communicate(["A"], "jo")?
 //!     .communicate(["B", "C"], "ko")?;
 //!
+//! // The same, as text.
+//! let text = "distribute({i, j}, {io, jo}, {ii, ji}, {2, 2}); split(k, ko, ki, 10); reorder({ko, ii, ji, ki})
+//!     communicate(A, jo)
+//!     communicate({B, C}, ko)";
+//! let schedule: maniple_tensor::schedule::Schedule = text.parse()?;
+//! let product = Statement::new(&parse("A(i,j) = B(i,k) * C(k,j)", &tensors)?);
+//! assert_eq!(schedule.apply(&product)?, summa);
+//!
 //! let mistake = summa.communicate(["B"], "jo").unwrap_err();
 //! assert_eq!(
 //!     mistake.to_string(),
@@ -29,6 +37,7 @@
 //! | in reading order | |
 //! | --- | --- |
 //! | `command` | all commands, as data |
+//! | `parse` | schedules as text |
 //! | `error` | why a command is refused |
 //! | `select` | what commands have in common: finding loops, making names |
 //! | `split`, `divide`, `fuse`, `bound` | loops to other loops |
@@ -48,6 +57,7 @@ mod error;
 mod fuse;
 mod methods;
 mod parallelize;
+mod parse;
 mod precompute;
 mod reorder;
 mod rotate;
@@ -57,6 +67,7 @@ mod substitute;
 mod unroll;
 mod validate;
 
-pub use command::{Command, apply};
+pub use command::{Command, Schedule, apply};
 pub use error::{Reason, ScheduleError};
 pub use parallelize::Races;
+pub use parse::ParseError;

@@ -167,6 +167,7 @@ fn factors_that_are_numbers_go_into_the_smallest_tensor() {
         divided("A(i,j) = D(i,j) - B(i,k) * C(k,j)", &extents),
         ["A(i,j) = D(i,j)", "t(k,j) = -1 * C(k,j)", "A(i,j) += reduce(+, k, B(i,k) * t(k,j))"]
     );
+    assert_eq!(divided("a(i) -= B(i,k)", &extents), ["a(i) += reduce(+, k, -B(i,k))"]);
 }
 
 /// A random product of some tensors, each with its own name.

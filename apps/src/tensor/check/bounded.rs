@@ -111,10 +111,9 @@ impl Bounds {
         let left = assignment.left();
         let mut point = left.variables.iter().cloned().zip(coordinates.iter().copied()).collect();
         let value = self.evaluate(assignment.right(), assignment, &mut point, load)?;
-        Ok(match assignment.accumulates() {
-            true => self.sum(Bounded::exact(complex(load(&left.tensor, coordinates))), value),
-            false => value,
-        })
+        let Some(operator) = assignment.accumulation() else { return Ok(value) };
+        let old = Bounded::exact(complex(load(&left.tensor, coordinates)));
+        self.reduction(operator, [Ok(old), Ok(value)].into_iter())
     }
 
     /// A finite value, unless it may overflow.

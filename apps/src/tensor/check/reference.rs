@@ -2,7 +2,7 @@
 
 use maniple_tensor::element::Scalar;
 use maniple_tensor::notation::{
-    Assignment, BinaryOperator, Expression, IndexVariable, Literal, Reduction, binary, call, cast, negate, reduce,
+    Assignment, Expression, IndexVariable, Literal, Reduction, binary, call, cast, negate, reduce,
 };
 
 use super::Load;
@@ -15,10 +15,10 @@ pub fn element(assignment: &Assignment, coordinates: &[i64], load: &Load<'_>) ->
     let left = assignment.left();
     let mut values = left.variables.iter().cloned().zip(coordinates.iter().copied()).collect();
     let value = evaluate(assignment.right(), assignment, &mut values, load)?;
-    if !assignment.accumulates() {
-        return Ok(value);
-    }
-    binary(BinaryOperator::Add, load(&left.tensor, coordinates), value).map_err(|error| error.to_string())
+    Ok(match assignment.accumulation() {
+        Some(operator) => reduce(operator, load(&left.tensor, coordinates), value),
+        None => value,
+    })
 }
 
 /// The values of index variables.

@@ -102,6 +102,13 @@ impl Array {
         })
     }
 
+    /// The element at these coordinates.
+    #[must_use]
+    pub fn at(&self, coordinates: &[i64]) -> Option<Scalar> {
+        let number = self.dimensions.iter().zip(coordinates).fold(0, |number, (extent, index)| number * extent + index);
+        self.get(number as usize)
+    }
+
     /// The same elements in another type; fractions may be rounded.
     ///
     /// # Errors
