@@ -1,7 +1,7 @@
 //! Tensor algebra from the command line: statements in index notation, on all processors of all nodes.
 //!
 //! In reading order: [`options`]: what can be asked for; [`problem`]: the statement and the extents of its index variables; [`mod@choose`]: the algorithm and the
-//! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
+//! grid; [`values`]: the operands' elements, [`random`] ones and those of files; [`files`]: those in files; here: what runs; [`sparse`]: what runs on sparse tensors; [`picture`]: how, drawn; [`check`]: whether the result is right; [`report`]: what is printed.
 
 pub mod check;
 pub mod choose;
@@ -11,6 +11,7 @@ pub mod picture;
 pub mod problem;
 pub mod random;
 pub mod report;
+pub mod sparse;
 pub mod values;
 
 use std::collections::BTreeMap;
@@ -51,6 +52,8 @@ pub(crate) const ON_MEMORY: &str =
 pub enum Answer {
     /// What was computed.
     Report(Box<Report>),
+    /// What was computed with sparse tensors.
+    Sparse(sparse::Report),
     /// How it would be computed.
     Explanation(String),
 }
@@ -59,6 +62,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Report(report) => report.fmt(f),
+            Self::Sparse(report) => report.fmt(f),
             Self::Explanation(text) => f.write_str(text),
         }
     }
@@ -71,6 +75,9 @@ impl fmt::Display for Answer {
 /// [`AppError::Input`] and [`AppError::Write`] for files, [`AppError::Runtime`] if a task fails, for instance for want of memory.
 pub fn run(options: &Options) -> AppResult<Answer> {
     warnings::print();
+    if sparse::is_asked_for(options) {
+        return sparse::run(options);
+    }
     let problem = Problem::new(options)?;
     if let Some(library) = &options.blas {
         use_library(library).map_err(|error| AppError::Usage(error.to_string()))?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use maniple_tensor::element::ElementType;
 use maniple_tensor::format::Format;
+use maniple_tensor::generate::Generator;
 use maniple_tensor::machine::Grid;
 use maniple_tensor::placement::Placement;
 
@@ -39,7 +40,9 @@ Examples:
   maniple tensor 'A(i,j) = B(i,j) + C(j,i)' --input B=b.npy --output a.npy
   maniple tensor 'T(i,k) = B(i,j) * C(j,k); a = T(i,i)'    two statements
   maniple tensor 'A(i,j) = B(i,j) + C(j,i)' --schedule 'distribute(i, io, ii, 2); parallelize(j, vector)'
-  maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'    by columns";
+  maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'    by columns
+  maniple tensor 'y(i) = A(i,j) * x(j)' --input A=web.mtx --format A=csr --verify    a sparse matrix
+  maniple tensor 'C(i,j) = A(i,k) * A(k,j)' --generate A=rmat:12 --format A=csr --format C=csr";
 
 /// What to compute, on what, and how.
 #[derive(Args, Clone, Debug)]
@@ -95,7 +98,12 @@ pub struct Options {
     #[arg(long, value_name = "NAME=FILE", value_parser = input)]
     pub input: Vec<(String, TensorFile)>,
 
-    /// How a tensor is stored: levels, and the dimension that each stores, such as `B={D,D}(1,0)` for columns; once for each tensor [default: rows]
+    /// Make a sparse tensor, such as `A=uniform:0.01` or `A=poisson:1000`: uniform, zipf, band, poisson, poisson3, rmat, arrow, hypersparse; once for each tensor
+    #[arg(long, value_name = "NAME=KIND", value_parser = generate)]
+    pub generate: Vec<(String, Generator)>,
+
+    /// How a tensor is stored: `rows`, `columns`, `csr`, `csc`, `coo`, `csf:3` and other names, or levels and the dimension that each stores, such as `B={D,C}(1,0)`; once for each tensor. With
+    /// a sparse one, statements run on one node, in f64 [default: rows]
     #[arg(long, value_name = "NAME=FORMAT", value_parser = format)]
     pub format: Vec<(String, Format)>,
 
@@ -214,6 +222,11 @@ fn format(text: &str) -> Result<(String, Format), String> {
     let (name, format) =
         text.split_once('=').ok_or_else(|| "it must be NAME=FORMAT, such as B={D,D}(1,0)".to_owned())?;
     Ok((name.to_owned(), format.parse::<Format>().map_err(|error| error.to_string())?))
+}
+
+fn generate(text: &str) -> Result<(String, Generator), String> {
+    let (name, kind) = text.split_once('=').ok_or_else(|| "it must be NAME=KIND, such as A=uniform:0.01".to_owned())?;
+    Ok((name.trim().to_owned(), kind.parse::<Generator>().map_err(|error| error.to_string())?))
 }
 
 fn place(text: &str) -> Result<(String, Placement), String> {

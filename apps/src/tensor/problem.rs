@@ -192,7 +192,7 @@ impl Problem {
 }
 
 /// What an argument says: itself, or what is in the file that it names.
-fn said(argument: &str) -> Result<String> {
+pub(super) fn said(argument: &str) -> Result<String> {
     let Some(file) = argument.strip_prefix('@') else { return Ok(argument.to_owned()) };
     std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{file}: {error}")))
 }
@@ -261,14 +261,14 @@ const MOST_DIMENSIONS: usize = 4;
 
 /// Extents of index variables, and who says so.
 #[derive(Default)]
-struct Extents(BTreeMap<String, (i64, String)>);
+pub(super) struct Extents(BTreeMap<String, (i64, String)>);
 
 impl Extents {
-    fn get(&self, name: &str) -> Option<i64> {
+    pub(super) fn get(&self, name: &str) -> Option<i64> {
         self.0.get(name).map(|(extent, _)| *extent)
     }
 
-    fn set(&mut self, name: &str, extent: i64, source: &str) -> Result<()> {
+    pub(super) fn set(&mut self, name: &str, extent: i64, source: &str) -> Result<()> {
         if extent == 0 {
             return Err(Error::Usage(format!("index variable {name} has no values by {source}")));
         }
@@ -282,7 +282,7 @@ impl Extents {
 }
 
 /// How a tensor that comes from a file is accessed.
-fn accesses<'a>(sketch: &'a Program, name: &str) -> Result<Vec<&'a Access>> {
+pub(super) fn accesses<'a>(sketch: &'a Program, name: &str) -> Result<Vec<&'a Access>> {
     let inputs = sketch.inputs();
     let statements = sketch.statements().iter();
     let all = statements.flat_map(|statement| statement.right().accesses().into_iter().chain([statement.left()]));
@@ -336,13 +336,18 @@ fn read(text: &str, element: ElementType, extents: &[(IndexVariable, i64)]) -> R
     })
 }
 
-fn sketched(text: &str, element: ElementType, names: &[String], extent: impl Fn(&str) -> i64) -> Result<Program> {
+pub(super) fn sketched(
+    text: &str,
+    element: ElementType,
+    names: &[String],
+    extent: impl Fn(&str) -> i64,
+) -> Result<Program> {
     let extents: Vec<_> = names.iter().map(|name| (IndexVariable::new(name), extent(name))).collect();
     read(text, element, &extents).map_err(|error| Error::Usage(error.to_string()))
 }
 
 /// The names of a program's index variables: what tensors are indexed by.
-fn index_variables(text: &str) -> Result<Vec<String>> {
+pub(super) fn index_variables(text: &str) -> Result<Vec<String>> {
     let mut known: Vec<(IndexVariable, i64)> = Vec::new();
     while let Err(error) = read(text, ElementType::F64, &known) {
         // Each time, the first that is not known yet.
@@ -358,7 +363,7 @@ fn index_variables(text: &str) -> Result<Vec<String>> {
 }
 
 /// The extent with which the largest tensor has about a million elements.
-fn usual_extent(program: &Program) -> i64 {
+pub(super) fn usual_extent(program: &Program) -> i64 {
     match program.tensors().iter().map(TensorVariable::order).max() {
         Some(0 | 1) | None => 1_000_000,
         Some(2) => 1000,

@@ -27,6 +27,8 @@ pub struct TensorFile {
 enum Form {
     Numpy,
     MatrixMarket,
+    /// Coordinates and values, as FROSTT has them.
+    Coordinates,
     /// That which its first byte says: of a pipe, whose name tells nothing.
     ByContent,
 }
@@ -59,6 +61,13 @@ impl TensorFile {
         let is_numpy = match self.form {
             Form::Numpy => true,
             Form::MatrixMarket => false,
+            Form::Coordinates => {
+                let (name, reason) = (
+                    self.path.display().to_string(),
+                    "the tensor is sparse: say how to store it, such as --format NAME=csf:3",
+                );
+                return Err(InputError::Unsuitable { name, reason: reason.to_owned() }.into());
+            }
             Form::ByContent => file.fill_buf().map_err(unreadable)?.first() == npy::MAGIC.first(),
         };
         let array = match is_numpy {
@@ -93,6 +102,12 @@ impl TensorFile {
                 self.path.display()
             )));
         }
+        if self.form == Form::Coordinates {
+            return Err(Error::Usage(format!(
+                "{}: dense tensors are written to .npy and .mtx files",
+                self.path.display()
+            )));
+        }
         Ok(())
     }
 
@@ -106,7 +121,7 @@ impl TensorFile {
             match self.form {
                 Form::Numpy => write_npy(array, &mut file)?,
                 // What is written has a name that tells.
-                Form::MatrixMarket | Form::ByContent => write_market(array, &mut file)?,
+                Form::MatrixMarket | Form::Coordinates | Form::ByContent => write_market(array, &mut file)?,
             }
             file.flush()
         };
@@ -122,7 +137,8 @@ impl FromStr for TensorFile {
         let form = match path.extension().and_then(|extension| extension.to_str()) {
             Some("npy") => Form::Numpy,
             Some("mtx") => Form::MatrixMarket,
-            _ => return Err("the name must end with .npy (NumPy) or .mtx (Matrix Market)".to_owned()),
+            Some("tns") => Form::Coordinates,
+            _ => return Err("the name must end with .npy (NumPy), .mtx (Matrix Market) or .tns (FROSTT)".to_owned()),
         };
         Ok(Self { path, form })
     }
@@ -148,7 +164,10 @@ fn read_market(source: impl BufRead) -> Result<Array, ReadError> {
     let Header { layout, field, rows, columns, .. } = *reader.header();
     let refused = |line, reason| Err(ReadError::Line { line, problem: Problem::Unsupported(reason) });
     if layout == Layout::Coordinate {
-        return refused(1, "the matrix is sparse ('coordinate'); tensors are read from 'array' files".to_owned());
+        return refused(
+            1,
+            "the matrix is sparse ('coordinate'): say how to store it, such as --format NAME=csr".to_owned(),
+        );
     }
     if rows.checked_mul(columns).is_none_or(|all| all > 1 << 48) {
         return refused(reader.line(), format!("{rows} x {columns} elements are too many"));

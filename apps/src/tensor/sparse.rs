@@ -1,0 +1,352 @@
+//! Statements on sparse tensors: on one node, each by a kernel of its own.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use maniple_files::matrix_market::{Entry, Field, Reader, Symmetry, write_coordinates};
+use maniple_files::{ReadError, tns};
+use maniple_tensor::element::{ElementType, Scalar};
+use maniple_tensor::format::{Format, Level};
+use maniple_tensor::kernel::{Kernels, Scoped};
+use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::oracle::{self, SparseMap};
+use maniple_tensor::program::Program;
+use maniple_tensor::sparse::{Computation, SparseError};
+use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+
+use super::Answer;
+use super::options::Options;
+use super::problem::{Extents, accesses, index_variables, said, sketched, usual_extent};
+use super::values::Values;
+use crate::error::{Error, Result};
+use crate::input::InputError;
+use crate::options::place;
+use crate::report::{Table, counted, seconds};
+
+/// What was computed with sparse tensors, and how fast.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The statements.
+    pub statement: String,
+    /// The extents of index variables.
+    pub sizes: String,
+    /// The tensors: how each is stored, and how many elements that are.
+    pub tensors: Vec<String>,
+    /// How long the first time took, with making kernels.
+    pub first: Duration,
+    /// The median of the other times, and how many these were.
+    pub time: (Duration, usize),
+    /// How many elements were compared with the definition, if that was asked for, and how long that took.
+    pub checked: Option<(usize, Duration)>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (time, repeats) = self.time;
+        let checked = self.checked.map(|(count, time)| {
+            format!("{} in {}: within rounding", counted(count, "element", "elements"), seconds(time))
+        });
+        let table = Table::new()
+            .line("statement", &self.statement)
+            .line("sizes", &self.sizes)
+            .line("stored", self.tensors.join("; "))
+            .line("first time", seconds(self.first))
+            .line("time", format_args!("{} (median of {repeats})", seconds(time)))
+            .maybe("verified", checked);
+        write!(f, "sparse tensors\n{table}")
+    }
+}
+
+/// Whether a tensor is stored sparsely, or made so.
+pub fn is_asked_for(options: &Options) -> bool {
+    let is_sparse = |format: &Format| format.levels().iter().any(|level| *level != Level::Dense) || !format.is_plain();
+    !options.generate.is_empty() || options.format.iter().any(|(_, format)| is_sparse(format))
+}
+
+/// Computes statements on sparse tensors, or tells how.
+///
+/// # Errors
+/// [`Error::Usage`] if options do not fit each other, [`Error::Input`] and [`Error::Write`] for files, [`Error::Verification`].
+pub fn run(options: &Options) -> Result<Answer> {
+    refuse_others(options)?;
+    let text = said(&options.statement)?;
+    let mut given = BTreeMap::new();
+    for (name, file) in &options.input {
+        if given.insert(name.clone(), read(file.path())?).is_some() {
+            return Err(Error::Usage(format!("--input says twice what {name} is")));
+        }
+    }
+    let program = declared(options, &text, &given)?;
+    if options.explain {
+        let explained = program.statements().iter().map(|statement| {
+            let computation = Computation::new(statement).map_err(usage)?;
+            let conversions = computation.conversions().into_iter();
+            let conversions: String =
+                conversions.map(|(name, format)| format!("{name} is converted to {format}\n")).collect();
+            Ok(format!("{statement}\n{conversions}{}\n", computation.loops().map_err(usage)?))
+        });
+        return Ok(Answer::Explanation(explained.collect::<Result<String>>()?));
+    }
+    let mut tensors = BTreeMap::new();
+    for tensor in program.inputs() {
+        tensors.insert(tensor.name().to_owned(), operand(options, &tensor, given.remove(tensor.name()))?);
+    }
+    let inputs = tensors.clone();
+    let team = Scoped { threads: options.runtime.machine().processors_of(maniple::ProcessorKind::Cpu).count() };
+    let mut times = Vec::new();
+    for _ in 0..=options.repeat {
+        tensors.clone_from(&inputs);
+        let started = Instant::now();
+        for statement in program.statements() {
+            let operands: Vec<(&str, &SparseTensor<f64>)> =
+                tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+            let result = Computation::new(statement).map_err(usage)?.run_by(&operands, Kernels::shared(), &team);
+            tensors.insert(statement.left().tensor.name().to_owned(), result.map_err(usage)?);
+        }
+        times.push(started.elapsed());
+    }
+    let checked = if options.verify { Some(verified(&program, &inputs, &tensors)?) } else { None };
+    for (name, file) in &options.output {
+        let results = program.results();
+        let of_name = |result: &&TensorVariable| name.as_deref().is_none_or(|name| name == result.name());
+        let found = results.iter().rev().find(of_name).and_then(|result| tensors.get(result.name()));
+        let names: Vec<&str> = results.iter().map(TensorVariable::name).collect();
+        let tensor = found.ok_or_else(|| Error::Usage(format!("--output: the results are {}", names.join(", "))))?;
+        write(file.path(), tensor)?;
+    }
+    let (first, rest) = times.split_first().map_or((Duration::ZERO, &times[..]), |(first, rest)| (*first, rest));
+    let mut sorted = rest.to_vec();
+    sorted.sort_unstable();
+    let shown = program.tensors().into_iter().filter_map(|tensor| {
+        let stored = tensors.get(tensor.name())?;
+        Some(format!("{tensor} as {} with {}", stored.format(), counted(stored.values().len(), "element", "elements")))
+    });
+    let extents: BTreeMap<_, _> =
+        program.statements().iter().flat_map(|statement| statement.extents().clone()).collect();
+    let sizes: Vec<String> = extents.iter().map(|(variable, extent)| format!("{variable}={extent}")).collect();
+    Ok(Answer::Sparse(Report {
+        statement: program.statements().iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        sizes: sizes.join(", "),
+        tensors: shown.collect(),
+        first,
+        time: (sorted.get(sorted.len() / 2).copied().unwrap_or(first), rest.len()),
+        checked,
+    }))
+}
+
+fn usage(error: SparseError) -> Error {
+    Error::Usage(error.to_string())
+}
+
+/// Sparse statements run on one node, and know neither grids nor schedules yet.
+fn refuse_others(options: &Options) -> Result<()> {
+    let others = [
+        ("--algorithm", options.algorithm.is_some()),
+        ("--grid", options.grid.is_some()),
+        ("--chunk", options.chunk.is_some()),
+        ("--schedule", !options.schedule.is_empty()),
+        ("--place", !options.place.is_empty()),
+        ("--draw", options.draw.is_some()),
+    ];
+    if let Some((option, _)) = others.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(Error::Usage(format!(
+            "{option} is for dense tensors: leave it out, or give all tensors dense formats"
+        )));
+    }
+    if options.element.iter().any(|(_, element)| *element != ElementType::F64) {
+        return Err(Error::Usage("sparse tensors are of type f64 so far: leave --type out".to_owned()));
+    }
+    match place().nodes {
+        1 => Ok(()),
+        nodes => Err(Error::Usage(format!("sparse tensors are computed on one node so far, and this job has {nodes}"))),
+    }
+}
+
+/// The program, with the extents and formats of its tensors.
+fn declared(options: &Options, text: &str, given: &BTreeMap<String, (Vec<i64>, EntryList<f64>)>) -> Result<Program> {
+    let names = index_variables(text)?;
+    let sketch = sketched(text, ElementType::F64, &names, |_| 1)?;
+    let mut extents = Extents::default();
+    for (name, extent) in &options.size {
+        if !names.contains(name) {
+            let known = names.join(", ");
+            return Err(Error::Usage(format!("--size {name}={extent}: the statement has the index variables {known}")));
+        }
+        extents.set(name, *extent, "--size")?;
+    }
+    let made = options.generate.iter().filter_map(|(name, kind)| Some((name, kind.dimensions()?, kind.to_string())));
+    let read = given.iter().map(|(name, (dimensions, _))| (name, dimensions.clone(), "--input".to_owned()));
+    for (name, dimensions, source) in read.chain(made) {
+        for access in accesses(&sketch, name)? {
+            if access.variables.len() != dimensions.len() {
+                let (expected, found) = (access.variables.len(), dimensions.len());
+                return Err(Error::Usage(format!(
+                    "{name} has {expected} dimensions in the statement, and {found} by {source}"
+                )));
+            }
+            for (variable, &extent) in access.variables.iter().zip(&dimensions) {
+                extents.set(variable.name(), extent, &format!("{access} by {source}"))?;
+            }
+        }
+    }
+    let usual = usual_extent(&sketch);
+    let sized = sketched(text, ElementType::F64, &names, |name| extents.get(name).unwrap_or(usual))?;
+    let mut tensors = sized.tensors();
+    for (name, format) in &options.format {
+        let found = tensors.iter_mut().find(|tensor| tensor.name() == name);
+        let tensor =
+            found.ok_or_else(|| Error::Usage(format!("--format {name}: the statement has no tensor of this name")))?;
+        if format.rank() != tensor.order() {
+            let (order, rank) = (tensor.order(), format.rank());
+            return Err(Error::Usage(format!(
+                "--format {name}={format} is for {rank} dimensions, and {name} has {order}"
+            )));
+        }
+        *tensor = tensor.stored(format.clone());
+    }
+    Program::parse(text, &tensors).map_err(|error| Error::Usage(error.to_string()))
+}
+
+/// The elements of a tensor: those that were read, that a generator makes, or random ones; where it is sparse, of every hundredth.
+fn operand(
+    options: &Options,
+    tensor: &TensorVariable,
+    given: Option<(Vec<i64>, EntryList<f64>)>,
+) -> Result<SparseTensor<f64>> {
+    let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
+    let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
+    let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
+    let entries = match (given, kind) {
+        (Some((_, entries)), _) => entries,
+        (None, None) if is_dense => {
+            let values = Values::random(seed, tensor);
+            let mut entries = EntryList::new(dimensions.len());
+            let mut at = vec![0; dimensions.len()];
+            for _ in 0..dimensions.iter().product::<i64>() {
+                if let Scalar::F64(value) = values.get(tensor, &at) {
+                    entries.push(&at, value);
+                }
+                let mut dimension = at.len();
+                while dimension > 0 {
+                    dimension -= 1;
+                    at[dimension] += 1;
+                    if at[dimension] < dimensions[dimension] {
+                        break;
+                    }
+                    at[dimension] = 0;
+                }
+            }
+            entries
+        }
+        (None, kind) => {
+            let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok);
+            let kind: maniple_tensor::generate::Generator = kind.map_err(|error| Error::Usage(format!("{error}")))?;
+            let rows = 0..dimensions.first().copied().unwrap_or(1);
+            kind.rows(dimensions, rows, seed).map_err(|error| Error::Usage(format!("--generate: {error}")))?
+        }
+    };
+    let packed = pack(format, dimensions, 0.0, entries, Duplicates::Sum);
+    Ok(packed.map_err(|error| Error::Usage(format!("{tensor}: {error}")))?.tensor)
+}
+
+/// How far a sum of many products may be from another order of summing it, in units of its size.
+const TOLERANCE: f64 = 1e-9;
+
+/// Compares all results with what the oracle gives.
+fn verified(
+    program: &Program,
+    inputs: &BTreeMap<String, SparseTensor<f64>>,
+    results: &BTreeMap<String, SparseTensor<f64>>,
+) -> Result<(usize, Duration)> {
+    let started = Instant::now();
+    let mut maps: BTreeMap<String, SparseMap> =
+        inputs.iter().map(|(name, tensor)| (name.clone(), SparseMap::of_tensor(tensor))).collect();
+    oracle::run(program.statements(), &mut maps).map_err(|error| Error::Usage(format!("--verify: {error}")))?;
+    let mut count = 0;
+    for result in program.results() {
+        let (Some(expected), Some(found)) = (maps.get(result.name()), results.get(result.name())) else { continue };
+        let number = |scalar| if let Scalar::F64(value) = scalar { value } else { f64::NAN };
+        let is_equal = |one, other| {
+            let (one, other): (f64, f64) = (number(one), number(other));
+            one == other || one.is_nan() && other.is_nan() || (one - other).abs() <= TOLERANCE * (1.0 + one.abs())
+        };
+        count += found.values().len();
+        if let Some(at) = expected.difference(&SparseMap::of_tensor(found), is_equal) {
+            let (expected, found) = (number(expected.get(&at)), found.get(&at));
+            return Err(Error::Verification(format!("{result}{at:?} is {found}, and by the definition {expected}")));
+        }
+    }
+    Ok((count, started.elapsed()))
+}
+
+/// Reads the entries of a file, and the extents.
+fn read(path: &Path) -> Result<(Vec<i64>, EntryList<f64>)> {
+    let file = File::open(path).map_err(|source| InputError::Unreadable { file: path.to_owned(), source })?;
+    let wrong = |error: ReadError| Error::from(InputError::read(path, error));
+    let source = BufReader::new(file);
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("tns") => {
+            let mut reader = tns::Reader::<_, f64>::new(source).map_err(wrong)?;
+            let (mut entries, mut at) = (EntryList::new(reader.order()), Vec::new());
+            while let Some(value) = reader.next_entry(&mut at).map_err(wrong)? {
+                let coordinates: Vec<i64> = at.iter().map(|&coordinate| coordinate as i64).collect();
+                entries.push(&coordinates, value);
+            }
+            Ok((reader.extents().iter().map(|&extent| extent as i64).collect(), entries))
+        }
+        Some("mtx") => {
+            let reader = Reader::new(source).map_err(wrong)?;
+            let dimensions = vec![reader.header().rows as i64, reader.header().columns as i64];
+            let mut entries = EntryList::new(2);
+            let push = |entry: Entry<f64>| {
+                entries.push(&[entry.row as i64, entry.column as i64], entry.value);
+                Ok(())
+            };
+            reader.for_each(push).map_err(wrong)?;
+            Ok((dimensions, entries))
+        }
+        _ => {
+            let reason = "sparse tensors are read from .mtx and .tns files so far".to_owned();
+            Err(InputError::Unsuitable { name: path.display().to_string(), reason }.into())
+        }
+    }
+}
+
+/// Writes a tensor: a matrix, or a vector as a column, to a Matrix Market file, any tensor to a `.tns` file.
+fn write(path: &Path, tensor: &SparseTensor<f64>) -> Result<()> {
+    let entries = tensor.entries();
+    let is_market = path.extension().is_some_and(|extension| extension == "mtx");
+    let write = || {
+        let mut into = BufWriter::new(File::create(path)?);
+        match (is_market, tensor.dimensions()) {
+            (true, &[rows, ref columns @ ..]) if columns.len() < 2 => {
+                let columns = columns.first().copied().unwrap_or(1);
+                let entry = |(at, value): (Vec<i64>, f64)| Entry {
+                    row: at[0] as u64,
+                    column: at.get(1).map_or(0, |&column| column as u64),
+                    value,
+                };
+                let entries: Vec<Entry<f64>> = entries.iter().map(entry).collect();
+                let size = (rows as u64, columns as u64);
+                write_coordinates(&mut into, size, Field::Real, Symmetry::General, &entries)?;
+            }
+            (false, _) if path.extension().is_some_and(|extension| extension == "tns") => {
+                for (at, value) in entries.iter() {
+                    at.iter().try_for_each(|coordinate| write!(into, "{} ", coordinate + 1))?;
+                    writeln!(into, "{value}")?;
+                }
+            }
+            _ => {
+                return Err(std::io::Error::other(
+                    "sparse tensors are written to .tns files, and matrices to .mtx files",
+                ));
+            }
+        }
+        into.flush()
+    };
+    write().map_err(|source| Error::Write { path: path.to_owned(), source })
+}
