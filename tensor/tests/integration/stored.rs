@@ -64,12 +64,13 @@ fn most_accesses_decide_where_tensors_are_stored_in_different_ways() {
 }
 
 #[test]
-fn formats_have_a_level_for_each_dimension_of_a_kind_that_can_be_used() {
+fn formats_have_a_level_for_each_dimension_and_may_be_sparse() {
     let vector = TensorVariable::new("a", F64, [5]);
-    for format in [dense(&[1, 0]), "{C}(0)".parse().expect("a format")] {
-        let error = parse("a(i) = b(i)", &[vector.stored(format), TensorVariable::new("b", F64, [5])]);
-        assert!(matches!(error.expect_err("no format for it").kind, NotationErrorKind::Format { .. }));
-    }
+    let b = TensorVariable::new("b", F64, [5]);
+    let error = parse("a(i) = b(i)", &[vector.stored(dense(&[1, 0])), b.clone()]);
+    assert!(matches!(error.expect_err("no format for it").kind, NotationErrorKind::Format { .. }));
+    let sparse = vector.stored("{C}(0)".parse().expect("a format"));
+    assert_eq!(parse("a(i) = b(i)", &[sparse.clone(), b]).expect("a statement").left().tensor, sparse);
 }
 
 #[test]
