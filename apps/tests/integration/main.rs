@@ -21,6 +21,7 @@ mod tensor_chapter;
 mod tensor_command;
 mod tensor_files;
 mod tensor_programs;
+mod tensor_sparse;
 mod tracing;
 #[cfg(target_os = "linux")]
 mod unread;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::error::SparseError;
-use super::kernel::{Made, Operand, OperandLevel, Output, Plan, is_narrow};
+use super::kernel::{Made, Output, Plan};
+use super::operand::{Operand, OperandLevel, is_narrow};
 use crate::element::{Element, Scalar};
 use crate::kernel::{Argument, Kernels, Scoped, Team, View};
 use crate::level::{Array, LevelData};

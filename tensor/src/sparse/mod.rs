@@ -8,6 +8,7 @@
 //! | [`order`] | which variable is the outermost, and which operands have to be converted for it |
 //! | [`support`] | of which operands an element has to be stored for the value to be other than zero |
 //! | [`places`] | how far into its levels each access has come |
+//! | [`operand`] | what a kernel is given of a tensor |
 //! | [`nest`] | the loops |
 //! | [`kernel`] | the kernel with its parameters |
 //! | [`compute`] | kernels run on tensors in memory |
@@ -35,6 +36,7 @@ mod compute;
 mod error;
 mod kernel;
 mod nest;
+mod operand;
 mod order;
 mod places;
 mod support;

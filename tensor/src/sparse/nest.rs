@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::error::SparseError;
-use super::kernel::Operand;
+use super::operand::Operand;
 use super::places::{Place, Places, Visited};
 use super::support::{Support, lattice};
 use crate::element::ElementType;

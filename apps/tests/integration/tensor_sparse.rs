@@ -1,0 +1,96 @@
+//! `maniple tensor` with sparse tensors.
+
+use std::process::{Command, Stdio};
+
+/// The exit code, and what is printed on standard output and standard error.
+fn run(statement: &str, options: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+    command.args(["tensor", statement]).args(options).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+    let output = command.current_dir(env!("CARGO_TARGET_TMPDIR")).output().expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[track_caller]
+fn verifies(statement: &str, options: &[&str]) -> String {
+    let common = ["--workers", "2", "--repeat", "1", "--verify"];
+    let (code, out, error) = run(statement, &[&common, options].concat());
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{statement} {options:?}\n{out}");
+    assert!(out.contains("within rounding"), "{out}");
+    out
+}
+
+fn write(name: &str, text: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).expect("the folder can be written");
+    path.display().to_string()
+}
+
+#[test]
+fn kernels_of_sparse_tensors_are_what_their_statements_say() {
+    let generate = ["--generate", "A=uniform:0.1"];
+    for (statement, formats, size) in [
+        ("y(i) = A(i,j) * x(j)", &["A=csr"][..], "i=60,j=50"),
+        ("y(i) = A(i,j) * x(j)", &["A=csc"], "i=60,j=50"),
+        ("y(i) = A(j,i) * x(j)", &["A=coo"], "i=60,j=50"),
+        ("Y(i,j) = A(i,k) * X(k,j)", &["A=csr"], "i=40,j=8,k=30"),
+        ("C(i,j) = A(i,k) * A(k,j)", &["A=csr", "C=csr"], "i=40,j=40,k=40"),
+        ("C(i,j) = A(i,j) + B(i,j) + D(i,j)", &["A=csr", "B=csr", "C=csr", "D=dcsr"], "i=40,j=30"),
+        ("C(i,j) = A(i,j) * P(i,k) * Q(k,j)", &["A=csr", "C=csr"], "i=40,j=30,k=16"),
+        ("M(i,j) = A(i,k,l) * P(k,j) * Q(l,j)", &["A=csf:3"], "i=20,j=8,k=10,l=12"),
+        ("C(i,j) = A(i,j) + A(j,i)", &["A=csr", "C=csr"], "i=30,j=30"),
+        ("t = A(i,j) * A(i,k) * A(k,j)", &["A=csr"], "i=30,j=30,k=30"),
+        ("C(i,j) = A(i,j) * 2; y(i) = C(i,j) * x(j)", &["A=bcsr:2x3", "C=csr"], "i=30,j=20"),
+    ] {
+        let formats: Vec<&str> = formats.iter().flat_map(|format| ["--format", format]).collect();
+        verifies(statement, &[&generate[..], &formats, &["--size", size]].concat());
+    }
+}
+
+#[test]
+fn sparse_matrices_and_tensors_come_from_files_and_go_to_files() {
+    let matrix = "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n3 3 4\n1 1 2\n2 1 -1\n2 2 2\n3 3 5.5\n";
+    let matrix = write("sparse-in.mtx", matrix);
+    let report = verifies(
+        "C(i,j) = A(i,j) * 2",
+        &["--input", &format!("A={matrix}"), "--format", "A=csr", "--format", "C=csc", "--output", "sparse-out.mtx"],
+    );
+    assert!(report.contains("A as {D,C} with 5 elements"), "{report}");
+    let written =
+        std::fs::read_to_string(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("sparse-out.mtx")).unwrap();
+    let lines: Vec<&str> = written.lines().filter(|line| !line.starts_with('%')).collect();
+    assert_eq!(lines, ["3 3 5", "1 1 4.0", "2 1 -2.0", "1 2 -2.0", "2 2 4.0", "3 3 11.0"]);
+    let tensor = write("sparse-in.tns", "1 1 2 1.5\n2 3 1 -2\n");
+    verifies(
+        "y(i) = B(i,j,k) * c(k)",
+        &["--input", &format!("B={tensor}"), "--format", "B=csf:3", "--output", "sparse-out.tns"],
+    );
+}
+
+#[test]
+fn what_sparse_tensors_cannot_do_yet_is_refused_with_what_helps() {
+    let spmv = "y(i) = A(i,j) * x(j)";
+    let refused = |options: &[&str]| {
+        let (code, out, error) = run(spmv, options);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{error}");
+        error
+    };
+    let error = refused(&["--format", "A=csr", "--grid", "2"]);
+    assert_eq!(error, "error: --grid is for dense tensors: leave it out, or give all tensors dense formats\n");
+    let error = refused(&["--format", "A=csf:3"]);
+    assert_eq!(error, "error: --format A={C,C,C} is for 3 dimensions, and A has 2\n");
+    let error = refused(&["--generate", "A=poisson:3", "--size", "i=4"]);
+    assert!(error.starts_with("error: index variable i has 4 values by --size, and 9 by"), "{error}");
+    assert!(refused(&["--format", "Z=csr"]).contains("no tensor of this name"));
+    assert!(refused(&["--format", "A=csr", "--type", "f32"]).contains("type f64 so far"));
+    let broken = write("sparse-broken.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 2\n4 1 1\n");
+    let (code, _, error) = run(spmv, &["--format", "A=csr", "--input", &format!("A={broken}")]);
+    assert!(code == Some(2) && error.contains("sparse-broken.mtx:4:"), "{code:?} {error}");
+}
+
+#[test]
+fn loops_over_sparse_tensors_are_explained() {
+    let (code, out, error) = run("C(i,j) = A(i,j) + A(j,i)", &["--format", "A=csr", "--format", "C=csr", "--explain"]);
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    assert!(out.contains("A is converted to {D,C}(1,0)") && out.contains("while"), "{out}");
+}
