@@ -196,7 +196,10 @@ fn declared(options: &Options, text: &str, given: &BTreeMap<String, (Vec<i64>, E
     let usual = usual_extent(&sketch);
     let sized = sketched(text, ElementType::F64, &names, |name| extents.get(name).unwrap_or(usual))?;
     let mut tensors = sized.tensors();
-    for (name, format) in &options.format {
+    for (number, (name, format)) in options.format.iter().enumerate() {
+        if options.format[..number].iter().any(|(before, _)| before == name) {
+            return Err(Error::Usage(format!("--format says twice how {name} is stored")));
+        }
         let found = tensors.iter_mut().find(|tensor| tensor.name() == name);
         let tensor =
             found.ok_or_else(|| Error::Usage(format!("--format {name}: the statement has no tensor of this name")))?;

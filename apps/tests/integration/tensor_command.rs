@@ -288,12 +288,6 @@ fn how_tensors_are_stored_changes_nothing() {
         2,
         "--format B={D}(0): a format of 1 level does not store a tensor of 2 dimensions",
     );
-    refuses(
-        PRODUCT,
-        "--format B={D,C}",
-        2,
-        "--format B={D,C}(0,1): level 1 of {D,C}(0,1) is Compressed, and only dense levels can be used so far: make all levels D",
-    );
     let wrong = "invalid value 'B={D,X}' for '--format <NAME=FORMAT>': `{D,X}` is no format: expected levels D (dense), C (compressed), S (singleton), B (bitmap), H (hashed), R (range), E \
                  (counter), L (runlength), and the order of modes, such as `{D,C}(0,1)`; or what each level stores, such as `(i,j) -> (i/4: D, j/4: C, i%4: D, j%4: D)`; or one of dense, rows, columns, csr, csc, \
                  coo, dcsr, dcsc, csf, bcsr:RxC, ell, dia, bitmap, hash; or letters such as `ds:1,0`\n\nFor more information, try '--help'.";
