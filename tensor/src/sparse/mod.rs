@@ -5,13 +5,13 @@
 //!
 //! | in reading order | |
 //! | --- | --- |
-//! | [`order`] | which variable is the outermost, and which operands have to be converted for it |
-//! | [`support`] | of which operands an element has to be stored for the value to be other than zero |
-//! | [`places`] | how far into its levels each access has come |
-//! | [`operand`] | what a kernel is given of a tensor |
-//! | [`nest`] | the loops |
-//! | [`kernel`] | the kernel with its parameters |
-//! | [`compute`] | kernels run on tensors in memory |
+//! | `order` | which variable is the outermost, and which operands have to be converted for it |
+//! | `support` | of which operands an element has to be stored for the value to be other than zero |
+//! | `places` | how far into its levels each access has come |
+//! | `operand` | what a kernel is given of a tensor |
+//! | `nest` | the loops |
+//! | `kernel` | the kernel with its parameters |
+//! | `compute` | kernels run on tensors in memory |
 //!
 //! ```
 //! use maniple_tensor::element::ElementType::F64;
