@@ -39,10 +39,10 @@ Examples:
   maniple tensor 'y(i) = A(i,j) * x(j) + b(i)' --verify   any other statement
   maniple tensor 'A(i,j) = B(i,j) + C(j,i)' --input B=b.npy --output a.npy
   maniple tensor 'T(i,k) = B(i,j) * C(j,k); a = T(i,i)'    two statements
-  maniple tensor 'A(i,j) = B(i,j) + C(j,i)' --schedule 'distribute(i, io, ii, 2); parallelize(j, vector)'
-  maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'    by columns
-  maniple tensor 'y(i) = A(i,j) * x(j)' --input A=web.mtx --format A=csr --verify    a sparse matrix
-  maniple tensor 'C(i,j) = A(i,k) * A(k,j)' --generate A=rmat:12 --format A=csr --format C=csr";
+  maniple tensor 'A(i,j) = B(i,j) * 2' --schedule 'parallelize(j, vector)'
+  maniple tensor 'y(i) = A(j,i) * x(j)' --format 'A={D,D}(1,0)'   by columns
+  maniple tensor 'y(i) = A(i,j) * x(j)' --input A=web.mtx --format A=csr
+  maniple tensor 'y(i) = A(i,j) * x(j)' --generate A=rmat:12 --format A=csr";
 
 /// What to compute, on what, and how.
 #[derive(Args, Clone, Debug)]

@@ -26,7 +26,7 @@ impl Context {
     /// instead, the error names the tunables whose answers did.
     ///
     /// # Errors
-    /// [`Error::Mapper`] if the mapper panics.
+    /// [`Error::Mapper`](crate::Error::Mapper) if the mapper panics.
     pub fn tunable(&self, name: &str, default: i64) -> Result<i64> {
         let core = &self.state.core;
         let answer = core.seat(self.state.processor).tunable(&core.store, name)?.unwrap_or(default);

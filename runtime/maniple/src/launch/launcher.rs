@@ -146,7 +146,7 @@ impl TaskLauncher {
         self.sources.extend(argument.source().map(|source| source.input()));
     }
 
-    /// The launcher that was [lent](Context::submit_lent), if it can be used again: with new arguments.
+    /// The launcher that was [lent](crate::Context::submit_lent), if it can be used again: with new arguments.
     pub(crate) fn lent_again(mut self, before: &Self) -> Option<Self> {
         self.sources.clear();
         (self.parcels, self.strict) = (None, StrictLaunch::default());
@@ -218,7 +218,7 @@ impl From<Fork> for TaskLauncher {
 
 /// A task about to be launched that returns a `T`.
 ///
-/// The function that `#[task]` declares gives one; [`Context::launch`] and [`Context::index_launch`] take it.
+/// The function that `#[task]` declares gives one; [`Context::launch`](crate::Context::launch) and [`Context::index_launch`](crate::Context::index_launch) take it.
 #[must_use = "a launch does nothing until it is given to `Context::launch` or `Context::index_launch`"]
 pub struct Launch<T> {
     pub(crate) described: Described,
