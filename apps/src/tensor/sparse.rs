@@ -226,6 +226,11 @@ fn operand(
     let entries = match (given, kind) {
         (Some((_, entries)), _) => entries,
         (None, None) if is_dense => {
+            let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
+            if count.is_none_or(|count| count > MOST_ELEMENTS) {
+                let problem = format!("{tensor} of extents {dimensions:?} is too large for a dense tensor on one node");
+                return Err(Error::Usage(format!("{problem}: give it a sparse format, or take a smaller --size")));
+            }
             let values = Values::random(seed, tensor);
             let mut entries = EntryList::new(dimensions.len());
             let mut at = vec![0; dimensions.len()];
@@ -255,6 +260,9 @@ fn operand(
     let packed = pack(format, dimensions, 0.0, entries, Duplicates::Sum);
     Ok(packed.map_err(|error| Error::Usage(format!("{tensor}: {error}")))?.tensor)
 }
+
+/// More elements of a dense tensor than this are not made on one node.
+const MOST_ELEMENTS: i64 = 1 << 28;
 
 /// How far a sum of many products may be from another order of summing it, in units of its size.
 const TOLERANCE: f64 = 1e-9;

@@ -7,10 +7,10 @@ use super::kernel::{Made, Output, Plan};
 use super::operand::{Operand, OperandLevel, is_narrow};
 use crate::element::{Element, Scalar};
 use crate::kernel::{Argument, Kernels, Scoped, Team, View};
-use crate::level::{Array, LevelData};
+use crate::level::{Array, LevelData, filled};
 use crate::loops::Reduction;
 use crate::notation::Assignment;
-use crate::storage::{Duplicates, EntryList, SparseTensor, pack};
+use crate::storage::{Duplicates, EntryList, SparseTensor, StorageError, pack};
 
 /// An assignment that can be computed on tensors of its formats.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl<'a> Computation<'a> {
     ///
     /// # Errors
     ///
-    /// [`SparseError::Types`], if not all tensors have one type; [`SparseError::Fill`].
+    /// [`SparseError::Types`], if not all tensors have one type; [`SparseError::Fill`]; [`SparseError::Accumulation`].
     pub fn new(assignment: &'a Assignment) -> Result<Self, SparseError> {
         let expected = assignment.element();
         for tensor in assignment.tensors() {
@@ -35,6 +35,10 @@ impl<'a> Computation<'a> {
         if Reduction::Sum.identity(expected) != Some(result.fill()) && !Plan::new(assignment).is_dense {
             let (tensor, fill) = (result.name().to_owned(), format!("{:?}", result.fill()));
             return Err(SparseError::Fill { tensor, fill });
+        }
+        let is_sum = assignment.accumulation().is_none_or(|accumulation| accumulation == Reduction::Sum);
+        if !is_sum && !Plan::new(assignment).is_dense {
+            return Err(SparseError::Accumulation { tensor: result.name().to_owned() });
         }
         Ok(Self { assignment })
     }
@@ -65,7 +69,7 @@ impl<'a> Computation<'a> {
     ///
     /// # Errors
     ///
-    /// [`SparseError::Missing`], [`SparseError::Extents`], or what goes wrong when tensors are stored and kernels run.
+    /// [`SparseError::Missing`], [`SparseError::Extents`], [`SparseError::OtherFill`], or what goes wrong when tensors are stored and kernels run.
     pub fn run<T: Element>(&self, operands: &[(&str, &SparseTensor<T>)]) -> Result<SparseTensor<T>, SparseError> {
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         self.run_by(operands, Kernels::shared(), &Scoped { threads })
@@ -87,11 +91,17 @@ impl<'a> Computation<'a> {
             let found = operands.iter().find(|(given, _)| *given == name).map(|(_, tensor)| *tensor);
             found.ok_or_else(|| SparseError::Missing(name.to_owned()))
         };
-        for tensor in self.assignment.tensors().iter().skip(usize::from(!self.assignment.accumulates())) {
-            let found = given(tensor.name())?.dimensions();
-            if found != tensor.dimensions() {
-                let (tensor, expected) = (tensor.name().to_owned(), tensor.dimensions().to_vec());
-                return Err(SparseError::Extents { tensor, expected, found: found.to_vec() });
+        let old = self.assignment.accumulates().then_some(&left.tensor);
+        let read = self.assignment.right().accesses().into_iter().map(|access| &access.tensor);
+        for tensor in read.chain(old) {
+            let (found, name) = (given(tensor.name())?, || tensor.name().to_owned());
+            if found.dimensions() != tensor.dimensions() {
+                let (expected, found) = (tensor.dimensions().to_vec(), found.dimensions().to_vec());
+                return Err(SparseError::Extents { tensor: name(), expected, found });
+            }
+            if found.fill().to_scalar() != tensor.fill() {
+                let (expected, found) = (tensor.fill(), found.fill().to_scalar());
+                return Err(SparseError::OtherFill { tensor: name(), expected, found });
             }
         }
         let stored = plan.operands().map(|(name, format)| {
@@ -119,10 +129,12 @@ impl<'a> Computation<'a> {
         };
         if plan.is_dense {
             let initial = plan.reduction().and_then(|reduction| of_scalar(reduction.identity(T::TYPE))).unwrap_or(zero);
-            let count = dimensions.iter().product::<i64>().max(0) as usize;
+            let count =
+                dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent)).unwrap_or(i64::MAX);
+            let count = count.max(0) as usize;
             let mut values = match self.assignment.accumulates() {
                 true => given(left.tensor.name())?.convert(left.tensor.format())?.values().to_vec(),
-                false => vec![initial; count],
+                false => room(initial, count)?,
             };
             let made = plan.kernel(&narrow, Output::Dense)?;
             let view = View::dense_mut(&mut values, &[count as i64])?;
@@ -148,7 +160,7 @@ impl<'a> Computation<'a> {
         let counted = plan.kernel(narrow, Output::Counted)?;
         let extent = counted.gathers.as_ref().map(|gathered| self.assignment.extents()[gathered]);
         let length = extent.unwrap_or(0).max(0) as usize;
-        let mut row = (vec![zero; length], vec![0; length], vec![0; length]);
+        let mut row = (room(zero, length)?, room(0, length)?, room(0, length)?);
         let mut count = [0_i64];
         let mut outputs = vec![Argument::View(View::dense_mut(&mut count, &[1])?)];
         if counted.gathers.is_some() {
@@ -158,8 +170,10 @@ impl<'a> Computation<'a> {
         let total = count[0] as usize;
         let rank = self.assignment.left().variables.len();
         let mut entries = EntryList::new(rank);
-        entries.coordinates.iter_mut().for_each(|coordinates| coordinates.resize(total, 0));
-        entries.values.resize(total, zero);
+        for coordinates in &mut entries.coordinates {
+            *coordinates = room(0, total)?;
+        }
+        entries.values = room(zero, total)?;
         let made = plan.kernel(narrow, Output::Written)?;
         let mut outputs = vec![Argument::View(View::dense_mut(&mut count, &[1])?)];
         for coordinates in &mut entries.coordinates {
@@ -173,6 +187,12 @@ impl<'a> Computation<'a> {
         call(&made, outputs)?;
         Ok(entries)
     }
+}
+
+/// `count` times `value`; an error says how much memory that is, if there is not enough.
+fn room<N: Clone>(value: N, count: usize) -> Result<Vec<N>, SparseError> {
+    let memory = |_| StorageError::Memory(count as u128 * size_of::<N>() as u128);
+    Ok(filled(value, count).map_err(memory)?)
 }
 
 /// Runs a kernel with these outputs.

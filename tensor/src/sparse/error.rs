@@ -1,6 +1,6 @@
 //! What may go wrong with sparse computations.
 
-use crate::element::ElementType;
+use crate::element::{ElementType, Scalar};
 use crate::kernel::{KernelError, ViewError};
 use crate::storage::StorageError;
 
@@ -28,6 +28,24 @@ pub enum SparseError {
         tensor: String,
         /// Its fill value.
         fill: String,
+    },
+    /// An accumulation into a result with compressed levels by another operator than a sum.
+    #[error(
+        "{tensor} is stored sparsely, and sums alone accumulate into such tensors: store it densely, or assign to another tensor"
+    )]
+    Accumulation {
+        /// The result.
+        tensor: String,
+    },
+    /// A tensor whose elements that are not stored have another value than the assignment says.
+    #[error("{tensor} has fill value {expected:?} in the assignment, and {found:?} as it is given")]
+    OtherFill {
+        /// The tensor.
+        tensor: String,
+        /// Its fill value in the assignment.
+        expected: Scalar,
+        /// That of what is given.
+        found: Scalar,
     },
     /// More operands are merged in one loop than code can be made for.
     #[error(

@@ -131,6 +131,32 @@ fn random_assignments_by_compiled_kernels_are_what_evaluation_gives() {
     assert!(tried.count() > 10);
 }
 
+#[test]
+fn what_does_not_fit_the_assignment_is_refused() {
+    let vector = |name: &str, extent: i64| TensorVariable::new(name, ElementType::I64, [extent]);
+    let sparse = |name: &str| vector(name, 4).stored("{C}".parse().unwrap());
+    let given = |extent: usize| SparseTensor::from_elements(&[extent as i64], 0, vec![1_i64; extent]).unwrap();
+    // The result is read by its name, and what is given for it is too small.
+    let double = parse("y(i) = y(i) * 2", &[vector("y", 4)]).unwrap();
+    let error = Computation::new(&double).unwrap().run(&[("y", &given(3))]);
+    assert!(matches!(error, Err(SparseError::Extents { expected, found, .. }) if (expected[0], found[0]) == (4, 3)));
+    let copy = parse("y(i) = x(i)", &[vector("x", 4), vector("y", 4)]).unwrap();
+    let copy = Computation::new(&copy).unwrap();
+    assert!(matches!(copy.run::<i64>(&[]), Err(SparseError::Missing(name)) if name == "x"));
+    let ones = SparseTensor::from_elements(&[4], 1, vec![1_i64; 4]).unwrap();
+    assert!(matches!(copy.run(&[("x", &ones)]), Err(SparseError::OtherFill { .. })));
+    let of_floats = SparseTensor::from_elements(&[4], 0.0, vec![1.0; 4]).unwrap();
+    assert!(copy.run(&[("x", &of_floats)]).is_err());
+    // Where a result has no element, products and minima with zero are not what addition gives.
+    let multiply = parse("y(i) *= x(i)", &[vector("x", 4), sparse("y")]).unwrap();
+    assert!(matches!(Computation::new(&multiply), Err(SparseError::Accumulation { tensor }) if tensor == "y"));
+    let multiply = parse("y(i) *= x(i)", &[sparse("x"), vector("y", 4)]).unwrap();
+    let entries = EntryList::new(1);
+    let none = pack(&"{C}".parse().unwrap(), &[4], 0_i64, entries, Duplicates::Sum).unwrap().tensor;
+    let zeros = Computation::new(&multiply).unwrap().run(&[("x", &none), ("y", &given(4))]).unwrap();
+    assert_eq!(zeros.values(), [0; 4]);
+}
+
 /// The reports of wrong answers and crashes that other compilers have had, for all formats of two levels that are dense or compressed, in both orders.
 #[test]
 fn statements_that_are_hard_for_others_are_right_in_all_formats() {

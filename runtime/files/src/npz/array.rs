@@ -195,7 +195,7 @@ fn read_values(described: &Described, source: &mut impl Read) -> Result<Values, 
                 if big_endian {
                     chunk.chunks_exact_mut((size / $parts).max(1)).for_each(<[u8]>::reverse);
                 }
-                #[allow(clippy::redundant_closure_call)]
+                #[allow(clippy::redundant_closure_call)] // the macro's argument is written as a function
                 elements.extend(chunk.chunks_exact(size).map($element));
             })?;
             Ok(Values::$variant(elements))

@@ -5,7 +5,7 @@
 
 pub(crate) mod content;
 mod problem;
-#[allow(clippy::module_inception)]
+#[allow(clippy::module_inception)] // the file is about the type of this name
 pub(crate) mod recording;
 
 pub(crate) use problem::Problem;
