@@ -11,6 +11,7 @@ use maniple_files::matrix_market::{Entry, Field, Reader, Symmetry, write_coordin
 use maniple_files::{ReadError, tns};
 use maniple_tensor::element::{ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
+use maniple_tensor::generate::Generator;
 use maniple_tensor::kernel::{Kernels, Scoped};
 use maniple_tensor::notation::TensorVariable;
 use maniple_tensor::oracle::{self, SparseMap};
@@ -252,7 +253,15 @@ fn operand(
         }
         (None, kind) => {
             let kind = kind.map_or_else(|| "uniform:0.01".parse(), Ok);
-            let kind: maniple_tensor::generate::Generator = kind.map_err(|error| Error::Usage(format!("{error}")))?;
+            let kind: Generator = kind.map_err(|error| Error::Usage(format!("{error}")))?;
+            let all: f64 = dimensions.iter().map(|&extent| extent as f64).product();
+            if matches!(kind, Generator::Uniform { density } if density * all > MOST_ELEMENTS as f64) {
+                let problem =
+                    format!("{kind} of extents {dimensions:?} has too many elements for {tensor} on one node");
+                return Err(Error::Usage(format!(
+                    "{problem}: take a smaller --size, or --generate {tensor}=uniform:DENSITY"
+                )));
+            }
             let rows = 0..dimensions.first().copied().unwrap_or(1);
             kind.rows(dimensions, rows, seed).map_err(|error| Error::Usage(format!("--generate: {error}")))?
         }
