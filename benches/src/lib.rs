@@ -13,7 +13,8 @@
 //! - `network`: messages and transfers between nodes, against bare sockets;
 //! - `targets`: what the runtime is to cost, laid beside what it does cost;
 //! - `rivals`: the same programs on this runtime and on others, as far as this machine has them;
-//! - `tensors`: tensor algebra on this runtime, and by OpenBLAS, ScaLAPACK and NumPy, as far as this machine has them.
+//! - `tensors`: tensor algebra on this runtime, and by OpenBLAS, ScaLAPACK and NumPy, as far as this machine has them;
+//! - `sparse`: sparse tensors, and by SciPy and MKL, as far as this machine has them.
 //!
 //! Of `rivals`, the parts in reading order:
 //!
@@ -21,12 +22,14 @@
 //! - [`contest`]: running programs in turn, and what is made of the times; [`table`]: laying them side by side;
 //! - [`rivals`]: the contests; [`machine`]: what figures depend on besides.
 //!
-//! Of `targets`: [`targets`], with a file for each. Of `tensors`: [`tensors`], which shares [`toolbox`].
+//! Of `targets`: [`targets`], with a file for each. Of `tensors`: [`tensors`], which shares [`toolbox`]. Of `sparse`:
+//! [`sparse`], whose programs take turns as those of [`tensors`] do.
 
 pub mod contest;
 pub mod error;
 pub mod machine;
 pub mod rivals;
+pub mod sparse;
 pub mod table;
 pub mod targets;
 pub mod tensors;

@@ -228,7 +228,7 @@ fn named<'a>(tensors: &'a mut [TensorVariable], option: &str, name: &str) -> Res
 }
 
 /// The schedules of statements.
-fn schedules(given: &[String], program: &Program) -> Result<BTreeMap<usize, Schedule>> {
+pub(super) fn schedules(given: &[String], program: &Program) -> Result<BTreeMap<usize, Schedule>> {
     let mut schedules = BTreeMap::new();
     for argument in given {
         let text = said(argument)?;

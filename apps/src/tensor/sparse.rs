@@ -21,7 +21,7 @@ use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 
 use super::Answer;
 use super::options::Options;
-use super::problem::{Extents, accesses, index_variables, said, sketched, usual_extent};
+use super::problem::{Extents, accesses, index_variables, said, schedules, sketched, usual_extent};
 use super::values::Values;
 use crate::error::{Error, Result};
 use crate::input::InputError;
@@ -82,13 +82,22 @@ pub fn run(options: &Options) -> Result<Answer> {
         }
     }
     let program = declared(options, &text, &given)?;
+    let schedules = schedules(&options.schedule, &program)?;
+    let computations = program.statements().iter().enumerate().map(|(number, statement)| {
+        let computation = Computation::new(statement).map_err(usage)?;
+        match schedules.get(&(number + 1)) {
+            Some(schedule) => computation.scheduled(schedule).map_err(usage),
+            None => Ok(computation),
+        }
+    });
+    let computations = computations.collect::<Result<Vec<_>>>()?;
     if options.explain {
-        let explained = program.statements().iter().map(|statement| {
-            let computation = Computation::new(statement).map_err(usage)?;
+        let explained = computations.iter().zip(program.statements()).map(|(computation, statement)| {
             let conversions = computation.conversions().into_iter();
             let conversions: String =
                 conversions.map(|(name, format)| format!("{name} is converted to {format}\n")).collect();
-            Ok(format!("{statement}\n{conversions}{}\n", computation.loops().map_err(usage)?))
+            let loops = computation.statement();
+            Ok(format!("{statement}\n{conversions}{loops}\n{}\n", computation.loops().map_err(usage)?))
         });
         return Ok(Answer::Explanation(explained.collect::<Result<String>>()?));
     }
@@ -102,10 +111,10 @@ pub fn run(options: &Options) -> Result<Answer> {
     for _ in 0..=options.repeat {
         tensors.clone_from(&inputs);
         let started = Instant::now();
-        for statement in program.statements() {
+        for (computation, statement) in computations.iter().zip(program.statements()) {
             let operands: Vec<(&str, &SparseTensor<f64>)> =
                 tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
-            let result = Computation::new(statement).map_err(usage)?.run_by(&operands, Kernels::shared(), &team);
+            let result = computation.run_by(&operands, Kernels::shared(), &team);
             tensors.insert(statement.left().tensor.name().to_owned(), result.map_err(usage)?);
         }
         times.push(started.elapsed());
@@ -143,13 +152,12 @@ fn usage(error: SparseError) -> Error {
     Error::Usage(error.to_string())
 }
 
-/// Sparse statements run on one node, and know neither grids nor schedules yet.
+/// Sparse statements run on one node, and know no grids yet.
 fn refuse_others(options: &Options) -> Result<()> {
     let others = [
         ("--algorithm", options.algorithm.is_some()),
         ("--grid", options.grid.is_some()),
         ("--chunk", options.chunk.is_some()),
-        ("--schedule", !options.schedule.is_empty()),
         ("--place", !options.place.is_empty()),
         ("--draw", options.draw.is_some()),
     ];

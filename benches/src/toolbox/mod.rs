@@ -29,6 +29,10 @@ pub enum Rival {
     ScaLapack,
     /// NumPy.
     NumPy,
+    /// SciPy.
+    SciPy,
+    /// Sparse matrices by Intel's MKL, which Python calls.
+    Mkl,
 }
 
 impl Rival {
@@ -38,7 +42,10 @@ impl Rival {
     /// Those that compute with tensors, and what memory is measured with.
     pub const OF_TENSORS: [Self; 4] = [Self::OpenMp, Self::OpenBlas, Self::ScaLapack, Self::NumPy];
 
-    const COUNT: usize = 7;
+    /// Those that compute with sparse tensors.
+    pub const OF_SPARSE: [Self; 2] = [Self::SciPy, Self::Mkl];
+
+    const COUNT: usize = 9;
 
     /// How to get it where it is missing.
     #[must_use]
@@ -53,6 +60,8 @@ impl Rival {
             Self::OpenBlas => "apt install libopenblas-dev",
             Self::ScaLapack => "apt install libscalapack-openmpi-dev openmpi-bin libopenblas-dev",
             Self::NumPy => "apt install python3-numpy libopenblas0-pthread",
+            Self::SciPy => "apt install python3-scipy, or pip install scipy",
+            Self::Mkl => "pip install mkl numpy",
         }
     }
 
@@ -66,6 +75,8 @@ impl Rival {
             Self::OpenBlas => "probe_openblas.c",
             Self::ScaLapack => "probe_scalapack.c",
             Self::NumPy => "probe_numpy.py",
+            Self::SciPy => "probe_scipy.py",
+            Self::Mkl => "probe_mkl.py",
         }
     }
 
@@ -91,7 +102,7 @@ impl Rival {
             }
             Self::ScaLapack => vec![Recipe::new("mpicc").with_libraries(["-lscalapack-openmpi", "-lopenblas"])],
             // The first may be one that the user installed, without NumPy.
-            Self::NumPy => ["python3", "/usr/bin/python3"].map(Recipe::script).to_vec(),
+            Self::NumPy | Self::SciPy | Self::Mkl => ["python3", "/usr/bin/python3"].map(Recipe::script).to_vec(),
         }
     }
 }
@@ -106,6 +117,8 @@ impl fmt::Display for Rival {
             Self::OpenBlas => "OpenBLAS",
             Self::ScaLapack => "ScaLAPACK",
             Self::NumPy => "NumPy",
+            Self::SciPy => "SciPy",
+            Self::Mkl => "MKL",
         })
     }
 }
@@ -133,6 +146,12 @@ impl Toolbox {
     #[must_use]
     pub fn new(folder: &Path, cores: usize) -> Self {
         Self { folder: folder.join("rivals"), cores, found: Default::default(), compiling: Mutex::new(()) }
+    }
+
+    /// Where compiled programs, and what they are given, are kept.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// How many cores each contestant may use.

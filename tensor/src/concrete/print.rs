@@ -5,6 +5,7 @@ use std::fmt::{Display, Formatter, Result};
 use super::node::{Execution, Loop, Node, Unit};
 use super::relation::Relation;
 use super::statement::Statement;
+use crate::format::Format;
 use crate::loops::Reduction;
 use crate::notation::{Expression, Literal, Place};
 
@@ -50,7 +51,11 @@ impl Statement {
                 writeln!(formatter, "= {value}")
             }
             Node::Where { workspace, consumer, producer } => {
-                writeln!(formatter, "{:indent$}with {workspace}{:?}", "", workspace.dimensions())?;
+                write!(formatter, "{:indent$}with {workspace}{:?}", "", workspace.dimensions())?;
+                if *workspace.format() != Format::dense(workspace.order()) {
+                    write!(formatter, " as {}", workspace.format())?;
+                }
+                writeln!(formatter)?;
                 self.write(formatter, producer, depth + 1)?;
                 self.write(formatter, consumer, depth)
             }

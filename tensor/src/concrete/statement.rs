@@ -6,7 +6,7 @@ use super::node::{Loop, Node};
 use super::relation::Relation;
 use crate::element::Scalar;
 use crate::loops::Reduction;
-use crate::notation::{IndexVariable, TensorVariable};
+use crate::notation::{Access, IndexVariable, TensorVariable};
 
 /// An assignment with its loops.
 ///
@@ -130,6 +130,19 @@ impl Statement {
                 None => true,
             })
         })
+    }
+
+    /// The same statement with other tensors, of the same extents, in those accesses for which `other` gives one. An operand keeps its place.
+    pub(crate) fn with_tensors(&self, other: &dyn Fn(&Access) -> Option<TensorVariable>) -> Self {
+        let body = self.body.clone().with_tensors(other);
+        let mut operands: Vec<TensorVariable> = Vec::new();
+        let workspaces = body.workspaces();
+        for access in body.sites().iter().flat_map(|site| site.value.accesses()) {
+            if !operands.contains(&access.tensor) && !workspaces.contains(&&access.tensor) {
+                operands.push(access.tensor.clone());
+            }
+        }
+        Self { operands, body, ..self.clone() }
     }
 
     /// The names that new variables and workspaces can't have.

@@ -8,7 +8,9 @@ use crate::loops::{Access as Use, Buffer, Expression, Kernel, LoopKind, Names, P
 use crate::loops::{Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
+use super::iterate::TooManyMerged;
 use super::sizes::Sizes;
+use super::storage::{Place, Scalar, Storage, Visit};
 
 /// The kernel of the whole statement: distributed loops run one after the other, and the result is initialised.
 pub fn whole(statement: &Statement) -> Kernel {
@@ -31,22 +33,8 @@ pub fn leaf(statement: &Statement, fixed: &[IndexVariable]) -> Kernel {
 pub fn leaf_of_any_size(statement: &Statement, fixed: &[IndexVariable]) -> (Kernel, Vec<IndexVariable>) {
     let mut lowering = Lowering::new(statement, fixed);
     lowering.sizes = Sizes::parameters(statement, &mut lowering.names);
-    let mut kernel = lowering.leaf(fixed);
-    let Sizes::Parameters { parameters, lets, .. } = lowering.sizes else { return (kernel, Vec::new()) };
-    let mut used = HashSet::new();
-    names_in(&kernel.body, &mut used);
-    let mut steps = vec![kernel.body];
-    for step in lets.into_iter().rev() {
-        if matches!(&step, Step::Let { variable, .. } if used.contains(&variable.name)) {
-            names_in(&step, &mut used);
-            steps.insert(0, step);
-        }
-    }
-    kernel.body = Step::sequence(steps);
-    let parameters = parameters.into_iter().filter(|(_, parameter)| used.contains(&parameter.name));
-    let (variables, parameters): (Vec<_>, Vec<_>) = parameters.unzip();
-    kernel.parameters.extend(parameters.into_iter().map(Parameter::Scalar));
-    (kernel, variables)
+    let kernel = lowering.leaf(fixed);
+    lowering.with_sizes(kernel)
 }
 
 /// The names of all variables that are used.
@@ -61,12 +49,8 @@ fn names_in(step: &Step, names: &mut HashSet<Arc<str>>) {
     step.for_each_child(&mut |inner| names_in(inner, names));
 }
 
-/// Where elements are.
-pub(super) enum Storage {
-    Buffer(Buffer),
-    /// A workspace without dimensions.
-    Scalar(Variable),
-}
+/// In how many parts a loop of threads is run where each makes something before, if kernels are not told.
+const PARTS: i64 = 16;
 
 /// A loop around what is being lowered.
 pub(super) struct Around {
@@ -81,13 +65,22 @@ pub(super) struct Lowering<'a> {
     pub known: BTreeMap<IndexVariable, Expression>,
     pub storage: BTreeMap<String, Storage>,
     pub sizes: Sizes,
+    /// The accesses of what is stored in levels, and how far each has come.
+    pub visits: Vec<Visit>,
+    pub places: Vec<Place>,
+    /// What cannot be lowered.
+    pub failure: Option<TooManyMerged>,
+    /// What is made once, before the loop of each thread.
+    pub made_before: Vec<Step>,
+    /// In how many parts a loop of threads is run, where each part makes something before; without it, in [`PARTS`].
+    pub chunks: Option<Variable>,
     around: Vec<Around>,
     /// How many loops are around the place where each workspace is made.
     made_inside: BTreeMap<String, usize>,
 }
 
 impl<'a> Lowering<'a> {
-    fn new(statement: &'a Statement, fixed: &[IndexVariable]) -> Self {
+    pub(super) fn new(statement: &'a Statement, fixed: &[IndexVariable]) -> Self {
         let mut names = Names::default();
         let mut storage = BTreeMap::new();
         for tensor in statement.tensors() {
@@ -100,8 +93,41 @@ impl<'a> Lowering<'a> {
             .iter()
             .map(|variable| (variable.clone(), Variable::index(names.fresh(variable.name())).value()))
             .collect();
-        let (sizes, around, made_inside) = (Sizes::Known, Vec::new(), BTreeMap::new());
-        Self { statement, names, known, storage, sizes, around, made_inside }
+        let mut lowering = Self {
+            statement,
+            names,
+            known,
+            storage,
+            sizes: Sizes::Known,
+            visits: Vec::new(),
+            places: Vec::new(),
+            failure: None,
+            made_before: Vec::new(),
+            chunks: None,
+            around: Vec::new(),
+            made_inside: BTreeMap::new(),
+        };
+        lowering.visit_all(&|tensor| statement.body.workspaces().contains(&tensor));
+        lowering
+    }
+
+    /// The kernel with the extents that it uses as parameters, after those that it has.
+    pub(super) fn with_sizes(self, mut kernel: Kernel) -> (Kernel, Vec<IndexVariable>) {
+        let Sizes::Parameters { parameters, lets, .. } = self.sizes else { return (kernel, Vec::new()) };
+        let mut used = HashSet::new();
+        names_in(&kernel.body, &mut used);
+        let mut steps = vec![kernel.body];
+        for step in lets.into_iter().rev() {
+            if matches!(&step, Step::Let { variable, .. } if used.contains(&variable.name)) {
+                names_in(&step, &mut used);
+                steps.insert(0, step);
+            }
+        }
+        kernel.body = Step::sequence(steps);
+        let parameters = parameters.into_iter().filter(|(_, parameter)| used.contains(&parameter.name));
+        let (variables, parameters): (Vec<_>, Vec<_>) = parameters.unzip();
+        kernel.parameters.extend(parameters.into_iter().map(Parameter::Scalar));
+        (kernel, variables)
     }
 
     fn leaf(&mut self, fixed: &[IndexVariable]) -> Kernel {
@@ -151,15 +177,17 @@ impl<'a> Lowering<'a> {
     }
 
     /// `node`, given what is fixed outside of the kernel.
-    fn inside_fixed(&mut self, node: &Node) -> Step {
+    pub(super) fn inside_fixed(&mut self, node: &Node) -> Step {
         let guards = self.guards_of_fixed();
         let entry = self.enter(None);
-        let body = self.node(node);
+        let visits = self.visits_in(node);
+        let body = self.located(&visits, &mut |lowering| lowering.node(node));
         let body = entry.wrap(body);
-        guards.into_iter().fold(body, |body, guard| Step::when(guard, body))
+        let steps = std::mem::take(&mut self.made_before).into_iter().chain([body]);
+        guards.into_iter().fold(Step::sequence(steps), |body, guard| Step::when(guard, body))
     }
 
-    fn node(&mut self, node: &Node) -> Step {
+    pub(super) fn node(&mut self, node: &Node) -> Step {
         match node {
             Node::Assign { target, operator, value } => self.assign(target, *operator, value),
             Node::Where { workspace, consumer, producer } => self.with_workspace(workspace, consumer, producer),
@@ -168,6 +196,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn forall(&mut self, outer: &Loop, body: &Node) -> Step {
+        if let Some(over_levels) = self.over_levels(outer, body) {
+            return over_levels;
+        }
         if let Some(jammed) = self.jammed(outer, body) {
             return jammed;
         }
@@ -189,21 +220,62 @@ impl<'a> Lowering<'a> {
     /// Iterations of a loop, from `low` to before `high`.
     pub(super) fn iterations(&mut self, outer: &Loop, body: &Node, low: Expression, high: Expression) -> Step {
         let variable = Variable::index(self.names.fresh(outer.variable.name()));
-        let parallel = matches!(outer.execution, Execution::Parallel(_)) && self.may_run_in_parallel(outer, body);
-        let body = self.inside_of(outer, variable.value(), |lowering| {
+        let parallel = self.is_parallel(outer, body);
+        let kind = if parallel { kind(outer) } else { LoopKind::Serial };
+        self.loop_over(outer, kind, (&variable, low, high), |lowering| {
+            lowering.iteration(outer, body, variable.value(), parallel)
+        })
+    }
+
+    /// A loop with what `inside` gives. One of threads is run in parts if something has to be made for each thread.
+    pub(super) fn loop_over(
+        &mut self,
+        outer: &Loop,
+        kind: LoopKind,
+        (variable, low, high): (&Variable, Expression, Expression),
+        inside: impl FnOnce(&mut Self) -> Step,
+    ) -> Step {
+        let outside =
+            (kind == LoopKind::Threads).then(|| (std::mem::take(&mut self.made_before), self.storage.clone()));
+        let body = inside(self);
+        let iterations = |low, high, kind| {
+            Step::for_each(variable, low, high, body.clone()).with_kind(kind).with_unroll(outer.unroll)
+        };
+        let Some((made_outside, storage)) = outside else { return iterations(low, high, kind) };
+        // Workspaces that were made inside are not there outside.
+        self.storage = storage;
+        let mut made = std::mem::replace(&mut self.made_before, made_outside);
+        if made.is_empty() {
+            return iterations(low, high, kind);
+        }
+        let parts = self.chunks.as_ref().map_or(PARTS.into(), |chunks| chunks.value().maximum(1));
+        let (part, count) = (self.names.index("part"), high - low.clone());
+        let begin = |part: Expression| low.clone() + (part * count.clone()).floor_divide(parts.clone());
+        made.push(iterations(begin(part.value()), begin(part.value() + 1), LoopKind::Serial));
+        Step::for_each(&part, 0, parts.clone(), Step::Sequence(made)).with_kind(kind)
+    }
+
+    /// One iteration of a loop, with this value.
+    pub(super) fn iteration(&mut self, outer: &Loop, body: &Node, value: Expression, parallel: bool) -> Step {
+        let (visits, places) = (self.visits_in(body), self.places.clone());
+        let step = self.inside_of(outer, value, |lowering| {
             if let Some(around) = lowering.around.last_mut() {
                 around.parallel = parallel;
             }
             let entry = lowering.enter(Some(&outer.variable));
-            let body = lowering.node(body);
+            let body = lowering.located(&visits, &mut |lowering| lowering.node(body));
             entry.wrap(body)
         });
-        let kind = match outer.execution {
-            Execution::Parallel(Unit::Threads) if parallel => LoopKind::Threads,
-            Execution::Parallel(Unit::Vector) if parallel => LoopKind::Vector,
-            _ => LoopKind::Serial,
-        };
-        Step::for_each(&variable, low, high, body).with_kind(kind).with_unroll(outer.unroll)
+        self.places = places;
+        step
+    }
+
+    /// Whether iterations of a loop run at the same time.
+    pub(super) fn is_parallel(&self, outer: &Loop, body: &Node) -> bool {
+        matches!(outer.execution, Execution::Parallel(_))
+            && self.may_run_in_parallel(outer, body)
+            && self.appends_apart(&outer.variable, body)
+            && self.lists_apart(outer, body)
     }
 
     /// Products, least and greatest of complex numbers can't be combined by several threads at once; such loops are serial.
@@ -231,7 +303,9 @@ impl<'a> Lowering<'a> {
         let depends = |variable: &IndexVariable| {
             self.statement.dependencies(variable).iter().any(|dependency| loops.contains(&dependency))
         };
-        if matches!(self.storage.get(name), Some(Storage::Scalar(_))) || target.variables.iter().any(depends) {
+        if matches!(self.storage.get(name), Some(Storage::Scalar(_) | Storage::List(_)))
+            || target.variables.iter().any(depends)
+        {
             return None;
         }
         if matches!(self.sizes, Sizes::Known) && loops.iter().any(|variable| self.statement.extents[*variable] == 0) {
@@ -240,21 +314,34 @@ impl<'a> Lowering<'a> {
         }
         let identity = operator.identity(target.tensor.element())?;
         let sum = Variable::new(self.names.fresh("sum"), target.tensor.element());
+        // Where nothing is stored, nothing is appended. The maximum of nothing is a value as any other.
+        let appends = *operator == Reduction::Sum && matches!(self.storage.get(name), Some(Storage::Appended(_)));
+        let is_set = appends.then(|| self.names.index("is_set"));
         let indices = self.indices(target);
-        let around = self.storage.insert(name.to_owned(), Storage::Scalar(sum.clone()));
+        let scalar = Storage::Scalar(Scalar { value: sum.clone(), is_set: is_set.clone() });
+        let around = self.storage.insert(name.to_owned(), scalar);
         let inside = self.forall(outer, body);
         if let Some(around) = around {
             self.storage.insert(name.to_owned(), around);
         }
         let store = self.store(target, indices, sum.value(), Some(*operator));
-        Some(Step::sequence([Step::bind_mutable(&sum, identity), inside, store]))
+        let mut steps = vec![Step::bind_mutable(&sum, identity)];
+        steps.extend(is_set.iter().map(|is_set| Step::bind_mutable(is_set, 0)));
+        steps.extend([inside, is_set.map_or(store.clone(), |is_set| Step::when(is_set.value().equal(1), store))]);
+        Some(Step::sequence(steps))
     }
 
-    fn assign(&self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
+    fn assign(&mut self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
         self.store(target, self.indices(target), self.value(value), operator)
     }
 
-    fn store(&self, target: &Access, indices: Vec<Expression>, value: Expression, operator: Option<Reduction>) -> Step {
+    fn store(
+        &mut self,
+        target: &Access,
+        indices: Vec<Expression>,
+        value: Expression,
+        operator: Option<Reduction>,
+    ) -> Step {
         let name = target.tensor.name();
         let step = match self.storage.get(name) {
             Some(Storage::Buffer(buffer)) => {
@@ -265,8 +352,21 @@ impl<'a> Lowering<'a> {
                     .any(|around| around.parallel && !self.statement.separates(&around.variable, &target.variables));
                 if shared && operator.is_some() { store.atomic() } else { store }
             }
-            Some(Storage::Scalar(variable)) => Step::set(variable, value),
-            None => Step::nothing(),
+            Some(Storage::Scalar(Scalar { value: variable, is_set })) => {
+                let set = Step::set(variable, value);
+                let set = operator.map_or(set.clone(), |operator| set.reduce(operator));
+                return Step::sequence(
+                    [set]
+                        .into_iter()
+                        .chain(is_set.iter().map(|is_set| Step::set(is_set, 1).reduce(Reduction::Maximum))),
+                );
+            }
+            Some(Storage::List(list)) => return list.set(&indices, value, operator),
+            Some(Storage::Appended(appended)) => {
+                let appended = appended.clone();
+                return self.append(&appended, target, &indices, value);
+            }
+            Some(Storage::Levels(_)) | None => Step::nothing(),
         };
         match operator {
             Some(operator) => step.reduce(operator),
@@ -275,6 +375,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn with_workspace(&mut self, workspace: &TensorVariable, consumer: &Node, producer: &Node) -> Step {
+        if super::storage::is_list(workspace) {
+            return self.with_list(workspace, consumer, producer);
+        }
         let operator =
             producer.sites().iter().find(|site| site.target.tensor == *workspace).and_then(|site| site.operator);
         let identity = operator.and_then(|operator| operator.identity(workspace.element()));
@@ -285,7 +388,7 @@ impl<'a> Lowering<'a> {
             let zero = Reduction::Sum.identity(workspace.element());
             // A plain assignment follows at once.
             steps.extend(identity.or(zero).map(|value| Step::bind_mutable(&variable, value)));
-            Storage::Scalar(variable)
+            Storage::Scalar(Scalar { value: variable, is_set: None })
         } else {
             let buffer = Buffer::new(name, workspace.element(), workspace.order(), Use::Update);
             let sites = producer.sites();
@@ -293,7 +396,8 @@ impl<'a> Lowering<'a> {
             let extents = made.map_or(&[][..], |target| &target.variables);
             let extents = extents.iter().map(|variable| self.sizes.extent(self.statement, variable));
             let bounds: Vec<_> = extents.map(|extent| (0.into(), extent)).collect();
-            let zeroed = operator == Some(Reduction::Sum);
+            // Values that are left out where they are zero are not assigned.
+            let zeroed = operator == Some(Reduction::Sum) || operator.is_none() && !self.visits.is_empty();
             let mut allocation = Step::allocate(&buffer, bounds.clone());
             if let Step::Allocate { zeroed: flag, .. } = &mut allocation {
                 *flag = zeroed;
@@ -310,5 +414,14 @@ impl<'a> Lowering<'a> {
         steps.push(self.node(consumer));
         // Not flattened into what is around: what is made here ends here.
         Step::Sequence(steps)
+    }
+}
+
+/// How the iterations of a loop that is to be parallel run.
+pub(super) fn kind(outer: &Loop) -> LoopKind {
+    match outer.execution {
+        Execution::Parallel(Unit::Threads) => LoopKind::Threads,
+        Execution::Parallel(Unit::Vector) => LoopKind::Vector,
+        _ => LoopKind::Serial,
     }
 }

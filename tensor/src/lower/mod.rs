@@ -35,19 +35,29 @@
 //! | `jam` | several iterations at once |
 //! | `values` | expressions |
 //! | [`product`], [`khatri_rao`] | loops that libraries compute |
-//!
-//! All levels of all tensors are dense so far: a loop iterates over its dimension and locates in every tensor. With sparse levels `ranges` will
-//! ask the levels that the variable indexes what to iterate over.
+//! | `storage` | where elements are, and how far into its levels each access has come |
+//! | `support` | of which accesses an element has to be stored for an iteration to have an effect |
+//! | `iterate` | loops over what is stored, which merge and search |
+//! | `append`, `list` | results that are appended to, and the workspaces in which their rows are gathered |
+//! | `stored` | kernels for tensors in levels, and what they are called with |
 
+mod append;
+mod iterate;
 mod jam;
 pub mod khatri_rao;
 mod leaf;
+mod list;
 pub mod product;
 mod ranges;
 mod sizes;
+mod storage;
+mod stored;
+mod support;
 mod values;
 
+pub use iterate::{MOST_MERGED, TooManyMerged};
 pub use leaf::{leaf, leaf_of_any_size, whole};
+pub use stored::{Appending, Output, Slot, StoredKernel, stored};
 
 #[allow(unused_imports)] // For the documentation.
 use crate::concrete::Statement;

@@ -5,8 +5,9 @@
 //! `(100 - ii) / 32`, rounded up. Where that can't be, as the inner part of a fused loop or a rotated loop is concerned, a condition is
 //! inside of the loop. Neither is there where no block is cut.
 
-use super::leaf::{Lowering, Storage};
+use super::leaf::Lowering;
 use super::sizes::Sizes;
+use super::storage::Storage;
 use crate::concrete::Relation;
 use crate::loops::{Expression, Statement as Step, Variable};
 use crate::notation::IndexVariable;

@@ -128,6 +128,17 @@ impl Expression {
         }
     }
 
+    /// The same expression with other tensors in those accesses for which `other` gives one.
+    pub(crate) fn with_tensors(&self, other: &dyn Fn(&Access) -> Option<TensorVariable>) -> Self {
+        match self {
+            Self::Access(access) => {
+                let tensor = other(access).unwrap_or_else(|| access.tensor.clone());
+                Self::Access(Access { tensor, ..access.clone() })
+            }
+            _ => self.map(&mut |operand| operand.with_tensors(other)),
+        }
+    }
+
     /// The same expression with other variables: each is replaced by what `rename` gives for it.
     pub(crate) fn rename(&self, rename: &dyn Fn(&IndexVariable) -> IndexVariable) -> Self {
         match self {

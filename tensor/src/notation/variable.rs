@@ -187,6 +187,11 @@ impl TensorVariable {
         Self(Arc::new(Inner { format, ..(*self.0).clone() }))
     }
 
+    /// The same tensor under another name.
+    pub(crate) fn renamed(&self, name: &str) -> Self {
+        Self(Arc::new(Inner { name: name.to_owned(), ..(*self.0).clone() }))
+    }
+
     /// The same tensor, where elements that were never set are `fill`, in the tensor's type.
     pub fn filled(&self, fill: Scalar) -> Self {
         Self(Arc::new(Inner { fill: cast(fill, self.element()), ..(*self.0).clone() }))

@@ -5,10 +5,11 @@ use std::fmt;
 use super::error::{Reason, ScheduleError};
 use super::parallelize::Races;
 use super::{
-    bound, communicate, distribute, divide, fuse, parallelize, precompute, reorder, rotate, split, substitute, unroll,
-    validate,
+    bound, communicate, distribute, divide, fuse, parallelize, precompute, reorder, rotate, split, store, substitute,
+    unroll, validate,
 };
 use crate::concrete::{Statement, Substitution, Unit};
+use crate::format::Format;
 use crate::notation::{Expression, IndexVariable};
 
 /// A change of a statement that keeps what it computes. See the method of [`Statement`] of the same name.
@@ -45,6 +46,10 @@ pub enum Command {
         variables: Vec<IndexVariable>,
         workspace_variables: Vec<IndexVariable>,
         workspace: String,
+    },
+    Store {
+        workspace: String,
+        format: Format,
     },
     Unroll {
         variable: IndexVariable,
@@ -97,6 +102,7 @@ impl Command {
             Self::Precompute { expression, variables, workspace_variables, workspace } => {
                 precompute::apply(statement, expression, variables, workspace_variables, workspace)
             }
+            Self::Store { workspace, format } => store::apply(statement, workspace, format),
             Self::Unroll { variable, factor } => unroll::apply(statement, variable, *factor),
             Self::Parallelize { variable, unit, races } => parallelize::apply(statement, variable, *unit, *races),
             Self::Distribute { targets, outer, inner, grid } => {
@@ -176,6 +182,7 @@ impl fmt::Display for Command {
                 let (variables, inside) = (Group(variables), Group(workspace_variables));
                 write!(formatter, "precompute({expression}, {variables}, {inside}, {workspace})")
             }
+            Self::Store { workspace, format } => write!(formatter, "store({workspace}, {format})"),
             Self::Unroll { variable, factor } => write!(formatter, "unroll({variable}, {factor})"),
             Self::Parallelize { variable, unit, races } => {
                 let races = if *races == Races::Reduced { ", reduced" } else { "" };

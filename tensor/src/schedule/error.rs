@@ -1,6 +1,7 @@
 //! Why a command is refused.
 
 use crate::concrete::Unit;
+use crate::format::Format;
 use crate::notation::IndexVariable;
 
 /// A command is illegal for the statement that it was given.
@@ -57,6 +58,12 @@ pub enum Reason {
     NotAround { variable: IndexVariable, target: String },
     #[error("{variable} is outside of {shared}, which both the workspace and its consumer need; reorder them before")]
     OutsideShared { variable: IndexVariable, shared: IndexVariable },
+    #[error("there is no workspace {workspace}; precompute it before")]
+    NoWorkspace { workspace: String },
+    #[error(
+        "{workspace} has {dimensions} dimensions and can't be stored as {format}: workspaces are dense, or of one dimension and compressed, {{C}} in order and {{C~o}} in any"
+    )]
+    WorkspaceFormat { workspace: String, dimensions: usize, format: Format },
     // Parallel loops.
     #[error(
         "iterations of {variable} would write the same elements of {tensor} at the same time, \

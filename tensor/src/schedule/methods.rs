@@ -4,6 +4,7 @@ use super::command::Command;
 use super::error::ScheduleError;
 use super::parallelize::Races;
 use crate::concrete::{Statement, Substitution, Unit};
+use crate::format::Format;
 use crate::notation::{Expression, IndexVariable};
 
 impl Statement {
@@ -106,6 +107,16 @@ impl Statement {
             workspace: workspace.to_owned(),
         }
         .apply(self)
+    }
+
+    /// Stores a workspace of one dimension as the list of those of its elements that were set: `{C}` in the order of coordinates, `{C~o}` in any order. Loops over it visit no others, and
+    /// each thread makes it once. `{D}` stores it densely, as workspaces are at first.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such workspace, or it can't be stored so.
+    pub fn store(&self, workspace: &str, format: Format) -> Result<Self, ScheduleError> {
+        Command::Store { workspace: workspace.to_owned(), format }.apply(self)
     }
 
     /// Runs the iterations of the loop over `variable` at the same time on `unit`s of one processor.

@@ -42,7 +42,7 @@
 //! | `select` | what commands have in common: finding loops, making names |
 //! | `split`, `divide`, `fuse`, `bound` | loops to other loops |
 //! | `reorder` | the order of loops |
-//! | `precompute` | workspaces |
+//! | `precompute`, `store` | workspaces, and how they are stored |
 //! | `parallelize`, `unroll`, `substitute` | how the loops of a leaf run |
 //! | `distribute`, `communicate`, `rotate` | what runs where, and when data moves |
 //! | `validate` | what has to hold of every statement |
@@ -63,6 +63,7 @@ mod reorder;
 mod rotate;
 mod select;
 mod split;
+mod store;
 mod substitute;
 mod unroll;
 mod validate;

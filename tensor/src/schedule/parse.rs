@@ -29,6 +29,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("bound", "bound(VARIABLE, BOUNDED, EXTENT)"),
     ("reorder", "reorder({VARIABLE, ...})"),
     ("precompute", "precompute(EXPRESSION, {VARIABLE, ...}, {WORKSPACE VARIABLE, ...}, WORKSPACE)"),
+    ("store", "store(WORKSPACE, FORMAT)"),
     ("unroll", "unroll(VARIABLE, FACTOR)"),
     ("parallelize", "parallelize(VARIABLE, threads or vector), with `, reduced` where values are combined"),
     (
@@ -165,6 +166,10 @@ impl Reader<'_> {
                 variables: self.variables(variables)?,
                 workspace_variables: self.variables(inside)?,
                 workspace: self.name(workspace, "the name of a workspace")?,
+            },
+            ("store", &[workspace, format]) => Command::Store {
+                workspace: self.name(workspace, "the name of a workspace")?,
+                format: format.text.parse().or_else(|error| self.wrong(format, format!("a format ({error})")))?,
             },
             ("unroll", &[variable, factor]) => {
                 Command::Unroll { variable: one(variable)?, factor: self.number(factor)? }

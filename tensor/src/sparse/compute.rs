@@ -1,21 +1,37 @@
 //! Kernels run on tensors in memory.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use parking_lot::Mutex;
+
+use super::arrange::{Renamed, arrange, on_threads};
+use super::data::{Data, Numbers, strides, whole};
 use super::error::SparseError;
-use super::kernel::{Made, Output, Plan};
-use super::operand::{Operand, OperandLevel, is_narrow};
+use crate::concrete::Statement;
 use crate::element::{Element, Scalar};
+use crate::format::Format;
 use crate::kernel::{Argument, Kernels, Scoped, Team, View};
-use crate::level::{Array, LevelData, filled};
+use crate::level::filled;
 use crate::loops::Reduction;
-use crate::notation::Assignment;
-use crate::storage::{Duplicates, EntryList, SparseTensor, StorageError, pack};
+use crate::lower::{Appending, Output, Slot, StoredKernel, stored};
+use crate::notation::{Assignment, TensorVariable};
+use crate::schedule::{Schedule, ScheduleError};
+use crate::storage::{Coordinates, Duplicates, EntryList, Segments, SparseTensor, StorageError, pack};
 
 /// An assignment that can be computed on tensors of its formats.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Computation<'a> {
     assignment: &'a Assignment,
+    /// The loops as they run.
+    statement: Statement,
+    /// The loops as schedules find them: without threads, where none were asked for.
+    plain: Statement,
+    renamed: Vec<Renamed>,
+    appending: Option<Appending>,
+    /// The kernels so far, by output and by what is narrow.
+    made: Mutex<BTreeMap<(Output, Vec<bool>), Arc<StoredKernel>>>,
 }
 
 impl<'a> Computation<'a> {
@@ -31,38 +47,67 @@ impl<'a> Computation<'a> {
                 return Err(SparseError::Types { tensor: tensor.name().to_owned(), found: tensor.element(), expected });
             }
         }
+        let (statement, renamed) = arrange(Statement::new(assignment));
         let result = &assignment.left().tensor;
-        if Reduction::Sum.identity(expected) != Some(result.fill()) && !Plan::new(assignment).is_dense {
+        let appending = Appending::new(&statement);
+        if appending.is_some() && Reduction::Sum.identity(expected) != Some(result.fill()) {
             let (tensor, fill) = (result.name().to_owned(), format!("{:?}", result.fill()));
             return Err(SparseError::Fill { tensor, fill });
         }
         let is_sum = assignment.accumulation().is_none_or(|accumulation| accumulation == Reduction::Sum);
-        if !is_sum && !Plan::new(assignment).is_dense {
+        if !is_sum && appending.is_some() {
             return Err(SparseError::Accumulation { tensor: result.name().to_owned() });
         }
-        Ok(Self { assignment })
+        Self::of(assignment, statement.clone(), on_threads(&statement), renamed)
+    }
+
+    fn of(
+        assignment: &'a Assignment,
+        plain: Statement,
+        statement: Statement,
+        renamed: Vec<Renamed>,
+    ) -> Result<Self, SparseError> {
+        let appending = Appending::new(&statement);
+        let is_sum = statement.reduction().is_none_or(|reduction| reduction == Reduction::Sum);
+        if appending.as_ref().is_some_and(|appending| !appending.once) && !is_sum {
+            return Err(SparseError::Parts { tensor: statement.result().name().to_owned() });
+        }
+        Ok(Self { assignment, statement, plain, renamed, appending, made: Mutex::default() })
+    }
+
+    /// The loops, which a schedule can change. Without a schedule, those of the outermost loop run on threads if they can.
+    pub fn statement(&self) -> &Statement {
+        &self.plain
+    }
+
+    /// The same with other loops, on threads only where the schedule says so.
+    ///
+    /// # Errors
+    ///
+    /// [`ScheduleError`] if a command is illegal, and [`SparseError::Parts`].
+    pub fn scheduled(&self, schedule: &Schedule) -> Result<Self, SparseError> {
+        let statement =
+            schedule.apply(&self.plain).map_err(|error: ScheduleError| SparseError::Schedule(Box::new(error)))?;
+        Self::of(self.assignment, statement.clone(), statement, self.renamed.clone())
     }
 
     /// The formats in which operands are used that differ from those that they have: they are converted each time.
-    pub fn conversions(&self) -> Vec<(String, crate::format::Format)> {
+    pub fn conversions(&self) -> Vec<(String, Format)> {
         let tensors = self.assignment.tensors();
-        let plan = Plan::new(self.assignment);
-        let is_other = |(name, format): &(&str, &crate::format::Format)| {
-            !tensors.iter().any(|tensor| tensor.name() == *name && tensor.format() == *format)
+        let is_other = |renamed: &&Renamed| {
+            !tensors.iter().any(|tensor| tensor.name() == renamed.of && *tensor.format() == renamed.format)
         };
-        plan.operands().filter(is_other).map(|(name, format)| (name.to_owned(), format.clone())).collect()
+        self.renamed.iter().filter(is_other).map(|renamed| (renamed.of.clone(), renamed.format.clone())).collect()
     }
 
-    /// The loops, as text.
+    /// The kernel, as text.
     ///
     /// # Errors
     ///
     /// [`SparseError::Merge`].
     pub fn loops(&self) -> Result<String, SparseError> {
-        let plan = Plan::new(self.assignment);
-        let narrow = vec![true; plan.operands().count()];
-        let output = if plan.is_dense { Output::Dense } else { Output::Written };
-        Ok(plan.kernel(&narrow, output)?.kernel.to_string())
+        let output = if self.appending.is_none() { Output::Elements } else { Output::Entries };
+        Ok(stored(&self.statement, &|_| true, output)?.kernel.to_string())
     }
 
     /// The result for these operands, by name; in an accumulation the old result is among them. By threads of its own, as many as there are processors.
@@ -86,15 +131,11 @@ impl<'a> Computation<'a> {
         kernels: &Kernels,
         team: &dyn Team,
     ) -> Result<SparseTensor<T>, SparseError> {
-        let (plan, left) = (Plan::new(self.assignment), self.assignment.left());
-        let given = |name: &str| {
-            let found = operands.iter().find(|(given, _)| *given == name).map(|(_, tensor)| *tensor);
-            found.ok_or_else(|| SparseError::Missing(name.to_owned()))
-        };
+        let left = self.assignment.left();
         let old = self.assignment.accumulates().then_some(&left.tensor);
         let read = self.assignment.right().accesses().into_iter().map(|access| &access.tensor);
         for tensor in read.chain(old) {
-            let (found, name) = (given(tensor.name())?, || tensor.name().to_owned());
+            let (found, name) = (given(operands, tensor.name())?, || tensor.name().to_owned());
             if found.dimensions() != tensor.dimensions() {
                 let (expected, found) = (tensor.dimensions().to_vec(), found.dimensions().to_vec());
                 return Err(SparseError::Extents { tensor: name(), expected, found });
@@ -104,167 +145,216 @@ impl<'a> Computation<'a> {
                 return Err(SparseError::OtherFill { tensor: name(), expected, found });
             }
         }
-        let stored = plan.operands().map(|(name, format)| {
-            let tensor = given(name)?;
-            Ok(if tensor.format() == format { Cow::Borrowed(tensor) } else { Cow::Owned(tensor.convert(format)?) })
-        });
-        let stored = stored.collect::<Result<Vec<_>, SparseError>>()?;
-        let narrow: Vec<bool> = stored.iter().map(|tensor| tensor.levels().iter().all(is_narrow)).collect();
-        let data: Vec<Data<'_, T>> =
-            stored.iter().zip(&narrow).map(|(tensor, &narrow)| Data::new(tensor, narrow)).collect();
-        let dimensions = left.tensor.dimensions();
-        let zero: T = of_scalar(Reduction::Sum.identity(T::TYPE)).expect("elements of all types have a sum");
-        let call = |made: &Made, outputs: Vec<Argument<'_>>| {
-            let mut arguments = Vec::new();
-            for (operand, data) in made.operands.iter().zip(&data) {
-                data.arguments(operand, &mut arguments)?;
-            }
-            let extents = self.assignment.extents();
-            arguments.extend(made.extents.iter().map(|variable| Argument::Scalar(Scalar::I64(extents[variable]))));
-            arguments.extend(outputs);
-            let executable = kernels.get(&made.kernel)?;
-            // SAFETY: the kernel was made for these operands, whose levels have been checked: positions and coordinates are within the components, and iterations of the outermost loop change
-            // elements of their own.
-            unsafe { executable.call(&mut arguments, team) }.map_err(SparseError::from)
-        };
-        if plan.is_dense {
-            let initial = plan.reduction().and_then(|reduction| of_scalar(reduction.identity(T::TYPE))).unwrap_or(zero);
-            let count =
-                dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent)).unwrap_or(i64::MAX);
-            let count = count.max(0) as usize;
-            let mut values = match self.assignment.accumulates() {
-                true => given(left.tensor.name())?.convert(left.tensor.format())?.values().to_vec(),
-                false => room(initial, count)?,
-            };
-            let made = plan.kernel(&narrow, Output::Dense)?;
-            let view = View::dense_mut(&mut values, &[count as i64])?;
-            call(&made, vec![Argument::View(view)])?;
-            return Ok(SparseTensor::from_components(left.tensor.format(), dimensions, zero, Vec::new(), values)?);
+        let mut data = BTreeMap::new();
+        for tensor in self.statement.operands() {
+            data.insert(tensor.name().to_owned(), Data::new(self.operand(operands, tensor)?));
         }
-        let mut entries = self.written(&plan, &narrow, zero, &call)?;
-        if self.assignment.accumulates() {
-            let old = given(left.tensor.name())?;
-            old.for_each(|coordinates, value| entries.push(coordinates, value));
+        let run = Run { computation: self, data, kernels, team };
+        match &self.appending {
+            None => run.elements(operands),
+            Some(appending) => run.appended(appending, operands),
         }
-        Ok(pack(left.tensor.format(), dimensions, zero, entries, Duplicates::Sum)?.tensor)
     }
 
-    /// What is computed, entry by entry: first counted, then written.
-    fn written<T: Element>(
+    /// An operand in the format in which it is used.
+    fn operand<'t, T: Element>(
         &self,
-        plan: &Plan<'_>,
-        narrow: &[bool],
-        zero: T,
-        call: &Call<'_>,
-    ) -> Result<EntryList<T>, SparseError> {
-        let counted = plan.kernel(narrow, Output::Counted)?;
-        let extent = counted.gathers.as_ref().map(|gathered| self.assignment.extents()[gathered]);
-        let length = extent.unwrap_or(0).max(0) as usize;
-        let mut row = (room(zero, length)?, room(0, length)?, room(0, length)?);
-        let mut count = [0_i64];
-        let mut outputs = vec![Argument::View(View::dense_mut(&mut count, &[1])?)];
-        if counted.gathers.is_some() {
-            outputs.extend(row_views(&mut row)?);
-        }
-        call(&counted, outputs)?;
-        let total = count[0] as usize;
-        let rank = self.assignment.left().variables.len();
-        let mut entries = EntryList::new(rank);
-        for coordinates in &mut entries.coordinates {
-            *coordinates = room(0, total)?;
-        }
-        entries.values = room(zero, total)?;
-        let made = plan.kernel(narrow, Output::Written)?;
-        let mut outputs = vec![Argument::View(View::dense_mut(&mut count, &[1])?)];
-        for coordinates in &mut entries.coordinates {
-            outputs.push(Argument::View(View::dense_mut(coordinates, &[total as i64])?));
-        }
-        outputs.push(Argument::View(View::dense_mut(&mut entries.values, &[total as i64])?));
-        if made.gathers.is_some() {
-            row.1.fill(0);
-            outputs.extend(row_views(&mut row)?);
-        }
-        call(&made, outputs)?;
-        Ok(entries)
+        operands: &[(&str, &'t SparseTensor<T>)],
+        tensor: &TensorVariable,
+    ) -> Result<Cow<'t, SparseTensor<T>>, SparseError> {
+        let renamed = self.renamed.iter().find(|renamed| renamed.name == tensor.name());
+        let found = given(operands, renamed.map_or(tensor.name(), |renamed| &renamed.of))?;
+        Ok(if found.format() == tensor.format() {
+            Cow::Borrowed(found)
+        } else {
+            Cow::Owned(found.convert(tensor.format())?)
+        })
     }
+
+    /// The kernel for operands some of which are narrow, which is made once.
+    fn kernel(&self, output: Output, is_narrow: &dyn Fn(&str) -> bool) -> Result<Arc<StoredKernel>, SparseError> {
+        let narrow = self.statement.tensors().into_iter().map(|tensor| is_narrow(tensor.name())).collect();
+        let mut made = self.made.lock();
+        let key = (output, narrow);
+        if let Some(kernel) = made.get(&key) {
+            return Ok(kernel.clone());
+        }
+        let kernel = Arc::new(stored(&self.statement, is_narrow, output)?);
+        made.insert(key, kernel.clone());
+        Ok(kernel)
+    }
+}
+
+fn given<'t, T>(operands: &[(&str, &'t SparseTensor<T>)], name: &str) -> Result<&'t SparseTensor<T>, SparseError> {
+    let found = operands.iter().find(|(given, _)| *given == name).map(|(_, tensor)| *tensor);
+    found.ok_or_else(|| SparseError::Missing(name.to_owned()))
+}
+
+/// A run of a computation.
+struct Run<'r, 'a, T: Element> {
+    computation: &'r Computation<'a>,
+    /// The operands, by the names that the statement gives them.
+    data: BTreeMap<String, Data<'r, T>>,
+    kernels: &'r Kernels,
+    team: &'r dyn Team,
+}
+
+/// What a kernel writes.
+enum Written<'w, T> {
+    Elements(View<'w>),
+    Counts(&'w mut [i64]),
+    Entries { next: &'w mut [i64], coordinates: &'w mut [Coordinates], values: &'w mut [T] },
+}
+
+impl<T: Element> Run<'_, '_, T> {
+    /// Calls the kernel that gives `output`.
+    fn call(&self, output: Output, narrow: bool, mut written: Written<'_, T>) -> Result<(), SparseError> {
+        let result = self.computation.statement.result().name();
+        let is_narrow = |name: &str| match name == result {
+            true => narrow,
+            false => self.data.get(name).is_some_and(|data| data.is_narrow),
+        };
+        let made = self.computation.kernel(output, &is_narrow)?;
+        let numbers = |name: &str, level: usize, component: &str| self.data[name].numbers(level, component);
+        let numbers = made.slots.iter().map(|slot| match slot {
+            Slot::Positions(name, level) => Some(numbers(name, *level, "pos")),
+            Slot::Coordinates(name, level) => Some(numbers(name, *level, "crd")),
+            _ => None,
+        });
+        let numbers: Vec<Option<Numbers<'_>>> = numbers.collect();
+        let (mut elements, mut next, mut coordinates, mut values) = (None, None, Vec::new(), None);
+        match &mut written {
+            Written::Elements(view) => elements = Some(view),
+            Written::Counts(counts) => next = Some(&mut **counts),
+            Written::Entries { next: to, coordinates: all, values: stored } => {
+                (next, values) = (Some(&mut **to), Some(&mut **stored));
+                coordinates = all.iter_mut().map(Some).collect();
+            }
+        }
+        let mut coordinates = coordinates.into_iter();
+        let extents = &self.computation.statement;
+        let mut arguments = Vec::with_capacity(made.slots.len());
+        for (slot, numbers) in made.slots.iter().zip(&numbers) {
+            arguments.push(match slot {
+                Slot::Elements(name) => match self.data.get(name) {
+                    Some(data) => Argument::View(data.elements()?),
+                    None => match elements.take() {
+                        Some(view) => Argument::View(view.part_mut(&view_bounds(view))),
+                        None => return Err(SparseError::Missing(name.clone())),
+                    },
+                },
+                Slot::Extent(name, level) => {
+                    Argument::Scalar(Scalar::I64(self.data[name].tensor.levels()[*level].extent() as i64))
+                }
+                Slot::Positions(..) | Slot::Coordinates(..) => match numbers {
+                    Some(numbers) => Argument::View(numbers.view()?),
+                    None => unreachable!("each such slot has numbers"),
+                },
+                Slot::Values(name) => {
+                    let values = self.data[name].tensor.values();
+                    Argument::View(View::dense(values, &[values.len() as i64])?)
+                }
+                Slot::Next => Argument::View(all_of(next.take().unwrap_or_default())?),
+                Slot::ResultCoordinates(_) => match coordinates.next().flatten() {
+                    Some(Coordinates::Narrow(numbers)) => Argument::View(all_of(numbers)?),
+                    Some(Coordinates::Wide(numbers)) => Argument::View(all_of(numbers)?),
+                    None => Argument::View(all_of::<i64>(&mut [])?),
+                },
+                Slot::ResultValues => Argument::View(all_of(values.take().unwrap_or_default())?),
+                Slot::Size(variable) => Argument::Scalar(Scalar::I64(extents.extent(variable).unwrap_or(0))),
+                Slot::Chunks => Argument::Scalar(Scalar::I64(self.team.size() as i64)),
+            });
+        }
+        let executable = self.kernels.get(&made.kernel)?;
+        // SAFETY: the kernel was made for these operands, whose levels have been checked: positions and coordinates are within the components. What is written fits what was counted by the
+        // same loops, and iterations that run at the same time write below different parents, or elements of their own.
+        unsafe { executable.call(&mut arguments, self.team) }.map_err(SparseError::from)
+    }
+
+    /// A dense result.
+    fn elements(&self, operands: &[(&str, &SparseTensor<T>)]) -> Result<SparseTensor<T>, SparseError> {
+        let statement = &self.computation.statement;
+        let result = statement.result();
+        let (format, dimensions) = (result.format(), result.dimensions());
+        let fill = T::from_scalar(result.fill()).expect("fill values have the type of their tensors");
+        let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent)).unwrap_or(i64::MAX);
+        let mut values = match statement.accumulates() {
+            true => given(operands, result.name())?.convert(format)?.values().to_vec(),
+            false => room(statement.initial().and_then(T::from_scalar).unwrap_or_else(zero), count.max(0) as usize)?,
+        };
+        let view = View::update(&mut values, &whole(dimensions), &strides(format, dimensions))?;
+        self.call(Output::Elements, true, Written::Elements(view))?;
+        Ok(SparseTensor::from_components(format, dimensions, fill, Vec::new(), values)?)
+    }
+
+    /// A result that is appended to: first its elements are counted, then they are written.
+    fn appended(
+        &self,
+        appending: &Appending,
+        operands: &[(&str, &SparseTensor<T>)],
+    ) -> Result<SparseTensor<T>, SparseError> {
+        let result = self.computation.statement.result();
+        let (format, dimensions) = (result.format(), result.dimensions());
+        let parents = appending.parents.iter().map(|&mode| dimensions[mode]);
+        let parents = parents.fold(1_i64, |parents, extent| parents.saturating_mul(extent)).max(0) as usize;
+        let mut next = room(0_i64, parents)?;
+        self.call(Output::Counts, true, Written::Counts(&mut next))?;
+        let mut total = 0;
+        for count in &mut next {
+            (*count, total) = (total, total + *count);
+        }
+        let mut starts = room(total, parents + 1)?;
+        starts[..parents].copy_from_slice(&next);
+        let total = total as usize;
+        let is_narrow = appending.in_place
+            && i32::try_from(total).is_ok()
+            && dimensions.iter().all(|&extent| i32::try_from(extent).is_ok());
+        let coordinates = appending.coordinates.iter().map(|_| {
+            Ok::<_, SparseError>(if is_narrow {
+                Coordinates::Narrow(room(0, total)?)
+            } else {
+                Coordinates::Wide(room(0, total)?)
+            })
+        });
+        let mut coordinates = coordinates.collect::<Result<Vec<_>, _>>()?;
+        let mut values = room(zero::<T>(), total)?;
+        let (all, stored) = (&mut coordinates, &mut values);
+        self.call(Output::Entries, is_narrow, Written::Entries { next: &mut next, coordinates: all, values: stored })?;
+        drop(next);
+        if appending.in_place {
+            let coordinates = coordinates.remove(0);
+            let segments = Segments { starts, coordinates, values };
+            return Ok(segments.into_tensor(format, dimensions, zero(), self.team)?);
+        }
+        let mut entries = EntryList::new(dimensions.len());
+        entries.values = values;
+        for (to, coordinates) in entries.coordinates.iter_mut().zip(coordinates) {
+            if let Coordinates::Wide(coordinates) = coordinates {
+                *to = coordinates;
+            }
+        }
+        if self.computation.statement.accumulates() {
+            given(operands, result.name())?.for_each(|coordinates, value| entries.push(coordinates, value));
+        }
+        Ok(pack(format, dimensions, zero(), entries, Duplicates::Sum)?.tensor)
+    }
+}
+
+fn view_bounds(view: &View<'_>) -> Vec<(i64, i64)> {
+    view.dimensions().iter().map(|dimension| (dimension.low, dimension.high)).collect()
+}
+
+fn all_of<N: Element>(numbers: &mut [N]) -> Result<View<'_>, SparseError> {
+    let extent = numbers.len() as i64;
+    Ok(View::dense_mut(numbers, &[extent])?)
+}
+
+fn zero<T: Element>() -> T {
+    Reduction::Sum.identity(T::TYPE).and_then(T::from_scalar).expect("elements of all types have a sum")
 }
 
 /// `count` times `value`; an error says how much memory that is, if there is not enough.
 fn room<N: Clone>(value: N, count: usize) -> Result<Vec<N>, SparseError> {
     let memory = |_| StorageError::Memory(count as u128 * size_of::<N>() as u128);
     Ok(filled(value, count).map_err(memory)?)
-}
-
-/// Runs a kernel with these outputs.
-type Call<'c> = dyn Fn(&Made, Vec<Argument<'_>>) -> Result<(), SparseError> + 'c;
-
-/// The row in which values are gathered, for one run of a kernel.
-fn row_views<T: Element>(row: &mut (Vec<T>, Vec<i64>, Vec<i64>)) -> Result<[Argument<'_>; 3], SparseError> {
-    let length = [row.0.len() as i64];
-    Ok([
-        Argument::View(View::dense_mut(&mut row.0, &length)?),
-        Argument::View(View::dense_mut(&mut row.1, &length)?),
-        Argument::View(View::dense_mut(&mut row.2, &length)?),
-    ])
-}
-
-/// A number of the table of operators as an element.
-fn of_scalar<T: Element>(scalar: Option<Scalar>) -> Option<T> {
-    scalar.and_then(T::from_scalar)
-}
-
-/// The components of an operand in the widths that kernels have.
-struct Data<'a, T> {
-    tensor: &'a SparseTensor<T>,
-    levels: Vec<Vec<Numbers<'a>>>,
-}
-
-enum Numbers<'a> {
-    Narrow(Cow<'a, [i32]>),
-    Wide(Cow<'a, [i64]>),
-}
-
-impl<'a, T: Element> Data<'a, T> {
-    fn new(tensor: &'a SparseTensor<T>, narrow: bool) -> Self {
-        let numbers = |level: &'a LevelData| {
-            let components = level.components.iter().map(|component| &component.array);
-            components.map(|array| Numbers::of(array, narrow)).collect()
-        };
-        Self { tensor, levels: tensor.levels().iter().map(numbers).collect() }
-    }
-
-    fn arguments<'b>(&'b self, operand: &Operand, arguments: &mut Vec<Argument<'b>>) -> Result<(), SparseError> {
-        for (level, (data, numbers)) in operand.levels.iter().zip(self.tensor.levels().iter().zip(&self.levels)) {
-            match level {
-                OperandLevel::Dense(_) => arguments.push(Argument::Scalar(Scalar::I64(data.extent() as i64))),
-                OperandLevel::Compressed { .. } => {
-                    for numbers in numbers {
-                        arguments.push(Argument::View(numbers.view()?));
-                    }
-                }
-            }
-        }
-        let values = self.tensor.values();
-        arguments.push(Argument::View(View::dense(values, &[values.len() as i64])?));
-        Ok(())
-    }
-}
-
-impl<'a> Numbers<'a> {
-    fn of(array: &'a Array, narrow: bool) -> Self {
-        let all = || (0..array.len()).map(|place| array.get(place));
-        match array {
-            Array::I32(numbers) if narrow => Self::Narrow(Cow::Borrowed(numbers)),
-            Array::I64(numbers) => Self::Wide(Cow::Borrowed(numbers)),
-            _ if narrow => Self::Narrow(all().map(|number| number as i32).collect()),
-            _ => Self::Wide(all().collect()),
-        }
-    }
-
-    fn view(&self) -> Result<View<'_>, SparseError> {
-        Ok(match self {
-            Self::Narrow(numbers) => View::dense(numbers, &[numbers.len() as i64])?,
-            Self::Wide(numbers) => View::dense(numbers, &[numbers.len() as i64])?,
-        })
-    }
 }

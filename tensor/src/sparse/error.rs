@@ -2,6 +2,8 @@
 
 use crate::element::{ElementType, Scalar};
 use crate::kernel::{KernelError, ViewError};
+use crate::lower::TooManyMerged;
+use crate::schedule::ScheduleError;
 use crate::storage::StorageError;
 
 /// A sparse computation that cannot be, or that failed.
@@ -48,17 +50,19 @@ pub enum SparseError {
         found: Scalar,
     },
     /// More operands are merged in one loop than code can be made for.
+    #[error(transparent)]
+    Merge(#[from] TooManyMerged),
+    /// Elements would be combined after they were appended by another operator than a sum.
     #[error(
-        "the loop over {variable} merges {operands} operands, and at most {most} can be merged: compute the assignment in several steps"
+        "elements of {tensor} would be computed in parts, which sums alone can be added to: put the loops that reduce inside of those over its variables"
     )]
-    Merge {
-        /// The loop.
-        variable: String,
-        /// How many operands it merges.
-        operands: usize,
-        /// How many there may be.
-        most: usize,
+    Parts {
+        /// The result.
+        tensor: String,
     },
+    /// The schedule is illegal.
+    #[error(transparent)]
+    Schedule(Box<ScheduleError>),
     /// A tensor that is not given.
     #[error("no tensor is given for {0}")]
     Missing(String),

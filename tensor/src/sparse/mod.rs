@@ -5,12 +5,9 @@
 //!
 //! | in reading order | |
 //! | --- | --- |
-//! | `order` | which variable is the outermost, and which operands have to be converted for it |
-//! | `support` | of which operands an element has to be stored for the value to be other than zero |
-//! | `places` | how far into its levels each access has come |
-//! | `operand` | what a kernel is given of a tensor |
-//! | `nest` | the loops |
-//! | `kernel` | the kernel with its parameters |
+//! | `order` | which variable is the outermost |
+//! | `arrange` | the loops of a statement, and which operands have to be converted for them |
+//! | `data` | what kernels are given of tensors in memory |
 //! | `compute` | kernels run on tensors in memory |
 //!
 //! ```
@@ -32,14 +29,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod arrange;
 mod compute;
+mod data;
 mod error;
-mod kernel;
-mod nest;
-mod operand;
 mod order;
-mod places;
-mod support;
 
 pub use compute::Computation;
 pub use error::SparseError;

@@ -20,12 +20,14 @@
 //! | `value` | what is asked of elements |
 //! | `tensor` | [`SparseTensor`] |
 //! | `sort`, `pack` | entries to levels |
+//! | `segments` | what kernels wrote below each parent, to levels |
 //! | `convert` | formats to formats |
 
 mod convert;
 mod entries;
 mod error;
 mod pack;
+mod segments;
 mod sort;
 mod tensor;
 mod value;
@@ -34,3 +36,5 @@ pub use entries::EntryList;
 pub use error::StorageError;
 pub use pack::{Duplicates, Packed, pack};
 pub use tensor::SparseTensor;
+
+pub(crate) use segments::{Coordinates, Segments};

@@ -29,6 +29,7 @@ fn random_legal_schedules_keep_the_result_of_random_assignments() {
         "reorder",
         "bound",
         "precompute",
+        "store",
         "rotate",
         "distribute",
         "communicate",

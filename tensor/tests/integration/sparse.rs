@@ -7,10 +7,11 @@ use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::Format;
 use maniple_tensor::kernel::{Kernels, Serial};
 use maniple_tensor::notation::{DenseArray, TensorVariable, evaluate, parse};
+use maniple_tensor::schedule::{Command, Schedule};
 use maniple_tensor::sparse::{Computation, SparseError};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
 
-use crate::random::Problem;
+use crate::random::{Problem, command, size};
 
 /// Formats of tensors of each order.
 const FORMATS: [&[&str]; 4] = [
@@ -77,8 +78,8 @@ fn thinned(array: &DenseArray, random: &mut Rng) -> DenseArray {
     })
 }
 
-/// Computes the same on tensors in random formats. None if the problem cannot be written as text, or an integer is divided by zero.
-fn try_formats(problem: &Problem, kernels: &Kernels, random: &mut Rng) -> Option<()> {
+/// Computes the same on tensors in random formats, after so many random commands. None if the problem cannot be written as text, or an integer is divided by zero.
+fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, random: &mut Rng) -> Option<Vec<Command>> {
     let tensors: Vec<TensorVariable> =
         problem.assignment.tensors().iter().map(|tensor| tensor.stored(a_format(tensor.order(), random))).collect();
     let text = problem.assignment.to_string();
@@ -91,8 +92,20 @@ fn try_formats(problem: &Problem, kernels: &Kernels, random: &mut Rng) -> Option
         .filter_map(|tensor| Some((tensor.name(), stored(arrays.get(tensor.name())?, tensor.format()))))
         .collect();
     let operands: Vec<(&str, &SparseTensor<i64>)> = operands.iter().map(|(name, tensor)| (*name, tensor)).collect();
-    let computation = Computation::new(&assignment).unwrap();
+    let mut computation = Computation::new(&assignment).unwrap();
+    let mut commands = Vec::new();
+    for _ in 0..random.usize(..=most_commands) {
+        let Some(command) = command(computation.statement(), random) else { break };
+        // An illegal one leaves the computation as it is.
+        if let Ok(changed) = computation.scheduled(&Schedule { commands: vec![command.clone()] })
+            && size(changed.statement()) < 30_000.0
+        {
+            computation = changed;
+            commands.push(command);
+        }
+    }
     let shown = || {
+        let text = format!("{text}\n{}{}", Schedule { commands: commands.clone() }, computation.statement());
         let formats = tensors.iter().map(|tensor| format!("{}: {}", tensor.name(), tensor.format()));
         format!("{text}\n{}\n{}", formats.collect::<Vec<_>>().join("; "), computation.loops().unwrap_or_default())
     };
@@ -101,7 +114,7 @@ fn try_formats(problem: &Problem, kernels: &Kernels, random: &mut Rng) -> Option
             result.check().unwrap_or_else(|error| panic!("{error}\n{}", shown()));
             assert_eq!(result.format(), assignment.left().tensor.format());
             assert_eq!(dense(&result), expected, "{}\n{arrays:?}", shown());
-            Some(())
+            Some(commands)
         }
         Err(SparseError::Merge { .. }) => None,
         Err(error) => panic!("{error}\n{}", shown()),
@@ -113,10 +126,26 @@ fn random_assignments_on_random_formats_are_what_evaluation_gives() {
     let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(5));
     let tried = (0..1500).filter(|_| {
         let problem = Problem::of(ElementType::I64, &mut random);
-        try_formats(&problem, &kernels, &mut random).is_some()
+        try_formats(&problem, 0, &kernels, &mut random).is_some()
     });
     let tried = tried.count();
     assert!(tried > 700, "{tried} were computed");
+}
+
+#[test]
+fn random_schedules_keep_the_results_of_random_assignments_on_random_formats() {
+    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(8));
+    let mut applied = BTreeMap::<String, usize>::new();
+    for _ in 0..1500 {
+        let problem = Problem::of(ElementType::I64, &mut random);
+        for command in try_formats(&problem, 12, &kernels, &mut random).unwrap_or_default() {
+            let command = command.to_string();
+            *applied.entry(command[..command.find('(').unwrap()].to_owned()).or_default() += 1;
+        }
+    }
+    for name in ["split", "divide", "fuse", "reorder", "bound", "precompute", "store", "rotate", "parallelize"] {
+        assert!(applied.get(name).is_some_and(|count| *count >= 10), "{name} in {applied:?}");
+    }
 }
 
 #[test]
@@ -126,7 +155,7 @@ fn random_assignments_by_compiled_kernels_are_what_evaluation_gives() {
     let kernels = Kernels::new(maniple_tensor::kernel::Compiler::find(), Some(folder.path().to_owned()));
     let tried = (0..40).filter(|_| {
         let problem = Problem::of(ElementType::I64, &mut random);
-        try_formats(&problem, &kernels, &mut random).is_some()
+        try_formats(&problem, 8, &kernels, &mut random).is_some()
     });
     assert!(tried.count() > 10);
 }

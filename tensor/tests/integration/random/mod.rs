@@ -181,7 +181,7 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
     let row: Vec<IndexVariable> = loops[start..loops.len().min(start + 1 + random.usize(..3))].to_vec();
     let variable = any(random);
     let mut name = || IndexVariable::new(&fresh("v"));
-    Some(match random.u8(..14) {
+    Some(match random.u8(..15) {
         0 | 1 => Command::Split { variable, outer: name(), inner: name(), factor: random.i64(1..5) },
         2 => Command::Divide { variable, outer: name(), inner: name(), pieces: random.i64(1..5) },
         3 => Command::Fuse { outer: row[0].clone(), inner: row[row.len() - 1].clone(), fused: name() },
@@ -218,6 +218,12 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
             true => Command::Unroll { variable, factor: random.u32(1..5) },
             false => Command::Substitute { variables: row, substitution: Substitution::Gemm },
         },
+        13 => {
+            let workspaces = workspaces(statement.body());
+            let workspace = workspaces.get(random.usize(..workspaces.len().max(1)))?.clone();
+            let format = ["{C}", "{C~o}", "{D}"][random.usize(..3)].parse().ok()?;
+            Command::Store { workspace, format }
+        }
         _ => {
             let mut parts = Vec::new();
             values(statement.body(), &mut |value| collect(value, &mut parts));
@@ -227,6 +233,17 @@ pub fn command(statement: &Statement, random: &mut Rng) -> Option<Command> {
             Command::Precompute { expression, variables, workspace_variables, workspace: fresh("w") }
         }
     })
+}
+
+fn workspaces(node: &Node) -> Vec<String> {
+    match node {
+        Node::Forall(_, body) => workspaces(body),
+        Node::Assign { .. } => Vec::new(),
+        Node::Where { workspace, consumer, producer } => {
+            let inside = [workspaces(consumer), workspaces(producer)].concat();
+            [vec![workspace.name().to_owned()], inside].concat()
+        }
+    }
 }
 
 fn values(node: &Node, visit: &mut impl FnMut(&Expression)) {
@@ -263,7 +280,7 @@ pub fn schedule(assignment: &Assignment, random: &mut Rng) -> (Statement, Vec<Co
 }
 
 /// How many iterations the innermost loops have.
-fn size(statement: &Statement) -> f64 {
+pub fn size(statement: &Statement) -> f64 {
     fn of(statement: &Statement, node: &Node) -> f64 {
         match node {
             Node::Forall(outer, body) => statement.extent(&outer.variable).unwrap_or(0) as f64 * of(statement, body),

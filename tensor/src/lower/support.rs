@@ -1,8 +1,12 @@
-//! Of which operands an element has to be stored for a value to be other than zero.
+//! Of which accesses an element has to be stored for iterations to have an effect.
 //!
-//! By the algebra of operators, not their names: a product is zero where either factor is, a sum only where both are.
+//! By the algebra of operators, not their names: a product is zero where either factor is, a sum only where both are. An iteration that adds zero, or assigns it where zero was, has none.
 
-use super::places::{Place, Places};
+use std::collections::BTreeMap;
+
+use super::leaf::Lowering;
+use super::storage::Place;
+use crate::concrete::Node;
 use crate::loops::Reduction;
 use crate::notation::{Expression, Literal};
 
@@ -19,45 +23,69 @@ pub(super) enum Support {
     Any(Vec<Support>),
 }
 
-impl Support {
-    /// The support of `expression`, whose first access has the number `first`, where the accesses in `iterated` are about to be visited at what they store.
-    pub(super) fn of(expression: &Expression, places: &Places<'_>, iterated: &[usize], first: &mut usize) -> Self {
-        let mut of = |operand: &Expression| Self::of(operand, places, iterated, &mut *first);
-        match expression {
-            Expression::Literal(literal, _) => {
-                if is_zero(literal) {
-                    Self::Never
-                } else {
-                    Self::Always
-                }
-            }
-            Expression::Index(_) => Self::Always,
-            Expression::Access(_) => {
-                let access = *first;
-                *first += 1;
-                match places.at(access) {
-                    _ if !places.fills_with_zero(access) => Self::Always,
-                    Place::Absent => Self::Never,
-                    Place::Level(..) if iterated.contains(&access) => Self::Stored(access),
-                    Place::Level(..) => Self::Always,
-                }
-            }
-            Expression::Negate(operand) | Expression::Cast(_, operand, _) => of(operand),
-            Expression::Reduce(reduction, _, operand) => match (of(operand), reduction) {
-                (support, Reduction::Sum) => support,
-                _ => Self::Always,
+/// Accesses, by number, that are about to be visited at what they store, and the supports of workspaces.
+#[derive(Default)]
+pub(super) struct Given<'a> {
+    pub iterated: &'a [usize],
+    workspaces: BTreeMap<String, Support>,
+}
+
+impl<'a> Given<'a> {
+    pub fn iterated(iterated: &'a [usize]) -> Self {
+        Self { iterated, workspaces: BTreeMap::new() }
+    }
+}
+
+impl Lowering<'_> {
+    /// Where a node has an effect.
+    pub(super) fn effect(&self, node: &Node, given: &mut Given<'_>) -> Support {
+        match node {
+            Node::Forall(_, body) => self.effect(body, given),
+            Node::Assign { operator, value, .. } => match operator {
+                None | Some(Reduction::Sum) => self.support(value, given),
+                Some(_) => Support::Always,
             },
-            Expression::Binary(operator, left, right) => {
-                let operands = [of(left), of(right)];
-                Self::by_zeros(operator.properties().zeros, &operands)
-            }
-            Expression::Call(function, arguments, _) => {
-                let operands: Vec<Self> = arguments.iter().map(of).collect();
-                Self::by_zeros(function.properties().zeros, &operands)
+            Node::Where { workspace, consumer, producer } => {
+                let made = self.effect(producer, given);
+                given.workspaces.insert(workspace.name().to_owned(), made);
+                self.effect(consumer, given)
             }
         }
     }
 
+    /// Where an expression is other than zero.
+    pub(super) fn support(&self, expression: &Expression, given: &Given<'_>) -> Support {
+        let of = |operand: &Expression| self.support(operand, given);
+        match expression {
+            Expression::Literal(literal, _) if is_zero(literal) => Support::Never,
+            Expression::Literal(..) | Expression::Index(_) => Support::Always,
+            Expression::Access(access) => {
+                let zero = Reduction::Sum.identity(access.tensor.element());
+                match self.visit(access) {
+                    _ if zero != Some(access.tensor.fill()) => Support::Always,
+                    Some(visit) => match &self.places[visit] {
+                        Place::Absent => Support::Never,
+                        Place::Level(..) if given.iterated.contains(&visit) => Support::Stored(visit),
+                        Place::Level(..) => Support::Always,
+                    },
+                    None => given.workspaces.get(access.tensor.name()).cloned().unwrap_or(Support::Always),
+                }
+            }
+            Expression::Negate(operand) | Expression::Cast(_, operand, _) => of(operand),
+            Expression::Reduce(Reduction::Sum, _, operand) => of(operand),
+            Expression::Reduce(..) => Support::Always,
+            Expression::Binary(operator, left, right) => {
+                Support::by_zeros(operator.properties().zeros, &[of(left), of(right)])
+            }
+            Expression::Call(function, arguments, _) => {
+                let operands: Vec<Support> = arguments.iter().map(of).collect();
+                Support::by_zeros(function.properties().zeros, &operands)
+            }
+        }
+    }
+}
+
+impl Support {
     /// Of an operator whose result is zero where all operands of one of these sets are.
     fn by_zeros(zeros: &[&[usize]], operands: &[Self]) -> Self {
         if zeros.is_empty() {
@@ -113,7 +141,7 @@ pub(super) fn lattice(support: &Support, iterated: &[usize]) -> Vec<Vec<usize>> 
     points
 }
 
-pub(super) fn is_zero(literal: &Literal) -> bool {
+fn is_zero(literal: &Literal) -> bool {
     match literal {
         Literal::Integer(value) => *value == 0,
         Literal::Real(value) => *value == 0.0,

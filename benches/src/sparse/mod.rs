@@ -1,0 +1,91 @@
+//! Computations with sparse tensors, and by what a user would take instead: SciPy and MKL.
+//!
+//! [`works`]: what is computed, and on which data; [`ours`]: this project's program, which also writes the data for the others.
+
+pub mod ours;
+pub mod works;
+
+use std::process::Command;
+
+use self::works::Work;
+use crate::error::Error;
+use crate::tensors::contest::{Contest, Contestant, Scale, Stage};
+use crate::tensors::turns::Player;
+use crate::toolbox::Rival;
+
+/// All contests.
+pub static CONTESTS: &[Contest] = &[
+    contest("spmv", "SpMV, Poisson's equation", "million entries/s", |stage| {
+        all(stage, "spmv", "poisson2d:2000", "poisson2d:20", 0.95)
+    }),
+    contest("spmv-uniform", "SpMV, 8 entries a row", "million entries/s", |stage| {
+        all(stage, "spmv", "uniform:2000000", "uniform:200", 0.95)
+    }),
+    contest("spmv-zipf", "SpMV, rows of very different lengths", "million entries/s", |stage| {
+        all(stage, "spmv", "zipf:1000000", "zipf:100", 1.0)
+    }),
+    contest("spmm", "SpMM with 16 columns, Poisson's equation", "million entries/s", |stage| {
+        all(stage, "spmm16", "poisson2d:1000", "poisson2d:20", 1.0)
+    }),
+    contest("spmm-uniform", "SpMM with 16 columns, 8 entries a row", "million entries/s", |stage| {
+        all(stage, "spmm16", "uniform:1000000", "uniform:200", 1.0)
+    }),
+    contest("spmm64", "SpMM with 64 columns, Poisson's equation", "million entries/s", |stage| {
+        all(stage, "spmm64", "poisson2d:1000", "poisson2d:20", 1.0)
+    }),
+    contest("spadd3", "Sums of three matrices, 8 entries a row each", "million entries/s", |stage| {
+        all(stage, "spadd3", "uniform:2000000", "uniform:200", 1.5)
+    }),
+    contest("spgemm", "Squares of matrices, 8 entries a row", "million entries/s", |stage| {
+        all(stage, "spgemm", "uniform:200000", "uniform:200", 1.0)
+    }),
+];
+
+const fn contest(
+    name: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    contestants: fn(&Stage) -> Vec<Contestant>,
+) -> Contest {
+    Contest { name, title, unit, contestants }
+}
+
+/// This project, SciPy and MKL, as far as they are there.
+fn all(stage: &Stage, kernel: &str, full: &str, small: &str, must: f64) -> Vec<Contestant> {
+    let kind = match stage.scale {
+        Scale::Full => full,
+        Scale::Small => small,
+    };
+    let work = Work { kernel: kernel.to_owned(), kind: kind.to_owned() };
+    // In millions, as speeds are in thousand millions elsewhere: the data are made here once to know the answer.
+    let (entries, answer) = match ours::prepare(&work, stage) {
+        Ok(found) => found,
+        Err(error) => {
+            let told = error.to_string();
+            return vec![Contestant::new("Maniple", (0.0, 0), move || Err(Error::NotBuilt(told.clone()))).must(must)];
+        }
+    };
+    let does = (entries as f64 / 1e6, answer);
+    let cores = stage.toolbox.cores().to_string();
+    let (program, told, threads) = (stage.ours.clone(), work.clone(), cores.clone());
+    let folder = work.folder(stage);
+    let ours = Contestant::new("Maniple", does, move || {
+        let mut command = Command::new(&program);
+        command.args(["work", &told.kernel, &told.kind, "--threads", &threads]);
+        Player::start(command)
+    });
+    let mut contestants = vec![ours.must(must)];
+    for (rival, name, library) in [(Rival::SciPy, "SciPy", "scipy"), (Rival::Mkl, "MKL", "mkl")] {
+        let Some(program) = stage.toolbox.program(rival, "sparse.py") else { continue };
+        let program = program.map_err(|error| error.to_string());
+        let arguments = [library, &cores, &work.kernel].map(str::to_owned).into_iter();
+        let arguments: Vec<String> = arguments.chain([folder.display().to_string()]).collect();
+        contestants.push(Contestant::new(name, does, move || {
+            let program = program.clone().map_err(Error::NotBuilt)?;
+            let mut command = program.command(arguments.clone());
+            command.env("MKL_NUM_THREADS", &arguments[1]).env("OMP_NUM_THREADS", &arguments[1]);
+            Player::start(command)
+        }));
+    }
+    contestants
+}

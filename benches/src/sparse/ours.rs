@@ -1,0 +1,88 @@
+//! Sparse computations by this project, in turns.
+
+use std::fs;
+use std::io::BufRead;
+use std::path::Path;
+use std::time::Instant;
+
+use maniple_tensor::kernel::{Kernels, Scoped};
+use maniple_tensor::notation::Assignment;
+use maniple_tensor::sparse::Computation;
+use maniple_tensor::storage::SparseTensor;
+
+use super::works::{Operands, Work};
+use crate::error::{Error, Result};
+use crate::tensors::contest::Stage;
+
+/// Computes once.
+///
+/// # Errors
+/// Those of the computation.
+pub fn run(assignment: &Assignment, operands: &Operands, threads: usize) -> Result<SparseTensor<f64>> {
+    compute(&Computation::new(assignment).map_err(Error::tensor)?, operands, threads)
+}
+
+fn compute(computation: &Computation<'_>, operands: &Operands, threads: usize) -> Result<SparseTensor<f64>> {
+    let operands: Vec<(&str, &SparseTensor<f64>)> =
+        operands.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+    computation.run_by(&operands, Kernels::shared(), &Scoped { threads }).map_err(Error::tensor)
+}
+
+/// Writes the data for rivals, and gives how many entries are read and what all must find.
+///
+/// # Errors
+/// If that fails.
+pub fn prepare(work: &Work, stage: &Stage) -> Result<(usize, u64)> {
+    let (assignment, operands) = work.operands()?;
+    let folder = work.folder(stage);
+    fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, error))?;
+    let mut entries = 0;
+    for (name, tensor) in
+        operands.iter().filter(|(_, tensor)| tensor.levels().iter().any(|level| !level.components.is_empty()))
+    {
+        entries += tensor.values().len();
+        let component = |component: &str| {
+            let array = tensor.levels()[1].component(component);
+            (0..array.len()).map(|at| array.get(at) as i32).flat_map(i32::to_le_bytes).collect::<Vec<u8>>()
+        };
+        let values: Vec<u8> = tensor.values().iter().flat_map(|value| value.to_le_bytes()).collect();
+        for (what, bytes) in [("pos", component("pos")), ("crd", component("crd")), ("values", values)] {
+            write(&folder.join(format!("{name}.{what}")), &bytes)?;
+        }
+    }
+    let result = run(&assignment, &operands, stage.toolbox.cores())?;
+    Ok((entries, weighed(&result)))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).map_err(|error| Error::file(path, error))
+}
+
+/// Computes over and over, whenever it is its turn.
+///
+/// # Errors
+/// Those of the computation.
+pub fn serve(work: &Work, threads: usize) -> Result<()> {
+    let (assignment, operands) = work.operands()?;
+    let computation = Computation::new(&assignment).map_err(Error::tensor)?;
+    drop(compute(&computation, &operands, threads)?);
+    println!("ready");
+    for _ in std::io::stdin().lock().lines() {
+        let start = Instant::now();
+        let result = compute(&computation, &operands, threads)?;
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{seconds:.9} {}", weighed(&result));
+    }
+    Ok(())
+}
+
+/// The sum of all elements, each times a small number that depends on its coordinates.
+#[must_use]
+pub fn weighed(result: &SparseTensor<f64>) -> u64 {
+    let mut sum = 0.0;
+    result.for_each(|at, value| {
+        let weight = at.iter().zip([1, 3]).map(|(coordinate, factor)| coordinate * factor).sum::<i64>() % 5;
+        sum += value * (weight + 1) as f64;
+    });
+    sum as u64
+}

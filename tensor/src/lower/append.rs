@@ -1,0 +1,86 @@
+//! Results whose elements are appended: first counted, then written where there is room for them.
+//!
+//! The leading dense levels of a result make *parents*: rows, for compressed rows. Below each, elements are counted in one run of the loops, and written in another one, one after the other
+//! (Kjolstad et al., *Tensor algebra compilation with workspaces*, CGO 2019; Chou et al., PLDI 2020, for the query before). Iterations that differ in their parents may run at the same time.
+
+use super::leaf::Lowering;
+use super::storage::{Appended, Storage};
+use crate::concrete::Node;
+use crate::loops::{Expression, Statement as Step, Variable};
+use crate::notation::{Access, IndexVariable};
+
+impl Lowering<'_> {
+    /// Appends an element.
+    pub(super) fn append(
+        &mut self,
+        appended: &Appended,
+        target: &Access,
+        indices: &[Expression],
+        value: Expression,
+    ) -> Step {
+        let parent = appended.parents.iter().fold(Expression::index(0), |above, &mode| match above {
+            Expression::Constant(_) => indices[mode].clone(),
+            above => above * self.sizes.extent(self.statement, &target.variables[mode]) + indices[mode].clone(),
+        });
+        let Some(written) = &appended.written else {
+            let count = appended.next.load([parent.clone()]) + 1;
+            return Step::store(&appended.next, [parent], count);
+        };
+        let at = self.names.index("at");
+        let mut steps = vec![Step::bind(&at, appended.next.load([parent.clone()]))];
+        for (mode, buffer) in &written.coordinates {
+            steps.push(Step::store(buffer, [at.value()], indices[*mode].clone().cast(buffer.element)));
+        }
+        steps.push(Step::store(&written.values, [at.value()], value));
+        steps.push(Step::store(&appended.next, [parent], at.value() + 1));
+        // Not flattened into what is around: `at` ends here.
+        Step::Sequence(steps)
+    }
+
+    /// Whether iterations of a loop append below different parents, as far as anything is appended inside.
+    pub(super) fn appends_apart(&self, variable: &IndexVariable, body: &Node) -> bool {
+        body.sites().iter().all(|site| match self.storage.get(site.target.tensor.name()) {
+            Some(Storage::Appended(appended)) => {
+                let parents: Vec<IndexVariable> =
+                    appended.parents.iter().map(|&mode| site.target.variables[mode].clone()).collect();
+                self.statement.separates(variable, &parents)
+            }
+            _ => true,
+        })
+    }
+
+    /// Whether elements are counted, and their values don't matter.
+    pub(super) fn is_counting(&self) -> bool {
+        let result = self.storage.get(self.statement.result().name());
+        matches!(result, Some(Storage::Appended(Appended { written: None, .. })))
+    }
+}
+
+/// `length` numbers of `buffer` in ascending order, by Shell's method (Shell, *A high-speed sorting procedure*, 1959) with gaps that shrink by 2.2 (Gonnet and Baeza-Yates, 1991).
+pub(super) fn sort(buffer: &crate::loops::Buffer, length: &Variable, names: &mut crate::loops::Names) -> Step {
+    let [gap, place, to] = ["gap", "place", "to"].map(|name| names.index(name));
+    let moved = Variable::new(names.fresh("moved"), buffer.element);
+    let before = to.value() - gap.value();
+    let is_out_of_order = moved.value().less(buffer.load([before.clone().maximum(0)]));
+    let insert = Step::Sequence(vec![
+        Step::bind(&moved, buffer.load([place.value()])),
+        Step::bind_mutable(&to, place.value()),
+        Step::repeat_while(
+            gap.value().less_equal(to.value()).and(is_out_of_order),
+            Step::Sequence(vec![
+                Step::store(buffer, [to.value()], buffer.load([before.clone()])),
+                Step::set(&to, before),
+            ]),
+        ),
+        Step::store(buffer, [to.value()], moved.value()),
+    ]);
+    let smaller = (gap.value() * 5).floor_divide(11);
+    let next = gap.value().equal(2).select(1, smaller);
+    Step::Sequence(vec![
+        Step::bind_mutable(&gap, length.value().floor_divide(2)),
+        Step::repeat_while(
+            Expression::index(0).less(gap.value()),
+            Step::Sequence(vec![Step::for_each(&place, gap.value(), length.value(), insert), Step::set(&gap, next)]),
+        ),
+    ])
+}

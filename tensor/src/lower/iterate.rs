@@ -1,0 +1,387 @@
+//! Loops over what is stored: where accesses have compressed levels of a variable, its loop merges their coordinates.
+//!
+//! A loop iterates over the levels of those accesses whose variable it drives: its own variable, or one that it completes, as the loop over `ii` does with `i = io * 32 + ii` inside of the
+//! loop over `io`, which then visits the coordinates from `io * 32` on. All other levels are found once their variables are known: dense ones by arithmetic, compressed ones by a search.
+//!
+//! Where several accesses are iterated, they are merged as the algebra of the operators says (Kjolstad et al., *The tensor algebra compiler*, OOPSLA 2017, section 5).
+
+use super::leaf::{Lowering, kind};
+use super::storage::{Place, Storage, Visit, is_sparse};
+use super::support::{Given, Support, lattice};
+use crate::concrete::{Loop, Node, Relation};
+use crate::element::ElementType::I64;
+use crate::format::Level;
+use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
+use crate::notation::{Access, IndexVariable, TensorVariable};
+
+/// The most accesses that one loop merges: there is a case for each set of them.
+pub const MOST_MERGED: usize = 6;
+
+/// More accesses would be merged in one loop than [`MOST_MERGED`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the loop over {variable} merges {accesses} operands, and at most {MOST_MERGED} can be merged: compute some of them into a workspace first"
+)]
+pub struct TooManyMerged {
+    /// The variable of the loop.
+    pub variable: String,
+    /// How many accesses it merges.
+    pub accesses: usize,
+}
+
+/// A loop, and the coordinates that its variable begins at, as far as they are others than its own.
+struct Driven<'a> {
+    outer: &'a Loop,
+    body: &'a Node,
+    /// What is added to the variable's value for the coordinate.
+    base: Option<Expression>,
+    /// Where the variable ends.
+    high: Expression,
+}
+
+/// An access that is merged with others.
+struct Merged {
+    visit: usize,
+    level: usize,
+    cursor: Variable,
+    end: Variable,
+    coordinate: Variable,
+}
+
+impl<'a> Lowering<'a> {
+    /// The number of an access among those of what is stored in levels.
+    pub(super) fn visit(&self, access: &Access) -> Option<usize> {
+        let is_it = |visit: &Visit| {
+            visit.access.tensor.name() == access.tensor.name() && visit.access.variables == access.variables
+        };
+        self.visits.iter().position(is_it)
+    }
+
+    /// Visits all accesses of tensors and workspaces that are not dense, among those for which `is_one` holds.
+    pub(super) fn visit_all(&mut self, is_one: &dyn Fn(&TensorVariable) -> bool) {
+        for access in self.statement.body.sites().iter().flat_map(|site| site.value.accesses()) {
+            let tensor = &access.tensor;
+            if is_sparse(tensor) && is_one(tensor) && self.visit(access).is_none() {
+                self.visits.push(Visit { access: access.clone(), format: tensor.format().clone() });
+                self.places.push(Place::Level(0, Expression::index(0)));
+            }
+        }
+    }
+
+    /// The accesses in a node that are stored in levels.
+    pub(super) fn visits_in(&self, node: &Node) -> Vec<usize> {
+        let mut visits = Vec::new();
+        for site in node.sites() {
+            for access in site.value.accesses() {
+                visits.extend(self.visit(access).filter(|visit| !visits.contains(visit)));
+            }
+        }
+        visits
+    }
+
+    /// The storage of an access.
+    fn stored(&self, visit: usize) -> &Storage {
+        &self.storage[self.visits[visit].access.tensor.name()]
+    }
+
+    /// The next level of an access, its kind and the position above it; none if all levels are behind, or nothing is stored.
+    fn next(&self, visit: usize) -> Option<(usize, Level, Expression)> {
+        let Place::Level(level, above) = &self.places[visit] else { return None };
+        let kind = *self.visits[visit].format.levels().get(*level)?;
+        Some((*level, kind, above.clone()))
+    }
+
+    /// `inside`, with an access elsewhere.
+    fn with_place<R>(&mut self, visit: usize, place: Place, inside: impl FnOnce(&mut Self) -> R) -> R {
+        let before = std::mem::replace(&mut self.places[visit], place);
+        let made = inside(self);
+        self.places[visit] = before;
+        made
+    }
+
+    /// What the loop over `variable` adds its values to for those of `target`: nothing if it is the same variable, and none at all if it does not go through the values of `target` one by
+    /// one.
+    fn base(&self, variable: &IndexVariable, target: &IndexVariable) -> Option<Option<Expression>> {
+        if variable == target {
+            return Some(None);
+        }
+        match self.statement.recovery(target)? {
+            relation @ (Relation::Split { .. } | Relation::Divide { .. }) => {
+                let (outer, inner, length) = self.sizes.blocks(self.statement, relation)?;
+                let above = self.base(variable, inner)?;
+                let base = self.recovered(outer)? * length;
+                Some(Some(match above {
+                    Some(above) => base + above,
+                    None => base,
+                }))
+            }
+            Relation::Bound { bounded, .. } => self.base(variable, bounded),
+            _ => None,
+        }
+    }
+
+    /// The loop, if accesses inside of it have levels of its variable that are next.
+    pub(super) fn over_levels(&mut self, outer: &Loop, body: &Node) -> Option<Step> {
+        let visits = self.visits_in(body);
+        if visits.is_empty() {
+            return None;
+        }
+        let (mut iterated, mut base) = (Vec::new(), None);
+        for &visit in &visits {
+            let Some((level, kind, _)) = self.next(visit) else { continue };
+            if kind == Level::Dense {
+                continue;
+            }
+            let target = self.visits[visit].variable(level).clone();
+            if let Some(found) = self.base(&outer.variable, &target).filter(|_| !self.known.contains_key(&target)) {
+                iterated.push(visit);
+                base = found;
+            }
+        }
+        if iterated.len() > MOST_MERGED {
+            let (variable, accesses) = (outer.variable.name().to_owned(), iterated.len());
+            self.failure.get_or_insert(TooManyMerged { variable, accesses });
+            return Some(Step::nothing());
+        }
+        let mut support = self.effect(body, &mut Given::iterated(&iterated));
+        if iterated.len() > 1 || support.holds(&[]) || base.is_some() {
+            // Coordinates that do not ascend cannot be merged, but found at once.
+            iterated.retain(|&visit| !matches!(self.stored(visit), Storage::List(list) if !list.ordered));
+            support = self.effect(body, &mut Given::iterated(&iterated));
+        }
+        if support == Support::Never {
+            return Some(Step::nothing());
+        }
+        let high = self.high(&outer.variable);
+        if iterated.is_empty() {
+            return Some(self.iterations(outer, body, 0.into(), high));
+        }
+        let driven = Driven { outer, body, base, high };
+        Some(match support.holds(&[]) {
+            true => self.everywhere(&driven, &iterated),
+            false => self.merged(&driven, &iterated, &support),
+        })
+    }
+
+    /// A loop over all values, at some of which accesses have elements.
+    fn everywhere(&mut self, driven: &Driven<'_>, iterated: &[usize]) -> Step {
+        let at = Variable::index(self.names.fresh(driven.outer.variable.name()));
+        let (mut steps, mut inside, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        for &visit in iterated {
+            let merged = self.begin(visit, driven, &mut steps);
+            let here = self.names.index("here");
+            let coordinate = self.stored(visit).coordinate(merged.level, merged.cursor.value());
+            let value = with_base(at.value(), &driven.base);
+            let is_here = merged.cursor.value().less(merged.end.value()).and(coordinate.equal(value));
+            inside.push(Step::bind(&here, is_here.select(1, 0)));
+            found.push((merged, here));
+        }
+        inside.push(self.cases(&found, at.value(), driven));
+        let advance =
+            |(merged, here): &(Merged, Variable)| Step::set(&merged.cursor, merged.cursor.value() + here.value());
+        inside.extend(found.iter().map(advance));
+        steps.push(Step::for_each(&at, 0, driven.high.clone(), Step::Sequence(inside)));
+        Step::Sequence(steps)
+    }
+
+    /// What is done at a value, in cases of which accesses have an element there.
+    fn cases(&mut self, found: &[(Merged, Variable)], at: Expression, driven: &Driven<'_>) -> Step {
+        let Some(((merged, here), others)) = found.split_first() else {
+            return self.iteration(driven.outer, driven.body, at, false);
+        };
+        let there = self.stored(merged.visit).below(merged.level, merged.cursor.value());
+        let then = self.with_place(merged.visit, there, |lowering| lowering.cases(others, at.clone(), driven));
+        let otherwise = self.with_place(merged.visit, Place::Absent, |lowering| lowering.cases(others, at, driven));
+        Step::choose(here.value().equal(1), then, otherwise)
+    }
+
+    /// Loops over the coordinates at which accesses have elements: one for each point of the merge lattice.
+    fn merged(&mut self, driven: &Driven<'_>, iterated: &[usize], support: &Support) -> Step {
+        let points = lattice(support, iterated);
+        let mut steps = Vec::new();
+        if let ([point], [visit]) = (&points[..], iterated)
+            && point[..] == [*visit]
+        {
+            let merged = self.begin(*visit, driven, &mut steps);
+            steps.push(self.alone(driven, &merged, true));
+            return Step::sequence(steps);
+        }
+        let merging: Vec<Merged> = iterated.iter().map(|&visit| self.begin(visit, driven, &mut steps)).collect();
+        let of = |visit: &usize| merging.iter().find(|merged| merged.visit == *visit).expect("it is iterated");
+        for (number, point) in points.iter().enumerate() {
+            let before = self.places.clone();
+            iterated.iter().filter(|visit| !point.contains(visit)).for_each(|&visit| {
+                self.places[visit] = Place::Absent;
+            });
+            if let [visit] = &point[..] {
+                steps.push(self.alone(driven, of(visit), false));
+                self.places = before;
+                continue;
+            }
+            let mut inside = Vec::new();
+            for visit in point {
+                let merged = of(visit);
+                let coordinate = self.stored(*visit).coordinate(merged.level, merged.cursor.value());
+                inside.push(Step::bind(&merged.coordinate, coordinate));
+            }
+            let least = point.iter().map(|visit| of(visit).coordinate.value()).reduce(Expression::minimum);
+            let at = self.names.index(driven.outer.variable.name());
+            inside.extend(least.map(|least| Step::bind(&at, least)));
+            // Of the points from here on, the first whose accesses all have an element here.
+            let mut cases = Step::nothing();
+            for case in points[number..].iter().rev().filter(|case| case.iter().all(|visit| point.contains(visit))) {
+                let before = self.places.clone();
+                for visit in point {
+                    let merged = of(visit);
+                    self.places[*visit] = match case.contains(visit) {
+                        true => self.stored(*visit).below(merged.level, merged.cursor.value()),
+                        false => Place::Absent,
+                    };
+                }
+                let then = self.iteration(driven.outer, driven.body, without_base(at.value(), &driven.base), false);
+                self.places = before;
+                let is_here = |visit: &usize| of(visit).coordinate.value().equal(at.value());
+                let all_here = case.iter().map(is_here).reduce(Expression::and);
+                cases = all_here.map_or(then.clone(), |here| Step::choose(here, then, cases));
+            }
+            inside.push(cases);
+            for visit in point {
+                let Merged { cursor, coordinate, .. } = of(visit);
+                let is_here = coordinate.value().equal(at.value());
+                inside.push(Step::set(cursor, cursor.value() + is_here.select(1, 0)));
+            }
+            let is_left = |visit: &usize| of(visit).cursor.value().less(of(visit).end.value());
+            let all_left = point.iter().map(is_left).reduce(Expression::and);
+            steps.extend(all_left.map(|left| Step::repeat_while(left, Step::Sequence(inside))));
+            self.places = before;
+        }
+        Step::Sequence(steps)
+    }
+
+    /// A loop over the elements of one access from where it is. `first` says that it has not been merged before.
+    fn alone(&mut self, driven: &Driven<'_>, merged: &Merged, first: bool) -> Step {
+        let (position, at) = (self.names.index("p"), self.names.index(driven.outer.variable.name()));
+        let coordinate = self.stored(merged.visit).coordinate(merged.level, position.value());
+        let there = self.stored(merged.visit).below(merged.level, position.value());
+        let parallel = first && self.is_parallel(driven.outer, driven.body);
+        let kind = if parallel { kind(driven.outer) } else { LoopKind::Serial };
+        let segment = (&position, merged.cursor.value(), merged.end.value());
+        self.loop_over(driven.outer, kind, segment, |lowering| {
+            let step = lowering.with_place(merged.visit, there, |lowering| {
+                lowering.iteration(driven.outer, driven.body, at.value(), parallel)
+            });
+            Step::Sequence(vec![Step::bind(&at, without_base(coordinate, &driven.base)), step])
+        })
+    }
+
+    /// Binds the positions of an access that a loop visits.
+    fn begin(&mut self, visit: usize, driven: &Driven<'_>, steps: &mut Vec<Step>) -> Merged {
+        let (level, above) = match self.next(visit) {
+            Some((level, _, above)) => (level, above),
+            None => (0, 0.into()),
+        };
+        let (low, high) = self.stored(visit).segment(level, &above);
+        let (cursor, end) = (self.names.index("p"), self.names.index("end"));
+        let coordinate = self.names.index(driven.outer.variable.name());
+        steps.extend([Step::bind_mutable(&cursor, low), Step::bind_mutable(&end, high)]);
+        if let Some(base) = &driven.base {
+            // A part of the coordinates: from the first that is not below the base, to the last below the end.
+            let last = base.clone() + driven.high.clone().maximum(0);
+            let (first, until) = (self.names.index("p"), self.names.index("p"));
+            steps.push(Step::bind_mutable(&first, end.value()));
+            steps.push(self.bisect(visit, level, (&cursor, &first), base.clone()));
+            steps.push(Step::bind_mutable(&until, cursor.value()));
+            steps.push(self.bisect(visit, level, (&until, &end), last));
+        }
+        Merged { visit, level, cursor, end, coordinate }
+    }
+
+    /// Moves `low` up to, and `high` down to, the first position between them whose coordinate is `least` or greater.
+    fn bisect(&mut self, visit: usize, level: usize, (low, high): (&Variable, &Variable), least: Expression) -> Step {
+        let middle = self.names.index("middle");
+        let coordinate = self.stored(visit).coordinate(level, middle.value());
+        let halve = Step::Sequence(vec![
+            Step::bind(&middle, low.value() + (high.value() - low.value()).floor_divide(2)),
+            Step::choose(coordinate.less(least), Step::set(low, middle.value() + 1), Step::set(high, middle.value())),
+        ]);
+        Step::repeat_while(low.value().less(high.value()), halve)
+    }
+
+    /// Brings the accesses in `node` as far as the variables that are known, and does `inside`: through dense levels at once, through compressed ones by a search.
+    pub(super) fn located(&mut self, visits: &[usize], inside: &mut dyn FnMut(&mut Self) -> Step) -> Step {
+        for &visit in visits {
+            while let Some((level, kind, above)) = self.next(visit) {
+                let Some(at) = self.recovered(self.visits[visit].variable(level)) else { break };
+                if kind != Level::Dense {
+                    return self.search((visit, level, above, at), visits, inside);
+                }
+                let extent = self.stored(visit).segment(level, &above).1;
+                let position = match above {
+                    Expression::Constant(_) => at,
+                    above => above * extent + at,
+                };
+                self.places[visit] = Place::Level(level + 1, position);
+            }
+        }
+        inside(self)
+    }
+
+    /// Finds a coordinate below a position of an access.
+    fn search(
+        &mut self,
+        (visit, level, above, at): (usize, usize, Expression, Expression),
+        visits: &[usize],
+        inside: &mut dyn FnMut(&mut Self) -> Step,
+    ) -> Step {
+        if let Storage::List(list) = self.stored(visit) {
+            // It is known at once, and the position is found where the coordinate is.
+            let (listed, there) = (list.listed.load([at.clone()]), Place::Level(level + 1, at));
+            return self.either(visit, listed.cast(I64).equal(1), there, (visits, inside));
+        }
+        let (low, high) = self.stored(visit).segment(level, &above);
+        let (first, last, end) = (self.names.index("p"), self.names.index("q"), self.names.index("end"));
+        let halve = self.bisect(visit, level, (&first, &last), at.clone());
+        let coordinate = self.stored(visit).coordinate(level, first.value());
+        let is_there = first.value().less(end.value()).and(coordinate.equal(at));
+        let there = Place::Level(level + 1, first.value());
+        let choice = self.either(visit, is_there, there, (visits, inside));
+        Step::Sequence(vec![
+            Step::bind_mutable(&first, low),
+            Step::bind(&end, high),
+            Step::bind_mutable(&last, end.value()),
+            halve,
+            choice,
+        ])
+    }
+
+    fn either(
+        &mut self,
+        visit: usize,
+        is_there: Expression,
+        there: Place,
+        (visits, inside): (&[usize], &mut dyn FnMut(&mut Self) -> Step),
+    ) -> Step {
+        let before = self.places.clone();
+        self.places[visit] = there;
+        let then = self.located(visits, inside);
+        self.places.clone_from(&before);
+        self.places[visit] = Place::Absent;
+        let otherwise = self.located(visits, inside);
+        self.places = before;
+        Step::choose(is_there, then, otherwise)
+    }
+}
+
+fn with_base(value: Expression, base: &Option<Expression>) -> Expression {
+    match base {
+        Some(base) => value + base.clone(),
+        None => value,
+    }
+}
+
+fn without_base(coordinate: Expression, base: &Option<Expression>) -> Expression {
+    match base {
+        Some(base) => coordinate - base.clone(),
+        None => coordinate,
+    }
+}

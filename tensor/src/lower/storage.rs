@@ -1,0 +1,176 @@
+//! Where elements are, and how far into its levels each access has come.
+
+use crate::element::ElementType::{I32, I64};
+use crate::format::{Format, Level};
+use crate::loops::{Access as Use, Buffer, Expression, Names, Variable};
+use crate::notation::{Access, IndexVariable, TensorVariable};
+
+/// Where the elements of a tensor or workspace are.
+#[derive(Clone)]
+pub(super) enum Storage {
+    Buffer(Buffer),
+    /// A workspace without dimensions.
+    Scalar(Scalar),
+    /// A tensor that is read, in levels some of which are compressed.
+    Levels(Levels),
+    /// A workspace of one dimension that remembers which of its elements were set.
+    List(List),
+    /// A result whose elements are appended.
+    Appended(Appended),
+}
+
+/// A variable that holds the element of a workspace without dimensions.
+#[derive(Clone)]
+pub(super) struct Scalar {
+    pub value: Variable,
+    /// 1 if it was set, where that matters.
+    pub is_set: Option<Variable>,
+}
+
+/// A tensor in levels.
+#[derive(Clone)]
+pub(super) struct Levels {
+    pub levels: Vec<StoredLevel>,
+    pub values: Buffer,
+}
+
+/// What a kernel is given of a level.
+#[derive(Clone)]
+pub(super) enum StoredLevel {
+    /// The extent.
+    Dense(Variable),
+    /// Positions and coordinates.
+    Compressed { pos: Buffer, crd: Buffer, ranges: bool },
+}
+
+impl Levels {
+    /// `narrow` says whether positions and coordinates have 32 bits.
+    pub fn new(tensor: &TensorVariable, narrow: bool, names: &mut Names) -> Self {
+        let (name, format) = (tensor.name(), tensor.format());
+        let index = if narrow { I32 } else { I64 };
+        let levels = format.levels().iter().zip(format.properties()).enumerate().map(|(level, (kind, properties))| {
+            let mut buffer =
+                |what: &str| Buffer::new(names.fresh(&format!("{name}{level}_{what}")), index, 1, Use::Read);
+            match kind {
+                Level::Dense => StoredLevel::Dense(Variable::index(names.fresh(&format!("{name}{level}_extent")))),
+                _ => StoredLevel::Compressed { pos: buffer("pos"), crd: buffer("crd"), ranges: properties.ranges },
+            }
+        });
+        let levels = levels.collect();
+        let values = Buffer::new(names.fresh(&format!("{name}_values")), tensor.element(), 1, Use::Read);
+        Self { levels, values }
+    }
+}
+
+/// A workspace whose elements lie densely, beside the list of the coordinates that were set.
+#[derive(Clone)]
+pub(super) struct List {
+    pub values: Buffer,
+    /// For each coordinate, whether it is in the list.
+    pub listed: Buffer,
+    pub coordinates: Buffer,
+    pub length: Variable,
+    /// Whether coordinates have to ascend.
+    pub ordered: bool,
+    /// Whether it only matters which elements were set.
+    pub counts: bool,
+}
+
+/// A result whose elements are counted, or written where there is room for them, one after the other below each parent.
+#[derive(Clone)]
+pub(super) struct Appended {
+    /// The modes of the leading dense levels, whose coordinates make a parent.
+    pub parents: Vec<usize>,
+    /// For each parent, how many elements there are so far, or where the next one goes.
+    pub next: Buffer,
+    /// What is written; nothing, if elements are counted.
+    pub written: Option<Written>,
+}
+
+/// The buffers that elements are written to.
+#[derive(Clone)]
+pub(super) struct Written {
+    /// The modes whose coordinates are written, each to a buffer.
+    pub coordinates: Vec<(usize, Buffer)>,
+    pub values: Buffer,
+}
+
+/// An access of something that is stored in levels.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Visit {
+    pub access: Access,
+    pub format: Format,
+}
+
+impl Visit {
+    /// The variable of a level.
+    pub fn variable(&self, level: usize) -> &IndexVariable {
+        &self.access.variables[self.format.order()[level]]
+    }
+}
+
+/// How far an access has come.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Place {
+    /// Nothing is stored at the coordinates so far.
+    Absent,
+    /// So many levels are behind it, at this position.
+    Level(usize, Expression),
+}
+
+impl Storage {
+    /// The coordinate of a position of a compressed level.
+    pub fn coordinate(&self, level: usize, position: Expression) -> Expression {
+        match self {
+            Self::List(list) => list.coordinates.load([position]),
+            Self::Levels(Levels { levels, .. }) => match &levels[level] {
+                StoredLevel::Compressed { crd, .. } => crd.load([position]).cast(I64),
+                StoredLevel::Dense(_) => position,
+            },
+            _ => position,
+        }
+    }
+
+    /// The positions below `above` in a compressed level.
+    pub fn segment(&self, level: usize, above: &Expression) -> (Expression, Expression) {
+        let (pos, ranges) = match self {
+            Self::List(list) => return (0.into(), list.length.value()),
+            Self::Levels(Levels { levels, .. }) => match &levels[level] {
+                StoredLevel::Compressed { pos, ranges, .. } => (pos, *ranges),
+                StoredLevel::Dense(extent) => return (0.into(), extent.value()),
+            },
+            _ => return (0.into(), 0.into()),
+        };
+        let (first, second) = match ranges {
+            true => (above.clone() * 2, above.clone() * 2 + 1),
+            false => (above.clone(), above.clone() + 1),
+        };
+        (pos.load([first]).cast(I64), pos.load([second]).cast(I64))
+    }
+
+    /// The place below a position of a compressed level. In a list, elements lie at their coordinates.
+    pub fn below(&self, level: usize, position: Expression) -> Place {
+        match self {
+            Self::List(list) => Place::Level(level + 1, list.coordinates.load([position])),
+            _ => Place::Level(level + 1, position),
+        }
+    }
+
+    /// The element at a position of the last level.
+    pub fn element(&self, position: Expression) -> Expression {
+        match self {
+            Self::Levels(Levels { values, .. }) | Self::List(List { values, .. }) => values.load([position]),
+            _ => unreachable!("only what is stored in levels is visited"),
+        }
+    }
+}
+
+/// Whether a tensor has levels that are not dense.
+pub(super) fn is_sparse(tensor: &TensorVariable) -> bool {
+    tensor.format().levels().iter().any(|level| *level != Level::Dense)
+}
+
+/// Whether a workspace remembers which of its elements were set.
+pub(super) fn is_list(workspace: &TensorVariable) -> bool {
+    workspace.order() == 1 && is_sparse(workspace)
+}

@@ -1,0 +1,187 @@
+//! The loops of a statement on what is stored, where none are given: their order, workspaces, threads, and which operands have to be converted.
+
+use super::order::{edges, in_order, native};
+use crate::concrete::{Loop, Node, Statement, Unit};
+use crate::format::{Format, Level};
+use crate::loops::Reduction;
+use crate::lower::Appending;
+use crate::notation::{Access, IndexVariable, TensorVariable};
+use crate::schedule::Races;
+
+/// An operand under another name: in another format than it has, or as it was before it is changed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Renamed {
+    pub(super) name: String,
+    pub(super) of: String,
+    pub(super) format: Format,
+}
+
+/// A statement whose loops follow what is stored, and the operands that it uses under other names.
+pub(super) fn arrange(mut statement: Statement) -> (Statement, Vec<Renamed>) {
+    let mut renamed = Vec::new();
+    let (nest, inside) = nest(&statement.body);
+    let result = statement.result().clone();
+    let accesses: Vec<Access> = inside
+        .sites()
+        .iter()
+        .flat_map(|site| site.value.accesses())
+        .filter(|access| !is_made_here(&statement, access))
+        .cloned()
+        .collect();
+    let formats: Vec<Format> = accesses.iter().map(|access| native(access.tensor.format())).collect();
+    let first_of_result = order_of_result(&statement, &nest);
+    let mut before: Vec<(IndexVariable, IndexVariable)> =
+        accesses.iter().zip(&formats).flat_map(|(access, format)| edges(access, format, &nest)).collect();
+    let combines = statement.reduction().is_some_and(|reduction| reduction != Reduction::Sum);
+    if combines && Appending::new(&statement).is_some() {
+        // Elements that are appended twice are added up; others have to be complete before.
+        let (kept, reduced): (Vec<_>, Vec<_>) =
+            nest.iter().cloned().partition(|variable| first_of_result.contains(variable));
+        before.extend(kept.iter().flat_map(|kept| reduced.iter().map(|reduced| (kept.clone(), reduced.clone()))));
+    }
+    let is_sparse = |variable: &IndexVariable| {
+        let mut sparse = accesses.iter().zip(&formats).filter(|(_, format)| !is_dense(format));
+        sparse.any(|(access, _)| access.variables.contains(variable))
+    };
+    let wanted: Vec<IndexVariable> = first_of_result
+        .iter()
+        .chain(nest.iter().filter(|variable| !first_of_result.contains(variable)))
+        .cloned()
+        .collect();
+    let order = in_order(&wanted, &before, &is_sparse);
+    let place = |variable: &IndexVariable| order.iter().position(|other| other == variable);
+    let mut replaced: Vec<(Access, TensorVariable)> = Vec::new();
+    for (access, mut format) in accesses.into_iter().zip(formats) {
+        if edges(&access, &format, &nest).iter().any(|(first, then)| place(first) > place(then)) {
+            format = converted(&format, |mode| place(&access.variables[mode]));
+        }
+        let is_result = access.tensor.name() == result.name();
+        if (format == *access.tensor.format() && !is_result) || replaced.iter().any(|(other, _)| *other == access) {
+            continue;
+        }
+        let known = renamed.iter().find(|known: &&Renamed| known.of == access.tensor.name() && known.format == format);
+        let name = known.map(|known| known.name.clone()).unwrap_or_else(|| {
+            let taken = |name: &str| statement.is_taken(name) || renamed.iter().any(|renamed| renamed.name == name);
+            let name = fresh(access.tensor.name(), &taken);
+            renamed.push(Renamed { name: name.clone(), of: access.tensor.name().to_owned(), format: format.clone() });
+            name
+        });
+        let tensor = access.tensor.renamed(&name).stored(format);
+        replaced.push((access, tensor));
+    }
+    statement = statement.with_tensors(&|access| {
+        let found = replaced.iter().find(|(other, _)| *other == *access);
+        found.map(|(_, tensor)| tensor.clone())
+    });
+    statement.body = reordered(statement.body.clone(), &order);
+    statement = gathered(statement);
+    (statement, renamed)
+}
+
+/// The statement with its outermost loop on threads, if its iterations write different elements.
+pub(super) fn on_threads(statement: &Statement) -> Statement {
+    let outermost = statement.spine().first().map(|outer| outer.variable.clone());
+    let parallel = outermost.and_then(|variable| statement.parallelize(variable, Unit::Threads, Races::Forbidden).ok());
+    parallel.unwrap_or_else(|| statement.clone())
+}
+
+/// Whether an access is of a workspace.
+fn is_made_here(statement: &Statement, access: &Access) -> bool {
+    statement.body.workspaces().iter().any(|workspace| workspace.name() == access.tensor.name())
+}
+
+/// The variables of the loops directly inside of one another from here on, and what is inside of them.
+fn nest(node: &Node) -> (Vec<IndexVariable>, &Node) {
+    let (mut variables, mut node) = (Vec::new(), node);
+    while let Node::Forall(outer, body) = node {
+        variables.push(outer.variable.clone());
+        node = body;
+    }
+    (variables, node)
+}
+
+/// The loops over the result's variables, in the order of its levels.
+fn order_of_result(statement: &Statement, nest: &[IndexVariable]) -> Vec<IndexVariable> {
+    let sites = statement.body.sites();
+    let site = sites.iter().find(|site| site.target.tensor == *statement.result());
+    let Some(target) = site.map(|site| site.target) else { return Vec::new() };
+    let format = target.tensor.format();
+    let modes: Vec<usize> = if format.is_plain() { format.order().to_vec() } else { (0..format.rank()).collect() };
+    modes.iter().map(|&mode| target.variables[mode].clone()).filter(|variable| nest.contains(variable)).collect()
+}
+
+/// The nest of a statement in an order, and those inside of it each in one that levels allow.
+fn reordered(node: Node, order: &[IndexVariable]) -> Node {
+    let mut loops: Vec<Loop> = Vec::new();
+    let mut node = node;
+    while let Node::Forall(outer, body) = node {
+        loops.push(outer);
+        node = *body;
+    }
+    let place = |outer: &Loop| order.iter().position(|variable| *variable == outer.variable);
+    loops.sort_by_key(place);
+    let inside = match node {
+        Node::Where { workspace, consumer, producer } => {
+            let [consumer, producer] = [consumer, producer].map(|node| {
+                let (variables, inside) = nest(&node);
+                let accesses: Vec<Access> =
+                    inside.sites().iter().flat_map(|site| site.value.accesses()).cloned().collect();
+                let before: Vec<_> =
+                    accesses.iter().flat_map(|access| edges(access, access.tensor.format(), &variables)).collect();
+                let is_sparse = |variable: &IndexVariable| {
+                    accesses
+                        .iter()
+                        .any(|access| !is_dense(access.tensor.format()) && access.variables.contains(variable))
+                };
+                Box::new(reordered(*node, &in_order(&variables, &before, &is_sparse)))
+            });
+            Node::Where { workspace, consumer, producer }
+        }
+        other => other,
+    };
+    inside.in_loops(loops.into_iter())
+}
+
+/// The same, with a workspace for the rows of a result that is appended to where a loop that reduces is around that of one of its variables (Kjolstad et al., CGO 2019).
+fn gathered(statement: Statement) -> Statement {
+    let Some(appending) = Appending::new(&statement) else { return statement };
+    let (variables, inside) = nest(&statement.body);
+    let Node::Assign { target, value, .. } = inside else { return statement };
+    let is_kept = |variable: &&IndexVariable| target.variables.contains(variable);
+    let first = variables.iter().position(|variable| !is_kept(&variable)).unwrap_or(variables.len());
+    let kept: Vec<&IndexVariable> = variables[first..].iter().filter(is_kept).collect();
+    let ([gathered], false) = (&kept[..], appending.once) else { return statement };
+    let taken = |name: &str| statement.is_taken(name);
+    let (row, copy) = (fresh("w", &taken), fresh(gathered.name(), &taken));
+    let made = statement.precompute(value.clone(), [(*gathered).clone()], [IndexVariable::new(&copy)], &row);
+    let Ok(mut made) = made else { return statement };
+    let list: Format = match "{C~o}".parse() {
+        Ok(format) => format,
+        Err(_) => return made,
+    };
+    made = made.with_tensors(&|access| (access.tensor.name() == row).then(|| access.tensor.stored(list.clone())));
+    made
+}
+
+fn fresh(wish: &str, is_taken: &dyn Fn(&str) -> bool) -> String {
+    let names = std::iter::once(wish.to_owned()).chain((1..).map(|number| format!("{wish}_{number}")));
+    names.into_iter().find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+pub(super) fn is_dense(format: &Format) -> bool {
+    format.levels().iter().all(|level| *level == Level::Dense)
+}
+
+/// A format with the levels of another one, in the order that `place` gives modes.
+fn converted(format: &Format, place: impl Fn(usize) -> Option<usize>) -> Format {
+    let mut modes: Vec<usize> = (0..format.rank()).collect();
+    modes.sort_by_key(|&mode| place(mode));
+    let kind = |mode: &usize| format.level_of(*mode).map_or(Level::Compressed, |level| format.levels()[level]);
+    let mut levels: Vec<Level> = modes.iter().map(kind).collect();
+    // A dense level below a compressed one would store all that is between; the first is found at once.
+    levels[1..].fill(Level::Compressed);
+    if format.levels().first() == Some(&Level::Dense) {
+        levels[0] = Level::Dense;
+    }
+    Format::new(levels, modes).unwrap_or_else(|_| Format::dense(format.rank()))
+}
