@@ -16,7 +16,7 @@ use crate::toolbox::Rival;
 /// All contests.
 pub static CONTESTS: &[Contest] = &[
     contest("spmv", "SpMV, Poisson's equation", "million entries/s", |stage| {
-        all(stage, "spmv", "poisson2d:2000", "poisson2d:20", 0.95)
+        all(stage, "spmv", "poisson:2000", "poisson:20", 0.95)
     }),
     contest("spmv-uniform", "SpMV, 8 entries a row", "million entries/s", |stage| {
         all(stage, "spmv", "uniform:2000000", "uniform:200", 0.95)
@@ -25,13 +25,13 @@ pub static CONTESTS: &[Contest] = &[
         all(stage, "spmv", "zipf:1000000", "zipf:100", 1.0)
     }),
     contest("spmm", "SpMM with 16 columns, Poisson's equation", "million entries/s", |stage| {
-        all(stage, "spmm16", "poisson2d:1000", "poisson2d:20", 1.0)
+        all(stage, "spmm16", "poisson:1000", "poisson:20", 1.0)
     }),
     contest("spmm-uniform", "SpMM with 16 columns, 8 entries a row", "million entries/s", |stage| {
         all(stage, "spmm16", "uniform:1000000", "uniform:200", 1.0)
     }),
     contest("spmm64", "SpMM with 64 columns, Poisson's equation", "million entries/s", |stage| {
-        all(stage, "spmm64", "poisson2d:1000", "poisson2d:20", 1.0)
+        all(stage, "spmm64", "poisson:1000", "poisson:20", 1.0)
     }),
     contest("spadd3", "Sums of three matrices, 8 entries a row each", "million entries/s", |stage| {
         all(stage, "spadd3", "uniform:2000000", "uniform:200", 1.5)

@@ -62,7 +62,7 @@ impl Work {
         let (name, extent) = self.kind.split_once(':').ok_or_else(|| self.unknown())?;
         let extent: i64 = extent.parse().map_err(|_| self.unknown())?;
         let (generator, rows) = match name {
-            "poisson2d" => (self.kind.clone(), extent * extent),
+            "poisson" => (self.kind.clone(), extent * extent),
             "uniform" => (format!("uniform:{}", 8.0 / extent as f64), extent),
             _ => (self.kind.clone(), extent),
         };

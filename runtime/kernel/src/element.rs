@@ -106,7 +106,7 @@ impl Scalar {
 }
 
 /// A Rust type that can be a tensor's element.
-pub trait Element: Copy + Send + Sync + PartialEq + fmt::Debug + 'static {
+pub trait Element: Copy + Send + Sync + PartialEq + fmt::Debug + bytemuck::Zeroable + 'static {
     /// The element type that `Self` is.
     const TYPE: ElementType;
 

@@ -14,6 +14,15 @@ impl Statement {
     /// is reduced into. Other reductions get scalars of their own, `t`, `t_1` and so on. A variable that several terms sum over becomes
     /// several: `j`, `j_1` and so on.
     pub fn new(assignment: &Assignment) -> Self {
+        Self::concretised(assignment, false)
+    }
+
+    /// The same with a scalar for each reduction, the outermost among them: each element of the result is assigned once.
+    pub(crate) fn with_scalars(assignment: &Assignment) -> Self {
+        Self::concretised(assignment, true)
+    }
+
+    fn concretised(assignment: &Assignment, scalars: bool) -> Self {
         let mut names = Names::default();
         let tensors = assignment.tensors();
         for name in tensors.iter().map(TensorVariable::name) {
@@ -28,7 +37,7 @@ impl Statement {
         }
         let extents =
             left.variables.iter().map(|variable| (variable.clone(), assignment.extents()[variable])).collect();
-        let mut concretiser = Concretiser { assignment, names, free, extents };
+        let mut concretiser = Concretiser { assignment, scalars, names, free, extents };
         let operator = assignment.accumulation();
         let body = concretiser.assign(left.clone(), operator, assignment.right().clone());
         let extents = concretiser.extents;
@@ -51,6 +60,8 @@ impl Statement {
 
 struct Concretiser<'a> {
     assignment: &'a Assignment,
+    /// Whether the result is never reduced into.
+    scalars: bool,
     names: Names,
     /// The reduced variables whose own names no loop has yet.
     free: Vec<IndexVariable>,
@@ -63,7 +74,8 @@ impl Concretiser<'_> {
         match value {
             // A result that is read has to keep its old value until the sum is complete.
             Expression::Reduce(reduction, variable, operand)
-                if operator.is_none_or(|operator| operator == reduction)
+                if !(self.scalars && target.tensor == self.assignment.left().tensor)
+                    && operator.is_none_or(|operator| operator == reduction)
                     && operand.accesses().iter().all(|access| access.tensor != target.tensor) =>
             {
                 let fresh = self.bind(&variable);

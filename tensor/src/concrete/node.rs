@@ -207,21 +207,25 @@ impl Node {
         }
     }
 
-    /// The same tree with other tensors in those accesses, of workspaces among them, for which `other` gives one.
-    pub(crate) fn with_tensors(self, other: &dyn Fn(&Access) -> Option<TensorVariable>) -> Self {
+    /// The same tree with other tensors in those accesses for which `other` gives one, and `targets` in what is assigned.
+    pub(crate) fn with_tensors(
+        self,
+        other: &dyn Fn(&Access) -> Option<TensorVariable>,
+        targets: &dyn Fn(&Access) -> Option<TensorVariable>,
+    ) -> Self {
         match self {
-            Self::Forall(outer, body) => Self::Forall(outer, Box::new(body.with_tensors(other))),
+            Self::Forall(outer, body) => Self::Forall(outer, Box::new(body.with_tensors(other, targets))),
             Self::Assign { target, operator, value } => {
-                let tensor = other(&target).unwrap_or_else(|| target.tensor.clone());
+                let tensor = targets(&target).unwrap_or_else(|| target.tensor.clone());
                 let value = value.with_tensors(other);
                 Self::Assign { target: Access { tensor, ..target }, operator, value }
             }
             Self::Where { workspace, consumer, producer } => {
                 let sites = producer.sites();
                 let made = sites.iter().find(|site| site.target.tensor == workspace);
-                let workspace = made.and_then(|site| other(site.target)).unwrap_or(workspace.clone());
-                let consumer = Box::new(consumer.with_tensors(other));
-                Self::Where { workspace, consumer, producer: Box::new(producer.with_tensors(other)) }
+                let workspace = made.and_then(|site| targets(site.target)).unwrap_or(workspace.clone());
+                let [consumer, producer] = [consumer, producer].map(|node| Box::new(node.with_tensors(other, targets)));
+                Self::Where { workspace, consumer, producer }
             }
         }
     }

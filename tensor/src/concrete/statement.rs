@@ -132,9 +132,12 @@ impl Statement {
         })
     }
 
-    /// The same statement with other tensors, of the same extents, in those accesses for which `other` gives one. An operand keeps its place.
+    /// The same statement with other tensors, of the same extents, in those accesses of operands and workspaces for which `other` gives one.
     pub(crate) fn with_tensors(&self, other: &dyn Fn(&Access) -> Option<TensorVariable>) -> Self {
-        let body = self.body.clone().with_tensors(other);
+        let body = self.body.clone().with_tensors(other, &|target| match target.tensor == self.result {
+            true => None,
+            false => other(target),
+        });
         let mut operands: Vec<TensorVariable> = Vec::new();
         let workspaces = body.workspaces();
         for access in body.sites().iter().flat_map(|site| site.value.accesses()) {

@@ -41,6 +41,16 @@ pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>, LevelError> {
     Ok(numbers)
 }
 
+/// `count` zeros, in memory that the system gives zeroed where it can.
+///
+/// # Errors
+///
+/// As [`filled`].
+pub fn zeroed<T: bytemuck::Zeroable>(count: usize) -> Result<Vec<T>, LevelError> {
+    let bytes = count as u128 * size_of::<T>() as u128;
+    bytemuck::allocation::try_zeroed_slice_box(count).map(Vec::from).map_err(|()| LevelError::Memory { bytes })
+}
+
 impl Array {
     /// `count` times `value`, which the width holds.
     ///

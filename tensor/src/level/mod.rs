@@ -17,7 +17,7 @@ mod kind;
 mod width;
 
 pub use array::Array;
-pub(crate) use array::filled;
+pub(crate) use array::{filled, zeroed};
 pub use error::LevelError;
 pub use kind::{Assemble, Capabilities, Component, Entries, LevelData, LevelKind, Line, Locate, Place, Properties};
 pub use width::Width;

@@ -5,6 +5,8 @@
 //!
 //! Where several accesses are iterated, they are merged as the algebra of the operators says (Kjolstad et al., *The tensor algebra compiler*, OOPSLA 2017, section 5).
 
+use std::collections::BTreeMap;
+
 use super::leaf::{Lowering, kind};
 use super::storage::{Place, Storage, Visit, is_sparse};
 use super::support::{Given, Support, lattice};
@@ -227,6 +229,16 @@ impl<'a> Lowering<'a> {
             let least = point.iter().map(|visit| of(visit).coordinate.value()).reduce(Expression::minimum);
             let at = self.names.index(driven.outer.variable.name());
             inside.extend(least.map(|least| Step::bind(&at, least)));
+            let is_leaf = matches!(driven.body, Node::Assign { .. })
+                && point.iter().all(|visit| of(visit).level + 1 == self.visits[*visit].format.rank());
+            if is_leaf {
+                inside.push(self.selected((driven, support), point, &of, &at));
+                let is_left = |visit: &usize| of(visit).cursor.value().less(of(visit).end.value());
+                let all_left = point.iter().map(is_left).reduce(Expression::and);
+                steps.extend(all_left.map(|left| Step::repeat_while(left, Step::Sequence(inside))));
+                self.places = before;
+                continue;
+            }
             // Of the points from here on, the first whose accesses all have an element here.
             let mut cases = Step::nothing();
             for case in points[number..].iter().rev().filter(|case| case.iter().all(|visit| point.contains(visit))) {
@@ -254,6 +266,46 @@ impl<'a> Lowering<'a> {
             let all_left = point.iter().map(is_left).reduce(Expression::and);
             steps.extend(all_left.map(|left| Step::repeat_while(left, Step::Sequence(inside))));
             self.places = before;
+        }
+        Step::Sequence(steps)
+    }
+
+    /// What is done at the coordinate `at`, where accesses may have elements, without a branch for each: elements that are not stored are fill values.
+    fn selected<'m>(
+        &mut self,
+        (driven, support): (&Driven<'_>, &Support),
+        point: &[usize],
+        of: &dyn Fn(&usize) -> &'m Merged,
+        at: &Variable,
+    ) -> Step {
+        let (mut steps, mut is_here) = (Vec::new(), BTreeMap::new());
+        for visit in point {
+            let Merged { cursor, coordinate, level, .. } = of(visit);
+            let here = self.names.index("here");
+            steps.push(Step::bind(&here, coordinate.value().equal(at.value()).select(1, 0)));
+            let tensor = &self.visits[*visit].access.tensor;
+            let element = Variable::new(self.names.fresh(tensor.name()), tensor.element());
+            let fill = Expression::Constant(tensor.fill());
+            let stored = match self.stored(*visit).below(*level, cursor.value()) {
+                Place::Level(_, position) => self.stored(*visit).element(position),
+                _ => fill.clone(),
+            };
+            // Loaded in any case, so that there is nothing to branch for.
+            steps.push(Step::bind(&element, stored));
+            self.places[*visit] = Place::Element(here.value().equal(1).select(element.value(), fill));
+            is_here.insert(*visit, here);
+        }
+        let value = without_base(at.value(), &driven.base);
+        let step = self.iteration(driven.outer, driven.body, value, false);
+        let all = lattice(support, point).len() == (1 << point.len()) - 1;
+        let stored = |visit: usize| match is_here.get(&visit) {
+            Some(here) => here.value().equal(1),
+            None => Expression::Bool(false),
+        };
+        let condition = if all { None } else { support.condition(&stored) };
+        steps.push(condition.map_or(step.clone(), |condition| Step::when(condition, step)));
+        for visit in point {
+            steps.push(Step::set(&of(visit).cursor, of(visit).cursor.value() + is_here[visit].value()));
         }
         Step::Sequence(steps)
     }

@@ -314,8 +314,9 @@ impl<'a> Lowering<'a> {
         }
         let identity = operator.identity(target.tensor.element())?;
         let sum = Variable::new(self.names.fresh("sum"), target.tensor.element());
-        // Where nothing is stored, nothing is appended. The maximum of nothing is a value as any other.
-        let appends = *operator == Reduction::Sum && matches!(self.storage.get(name), Some(Storage::Appended(_)));
+        // Where nothing is stored, nothing is appended, unless the value of nothing differs from what is not stored.
+        let appends =
+            matches!(self.storage.get(name), Some(Storage::Appended(_))) && self.leaves_out(target, *operator);
         let is_set = appends.then(|| self.names.index("is_set"));
         let indices = self.indices(target);
         let scalar = Storage::Scalar(Scalar { value: sum.clone(), is_set: is_set.clone() });

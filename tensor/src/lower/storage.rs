@@ -116,6 +116,8 @@ pub(super) enum Place {
     Absent,
     /// So many levels are behind it, at this position.
     Level(usize, Expression),
+    /// All levels are behind it, and this is the element, or the fill value if none is stored.
+    Element(Expression),
 }
 
 impl Storage {

@@ -1,21 +1,23 @@
 //! Of which accesses an element has to be stored for iterations to have an effect.
 //!
-//! By the algebra of operators, not their names: a product is zero where either factor is, a sum only where both are. An iteration that adds zero, or assigns it where zero was, has none.
+//! By the algebra of operators, not their names: a product is zero where either factor is, a sum only where both are; the sum of a length and infinity is infinite. An iteration that combines
+//! the identity of the operator into an element, or assigns what the element has at first, has no effect.
 
 use std::collections::BTreeMap;
 
 use super::leaf::Lowering;
-use super::storage::Place;
+use super::storage::{Place, Storage};
 use crate::concrete::Node;
-use crate::loops::Reduction;
-use crate::notation::{Expression, Literal};
+use crate::element::Scalar;
+use crate::loops::{BinaryOperator, Expression as Condition, Reduction};
+use crate::notation::{Access, Expression, Literal, binary, call, cast, element_of, is_zero, negate};
 
 /// A condition on which accesses have an element stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Support {
-    /// The value is zero.
+    /// It has none, whatever is stored.
     Never,
-    /// The value may be anything.
+    /// It may have one, whatever is stored.
     Always,
     /// This access has to have an element, by its number.
     Stored(usize),
@@ -23,11 +25,11 @@ pub(super) enum Support {
     Any(Vec<Support>),
 }
 
-/// Accesses, by number, that are about to be visited at what they store, and the supports of workspaces.
+/// Accesses, by number, that are about to be visited at what they store, and of workspaces what they have where nothing is computed, and where they have something else.
 #[derive(Default)]
 pub(super) struct Given<'a> {
     pub iterated: &'a [usize],
-    workspaces: BTreeMap<String, Support>,
+    workspaces: BTreeMap<String, (Scalar, Support)>,
 }
 
 impl<'a> Given<'a> {
@@ -37,52 +39,129 @@ impl<'a> Given<'a> {
 }
 
 impl Lowering<'_> {
+    /// What elements of a tensor are that no iteration changes: the identity of the operator that combines values in them, if that is what they are at first, or what the tensor is filled with.
+    fn unchanged(&self, target: &Access, operator: Option<Reduction>) -> Option<Scalar> {
+        let tensor = &target.tensor;
+        let Some(operator) = operator else { return Some(tensor.fill()) };
+        let identity = operator.identity(tensor.element());
+        // Elements that are not appended have the fill value.
+        let is_appended = matches!(self.storage.get(tensor.name()), Some(Storage::Appended(_)));
+        identity.filter(|identity| !is_appended || *identity == tensor.fill())
+    }
+
+    /// Whether elements that no value was combined into by `operator` need not be appended.
+    pub(super) fn leaves_out(&self, target: &Access, operator: Reduction) -> bool {
+        self.unchanged(target, Some(operator)).is_some()
+    }
+
     /// Where a node has an effect.
     pub(super) fn effect(&self, node: &Node, given: &mut Given<'_>) -> Support {
         match node {
             Node::Forall(_, body) => self.effect(body, given),
-            Node::Assign { operator, value, .. } => match operator {
-                None | Some(Reduction::Sum) => self.support(value, given),
-                Some(_) => Support::Always,
+            Node::Assign { target, operator, value } => match self.unchanged(target, *operator) {
+                Some(unchanged) => self.support(value, unchanged, given),
+                None => Support::Always,
             },
             Node::Where { workspace, consumer, producer } => {
                 let made = self.effect(producer, given);
-                given.workspaces.insert(workspace.name().to_owned(), made);
+                let sites = producer.sites();
+                let site = sites.iter().find(|site| site.target.tensor == *workspace);
+                let unchanged = site.and_then(|site| self.unchanged(site.target, site.operator));
+                if let Some(unchanged) = unchanged {
+                    given.workspaces.insert(workspace.name().to_owned(), (unchanged, made));
+                }
                 self.effect(consumer, given)
             }
         }
     }
 
-    /// Where an expression is other than zero.
-    pub(super) fn support(&self, expression: &Expression, given: &Given<'_>) -> Support {
-        let of = |operand: &Expression| self.support(operand, given);
+    /// Where an expression is other than `value`, which has its type.
+    pub(super) fn support(&self, expression: &Expression, value: Scalar, given: &Given<'_>) -> Support {
+        let zero = |operand: &Expression| Reduction::Sum.identity(element_of(operand));
+        let is_at_zero = zero(expression) == Some(value);
+        let at_zero =
+            |operand: &Expression| zero(operand).map_or(Support::Always, |zero| self.support(operand, zero, given));
         match expression {
-            Expression::Literal(literal, _) if is_zero(literal) => Support::Never,
-            Expression::Literal(..) | Expression::Index(_) => Support::Always,
-            Expression::Access(access) => {
-                let zero = Reduction::Sum.identity(access.tensor.element());
-                match self.visit(access) {
-                    _ if zero != Some(access.tensor.fill()) => Support::Always,
-                    Some(visit) => match &self.places[visit] {
-                        Place::Absent => Support::Never,
-                        Place::Level(..) if given.iterated.contains(&visit) => Support::Stored(visit),
-                        Place::Level(..) => Support::Always,
-                    },
-                    None => given.workspaces.get(access.tensor.name()).cloned().unwrap_or(Support::Always),
+            Expression::Access(access) => match self.visit(access) {
+                Some(visit) if access.tensor.fill() == value && !is_made(given, access) => match &self.places[visit] {
+                    Place::Absent => Support::Never,
+                    Place::Level(..) if given.iterated.contains(&visit) => Support::Stored(visit),
+                    Place::Level(..) | Place::Element(_) => Support::Always,
+                },
+                _ => match given.workspaces.get(access.tensor.name()) {
+                    Some((unchanged, support)) if *unchanged == value => support.clone(),
+                    _ => Support::Always,
+                },
+            },
+            Expression::Negate(operand) => self.support(operand, negate(value), given),
+            Expression::Binary(operator, left, right) => {
+                let properties = operator.properties();
+                let annihilator = properties.annihilator.and_then(|special| special.of(value.element_type()));
+                if annihilator == Some(value) || *operator == BinaryOperator::Add && is_infinite(value) {
+                    return Support::all(vec![self.support(left, value, given), self.support(right, value, given)]);
+                }
+                match is_at_zero {
+                    true => Support::by_zeros(properties.zeros, &[at_zero(left), at_zero(right)]),
+                    false => self.by_defaults(expression, value, given),
                 }
             }
-            Expression::Negate(operand) | Expression::Cast(_, operand, _) => of(operand),
-            Expression::Reduce(Reduction::Sum, _, operand) => of(operand),
-            Expression::Reduce(..) => Support::Always,
-            Expression::Binary(operator, left, right) => {
-                Support::by_zeros(operator.properties().zeros, &[of(left), of(right)])
+            Expression::Call(function, arguments, _) if is_at_zero && !function.properties().zeros.is_empty() => {
+                Support::by_zeros(function.properties().zeros, &arguments.iter().map(at_zero).collect::<Vec<_>>())
             }
-            Expression::Call(function, arguments, _) => {
-                let operands: Vec<Support> = arguments.iter().map(of).collect();
-                Support::by_zeros(function.properties().zeros, &operands)
-            }
+            _ => self.by_defaults(expression, value, given),
         }
     }
+
+    /// The support of an expression that has `value` if all of its operands are what they are where nothing is stored.
+    fn by_defaults(&self, expression: &Expression, value: Scalar, given: &Given<'_>) -> Support {
+        if self.default(expression, given) != Some(value) {
+            return Support::Always;
+        }
+        let of = |operand: &Expression| match self.default(operand, given) {
+            Some(default) => self.support(operand, default, given),
+            None => Support::Always,
+        };
+        Support::any(expression.operands().into_iter().map(of).collect())
+    }
+
+    /// What an expression is where nothing is stored; none if that is not known.
+    fn default(&self, expression: &Expression, given: &Given<'_>) -> Option<Scalar> {
+        let of = |operand: &Expression| self.default(operand, given);
+        match expression {
+            Expression::Literal(Literal::Typed(scalar), _) => Some(*scalar),
+            Expression::Literal(Literal::Integer(value), _) => Some(Scalar::I64(*value)),
+            Expression::Literal(Literal::Real(value), _) => Some(Scalar::F64(*value)),
+            Expression::Access(access) => match (given.workspaces.get(access.tensor.name()), self.visit(access)) {
+                (Some((unchanged, _)), _) => Some(*unchanged),
+                (None, Some(visit)) if given.iterated.contains(&visit) || self.places[visit] == Place::Absent => {
+                    Some(access.tensor.fill())
+                }
+                _ => None,
+            },
+            Expression::Negate(operand) => of(operand).map(negate),
+            Expression::Cast(element, operand, _) => of(operand).map(|operand| cast(operand, *element)),
+            Expression::Binary(operator, left, right) => binary(*operator, of(left)?, of(right)?).ok(),
+            Expression::Call(function, arguments, _) => {
+                let arguments = arguments.iter().map(of).collect::<Option<Vec<_>>>()?;
+                call(*function, &arguments).ok()
+            }
+            Expression::Select(operands, _) => {
+                let [condition, then, otherwise] = &**operands;
+                of(if is_zero(of(condition)?) { otherwise } else { then })
+            }
+            Expression::Index(_) | Expression::Reduce(..) => None,
+        }
+    }
+}
+
+/// Whether an access is of a workspace that is computed where it is asked about.
+fn is_made(given: &Given<'_>, access: &Access) -> bool {
+    given.workspaces.contains_key(access.tensor.name())
+}
+
+fn is_infinite(value: Scalar) -> bool {
+    matches!(value, Scalar::F32(value) if value.is_infinite())
+        || matches!(value, Scalar::F64(value) if value.is_infinite())
 }
 
 impl Support {
@@ -115,6 +194,20 @@ impl Support {
         }
     }
 
+    /// Whether it holds where those accesses have an element for which `is_stored` says so; nothing if it always does.
+    pub(super) fn condition(&self, is_stored: &dyn Fn(usize) -> Condition) -> Option<Condition> {
+        let all = |parts: &[Self], combine: fn(Condition, Condition) -> Condition| {
+            parts.iter().filter_map(|part| part.condition(is_stored)).reduce(combine)
+        };
+        match self {
+            Self::Always => None,
+            Self::Never => Some(Condition::Bool(false)),
+            Self::Stored(access) => Some(is_stored(*access)),
+            Self::All(parts) => all(parts, Condition::and),
+            Self::Any(parts) => all(parts, Condition::or),
+        }
+    }
+
     /// Whether it holds where just these accesses have an element.
     pub(super) fn holds(&self, stored: &[usize]) -> bool {
         match self {
@@ -139,14 +232,6 @@ pub(super) fn lattice(support: &Support, iterated: &[usize]) -> Vec<Vec<usize>> 
     let mut points: Vec<Vec<usize>> = sets.filter(|set| support.holds(set)).collect();
     points.sort_by_key(|point| std::cmp::Reverse(point.len()));
     points
-}
-
-fn is_zero(literal: &Literal) -> bool {
-    match literal {
-        Literal::Integer(value) => *value == 0,
-        Literal::Real(value) => *value == 0.0,
-        Literal::Typed(scalar) => Reduction::Sum.identity(scalar.element_type()) == Some(*scalar),
-    }
 }
 
 #[cfg(test)]

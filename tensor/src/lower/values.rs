@@ -22,8 +22,8 @@ impl Lowering<'_> {
     pub fn value(&self, expression: &notation::Expression) -> Expression {
         use notation::Expression as From;
         if !self.visits.is_empty()
-            && self.support(expression, &Given::default()) == Support::Never
             && let Some(zero) = Reduction::Sum.identity(element_of(expression))
+            && self.support(expression, zero, &Given::default()) == Support::Never
         {
             return Expression::Constant(zero);
         }
@@ -36,6 +36,7 @@ impl Lowering<'_> {
                 if let Some(visit) = self.visit(access) {
                     return match &self.places[visit] {
                         Place::Absent => Expression::Constant(access.tensor.fill()),
+                        Place::Element(element) => element.clone(),
                         Place::Level(_, position) => self.storage[access.tensor.name()].element(position.clone()),
                     };
                 }
@@ -47,13 +48,31 @@ impl Lowering<'_> {
                 }
             }
             From::Negate(operand) => -self.value(operand),
+            From::Binary(operator, left, right) if operator.is_comparison() => {
+                let number = |number: i64| Expression::index(number).cast(element_of(left));
+                self.condition(expression).select(number(1), number(0))
+            }
             From::Binary(operator, left, right) => self.value(left).binary(*operator, self.value(right)),
+            From::Select(operands, _) => {
+                let [condition, then, otherwise] = &**operands;
+                self.condition(condition).select(self.value(then), self.value(otherwise))
+            }
             From::Cast(element, operand, _) => self.value(operand).cast(*element),
             From::Call(function, arguments, _) => {
                 Expression::call(*function, arguments.iter().map(|argument| self.value(argument)))
             }
             // Concretising leaves none; without loops of its own it has the value of its operand.
             From::Reduce(_, _, operand) => self.value(operand),
+        }
+    }
+
+    /// Whether a number is other than zero.
+    fn condition(&self, expression: &notation::Expression) -> Expression {
+        match expression {
+            notation::Expression::Binary(operator, left, right) if operator.is_comparison() => {
+                self.value(left).binary(*operator, self.value(right))
+            }
+            other => self.value(other).not_equal(Expression::index(0).cast(element_of(other))),
         }
     }
 }

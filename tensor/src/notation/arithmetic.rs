@@ -3,14 +3,19 @@
 use maniple_kernel::arithmetic;
 
 use crate::element::Scalar;
-use crate::loops::BinaryOperator;
+use crate::loops::{BinaryOperator, Reduction};
 
 pub use maniple_kernel::arithmetic::{DivisionByZero, call, cast, negate, reduce};
 
 /// An element, or none if an integer was divided by zero.
 pub type Value = Result<Scalar, DivisionByZero>;
 
-/// `left operator right`.
+/// Whether a number is zero, which is what stands for a condition that does not hold.
+pub fn is_zero(number: Scalar) -> bool {
+    Reduction::Sum.identity(number.element_type()) == Some(number)
+}
+
+/// `left operator right`. A comparison that holds is 1, and 0 if it does not.
 ///
 /// # Errors
 ///

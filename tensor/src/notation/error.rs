@@ -62,6 +62,12 @@ pub enum NotationErrorKind {
         /// The number of its arguments.
         found: usize,
     },
+    /// A `select` has a wrong number of arguments.
+    #[error("select takes a condition and two values, not {found} arguments")]
+    SelectArity {
+        /// The number of its arguments.
+        found: usize,
+    },
     /// A function is not defined for a type.
     #[error("{intrinsic} is not defined for {element}")]
     NotDefined {

@@ -141,6 +141,13 @@ pub(crate) fn evaluate_expression(expression: &Expression, values: &mut dyn Valu
                 arguments.iter().map(|argument| evaluate_expression(argument, values)).collect::<Result<_, _>>()?;
             arithmetic::call(*intrinsic, &arguments)?
         }
+        Expression::Select(operands, _) => {
+            let [condition, then, otherwise] = &**operands;
+            let condition = evaluate_expression(condition, values)?;
+            // Both are evaluated: a division by zero in either is one.
+            let (then, otherwise) = (evaluate_expression(then, values)?, evaluate_expression(otherwise, values)?);
+            if arithmetic::is_zero(condition) { otherwise } else { then }
+        }
         Expression::Cast(element, operand, _) => arithmetic::cast(evaluate_expression(operand, values)?, *element),
         Expression::Reduce(reduction, variable, operand) => {
             let identity = reduction.identity(element_of(operand));
@@ -170,6 +177,7 @@ pub(crate) fn element_of(expression: &Expression) -> ElementType {
         Expression::Literal(Literal::Real(_), _) => ElementType::F64,
         Expression::Access(access) => access.tensor.element(),
         Expression::Cast(element, ..) => *element,
+        Expression::Select(operands, _) => element_of(&operands[1]),
         Expression::Negate(operand) | Expression::Binary(_, operand, _) | Expression::Reduce(_, _, operand) => {
             element_of(operand)
         }

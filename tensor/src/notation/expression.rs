@@ -37,10 +37,12 @@ pub enum Expression {
     Access(Access),
     /// `-x`
     Negate(Box<Expression>),
-    /// `x + y` and the like.
+    /// `x + y` and the like. A comparison that holds is 1, and else 0, in the type of what is compared.
     Binary(BinaryOperator, Box<Expression>, Box<Expression>),
     /// A function.
     Call(Intrinsic, Vec<Expression>, Place),
+    /// `select(c, x, y)`: `x` where `c` is other than zero, else `y`.
+    Select(Box<[Expression; 3]>, Place),
     /// A value in another type: `f64(x)`.
     Cast(ElementType, Box<Expression>, Place),
     /// All values of an expression over one variable, combined: `reduce(+, k, x)`.
@@ -53,6 +55,7 @@ impl Expression {
         match self {
             Self::Literal(_, place) | Self::Call(_, _, place) | Self::Cast(_, _, place) => *place,
             Self::Index(variable) => variable.place,
+            Self::Select(_, place) => *place,
             Self::Access(access) => access.place,
             Self::Negate(operand) | Self::Reduce(_, _, operand) => operand.place(),
             Self::Binary(_, left, right) => left.place().join(right.place()),
@@ -66,6 +69,7 @@ impl Expression {
             Self::Negate(operand) | Self::Cast(_, operand, _) | Self::Reduce(_, _, operand) => vec![operand],
             Self::Binary(_, left, right) => vec![left, right],
             Self::Call(_, arguments, _) => arguments.iter().collect(),
+            Self::Select(operands, _) => operands.iter().collect(),
         }
     }
 
@@ -80,6 +84,10 @@ impl Expression {
             }
             Self::Binary(operator, left, right) => {
                 Self::Binary(*operator, Box::new(change(left)?), Box::new(change(right)?))
+            }
+            Self::Select(operands, place) => {
+                let [condition, then, otherwise] = &**operands;
+                Self::Select(Box::new([change(condition)?, change(then)?, change(otherwise)?]), *place)
             }
             Self::Call(intrinsic, arguments, place) => {
                 Self::Call(*intrinsic, arguments.iter().map(change).collect::<Result<_, E>>()?, *place)

@@ -14,6 +14,8 @@ pub(super) enum Word<'a> {
     /// Digits with a point, an exponent, or both.
     Real(&'a str),
     Symbol(char),
+    /// `==` and its like.
+    Compare(&'a str),
     /// `+=` and its like: the operator before the `=`.
     Accumulate(&'a str),
     End,
@@ -31,6 +33,7 @@ impl fmt::Display for Word<'_> {
         match self {
             Self::Name(text) | Self::Integer(text) | Self::Real(text) => formatter.write_str(text),
             Self::Symbol(symbol) => write!(formatter, "{symbol:?}"),
+            Self::Compare(operator) => write!(formatter, "'{operator}'"),
             Self::Accumulate(operator) => write!(formatter, "'{operator}='"),
             Self::End => formatter.write_str("the end"),
         }
@@ -48,6 +51,8 @@ pub(super) fn words(text: &str) -> Result<Vec<Token<'_>>, NotationError> {
                 start += first.len_utf8();
                 continue;
             }
+            '=' | '!' | '<' | '>' if rest[1..].starts_with('=') => (Word::Compare(&rest[..2]), 2),
+            '<' | '>' => (Word::Compare(&rest[..1]), 1),
             '+' | '-' | '*' if rest[1..].starts_with('=') => (Word::Accumulate(&rest[..1]), 2),
             'm' if !words.is_empty() && (rest.starts_with("min=") || rest.starts_with("max=")) => {
                 (Word::Accumulate(&rest[..3]), 4)

@@ -44,7 +44,7 @@ mod sums;
 mod types;
 mod variable;
 
-pub use arithmetic::{DivisionByZero, Value, binary, call, cast, negate, reduce};
+pub use arithmetic::{DivisionByZero, Value, binary, call, cast, is_zero, negate, reduce};
 pub use array::DenseArray;
 pub use assignment::Assignment;
 pub use error::{NotationError, NotationErrorKind};

@@ -242,10 +242,29 @@ impl<'a> Parser<'a> {
 
     fn expression(&mut self) -> Parsed<Expression> {
         let depth = self.depth;
-        let operators = [('+', BinaryOperator::Add), ('-', BinaryOperator::Subtract)];
-        let sum = self.chain(&operators, Self::term)?;
+        let mut left = self.sum()?;
+        while let Word::Compare(symbol) = self.peek().word {
+            let place = self.advance().place;
+            self.deeper(place)?;
+            let right = self.sum()?;
+            // The greater of two is the one that the other is less than.
+            let (operator, left_first) = match symbol {
+                "==" => (BinaryOperator::Equal, true),
+                "!=" => (BinaryOperator::NotEqual, true),
+                "<" => (BinaryOperator::Less, true),
+                "<=" => (BinaryOperator::LessEqual, true),
+                ">" => (BinaryOperator::Less, false),
+                _ => (BinaryOperator::LessEqual, false),
+            };
+            let (first, second) = if left_first { (left, right) } else { (right, left) };
+            left = Expression::Binary(operator, Box::new(first), Box::new(second));
+        }
         self.depth = depth;
-        Ok(sum)
+        Ok(left)
+    }
+
+    fn sum(&mut self) -> Parsed<Expression> {
+        self.chain(&[('+', BinaryOperator::Add), ('-', BinaryOperator::Subtract)], Self::term)
     }
 
     fn term(&mut self) -> Parsed<Expression> {
@@ -312,6 +331,13 @@ impl<'a> Parser<'a> {
         if open && self.names.declared(name).is_none() {
             if name == "reduce" {
                 return self.reduce();
+            }
+            if name == "select" {
+                let (arguments, end) = self.arguments()?;
+                let found = arguments.len();
+                let operands = <[Expression; 3]>::try_from(arguments)
+                    .map_err(|_| Kind::SelectArity { found }.at(place.join(end)))?;
+                return Ok(Expression::Select(Box::new(operands), place.join(end)));
             }
             if let Some(intrinsic) = Intrinsic::named(name) {
                 let (arguments, end) = self.arguments()?;

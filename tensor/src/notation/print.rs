@@ -62,6 +62,7 @@ impl Expression {
     /// How tightly the outermost operator binds.
     fn precedence(&self) -> u8 {
         match self {
+            Self::Binary(operator, ..) if operator.is_comparison() => 0,
             Self::Binary(BinaryOperator::Add | BinaryOperator::Subtract, ..) => 1,
             Self::Binary(BinaryOperator::Multiply | BinaryOperator::Divide, ..) => 2,
             // Others are written as functions.
@@ -101,6 +102,11 @@ impl Display for Expression {
             Self::Call(intrinsic, arguments, _) => {
                 write!(formatter, "{intrinsic}(")?;
                 list(formatter, arguments, ", ")?;
+                formatter.write_str(")")
+            }
+            Self::Select(operands, _) => {
+                formatter.write_str("select(")?;
+                list(formatter, &operands[..], ", ")?;
                 formatter.write_str(")")
             }
             Self::Cast(element, operand, _) => write!(formatter, "{}({operand})", cast_name(*element)),

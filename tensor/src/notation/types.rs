@@ -47,10 +47,12 @@ pub(crate) fn typed(expression: &Expression, expected: ElementType) -> Result<Ex
             }
             expression.try_map(&mut |operand| typed(operand, expected))
         }
-        Expression::Binary(operator, ..) if operator.is_comparison() || !operator.is_defined_for(expected) => {
+        Expression::Binary(operator, ..) if !operator.is_defined_for(expected) => {
             Err(Kind::OperatorNotDefined { operator: *operator, element: expected }.at(expression.place()))
         }
-        Expression::Negate(_) | Expression::Binary(..) => expression.try_map(&mut |operand| typed(operand, expected)),
+        Expression::Negate(_) | Expression::Binary(..) | Expression::Select(..) => {
+            expression.try_map(&mut |operand| typed(operand, expected))
+        }
     }
 }
 

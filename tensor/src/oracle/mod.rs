@@ -20,7 +20,7 @@ pub use map::SparseMap;
 
 use crate::element::{ElementType, Scalar};
 use crate::notation::{
-    Access, Assignment, BinaryOperator, Expression, IndexVariable, Literal, binary, call, cast, negate,
+    Access, Assignment, BinaryOperator, Expression, IndexVariable, Literal, binary, call, cast, is_zero, negate,
 };
 use function::{Function, MOST};
 
@@ -109,6 +109,18 @@ impl Evaluation<'_> {
             Expression::Binary(operator, left, right) => {
                 let (left, right) = (self.function(left)?, self.function(right)?);
                 left.join(&right, |left, right| binary(*operator, left, right)).map_err(large)?
+            }
+            Expression::Select(operands, _) => {
+                let [condition, then, otherwise] = &**operands;
+                let condition = self.function(condition)?;
+                let zero = cast(Scalar::I32(0), element(expression));
+                let chosen = |of: &Expression, when: bool| {
+                    let choose = |condition, value| Ok(if is_zero(condition) == when { zero } else { value });
+                    condition.join(&self.function(of)?, choose).map_err(large)
+                };
+                // One of the two is zero everywhere.
+                let (then, otherwise) = (chosen(then, true)?, chosen(otherwise, false)?);
+                then.join(&otherwise, |then, otherwise| binary(BinaryOperator::Add, then, otherwise)).map_err(large)?
             }
             Expression::Call(intrinsic, arguments, _) => {
                 let arguments: Vec<_> =

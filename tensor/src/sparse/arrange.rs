@@ -5,7 +5,7 @@ use crate::concrete::{Loop, Node, Statement, Unit};
 use crate::format::{Format, Level};
 use crate::loops::Reduction;
 use crate::lower::Appending;
-use crate::notation::{Access, IndexVariable, TensorVariable};
+use crate::notation::{Access, Assignment, IndexVariable, TensorVariable};
 use crate::schedule::Races;
 
 /// An operand under another name: in another format than it has, or as it was before it is changed.
@@ -17,7 +17,13 @@ pub(super) struct Renamed {
 }
 
 /// A statement whose loops follow what is stored, and the operands that it uses under other names.
-pub(super) fn arrange(mut statement: Statement) -> (Statement, Vec<Renamed>) {
+pub(super) fn arrange(assignment: &Assignment) -> (Statement, Vec<Renamed>) {
+    let arranged = in_loops(Statement::new(assignment));
+    let is_once = Appending::new(&arranged.0).is_none_or(|appending| appending.once);
+    if is_once || adds_up(&arranged.0) { arranged } else { in_loops(Statement::with_scalars(assignment)) }
+}
+
+fn in_loops(mut statement: Statement) -> (Statement, Vec<Renamed>) {
     let mut renamed = Vec::new();
     let (nest, inside) = nest(&statement.body);
     let result = statement.result().clone();
@@ -30,15 +36,8 @@ pub(super) fn arrange(mut statement: Statement) -> (Statement, Vec<Renamed>) {
         .collect();
     let formats: Vec<Format> = accesses.iter().map(|access| native(access.tensor.format())).collect();
     let first_of_result = order_of_result(&statement, &nest);
-    let mut before: Vec<(IndexVariable, IndexVariable)> =
+    let before: Vec<(IndexVariable, IndexVariable)> =
         accesses.iter().zip(&formats).flat_map(|(access, format)| edges(access, format, &nest)).collect();
-    let combines = statement.reduction().is_some_and(|reduction| reduction != Reduction::Sum);
-    if combines && Appending::new(&statement).is_some() {
-        // Elements that are appended twice are added up; others have to be complete before.
-        let (kept, reduced): (Vec<_>, Vec<_>) =
-            nest.iter().cloned().partition(|variable| first_of_result.contains(variable));
-        before.extend(kept.iter().flat_map(|kept| reduced.iter().map(|reduced| (kept.clone(), reduced.clone()))));
-    }
     let is_sparse = |variable: &IndexVariable| {
         let mut sparse = accesses.iter().zip(&formats).filter(|(_, format)| !is_dense(format));
         sparse.any(|(access, _)| access.variables.contains(variable))
@@ -76,6 +75,13 @@ pub(super) fn arrange(mut statement: Statement) -> (Statement, Vec<Renamed>) {
     statement.body = reordered(statement.body.clone(), &order);
     statement = gathered(statement);
     (statement, renamed)
+}
+
+/// Whether elements of the result may be appended in parts, which are then added up.
+pub(super) fn adds_up(statement: &Statement) -> bool {
+    let result = statement.result();
+    let zero = Reduction::Sum.identity(result.element());
+    statement.reduction().is_none_or(|reduction| reduction == Reduction::Sum && zero == Some(result.fill()))
 }
 
 /// The statement with its outermost loop on threads, if its iterations write different elements.

@@ -6,24 +6,24 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::arrange::{Renamed, arrange, on_threads};
+use super::arrange::{Renamed, adds_up, arrange, is_dense, on_threads};
 use super::data::{Data, Numbers, strides, whole};
 use super::error::SparseError;
 use crate::concrete::Statement;
 use crate::element::{Element, Scalar};
 use crate::format::Format;
 use crate::kernel::{Argument, Kernels, Scoped, Team, View};
-use crate::level::filled;
+use crate::level::{filled, zeroed};
 use crate::loops::Reduction;
 use crate::lower::{Appending, Output, Slot, StoredKernel, stored};
-use crate::notation::{Assignment, TensorVariable};
+use crate::notation::{Assignment, Expression, TensorVariable};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::storage::{Coordinates, Duplicates, EntryList, Segments, SparseTensor, StorageError, pack};
 
 /// An assignment that can be computed on tensors of its formats.
 #[derive(Debug)]
 pub struct Computation<'a> {
-    assignment: &'a Assignment,
+    assignment: Cow<'a, Assignment>,
     /// The loops as they run.
     statement: Statement,
     /// The loops as schedules find them: without threads, where none were asked for.
@@ -39,7 +39,7 @@ impl<'a> Computation<'a> {
     ///
     /// # Errors
     ///
-    /// [`SparseError::Types`], if not all tensors have one type; [`SparseError::Fill`]; [`SparseError::Accumulation`].
+    /// [`SparseError::Types`], if not all tensors have one type; [`SparseError::Parts`].
     pub fn new(assignment: &'a Assignment) -> Result<Self, SparseError> {
         let expected = assignment.element();
         for tensor in assignment.tensors() {
@@ -47,29 +47,19 @@ impl<'a> Computation<'a> {
                 return Err(SparseError::Types { tensor: tensor.name().to_owned(), found: tensor.element(), expected });
             }
         }
-        let (statement, renamed) = arrange(Statement::new(assignment));
-        let result = &assignment.left().tensor;
-        let appending = Appending::new(&statement);
-        if appending.is_some() && Reduction::Sum.identity(expected) != Some(result.fill()) {
-            let (tensor, fill) = (result.name().to_owned(), format!("{:?}", result.fill()));
-            return Err(SparseError::Fill { tensor, fill });
-        }
-        let is_sum = assignment.accumulation().is_none_or(|accumulation| accumulation == Reduction::Sum);
-        if !is_sum && appending.is_some() {
-            return Err(SparseError::Accumulation { tensor: result.name().to_owned() });
-        }
+        let assignment = written_out(assignment)?;
+        let (statement, renamed) = arrange(&assignment);
         Self::of(assignment, statement.clone(), on_threads(&statement), renamed)
     }
 
     fn of(
-        assignment: &'a Assignment,
+        assignment: Cow<'a, Assignment>,
         plain: Statement,
         statement: Statement,
         renamed: Vec<Renamed>,
     ) -> Result<Self, SparseError> {
         let appending = Appending::new(&statement);
-        let is_sum = statement.reduction().is_none_or(|reduction| reduction == Reduction::Sum);
-        if appending.as_ref().is_some_and(|appending| !appending.once) && !is_sum {
+        if appending.as_ref().is_some_and(|appending| !appending.once) && !adds_up(&statement) {
             return Err(SparseError::Parts { tensor: statement.result().name().to_owned() });
         }
         Ok(Self { assignment, statement, plain, renamed, appending, made: Mutex::default() })
@@ -88,7 +78,7 @@ impl<'a> Computation<'a> {
     pub fn scheduled(&self, schedule: &Schedule) -> Result<Self, SparseError> {
         let statement =
             schedule.apply(&self.plain).map_err(|error: ScheduleError| SparseError::Schedule(Box::new(error)))?;
-        Self::of(self.assignment, statement.clone(), statement, self.renamed.clone())
+        Self::of(self.assignment.clone(), statement.clone(), statement, self.renamed.clone())
     }
 
     /// The formats in which operands are used that differ from those that they have: they are converted each time.
@@ -185,6 +175,20 @@ impl<'a> Computation<'a> {
     }
 }
 
+/// An accumulation into a tensor that is not dense, as the assignment of what the old element and the new value are together; sums of elements that are zero where nothing is stored are
+/// added to what is stored.
+fn written_out(assignment: &Assignment) -> Result<Cow<'_, Assignment>, SparseError> {
+    let (left, right) = (assignment.left(), assignment.right());
+    let is_zero = Reduction::Sum.identity(assignment.element()) == Some(left.tensor.fill());
+    let Some(operator) = assignment.accumulation() else { return Ok(Cow::Borrowed(assignment)) };
+    if is_dense(left.tensor.format()) || operator == Reduction::Sum && is_zero {
+        return Ok(Cow::Borrowed(assignment));
+    }
+    let old = Box::new(Expression::Access(left.clone()));
+    let both = Expression::Binary(operator.operator(), old, Box::new(right.clone()));
+    Ok(Cow::Owned(Assignment::new(left.clone(), false, both)?))
+}
+
 fn given<'t, T>(operands: &[(&str, &'t SparseTensor<T>)], name: &str) -> Result<&'t SparseTensor<T>, SparseError> {
     let found = operands.iter().find(|(given, _)| *given == name).map(|(_, tensor)| *tensor);
     found.ok_or_else(|| SparseError::Missing(name.to_owned()))
@@ -276,11 +280,14 @@ impl<T: Element> Run<'_, '_, T> {
         let statement = &self.computation.statement;
         let result = statement.result();
         let (format, dimensions) = (result.format(), result.dimensions());
-        let fill = T::from_scalar(result.fill()).expect("fill values have the type of their tensors");
+        let fill = fill(result);
         let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent)).unwrap_or(i64::MAX);
         let mut values = match statement.accumulates() {
             true => given(operands, result.name())?.convert(format)?.values().to_vec(),
-            false => room(statement.initial().and_then(T::from_scalar).unwrap_or_else(zero), count.max(0) as usize)?,
+            false => match statement.initial().and_then(T::from_scalar).unwrap_or(fill) {
+                initial if initial != zero() => room(initial, count.max(0) as usize)?,
+                _ => zeros(count.max(0) as usize)?,
+            },
         };
         let view = View::update(&mut values, &whole(dimensions), &strides(format, dimensions))?;
         self.call(Output::Elements, true, Written::Elements(view))?;
@@ -295,9 +302,10 @@ impl<T: Element> Run<'_, '_, T> {
     ) -> Result<SparseTensor<T>, SparseError> {
         let result = self.computation.statement.result();
         let (format, dimensions) = (result.format(), result.dimensions());
+        let fill = fill(result);
         let parents = appending.parents.iter().map(|&mode| dimensions[mode]);
         let parents = parents.fold(1_i64, |parents, extent| parents.saturating_mul(extent)).max(0) as usize;
-        let mut next = room(0_i64, parents)?;
+        let mut next = zeros::<i64>(parents)?;
         self.call(Output::Counts, true, Written::Counts(&mut next))?;
         let mut total = 0;
         for count in &mut next {
@@ -311,20 +319,20 @@ impl<T: Element> Run<'_, '_, T> {
             && dimensions.iter().all(|&extent| i32::try_from(extent).is_ok());
         let coordinates = appending.coordinates.iter().map(|_| {
             Ok::<_, SparseError>(if is_narrow {
-                Coordinates::Narrow(room(0, total)?)
+                Coordinates::Narrow(zeros(total)?)
             } else {
-                Coordinates::Wide(room(0, total)?)
+                Coordinates::Wide(zeros(total)?)
             })
         });
         let mut coordinates = coordinates.collect::<Result<Vec<_>, _>>()?;
-        let mut values = room(zero::<T>(), total)?;
+        let mut values = zeros::<T>(total)?;
         let (all, stored) = (&mut coordinates, &mut values);
         self.call(Output::Entries, is_narrow, Written::Entries { next: &mut next, coordinates: all, values: stored })?;
         drop(next);
         if appending.in_place {
             let coordinates = coordinates.remove(0);
             let segments = Segments { starts, coordinates, values };
-            return Ok(segments.into_tensor(format, dimensions, zero(), self.team)?);
+            return Ok(segments.into_tensor(format, dimensions, fill, self.team)?);
         }
         let mut entries = EntryList::new(dimensions.len());
         entries.values = values;
@@ -336,8 +344,12 @@ impl<T: Element> Run<'_, '_, T> {
         if self.computation.statement.accumulates() {
             given(operands, result.name())?.for_each(|coordinates, value| entries.push(coordinates, value));
         }
-        Ok(pack(format, dimensions, zero(), entries, Duplicates::Sum)?.tensor)
+        Ok(pack(format, dimensions, fill, entries, Duplicates::Sum)?.tensor)
     }
+}
+
+fn fill<T: Element>(tensor: &TensorVariable) -> T {
+    T::from_scalar(tensor.fill()).expect("fill values have the type of their tensors")
 }
 
 fn view_bounds(view: &View<'_>) -> Vec<(i64, i64)> {
@@ -351,6 +363,12 @@ fn all_of<N: Element>(numbers: &mut [N]) -> Result<View<'_>, SparseError> {
 
 fn zero<T: Element>() -> T {
     Reduction::Sum.identity(T::TYPE).and_then(T::from_scalar).expect("elements of all types have a sum")
+}
+
+/// `count` zeros; an error as of [`room`].
+fn zeros<N: bytemuck::Zeroable>(count: usize) -> Result<Vec<N>, SparseError> {
+    let memory = |_| StorageError::Memory(count as u128 * size_of::<N>() as u128);
+    Ok(zeroed(count).map_err(memory)?)
 }
 
 /// `count` times `value`; an error says how much memory that is, if there is not enough.

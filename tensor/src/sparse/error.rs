@@ -3,6 +3,7 @@
 use crate::element::{ElementType, Scalar};
 use crate::kernel::{KernelError, ViewError};
 use crate::lower::TooManyMerged;
+use crate::notation::NotationError;
 use crate::schedule::ScheduleError;
 use crate::storage::StorageError;
 
@@ -21,24 +22,9 @@ pub enum SparseError {
         /// The type of the result.
         expected: ElementType,
     },
-    /// A result whose fill value is not what is computed where no operand stores anything.
-    #[error(
-        "{tensor} has fill value {fill}, and elements that are not computed are 0: give it the fill value 0, or store it densely"
-    )]
-    Fill {
-        /// The result.
-        tensor: String,
-        /// Its fill value.
-        fill: String,
-    },
-    /// An accumulation into a result with compressed levels by another operator than a sum.
-    #[error(
-        "{tensor} is stored sparsely, and sums alone accumulate into such tensors: store it densely, or assign to another tensor"
-    )]
-    Accumulation {
-        /// The result.
-        tensor: String,
-    },
+    /// What the assignment is written as cannot be.
+    #[error(transparent)]
+    Notation(#[from] NotationError),
     /// A tensor whose elements that are not stored have another value than the assignment says.
     #[error("{tensor} has fill value {expected:?} in the assignment, and {found:?} as it is given")]
     OtherFill {
@@ -52,9 +38,9 @@ pub enum SparseError {
     /// More operands are merged in one loop than code can be made for.
     #[error(transparent)]
     Merge(#[from] TooManyMerged),
-    /// Elements would be combined after they were appended by another operator than a sum.
+    /// Elements would be combined after they were appended, and not added to zeros.
     #[error(
-        "elements of {tensor} would be computed in parts, which sums alone can be added to: put the loops that reduce inside of those over its variables"
+        "elements of {tensor} would be computed in parts, which only sums are put together of, in a tensor filled with 0: put the loops that reduce inside of those over its variables"
     )]
     Parts {
         /// The result.

@@ -93,12 +93,7 @@ struct Part<'a, C, T> {
 }
 
 /// Sorts the entries of each segment whose coordinates don't ascend.
-fn sort<C: Copy + Ord + Send, T: Copy + Send>(
-    starts: &[i64],
-    coordinates: &mut [C],
-    values: &mut [T],
-    team: &dyn Team,
-) {
+fn sort<C: Number, T: Copy + Send>(starts: &[i64], coordinates: &mut [C], values: &mut [T], team: &dyn Team) {
     let parts = team.size().max(1);
     let (total, mut parted) = (coordinates.len(), Vec::new());
     let (mut coordinates, mut values, mut first) = (coordinates, values, 0);
@@ -122,9 +117,9 @@ fn sort<C: Copy + Ord + Send, T: Copy + Send>(
     team.run(parts, &|part| parted[part].lock().sort());
 }
 
-impl<C: Copy + Ord, T: Copy> Part<'_, C, T> {
+impl<C: Number, T: Copy> Part<'_, C, T> {
     fn sort(&mut self) {
-        let mut entries = Vec::new();
+        let (mut keys, mut sorted) = (Vec::new(), Vec::new());
         let base = self.starts[0];
         for segment in self.starts.windows(2) {
             let segment = (segment[0] - base) as usize..(segment[1] - base) as usize;
@@ -132,12 +127,53 @@ impl<C: Copy + Ord, T: Copy> Part<'_, C, T> {
             if coordinates.is_sorted() {
                 continue;
             }
-            entries.clear();
-            entries.extend(coordinates.iter().copied().zip(values.iter().copied()));
-            entries.sort_unstable_by_key(|entry| entry.0);
-            for ((coordinate, value), entry) in coordinates.iter_mut().zip(values.iter_mut()).zip(&entries) {
-                (*coordinate, *value) = *entry;
-            }
+            keys.clear();
+            keys.extend(coordinates.iter().zip(0..).map(|(&coordinate, place)| coordinate.key(place)));
+            keys.sort_unstable();
+            sorted.clear();
+            sorted.extend(keys.iter().map(|&key| values[C::place(key)]));
+            values.copy_from_slice(&sorted);
+            coordinates.iter_mut().zip(&keys).for_each(|(coordinate, &key)| *coordinate = C::of(key));
         }
+    }
+}
+
+/// A coordinate, which is sorted in one word with its place.
+trait Number: Copy + Ord + Send {
+    type Key: Copy + Ord;
+    fn key(self, place: usize) -> Self::Key;
+    fn of(key: Self::Key) -> Self;
+    fn place(key: Self::Key) -> usize;
+}
+
+impl Number for i32 {
+    type Key = u64;
+
+    fn key(self, place: usize) -> u64 {
+        (self as u64) << 32 | place as u64
+    }
+
+    fn of(key: u64) -> Self {
+        (key >> 32) as Self
+    }
+
+    fn place(key: u64) -> usize {
+        key as u32 as usize
+    }
+}
+
+impl Number for i64 {
+    type Key = (i64, usize);
+
+    fn key(self, place: usize) -> (i64, usize) {
+        (self, place)
+    }
+
+    fn of(key: (i64, usize)) -> Self {
+        key.0
+    }
+
+    fn place(key: (i64, usize)) -> usize {
+        key.1
     }
 }

@@ -38,13 +38,13 @@ const FORMATS: [&[&str]; 4] = [
     &["dense:3", "csf:3", "coo:3", "{D,C,C}(2,0,1)", "{C,D,C}(1,2,0)", "{D,D,C}", "{C,C,D}(2,1,0)", "{D,C,D}"],
 ];
 
-fn stored<T: Element>(array: &DenseArray, format: &Format) -> SparseTensor<T> {
+fn stored<T: Element>(array: &DenseArray, tensor: &TensorVariable) -> SparseTensor<T> {
     let mut entries = EntryList::new(array.dimensions().len());
-    let zero = T::from_scalar(maniple_tensor::notation::cast(Scalar::I32(0), T::TYPE)).unwrap();
+    let fill = T::from_scalar(tensor.fill()).unwrap();
     let mut at = vec![0; array.dimensions().len()];
     for value in array.values() {
         let value = T::from_scalar(*value).unwrap();
-        if value != zero {
+        if value != fill {
             entries.push(&at, value);
         }
         for dimension in (0..at.len()).rev() {
@@ -55,7 +55,7 @@ fn stored<T: Element>(array: &DenseArray, format: &Format) -> SparseTensor<T> {
             at[dimension] = 0;
         }
     }
-    pack(format, array.dimensions(), zero, entries, Duplicates::Refuse).unwrap().tensor
+    pack(tensor.format(), array.dimensions(), fill, entries, Duplicates::Refuse).unwrap().tensor
 }
 
 fn dense<T: Element>(tensor: &SparseTensor<T>) -> DenseArray {
@@ -69,28 +69,31 @@ fn a_format(order: usize, random: &mut Rng) -> Format {
     }
 }
 
-/// The same array, in which most elements are zero.
-fn thinned(array: &DenseArray, random: &mut Rng) -> DenseArray {
+/// The same array, in which most elements are what the tensor is filled with.
+fn thinned(array: &DenseArray, tensor: &TensorVariable, random: &mut Rng) -> DenseArray {
     let keep = random.u8(1..10);
     DenseArray::from_fn(array.element(), array.dimensions(), |at| match random.u8(..10) < keep {
         true => array.get(at).unwrap(),
-        false => maniple_tensor::notation::cast(Scalar::I32(0), array.element()),
+        false => tensor.fill(),
     })
 }
 
 /// Computes the same on tensors in random formats, after so many random commands. None if the problem cannot be written as text, or an integer is divided by zero.
 fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, random: &mut Rng) -> Option<Vec<Command>> {
-    let tensors: Vec<TensorVariable> =
-        problem.assignment.tensors().iter().map(|tensor| tensor.stored(a_format(tensor.order(), random))).collect();
+    let mut declare = |tensor: &TensorVariable| {
+        let fill = if random.u8(..4) == 0 { [1, -2, i64::MIN, i64::MAX][random.usize(..4)] } else { 0 };
+        tensor.stored(a_format(tensor.order(), random)).filled(Scalar::I64(fill))
+    };
+    let tensors: Vec<TensorVariable> = problem.assignment.tensors().iter().map(&mut declare).collect();
     let text = problem.assignment.to_string();
     let assignment = parse(&text, &tensors).ok()?;
-    let arrays: BTreeMap<String, DenseArray> =
-        problem.operands.iter().map(|(name, array)| (name.clone(), thinned(array, random))).collect();
-    let expected = evaluate(&assignment, &arrays).ok()?;
-    let operands: Vec<(&str, SparseTensor<i64>)> = tensors
+    let arrays: BTreeMap<String, DenseArray> = tensors
         .iter()
-        .filter_map(|tensor| Some((tensor.name(), stored(arrays.get(tensor.name())?, tensor.format()))))
+        .map(|tensor| (tensor.name().to_owned(), thinned(&problem.operands[tensor.name()], tensor, random)))
         .collect();
+    let expected = evaluate(&assignment, &arrays).ok()?;
+    let operands: Vec<(&str, SparseTensor<i64>)> =
+        tensors.iter().filter_map(|tensor| Some((tensor.name(), stored(arrays.get(tensor.name())?, tensor)))).collect();
     let operands: Vec<(&str, &SparseTensor<i64>)> = operands.iter().map(|(name, tensor)| (*name, tensor)).collect();
     let mut computation = Computation::new(&assignment).unwrap();
     let mut commands = Vec::new();
@@ -106,7 +109,9 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
     }
     let shown = || {
         let text = format!("{text}\n{}{}", Schedule { commands: commands.clone() }, computation.statement());
-        let formats = tensors.iter().map(|tensor| format!("{}: {}", tensor.name(), tensor.format()));
+        let formats = tensors
+            .iter()
+            .map(|tensor| format!("{}: {} filled with {:?}", tensor.name(), tensor.format(), tensor.fill()));
         format!("{text}\n{}\n{}", formats.collect::<Vec<_>>().join("; "), computation.loops().unwrap_or_default())
     };
     match computation.run_by(&operands, kernels, &Serial) {
@@ -124,19 +129,19 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
 #[test]
 fn random_assignments_on_random_formats_are_what_evaluation_gives() {
     let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(5));
-    let tried = (0..1500).filter(|_| {
+    let tried = (0..500).filter(|_| {
         let problem = Problem::of(ElementType::I64, &mut random);
         try_formats(&problem, 0, &kernels, &mut random).is_some()
     });
     let tried = tried.count();
-    assert!(tried > 700, "{tried} were computed");
+    assert!(tried > 230, "{tried} were computed");
 }
 
 #[test]
 fn random_schedules_keep_the_results_of_random_assignments_on_random_formats() {
     let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(8));
     let mut applied = BTreeMap::<String, usize>::new();
-    for _ in 0..1500 {
+    for _ in 0..400 {
         let problem = Problem::of(ElementType::I64, &mut random);
         for command in try_formats(&problem, 12, &kernels, &mut random).unwrap_or_default() {
             let command = command.to_string();
@@ -176,9 +181,7 @@ fn what_does_not_fit_the_assignment_is_refused() {
     assert!(matches!(copy.run(&[("x", &ones)]), Err(SparseError::OtherFill { .. })));
     let of_floats = SparseTensor::from_elements(&[4], 0.0, vec![1.0; 4]).unwrap();
     assert!(copy.run(&[("x", &of_floats)]).is_err());
-    // Where a result has no element, products and minima with zero are not what addition gives.
-    let multiply = parse("y(i) *= x(i)", &[vector("x", 4), sparse("y")]).unwrap();
-    assert!(matches!(Computation::new(&multiply), Err(SparseError::Accumulation { tensor }) if tensor == "y"));
+    // Elements that are not there are zero in products and minima too.
     let multiply = parse("y(i) *= x(i)", &[sparse("x"), vector("y", 4)]).unwrap();
     let entries = EntryList::new(1);
     let none = pack(&"{C}".parse().unwrap(), &[4], 0_i64, entries, Duplicates::Sum).unwrap().tensor;
@@ -234,7 +237,7 @@ fn statements_that_are_hard_for_others_are_right_in_all_formats() {
                 .map(|tensor| {
                     let array =
                         DenseArray::from_fn(ElementType::I64, tensor.dimensions(), |_| Scalar::I64(random.i64(-3..4)));
-                    (tensor.name().to_owned(), thinned(&array, &mut random))
+                    (tensor.name().to_owned(), thinned(&array, tensor, &mut random))
                 })
                 .collect();
             let problem = Problem { assignment, operands: arrays };
@@ -243,7 +246,7 @@ fn statements_that_are_hard_for_others_are_right_in_all_formats() {
                 .assignment
                 .tensors()
                 .iter()
-                .map(|tensor| (tensor.name().to_owned(), stored(&problem.operands[tensor.name()], tensor.format())))
+                .map(|tensor| (tensor.name().to_owned(), stored(&problem.operands[tensor.name()], tensor)))
                 .collect();
             let operands: Vec<(&str, &SparseTensor<i64>)> =
                 operands.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();

@@ -152,7 +152,19 @@ impl Maker<'_> {
                 let divisor = if exact { divisor } else { 8 };
                 Expression::Binary(BinaryOperator::Divide, operand(self), Box::new(divisor.into()))
             }
-            7 => Expression::Binary(BinaryOperator::Subtract, operand(self), operand(self)),
+            7 => match self.random.u8(..4) {
+                0 => Expression::Select(Box::new([*operand(self), *operand(self), *operand(self)]), Default::default()),
+                1 if !matches!(self.element, ElementType::C32 | ElementType::C64) => {
+                    let operators = [
+                        BinaryOperator::Equal,
+                        BinaryOperator::NotEqual,
+                        BinaryOperator::Less,
+                        BinaryOperator::LessEqual,
+                    ];
+                    Expression::Binary(operators[self.random.usize(..4)], operand(self), operand(self))
+                }
+                _ => Expression::Binary(BinaryOperator::Subtract, operand(self), operand(self)),
+            },
             8 => Expression::Binary(BinaryOperator::Add, operand(self), operand(self)),
             _ => Expression::Binary(BinaryOperator::Multiply, operand(self), operand(self)),
         }
