@@ -8,6 +8,7 @@ use maniple::Topology;
 
 use crate::decomposition::{cp, tucker};
 use crate::error::{Error, Result};
+use crate::graphs::{bfs, pagerank, triangles};
 #[cfg(unix)]
 use crate::launch;
 use crate::options::{self, RuntimeOptions, memory_warning};
@@ -101,6 +102,18 @@ enum Simulation {
     #[command(long_about = tucker::ABOUT, after_long_help = tucker::EXAMPLES)]
     Tucker(tucker::Options),
 
+    /// Rank the vertices of a graph
+    #[command(long_about = pagerank::ABOUT, after_long_help = pagerank::EXAMPLES)]
+    Pagerank(pagerank::Options),
+
+    /// Find how far the vertices of a graph are from one
+    #[command(long_about = bfs::ABOUT, after_long_help = bfs::EXAMPLES)]
+    Bfs(bfs::Options),
+
+    /// Count the triangles of a graph
+    #[command(long_about = triangles::ABOUT, after_long_help = triangles::EXAMPLES)]
+    Triangles(triangles::Options),
+
     /// Run Task Bench: graphs of tasks that do nothing but depend on each other
     #[command(long_about = taskbench::ABOUT, after_help = taskbench::flags::help(), after_long_help = taskbench::long_help())]
     Taskbench(taskbench::Options),
@@ -125,6 +138,9 @@ impl Command {
             Self::Run(Simulation::Recursion(options)) => Some(&mut options.runtime),
             Self::Run(Simulation::Cp(options)) => Some(&mut options.common.runtime),
             Self::Run(Simulation::Tucker(options)) => Some(&mut options.common.runtime),
+            Self::Run(Simulation::Pagerank(options)) => Some(&mut options.graph.runtime),
+            Self::Run(Simulation::Bfs(options)) => Some(&mut options.graph.runtime),
+            Self::Run(Simulation::Triangles(options)) => Some(&mut options.graph.runtime),
             Self::Run(Simulation::Taskbench(options)) => Some(&mut options.runtime),
             Self::Run(Simulation::Metg(options)) => Some(&mut options.runtime),
             Self::Tensor(options) => Some(&mut options.runtime),
@@ -150,6 +166,7 @@ impl Command {
             Self::Run(Simulation::Stencil(_)) => Some(stencil::ON_MEMORY),
             Self::Run(Simulation::Taskbench(_)) => Some(taskbench::ON_MEMORY),
             Self::Tensor(_) | Self::Run(Simulation::Cp(_) | Simulation::Tucker(_)) => Some(tensor::ON_MEMORY),
+            Self::Run(Simulation::Pagerank(_) | Simulation::Bfs(_) | Simulation::Triangles(_)) => None,
             Self::Run(Simulation::Metg(_) | Simulation::Recursion(_)) | Self::Info(_) | Self::Prof(_) => None,
             #[cfg(unix)]
             Self::Launch(_) => None,
@@ -206,6 +223,9 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Run(Simulation::Recursion(options)) => recursion::run(options)?.to_string(),
         Command::Run(Simulation::Cp(options)) => cp::run(options)?.to_string(),
         Command::Run(Simulation::Tucker(options)) => tucker::run(options)?.to_string(),
+        Command::Run(Simulation::Pagerank(options)) => pagerank::run(options)?.to_string(),
+        Command::Run(Simulation::Bfs(options)) => bfs::run(options)?.to_string(),
+        Command::Run(Simulation::Triangles(options)) => triangles::run(options)?.to_string(),
         Command::Run(Simulation::Taskbench(options)) => taskbench::run(options)?.to_string(),
         Command::Run(Simulation::Metg(options)) => metg::run(options)?.to_string(),
         Command::Tensor(options) => tensor::run(options)?.to_string(),

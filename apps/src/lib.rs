@@ -35,6 +35,7 @@ pub mod circuit;
 pub mod cli;
 pub mod decomposition;
 pub mod error;
+pub mod graphs;
 mod headings;
 pub mod info;
 pub mod input;

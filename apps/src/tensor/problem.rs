@@ -383,7 +383,7 @@ fn operations(
     let (own, times) = match expression {
         Expression::Literal(..) | Expression::Index(_) | Expression::Access(_) | Expression::Cast(..) => (0.0, times),
         Expression::Negate(_) | Expression::Binary(Add | Subtract, ..) => (times * add, times),
-        Expression::Binary(..) | Expression::Call(..) => (times * multiply, times),
+        Expression::Binary(..) | Expression::Call(..) | Expression::Select(..) => (times * multiply, times),
         Expression::Reduce(reduction, variable, _) => {
             let times = times * extents[variable] as f64;
             (times * if *reduction == Reduction::Product { multiply } else { add }, times)

@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 
 use maniple_files::matrix_market::{Entry, Field, Reader, Symmetry, write_coordinates};
 use maniple_files::{ReadError, tns};
-use maniple_tensor::element::{ElementType, Scalar};
+use maniple_tensor::element::{Element, ElementType, Scalar};
 use maniple_tensor::format::{Format, Level};
 use maniple_tensor::generate::Generator;
 use maniple_tensor::kernel::{Kernels, Scoped};
-use maniple_tensor::notation::TensorVariable;
+use maniple_tensor::notation::{TensorVariable, cast};
 use maniple_tensor::oracle::{self, SparseMap};
 use maniple_tensor::program::Program;
 use maniple_tensor::sparse::{Computation, SparseError};
 use maniple_tensor::storage::{Duplicates, EntryList, SparseTensor, pack};
+use maniple_tensor::with_element;
 
 use super::Answer;
 use super::options::Options;
@@ -74,6 +75,12 @@ pub fn is_asked_for(options: &Options) -> bool {
 /// [`Error::Usage`] if options do not fit each other, [`Error::Input`] and [`Error::Write`] for files, [`Error::Verification`].
 pub fn run(options: &Options) -> Result<Answer> {
     refuse_others(options)?;
+    let element = options.element.iter().rev().find(|(name, _)| name.is_none());
+    let element = element.map_or(ElementType::F64, |(_, element)| *element);
+    with_element!(element, T => run_as::<T>(options))
+}
+
+fn run_as<T: Element>(options: &Options) -> Result<Answer> {
     let text = said(&options.statement)?;
     let mut given = BTreeMap::new();
     for (name, file) in &options.input {
@@ -81,7 +88,7 @@ pub fn run(options: &Options) -> Result<Answer> {
             return Err(Error::Usage(format!("--input says twice what {name} is")));
         }
     }
-    let program = declared(options, &text, &given)?;
+    let program = declared(options, T::TYPE, &text, &given)?;
     let schedules = schedules(&options.schedule, &program)?;
     let computations = program.statements().iter().enumerate().map(|(number, statement)| {
         let computation = Computation::new(statement).map_err(usage)?;
@@ -112,7 +119,7 @@ pub fn run(options: &Options) -> Result<Answer> {
         tensors.clone_from(&inputs);
         let started = Instant::now();
         for (computation, statement) in computations.iter().zip(program.statements()) {
-            let operands: Vec<(&str, &SparseTensor<f64>)> =
+            let operands: Vec<(&str, &SparseTensor<T>)> =
                 tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
             let result = computation.run_by(&operands, Kernels::shared(), &team);
             tensors.insert(statement.left().tensor.name().to_owned(), result.map_err(usage)?);
@@ -166,8 +173,9 @@ fn refuse_others(options: &Options) -> Result<()> {
             "{option} is for dense tensors: leave it out, or give all tensors dense formats"
         )));
     }
-    if options.element.iter().any(|(_, element)| *element != ElementType::F64) {
-        return Err(Error::Usage("sparse tensors are of type f64 so far: leave --type out".to_owned()));
+    if let Some((Some(name), element)) = options.element.iter().find(|(name, _)| name.is_some()) {
+        let problem = format!("--type {name}={element}: statements with sparse tensors compute with one type");
+        return Err(Error::Usage(format!("{problem}: give --type {element} for all")));
     }
     match place().nodes {
         1 => Ok(()),
@@ -176,9 +184,14 @@ fn refuse_others(options: &Options) -> Result<()> {
 }
 
 /// The program, with the extents and formats of its tensors.
-fn declared(options: &Options, text: &str, given: &BTreeMap<String, (Vec<i64>, EntryList<f64>)>) -> Result<Program> {
+fn declared(
+    options: &Options,
+    element: ElementType,
+    text: &str,
+    given: &BTreeMap<String, (Vec<i64>, EntryList<f64>)>,
+) -> Result<Program> {
     let names = index_variables(text)?;
-    let sketch = sketched(text, ElementType::F64, &names, |_| 1)?;
+    let sketch = sketched(text, element, &names, |_| 1)?;
     let mut extents = Extents::default();
     for (name, extent) in &options.size {
         if !names.contains(name) {
@@ -203,7 +216,7 @@ fn declared(options: &Options, text: &str, given: &BTreeMap<String, (Vec<i64>, E
         }
     }
     let usual = usual_extent(&sketch);
-    let sized = sketched(text, ElementType::F64, &names, |name| extents.get(name).unwrap_or(usual))?;
+    let sized = sketched(text, element, &names, |name| extents.get(name).unwrap_or(usual))?;
     let mut tensors = sized.tensors();
     for (number, (name, format)) in options.format.iter().enumerate() {
         if options.format[..number].iter().any(|(before, _)| before == name) {
@@ -224,16 +237,26 @@ fn declared(options: &Options, text: &str, given: &BTreeMap<String, (Vec<i64>, E
 }
 
 /// The elements of a tensor: those that were read, that a generator makes, or random ones; where it is sparse, of every hundredth.
-fn operand(
+fn operand<T: Element>(
     options: &Options,
     tensor: &TensorVariable,
     given: Option<(Vec<i64>, EntryList<f64>)>,
-) -> Result<SparseTensor<f64>> {
+) -> Result<SparseTensor<T>> {
     let (format, dimensions, seed) = (tensor.format(), tensor.dimensions(), options.runtime.seed);
     let kind = options.generate.iter().find(|(name, _)| name == tensor.name()).map(|(_, kind)| kind.clone());
     let is_dense = format.is_plain() && format.levels().iter().all(|level| *level == Level::Dense);
     let entries = match (given, kind) {
-        (Some((_, entries)), _) => entries,
+        (Some((_, entries)), _) => {
+            let exact = |value: f64| {
+                let stored = of_number::<T>(value)?;
+                (!T::TYPE.is_integer() || number(stored.to_scalar()) == value).then_some(stored)
+            };
+            if let Some((_, value)) = entries.iter().find(|(_, value)| exact(*value).is_none()) {
+                let problem = format!("{tensor} has the element {value}, which is no {}", T::TYPE);
+                return Err(Error::Usage(format!("{problem}: leave --type out, or take another one")));
+            }
+            entries.map(|value| exact(value).unwrap_or_else(zero))
+        }
         (None, None) if is_dense => {
             let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent));
             if count.is_none_or(|count| count > MOST_ELEMENTS) {
@@ -244,7 +267,7 @@ fn operand(
             let mut entries = EntryList::new(dimensions.len());
             let mut at = vec![0; dimensions.len()];
             for _ in 0..dimensions.iter().product::<i64>() {
-                if let Scalar::F64(value) = values.get(tensor, &at) {
+                if let Some(value) = T::from_scalar(values.get(tensor, &at)) {
                     entries.push(&at, value);
                 }
                 let mut dimension = at.len();
@@ -274,7 +297,7 @@ fn operand(
             kind.rows(dimensions, rows, seed).map_err(|error| Error::Usage(format!("--generate: {error}")))?
         }
     };
-    let packed = pack(format, dimensions, 0.0, entries, Duplicates::Sum);
+    let packed = pack(format, dimensions, zero(), entries, Duplicates::Sum);
     Ok(packed.map_err(|error| Error::Usage(format!("{tensor}: {error}")))?.tensor)
 }
 
@@ -282,13 +305,36 @@ fn operand(
 const MOST_ELEMENTS: i64 = 1 << 28;
 
 /// How far a sum of many products may be from another order of summing it, in units of its size.
-const TOLERANCE: f64 = 1e-9;
+fn tolerance(element: ElementType) -> f64 {
+    match element {
+        ElementType::I32 | ElementType::I64 => 0.0,
+        ElementType::F32 | ElementType::C32 => 1e-3,
+        ElementType::F64 | ElementType::C64 => 1e-9,
+    }
+}
+
+fn zero<T: Element>() -> T {
+    of_number(0.0).expect("all types have a zero")
+}
+
+/// A number in a type; integers are rounded towards zero.
+fn of_number<T: Element>(number: f64) -> Option<T> {
+    T::from_scalar(cast(Scalar::F64(number), T::TYPE))
+}
+
+/// The real part of an element.
+fn number(scalar: Scalar) -> f64 {
+    match cast(scalar, ElementType::C64) {
+        Scalar::C64(value) => value.re,
+        _ => f64::NAN,
+    }
+}
 
 /// Compares all results with what the oracle gives.
-fn verified(
+fn verified<T: Element>(
     program: &Program,
-    inputs: &BTreeMap<String, SparseTensor<f64>>,
-    results: &BTreeMap<String, SparseTensor<f64>>,
+    inputs: &BTreeMap<String, SparseTensor<T>>,
+    results: &BTreeMap<String, SparseTensor<T>>,
 ) -> Result<(usize, Duration)> {
     let started = Instant::now();
     let mut maps: BTreeMap<String, SparseMap> =
@@ -297,22 +343,23 @@ fn verified(
     let mut count = 0;
     for result in program.results() {
         let (Some(expected), Some(found)) = (maps.get(result.name()), results.get(result.name())) else { continue };
-        let number = |scalar| if let Scalar::F64(value) = scalar { value } else { f64::NAN };
-        let is_equal = |one, other| {
-            let (one, other): (f64, f64) = (number(one), number(other));
-            one == other || one.is_nan() && other.is_nan() || (one - other).abs() <= TOLERANCE * (1.0 + one.abs())
+        let is_equal = |one: Scalar, other: Scalar| {
+            let (a, b) = (number(one), number(other));
+            one == other || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance(T::TYPE) * (1.0 + a.abs())
         };
         count += found.values().len();
         if let Some(at) = expected.difference(&SparseMap::of_tensor(found), is_equal) {
-            let (expected, found) = (number(expected.get(&at)), found.get(&at));
-            return Err(Error::Verification(format!("{result}{at:?} is {found}, and by the definition {expected}")));
+            let (expected, found) = (expected.get(&at), found.get(&at));
+            return Err(Error::Verification(format!(
+                "{result}{at:?} is {found:?}, and by the definition {expected:?}"
+            )));
         }
     }
     Ok((count, started.elapsed()))
 }
 
 /// Reads the entries of a file, and the extents.
-fn read(path: &Path) -> Result<(Vec<i64>, EntryList<f64>)> {
+pub(crate) fn read(path: &Path) -> Result<(Vec<i64>, EntryList<f64>)> {
     let file = File::open(path).map_err(|source| InputError::Unreadable { file: path.to_owned(), source })?;
     let wrong = |error: ReadError| Error::from(InputError::read(path, error));
     let source = BufReader::new(file);
@@ -345,8 +392,13 @@ fn read(path: &Path) -> Result<(Vec<i64>, EntryList<f64>)> {
 }
 
 /// Writes a tensor: a matrix, or a vector as a column, to a Matrix Market file, any tensor to a `.tns` file.
-fn write(path: &Path, tensor: &SparseTensor<f64>) -> Result<()> {
-    let entries = tensor.entries();
+fn write<T: Element>(path: &Path, tensor: &SparseTensor<T>) -> Result<()> {
+    if T::TYPE.is_complex() {
+        return Err(Error::Usage(
+            "--output: complex sparse tensors are not written so far: take a real --type".to_owned(),
+        ));
+    }
+    let entries = tensor.entries().map(|value| number(value.to_scalar()));
     let is_market = path.extension().is_some_and(|extension| extension == "mtx");
     let write = || {
         let mut into = BufWriter::new(File::create(path)?);

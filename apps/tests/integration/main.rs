@@ -7,6 +7,7 @@ mod command_line;
 mod decomposition;
 #[cfg(target_os = "linux")]
 mod failure;
+mod graphs;
 #[cfg(unix)]
 mod launch;
 mod mappers;

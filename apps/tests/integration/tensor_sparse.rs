@@ -94,3 +94,34 @@ fn loops_over_sparse_tensors_are_explained() {
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(out.contains("A is converted to {D,C}(1,0)") && out.contains("while"), "{out}");
 }
+
+#[test]
+fn sparse_tensors_have_the_type_that_is_asked_for() {
+    for element in ["i32", "i64", "f32", "f64", "c32", "c64"] {
+        let options =
+            ["--generate", "A=uniform:0.2", "--format", "A=csr", "--format", "C=csr", "--size", "i=20,j=20,k=20"];
+        verifies("C(i,j) = A(i,k) * A(k,j) + 2 * A(i,j)", &[&options[..], &["--type", element]].concat());
+    }
+    let matrix = write("sparse-halves.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 0.5\n");
+    let input = format!("A={matrix}");
+    let (code, _, error) = run("y(i) = A(i,j)", &["--input", &input, "--format", "A=csr", "--type", "i32"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("A has the element 0.5, which is no i32"), "{error}");
+}
+
+#[test]
+fn schedules_change_the_loops_of_sparse_statements() {
+    let options = ["--generate", "A=uniform:0.2", "--format", "A=csr", "--size", "i=30,j=40"];
+    let schedule = ["--schedule", "split(i, io, ii, 7); parallelize(io, threads); divide(j, jo, ji, 3)"];
+    verifies("y(i) = A(i,j) * x(j)", &[&options[..], &schedule].concat());
+    let (code, out, _) = run("y(i) = A(i,j) * x(j)", &[&options[..], &schedule, &["--explain"]].concat());
+    assert_eq!(code, Some(0));
+    assert!(out.contains("threads for io in 0..5") && out.contains("A1_crd"), "{out}");
+    let (code, _, error) =
+        run("y(i) = A(i,j) * x(j)", &[&options[..], &["--schedule", "split(q, qo, qi, 7)"]].concat());
+    assert_eq!(code, Some(2));
+    assert!(error.contains("there is no loop over q"), "{error}");
+    for statement in ["C(i,j) = select(A(i,j) < B(i,j), 2 * B(i,j), A(i,j))", "y(i) = reduce(max, j, A(i,j) * x(j))"] {
+        verifies(statement, &options);
+    }
+}

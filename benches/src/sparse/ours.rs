@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::path::Path;
 use std::time::Instant;
 
-use maniple_tensor::kernel::{Kernels, Scoped};
+use maniple_tensor::kernel::{Kernels, Scoped, Team};
 use maniple_tensor::notation::Assignment;
 use maniple_tensor::sparse::Computation;
 use maniple_tensor::storage::SparseTensor;
@@ -65,11 +65,14 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 pub fn serve(work: &Work, threads: usize) -> Result<()> {
     let (assignment, operands) = work.operands()?;
     let computation = Computation::new(&assignment).map_err(Error::tensor)?;
-    drop(compute(&computation, &operands, threads)?);
+    let mut result = compute(&computation, &operands, threads)?;
+    let given: Vec<(&str, &SparseTensor<f64>)> =
+        operands.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
     println!("ready");
     for _ in std::io::stdin().lock().lines() {
         let start = Instant::now();
-        let result = compute(&computation, &operands, threads)?;
+        let by = (Kernels::shared(), &Scoped { threads } as &dyn Team);
+        computation.run_into(&given, by, &mut result).map_err(Error::tensor)?;
         let seconds = start.elapsed().as_secs_f64();
         println!("{seconds:.9} {}", weighed(&result));
     }

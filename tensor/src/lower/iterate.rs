@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::leaf::{Lowering, kind};
 use super::storage::{Place, Storage, Visit, is_sparse};
 use super::support::{Given, Support, lattice};
-use crate::concrete::{Loop, Node, Relation};
+use crate::concrete::{Loop, Node, Relation, Site};
 use crate::element::ElementType::I64;
 use crate::format::Level;
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
@@ -151,6 +151,10 @@ impl<'a> Lowering<'a> {
             iterated.retain(|&visit| !matches!(self.stored(visit), Storage::List(list) if !list.ordered));
             support = self.effect(body, &mut Given::iterated(&iterated));
         }
+        let is_full = iterated.is_empty() || support.holds(&[]);
+        if self.is_unset && self.changes_result(body) && (support == Support::Never || !is_full) {
+            self.needs_initial = true;
+        }
         if support == Support::Never {
             return Some(Step::nothing());
         }
@@ -279,6 +283,9 @@ impl<'a> Lowering<'a> {
         at: &Variable,
     ) -> Step {
         let (mut steps, mut is_here) = (Vec::new(), BTreeMap::new());
+        let is_of_result = |site: &Site<'_>| site.target.tensor == *self.statement.result();
+        // What is only counted is not loaded.
+        let counts = self.is_counting() && driven.body.sites().iter().all(is_of_result);
         for visit in point {
             let Merged { cursor, coordinate, level, .. } = of(visit);
             let here = self.names.index("here");
@@ -287,7 +294,7 @@ impl<'a> Lowering<'a> {
             let element = Variable::new(self.names.fresh(tensor.name()), tensor.element());
             let fill = Expression::Constant(tensor.fill());
             let stored = match self.stored(*visit).below(*level, cursor.value()) {
-                Place::Level(_, position) => self.stored(*visit).element(position),
+                Place::Level(_, position) if !counts => self.stored(*visit).element(position),
                 _ => fill.clone(),
             };
             // Loaded in any case, so that there is nothing to branch for.

@@ -68,6 +68,10 @@ pub(super) struct Lowering<'a> {
     /// The accesses of what is stored in levels, and how far each has come.
     pub visits: Vec<Visit>,
     pub places: Vec<Place>,
+    /// Whether elements of the result have no value so far where a loop is: it gives them one.
+    pub is_unset: bool,
+    /// Whether there are elements to which no loop would give a value.
+    pub needs_initial: bool,
     /// What cannot be lowered.
     pub failure: Option<TooManyMerged>,
     /// What is made once, before the loop of each thread.
@@ -101,6 +105,8 @@ impl<'a> Lowering<'a> {
             sizes: Sizes::Known,
             visits: Vec::new(),
             places: Vec::new(),
+            is_unset: false,
+            needs_initial: false,
             failure: None,
             made_before: Vec::new(),
             chunks: None,
@@ -169,7 +175,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Stores `value` everywhere in `bounds`.
-    fn fill(&mut self, buffer: &Buffer, bounds: Vec<(Expression, Expression)>, value: Expression) -> Step {
+    pub(super) fn fill(&mut self, buffer: &Buffer, bounds: Vec<(Expression, Expression)>, value: Expression) -> Step {
         let variables: Vec<Variable> = bounds.iter().map(|_| self.names.index("at")).collect();
         let store = Step::store(buffer, variables.iter().map(Variable::value), value);
         let loops = variables.iter().zip(bounds).rev();
@@ -196,6 +202,11 @@ impl<'a> Lowering<'a> {
     }
 
     fn forall(&mut self, outer: &Loop, body: &Node) -> Step {
+        if self.is_unset
+            && let Some(initialised) = self.initialised(outer, body)
+        {
+            return initialised;
+        }
         if let Some(over_levels) = self.over_levels(outer, body) {
             return over_levels;
         }
@@ -245,14 +256,26 @@ impl<'a> Lowering<'a> {
         // Workspaces that were made inside are not there outside.
         self.storage = storage;
         let mut made = std::mem::replace(&mut self.made_before, made_outside);
-        if made.is_empty() {
+        let weights = self.weights(outer);
+        if made.is_empty() && weights.is_none() {
             return iterations(low, high, kind);
         }
         let parts = self.chunks.as_ref().map_or(PARTS.into(), |chunks| chunks.value().maximum(1));
-        let (part, count) = (self.names.index("part"), high - low.clone());
-        let begin = |part: Expression| low.clone() + (part * count.clone()).floor_divide(parts.clone());
-        made.push(iterations(begin(part.value()), begin(part.value() + 1), LoopKind::Serial));
-        Step::for_each(&part, 0, parts.clone(), Step::Sequence(made)).with_kind(kind)
+        let part = self.names.index("part");
+        let (first, last) = match weights {
+            Some(positions) => {
+                let (steps, first, last) = self.balanced(&positions, (&low, &high), (&part, &parts));
+                made.extend(steps);
+                (first, last)
+            }
+            None => {
+                let count = high - low.clone();
+                let begin = |part: Expression| low.clone() + (part * count.clone()).floor_divide(parts.clone());
+                (begin(part.value()), begin(part.value() + 1))
+            }
+        };
+        made.push(iterations(first, last, LoopKind::Serial));
+        Step::for_each(&part, 0, parts, Step::Sequence(made)).with_kind(kind)
     }
 
     /// One iteration of a loop, with this value.
@@ -321,11 +344,15 @@ impl<'a> Lowering<'a> {
         let indices = self.indices(target);
         let scalar = Storage::Scalar(Scalar { value: sum.clone(), is_set: is_set.clone() });
         let around = self.storage.insert(name.to_owned(), scalar);
+        let is_unset = self.is_unset && self.is_result(&target.tensor);
+        let before = self.is_unset;
+        self.is_unset = before && !is_unset;
         let inside = self.forall(outer, body);
+        self.is_unset = before;
         if let Some(around) = around {
             self.storage.insert(name.to_owned(), around);
         }
-        let store = self.store(target, indices, sum.value(), Some(*operator));
+        let store = self.store(target, indices, sum.value(), Some(*operator).filter(|_| !is_unset));
         let mut steps = vec![Step::bind_mutable(&sum, identity)];
         steps.extend(is_set.iter().map(|is_set| Step::bind_mutable(is_set, 0)));
         steps.extend([inside, is_set.map_or(store.clone(), |is_set| Step::when(is_set.value().equal(1), store))]);
@@ -333,6 +360,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn assign(&mut self, target: &Access, operator: Option<Reduction>, value: &crate::notation::Expression) -> Step {
+        let operator = operator.filter(|_| !(self.is_unset && self.is_result(&target.tensor)));
         self.store(target, self.indices(target), self.value(value), operator)
     }
 

@@ -39,9 +39,12 @@
 //! | `support` | of which accesses an element has to be stored for an iteration to have an effect |
 //! | `iterate` | loops over what is stored, which merge and search |
 //! | `append`, `list` | results that are appended to, and the workspaces in which their rows are gathered |
+//! | `unset` | results whose elements the loops give their first values |
+//! | `balance` | loops of threads in parts that have the same work |
 //! | `stored` | kernels for tensors in levels, and what they are called with |
 
 mod append;
+mod balance;
 mod iterate;
 mod jam;
 pub mod khatri_rao;
@@ -53,6 +56,7 @@ mod sizes;
 mod storage;
 mod stored;
 mod support;
+mod unset;
 mod values;
 
 pub use iterate::{MOST_MERGED, TooManyMerged};

@@ -17,6 +17,8 @@ pub struct StoredKernel {
     pub kernel: Kernel,
     /// What its parameters are.
     pub slots: Vec<Slot>,
+    /// Whether it gives all elements of a dense result a value, whatever they had before.
+    pub overwrites: bool,
 }
 
 /// What a parameter of a [`StoredKernel`] is.
@@ -117,7 +119,7 @@ fn is_appended_once(statement: &Statement, node: &Node) -> bool {
 /// The kernel of a whole statement for tensors in the formats that they have in it: dense and compressed levels of whole dimensions, with coordinates in order and each there once. `narrow`
 /// says whether the positions and coordinates of a tensor have 32 bits; if not, they have 64.
 ///
-/// A dense result must be what [`Statement::initial`] says, or zero, before.
+/// A dense result must be what [`Statement::initial`] says, or what the tensor is filled with, before, unless the kernel [overwrites](StoredKernel::overwrites) it.
 ///
 /// # Errors
 ///
@@ -126,6 +128,20 @@ pub fn stored(
     statement: &Statement,
     narrow: &dyn Fn(&str) -> bool,
     output: Output,
+) -> Result<StoredKernel, TooManyMerged> {
+    let may_overwrite = output == Output::Elements && !statement.accumulates();
+    match may_overwrite.then(|| attempt(statement, narrow, output, true)).transpose()? {
+        Some(made) if made.overwrites => Ok(made),
+        _ => attempt(statement, narrow, output, false),
+    }
+}
+
+/// The same, where the loops give elements their first values, or not.
+fn attempt(
+    statement: &Statement,
+    narrow: &dyn Fn(&str) -> bool,
+    output: Output,
+    overwrites: bool,
 ) -> Result<StoredKernel, TooManyMerged> {
     let mut lowering = Lowering::new(statement, &[]);
     lowering.sizes = Sizes::parameters(statement, &mut lowering.names);
@@ -151,16 +167,18 @@ pub fn stored(
             });
         }
     }
+    lowering.is_unset = overwrites;
     let body = lowering.inside_fixed(&statement.body);
     parameters.extend(lowering.chunks.clone().map(Parameter::Scalar));
     slots.push(Slot::Chunks);
     if let Some(failure) = lowering.failure.take() {
         return Err(failure);
     }
+    let overwrites = overwrites && !lowering.needs_initial;
     let kernel = Kernel { name: statement.result().name().to_owned(), parameters, body };
     let (kernel, sizes) = lowering.with_sizes(kernel);
     slots.extend(sizes.into_iter().map(Slot::Size));
-    Ok(StoredKernel { kernel, slots })
+    Ok(StoredKernel { kernel, slots, overwrites })
 }
 
 impl Lowering<'_> {

@@ -121,6 +121,52 @@ impl<'a> Computation<'a> {
         kernels: &Kernels,
         team: &dyn Team,
     ) -> Result<SparseTensor<T>, SparseError> {
+        let run = self.prepared(operands, kernels, team)?;
+        match &self.appending {
+            None => run.elements(operands),
+            Some(appending) => run.appended(appending, operands),
+        }
+    }
+
+    /// The same, into a tensor that has the result's format and extents: a dense one keeps its memory, and what it held is lost, unless the assignment accumulates into it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`run`](Self::run); [`SparseError::Extents`] and [`SparseError::OtherFormat`] if it is another tensor than the result. Then it is what it was; if a kernel fails, it holds anything.
+    pub fn run_into<T: Element>(
+        &self,
+        operands: &[(&str, &SparseTensor<T>)],
+        (kernels, team): (&Kernels, &dyn Team),
+        result: &mut SparseTensor<T>,
+    ) -> Result<(), SparseError> {
+        let expected = &self.assignment.left().tensor;
+        let name = || expected.name().to_owned();
+        if result.dimensions() != expected.dimensions() {
+            let (expected, found) = (expected.dimensions().to_vec(), result.dimensions().to_vec());
+            return Err(SparseError::Extents { tensor: name(), expected, found });
+        }
+        if result.format() != expected.format() {
+            let (expected, found) = (expected.format().clone(), result.format().clone());
+            return Err(SparseError::OtherFormat { tensor: name(), expected, found });
+        }
+        if self.appending.is_some() || self.assignment.accumulates() {
+            let old = self.assignment.accumulates().then(|| result.clone());
+            let old = old.as_ref().map(|old| (expected.name(), old));
+            let operands: Vec<_> = operands.iter().copied().chain(old).collect();
+            *result = self.run_by(&operands, kernels, team)?;
+            return Ok(());
+        }
+        let run = self.prepared(operands, kernels, team)?;
+        run.elements_into(result.values_mut(), false)
+    }
+
+    /// A run on operands that are what the assignment says.
+    fn prepared<'r, T: Element>(
+        &'r self,
+        operands: &[(&str, &'r SparseTensor<T>)],
+        kernels: &'r Kernels,
+        team: &'r dyn Team,
+    ) -> Result<Run<'r, 'a, T>, SparseError> {
         let left = self.assignment.left();
         let old = self.assignment.accumulates().then_some(&left.tensor);
         let read = self.assignment.right().accesses().into_iter().map(|access| &access.tensor);
@@ -139,11 +185,7 @@ impl<'a> Computation<'a> {
         for tensor in self.statement.operands() {
             data.insert(tensor.name().to_owned(), Data::new(self.operand(operands, tensor)?));
         }
-        let run = Run { computation: self, data, kernels, team };
-        match &self.appending {
-            None => run.elements(operands),
-            Some(appending) => run.appended(appending, operands),
-        }
+        Ok(Run { computation: self, data, kernels, team })
     }
 
     /// An operand in the format in which it is used.
@@ -211,14 +253,19 @@ enum Written<'w, T> {
 }
 
 impl<T: Element> Run<'_, '_, T> {
-    /// Calls the kernel that gives `output`.
-    fn call(&self, output: Output, narrow: bool, mut written: Written<'_, T>) -> Result<(), SparseError> {
+    /// The kernel that gives `output`, for a result whose coordinates are narrow or not.
+    fn made(&self, output: Output, narrow: bool) -> Result<Arc<StoredKernel>, SparseError> {
         let result = self.computation.statement.result().name();
         let is_narrow = |name: &str| match name == result {
             true => narrow,
             false => self.data.get(name).is_some_and(|data| data.is_narrow),
         };
-        let made = self.computation.kernel(output, &is_narrow)?;
+        self.computation.kernel(output, &is_narrow)
+    }
+
+    /// Calls the kernel that gives `output`.
+    fn call(&self, output: Output, narrow: bool, mut written: Written<'_, T>) -> Result<(), SparseError> {
+        let made = self.made(output, narrow)?;
         let numbers = |name: &str, level: usize, component: &str| self.data[name].numbers(level, component);
         let numbers = made.slots.iter().map(|slot| match slot {
             Slot::Positions(name, level) => Some(numbers(name, *level, "pos")),
@@ -280,18 +327,26 @@ impl<T: Element> Run<'_, '_, T> {
         let statement = &self.computation.statement;
         let result = statement.result();
         let (format, dimensions) = (result.format(), result.dimensions());
-        let fill = fill(result);
         let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent)).unwrap_or(i64::MAX);
         let mut values = match statement.accumulates() {
             true => given(operands, result.name())?.convert(format)?.values().to_vec(),
-            false => match statement.initial().and_then(T::from_scalar).unwrap_or(fill) {
-                initial if initial != zero() => room(initial, count.max(0) as usize)?,
-                _ => zeros(count.max(0) as usize)?,
-            },
+            false => zeros(count.max(0) as usize)?,
         };
-        let view = View::update(&mut values, &whole(dimensions), &strides(format, dimensions))?;
-        self.call(Output::Elements, true, Written::Elements(view))?;
-        Ok(SparseTensor::from_components(format, dimensions, fill, Vec::new(), values)?)
+        self.elements_into(&mut values, true)?;
+        Ok(SparseTensor::from_components(format, dimensions, fill(result), Vec::new(), values)?)
+    }
+
+    /// The elements of a dense result, which accumulations have the old values of. `zeroed` says that others are zero.
+    fn elements_into(&self, values: &mut [T], zeroed: bool) -> Result<(), SparseError> {
+        let statement = &self.computation.statement;
+        let result = statement.result();
+        let initial = statement.initial().and_then(T::from_scalar).unwrap_or(fill(result));
+        let overwrites = self.made(Output::Elements, true)?.overwrites;
+        if !(statement.accumulates() || overwrites || zeroed && initial == zero()) {
+            values.fill(initial);
+        }
+        let view = View::update(values, &whole(result.dimensions()), &strides(result.format(), result.dimensions()))?;
+        self.call(Output::Elements, true, Written::Elements(view))
     }
 
     /// A result that is appended to: first its elements are counted, then they are written.

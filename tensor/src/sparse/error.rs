@@ -1,6 +1,7 @@
 //! What may go wrong with sparse computations.
 
 use crate::element::{ElementType, Scalar};
+use crate::format::Format;
 use crate::kernel::{KernelError, ViewError};
 use crate::lower::TooManyMerged;
 use crate::notation::NotationError;
@@ -61,6 +62,16 @@ pub enum SparseError {
         expected: Vec<i64>,
         /// Those of what is given.
         found: Vec<i64>,
+    },
+    /// A tensor for the result that is stored in another way.
+    #[error("{tensor} is stored as {expected} in the assignment, and what is given for it as {found}")]
+    OtherFormat {
+        /// The tensor.
+        tensor: String,
+        /// Its format in the assignment.
+        expected: Format,
+        /// That of what is given.
+        found: Format,
     },
     /// A tensor could not be stored.
     #[error(transparent)]

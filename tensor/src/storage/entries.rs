@@ -25,6 +25,11 @@ impl<T: Copy> EntryList<T> {
         self.values.push(value);
     }
 
+    /// The same coordinates with other elements.
+    pub fn map<U>(self, change: impl Fn(T) -> U) -> EntryList<U> {
+        EntryList { coordinates: self.coordinates, values: self.values.into_iter().map(change).collect() }
+    }
+
     /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.coordinates.len()

@@ -119,6 +119,12 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
             result.check().unwrap_or_else(|error| panic!("{error}\n{}", shown()));
             assert_eq!(result.format(), assignment.left().tensor.format());
             assert_eq!(dense(&result), expected, "{}\n{arrays:?}", shown());
+            if !assignment.accumulates() {
+                let mut again = result;
+                again.values_mut().fill(-77);
+                computation.run_into(&operands, (kernels, &Serial), &mut again).unwrap();
+                assert_eq!(dense(&again), expected, "into a tensor\n{}\n{arrays:?}", shown());
+            }
             Some(commands)
         }
         Err(SparseError::Merge { .. }) => None,
@@ -129,19 +135,19 @@ fn try_formats(problem: &Problem, most_commands: usize, kernels: &Kernels, rando
 #[test]
 fn random_assignments_on_random_formats_are_what_evaluation_gives() {
     let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(5));
-    let tried = (0..500).filter(|_| {
+    let tried = (0..300).filter(|_| {
         let problem = Problem::of(ElementType::I64, &mut random);
         try_formats(&problem, 0, &kernels, &mut random).is_some()
     });
     let tried = tried.count();
-    assert!(tried > 230, "{tried} were computed");
+    assert!(tried > 140, "{tried} were computed");
 }
 
 #[test]
 fn random_schedules_keep_the_results_of_random_assignments_on_random_formats() {
     let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(8));
     let mut applied = BTreeMap::<String, usize>::new();
-    for _ in 0..400 {
+    for _ in 0..300 {
         let problem = Problem::of(ElementType::I64, &mut random);
         for command in try_formats(&problem, 12, &kernels, &mut random).unwrap_or_default() {
             let command = command.to_string();
@@ -214,9 +220,11 @@ fn statements_that_are_hard_for_others_are_right_in_all_formats() {
         "E(i,j) = max(A(i,j), B(i,j))",
         "e(i) = reduce(max, j, A(i,j) * B(i,j))",
         "E(i,j) = A(i,j) + 1",
+        "e(i) = reduce(min, j, A(i,j) + d(j))",
+        "E(i,j) = select(A(i,j) < B(i,j), A(i,j) * 2, C(i,j))",
     ];
     for statement in statements {
-        for _ in 0..60 {
+        for _ in 0..30 {
             let mut tensor = |name: &str, order: usize| {
                 let format = if order == 2 { formats[random.usize(..8)].clone() } else { a_format(order, &mut random) };
                 TensorVariable::new(name, ElementType::I64, vec![5; order]).stored(format)
@@ -261,5 +269,31 @@ fn statements_that_are_hard_for_others_are_right_in_all_formats() {
                 computation.loops().unwrap()
             );
         }
+    }
+}
+
+#[test]
+fn sums_of_eight_matrices_are_merged_in_parts() {
+    let names = ["A", "B", "C", "D", "E", "F", "G", "H"];
+    let tensor = |name: &str| TensorVariable::new(name, ElementType::I64, [4, 9]).stored("csr".parse().unwrap());
+    let mut tensors: Vec<TensorVariable> = names.iter().map(|name| tensor(name)).collect();
+    tensors.push(tensor("S"));
+    let text = format!("S(i,j) = {}", names.map(|name| format!("{name}(i,j)")).join(" + "));
+    let assignment = parse(&text, &tensors).unwrap();
+    let computation = Computation::new(&assignment).unwrap();
+    assert!(computation.statement().to_string().contains("with w[9] as {C}(0)"), "{}", computation.statement());
+    let (kernels, mut random) = (Kernels::new(None, None), Rng::with_seed(9));
+    for _ in 0..5 {
+        let mut array = |tensor: &TensorVariable| {
+            let array = DenseArray::from_fn(ElementType::I64, tensor.dimensions(), |_| Scalar::I64(random.i64(-3..4)));
+            thinned(&array, tensor, &mut random)
+        };
+        let arrays: BTreeMap<String, DenseArray> =
+            tensors.iter().map(|tensor| (tensor.name().to_owned(), array(tensor))).collect();
+        let operands: Vec<_> = tensors[..8].iter().map(|tensor| stored(&arrays[tensor.name()], tensor)).collect();
+        let operands: Vec<(&str, &SparseTensor<i64>)> = names.into_iter().zip(&operands).collect();
+        let sum = computation.run_by(&operands, &kernels, &Serial).unwrap();
+        sum.check().unwrap();
+        assert_eq!(dense(&sum), evaluate(&assignment, &arrays).unwrap());
     }
 }

@@ -258,6 +258,16 @@ impl Bounds {
         })
     }
 
+    /// 1 or 0, if errors cannot make it the other.
+    fn comparison(&self, operator: BinaryOperator, a: Bounded, b: Bounded) -> Result<Bounded, String> {
+        let is_clear = a.is_exact() && b.is_exact() || (a.value - b.value).norm() > a.error + b.error;
+        if !(a.is_known() && b.is_known() && is_clear) {
+            return Ok(Bounded::UNKNOWN);
+        }
+        let holds = binary(operator, self.scalar(a.value), self.scalar(b.value)).map_err(|error| error.to_string())?;
+        Ok(Bounded::exact(complex(holds)))
+    }
+
     /// A value for a function: in double precision.
     fn scalar(&self, value: Complex<f64>) -> Scalar {
         if self.element.is_complex() { Scalar::C64(value) } else { Scalar::F64(value.re) }
@@ -296,7 +306,18 @@ impl Bounds {
                     BinaryOperator::Divide => self.quotient(left, right),
                     BinaryOperator::Minimum => self.one_of(Intrinsic::Min, left, right)?,
                     BinaryOperator::Maximum => self.one_of(Intrinsic::Max, left, right)?,
+                    comparison if comparison.is_comparison() => self.comparison(*comparison, left, right)?,
                     other => self.by_rules(*other, left, right),
+                }
+            }
+            Expression::Select(operands, _) => {
+                let [condition, then, otherwise] = [&operands[0], &operands[1], &operands[2]].map(value);
+                let (condition, then, otherwise) = (condition?, then?, otherwise?);
+                match condition.is_exact() {
+                    true if condition.value == Complex::new(0.0, 0.0) => otherwise,
+                    true => then,
+                    // Rounding may make it the other.
+                    false => Bounded::UNKNOWN,
                 }
             }
             Expression::Call(function, arguments, _) => {

@@ -2,7 +2,7 @@
 
 use maniple_tensor::element::Scalar;
 use maniple_tensor::notation::{
-    Assignment, Expression, IndexVariable, Literal, Reduction, binary, call, cast, negate, reduce,
+    Assignment, Expression, IndexVariable, Literal, Reduction, binary, call, cast, is_zero, negate, reduce,
 };
 
 use super::Load;
@@ -51,6 +51,11 @@ fn evaluate(
         Expression::Binary(operator, left, right) => {
             let left = value(left)?;
             binary(*operator, left, value(right)?).map_err(|error| error.to_string())?
+        }
+        Expression::Select(operands, _) => {
+            let [condition, then, otherwise] = [&operands[0], &operands[1], &operands[2]].map(value);
+            let (condition, then, otherwise) = (condition?, then?, otherwise?);
+            if is_zero(condition) { otherwise } else { then }
         }
         Expression::Call(function, arguments, _) => {
             let arguments: Vec<Scalar> = arguments.iter().map(value).collect::<Result<_, _>>()?;

@@ -1,0 +1,68 @@
+//! `maniple run pagerank`, `bfs` and `triangles`.
+
+use std::process::{Command, Stdio};
+
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_maniple"));
+    command.arg("run").args(arguments).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+    let output = command.current_dir(env!("CARGO_TARGET_TMPDIR")).output().expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[track_caller]
+fn finds(arguments: &[&str], what: &[&str]) {
+    let (code, out, error) = run(arguments);
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{arguments:?}\n{out}");
+    for what in what {
+        assert!(out.contains(what), "{arguments:?}: {what} is not in\n{out}");
+    }
+}
+
+fn write(name: &str, text: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).expect("the folder can be written");
+    path.display().to_string()
+}
+
+/// A path 1 -> 2 -> 3 -> 4, an edge 1 -> 3, and vertex 5 without edges.
+fn small(name: &str) -> String {
+    write(name, "%%MatrixMarket matrix coordinate pattern general\n5 5 4\n1 2\n2 3\n3 4\n1 3\n")
+}
+
+#[test]
+fn small_graphs_have_what_can_be_counted_by_hand() {
+    let graph = small("graph-small.mtx");
+    finds(&["bfs", "--matrix", &graph], &["5 vertices, 4 edges", "4 vertices", "2 edges away"]);
+    finds(&["bfs", "--matrix", &graph, "--from", "5"], &["1 vertex", "0 edges away"]);
+    finds(&["triangles", "--matrix", &graph], &["1 triangle"]);
+    finds(&["pagerank", "--matrix", &graph], &["of vertex 4"]);
+}
+
+#[test]
+fn graphs_that_are_made_are_checked_by_other_methods() {
+    for graph in ["rmat:9", "poisson:20", "uniform:0.002"] {
+        finds(&["pagerank", "--generate", graph, "--workers", "2"], &["highest rank"]);
+        finds(&["bfs", "--generate", graph, "--workers", "2"], &["reached"]);
+        finds(&["triangles", "--generate", graph, "--workers", "2"], &["triangle"]);
+    }
+}
+
+#[test]
+fn what_is_no_graph_is_refused() {
+    let wide = write("graph-wide.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 3\n");
+    let graph = small("graph-refused.mtx");
+    for (arguments, code, what) in [
+        (&["triangles", "--matrix", &wide][..], 2, "a graph is a square matrix, and this one is 2 x 3"),
+        (&["bfs", "--matrix", &graph, "--from", "6"], 2, "the graph has the vertices 1 to 5"),
+        (&["bfs", "--matrix", &graph, "--from", "0"], 2, "the graph has the vertices 1 to 5"),
+        (&["pagerank", "--matrix", "no-such-file.mtx"], 1, "no-such-file.mtx"),
+        (&["pagerank", "--damping", "1.5"], 2, "it must be a number between 0 and 1"),
+        (&["pagerank", "--matrix", &graph, "--iterations", "1"], 1, "ranks still change"),
+        (&["triangles", "--generate", "ring"], 2, "no generator"),
+    ] {
+        let (found, out, error) = run(arguments);
+        assert_eq!(found, Some(code), "{arguments:?}\n{out}{error}");
+        assert!(error.contains(what), "{arguments:?}: {what} is not in\n{error}");
+    }
+}
