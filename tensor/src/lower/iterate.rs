@@ -31,6 +31,9 @@ pub struct TooManyMerged {
     pub accesses: usize,
 }
 
+/// What is done where accesses have come as far as they can.
+type Inside<'f, L> = &'f mut dyn FnMut(&mut L) -> Step;
+
 /// A loop, and the coordinates that its variable begins at, as far as they are others than its own.
 struct Driven<'a> {
     outer: &'a Loop,
@@ -367,7 +370,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Brings the accesses in `node` as far as the variables that are known, and does `inside`: through dense levels at once, through compressed ones by a search.
-    pub(super) fn located(&mut self, visits: &[usize], inside: &mut dyn FnMut(&mut Self) -> Step) -> Step {
+    pub(super) fn located(&mut self, visits: &[usize], inside: Inside<'_, Self>) -> Step {
         for &visit in visits {
             while let Some((level, kind, above)) = self.next(visit) {
                 let Some(at) = self.recovered(self.visits[visit].variable(level)) else { break };
@@ -390,7 +393,7 @@ impl<'a> Lowering<'a> {
         &mut self,
         (visit, level, above, at): (usize, usize, Expression, Expression),
         visits: &[usize],
-        inside: &mut dyn FnMut(&mut Self) -> Step,
+        inside: Inside<'_, Self>,
     ) -> Step {
         if let Storage::List(list) = self.stored(visit) {
             // It is known at once, and the position is found where the coordinate is.
@@ -418,7 +421,7 @@ impl<'a> Lowering<'a> {
         visit: usize,
         is_there: Expression,
         there: Place,
-        (visits, inside): (&[usize], &mut dyn FnMut(&mut Self) -> Step),
+        (visits, inside): (&[usize], Inside<'_, Self>),
     ) -> Step {
         let before = self.places.clone();
         self.places[visit] = there;

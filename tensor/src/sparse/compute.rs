@@ -20,18 +20,21 @@ use crate::notation::{Assignment, Expression, TensorVariable};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::storage::{Coordinates, Duplicates, EntryList, Segments, SparseTensor, StorageError, pack};
 
+/// What a kernel gives, and which of the statement's tensors have positions and coordinates of 32 bits.
+type Variant = (Output, Vec<bool>);
+
 /// An assignment that can be computed on tensors of its formats.
 #[derive(Debug)]
 pub struct Computation<'a> {
     assignment: Cow<'a, Assignment>,
-    /// The loops as they run.
-    statement: Statement,
     /// The loops as schedules find them: without threads, where none were asked for.
-    plain: Statement,
+    statement: Statement,
+    /// The loops as they run.
+    run: Statement,
     renamed: Vec<Renamed>,
     appending: Option<Appending>,
-    /// The kernels so far, by output and by what is narrow.
-    made: Mutex<BTreeMap<(Output, Vec<bool>), Arc<StoredKernel>>>,
+    /// The kernels so far.
+    made: Mutex<BTreeMap<Variant, Arc<StoredKernel>>>,
 }
 
 impl<'a> Computation<'a> {
@@ -54,20 +57,20 @@ impl<'a> Computation<'a> {
 
     fn of(
         assignment: Cow<'a, Assignment>,
-        plain: Statement,
         statement: Statement,
+        run: Statement,
         renamed: Vec<Renamed>,
     ) -> Result<Self, SparseError> {
-        let appending = Appending::new(&statement);
-        if appending.as_ref().is_some_and(|appending| !appending.once) && !adds_up(&statement) {
-            return Err(SparseError::Parts { tensor: statement.result().name().to_owned() });
+        let appending = Appending::new(&run);
+        if appending.as_ref().is_some_and(|appending| !appending.once) && !adds_up(&run) {
+            return Err(SparseError::Parts { tensor: run.result().name().to_owned() });
         }
-        Ok(Self { assignment, statement, plain, renamed, appending, made: Mutex::default() })
+        Ok(Self { assignment, statement, run, renamed, appending, made: Mutex::default() })
     }
 
     /// The loops, which a schedule can change. Without a schedule, those of the outermost loop run on threads if they can.
     pub fn statement(&self) -> &Statement {
-        &self.plain
+        &self.statement
     }
 
     /// The same with other loops, on threads only where the schedule says so.
@@ -77,7 +80,7 @@ impl<'a> Computation<'a> {
     /// [`ScheduleError`] if a command is illegal, and [`SparseError::Parts`].
     pub fn scheduled(&self, schedule: &Schedule) -> Result<Self, SparseError> {
         let statement =
-            schedule.apply(&self.plain).map_err(|error: ScheduleError| SparseError::Schedule(Box::new(error)))?;
+            schedule.apply(&self.statement).map_err(|error: ScheduleError| SparseError::Schedule(Box::new(error)))?;
         Self::of(self.assignment.clone(), statement.clone(), statement, self.renamed.clone())
     }
 
@@ -97,7 +100,7 @@ impl<'a> Computation<'a> {
     /// [`SparseError::Merge`].
     pub fn loops(&self) -> Result<String, SparseError> {
         let output = if self.appending.is_none() { Output::Elements } else { Output::Entries };
-        Ok(stored(&self.statement, &|_| true, output)?.kernel.to_string())
+        Ok(stored(&self.run, &|_| true, output)?.kernel.to_string())
     }
 
     /// The result for these operands, by name; in an accumulation the old result is among them. By threads of its own, as many as there are processors.
@@ -182,7 +185,7 @@ impl<'a> Computation<'a> {
             }
         }
         let mut data = BTreeMap::new();
-        for tensor in self.statement.operands() {
+        for tensor in self.run.operands() {
             data.insert(tensor.name().to_owned(), Data::new(self.operand(operands, tensor)?));
         }
         Ok(Run { computation: self, data, kernels, team })
@@ -205,13 +208,13 @@ impl<'a> Computation<'a> {
 
     /// The kernel for operands some of which are narrow, which is made once.
     fn kernel(&self, output: Output, is_narrow: &dyn Fn(&str) -> bool) -> Result<Arc<StoredKernel>, SparseError> {
-        let narrow = self.statement.tensors().into_iter().map(|tensor| is_narrow(tensor.name())).collect();
+        let narrow = self.run.tensors().into_iter().map(|tensor| is_narrow(tensor.name())).collect();
         let mut made = self.made.lock();
         let key = (output, narrow);
         if let Some(kernel) = made.get(&key) {
             return Ok(kernel.clone());
         }
-        let kernel = Arc::new(stored(&self.statement, is_narrow, output)?);
+        let kernel = Arc::new(stored(&self.run, is_narrow, output)?);
         made.insert(key, kernel.clone());
         Ok(kernel)
     }
@@ -255,7 +258,7 @@ enum Written<'w, T> {
 impl<T: Element> Run<'_, '_, T> {
     /// The kernel that gives `output`, for a result whose coordinates are narrow or not.
     fn made(&self, output: Output, narrow: bool) -> Result<Arc<StoredKernel>, SparseError> {
-        let result = self.computation.statement.result().name();
+        let result = self.computation.run.result().name();
         let is_narrow = |name: &str| match name == result {
             true => narrow,
             false => self.data.get(name).is_some_and(|data| data.is_narrow),
@@ -283,7 +286,7 @@ impl<T: Element> Run<'_, '_, T> {
             }
         }
         let mut coordinates = coordinates.into_iter();
-        let extents = &self.computation.statement;
+        let extents = &self.computation.run;
         let mut arguments = Vec::with_capacity(made.slots.len());
         for (slot, numbers) in made.slots.iter().zip(&numbers) {
             arguments.push(match slot {
@@ -324,7 +327,7 @@ impl<T: Element> Run<'_, '_, T> {
 
     /// A dense result.
     fn elements(&self, operands: &[(&str, &SparseTensor<T>)]) -> Result<SparseTensor<T>, SparseError> {
-        let statement = &self.computation.statement;
+        let statement = &self.computation.run;
         let result = statement.result();
         let (format, dimensions) = (result.format(), result.dimensions());
         let count = dimensions.iter().try_fold(1_i64, |count, &extent| count.checked_mul(extent)).unwrap_or(i64::MAX);
@@ -338,7 +341,7 @@ impl<T: Element> Run<'_, '_, T> {
 
     /// The elements of a dense result, which accumulations have the old values of. `zeroed` says that others are zero.
     fn elements_into(&self, values: &mut [T], zeroed: bool) -> Result<(), SparseError> {
-        let statement = &self.computation.statement;
+        let statement = &self.computation.run;
         let result = statement.result();
         let initial = statement.initial().and_then(T::from_scalar).unwrap_or(fill(result));
         let overwrites = self.made(Output::Elements, true)?.overwrites;
@@ -355,7 +358,7 @@ impl<T: Element> Run<'_, '_, T> {
         appending: &Appending,
         operands: &[(&str, &SparseTensor<T>)],
     ) -> Result<SparseTensor<T>, SparseError> {
-        let result = self.computation.statement.result();
+        let result = self.computation.run.result();
         let (format, dimensions) = (result.format(), result.dimensions());
         let fill = fill(result);
         let parents = appending.parents.iter().map(|&mode| dimensions[mode]);
@@ -396,7 +399,7 @@ impl<T: Element> Run<'_, '_, T> {
                 *to = coordinates;
             }
         }
-        if self.computation.statement.accumulates() {
+        if self.computation.run.accumulates() {
             given(operands, result.name())?.for_each(|coordinates, value| entries.push(coordinates, value));
         }
         Ok(pack(format, dimensions, fill, entries, Duplicates::Sum)?.tensor)
