@@ -104,7 +104,7 @@ fn run_as<T: Element>(options: &Options) -> Result<Answer> {
             let conversions: String =
                 conversions.map(|(name, format)| format!("{name} is converted to {format}\n")).collect();
             let loops = computation.statement();
-            Ok(format!("{statement}\n{conversions}{loops}\n{}\n", computation.loops().map_err(usage)?))
+            Ok(format!("{statement}\n{conversions}{loops}\n{}\n", computation.loops()))
         });
         return Ok(Answer::Explanation(explained.collect::<Result<String>>()?));
     }

@@ -16,20 +16,11 @@ use crate::format::Level;
 use crate::loops::{Expression, LoopKind, Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
-/// The most accesses that one loop merges: there is a case for each set of them.
-pub const MOST_MERGED: usize = 6;
+/// The most accesses for which a merging loop has a case for each set of them.
+const MOST_MERGED: usize = 6;
 
-/// More accesses would be merged in one loop than [`MOST_MERGED`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the loop over {variable} merges {accesses} operands, and at most {MOST_MERGED} can be merged: compute some of them into a workspace first"
-)]
-pub struct TooManyMerged {
-    /// The variable of the loop.
-    pub variable: String,
-    /// How many accesses it merges.
-    pub accesses: usize,
-}
+/// The most bodies of loops in a kernel, in cases for what is stored. Further ones find it out while they run.
+const MOST_BODIES: usize = 300;
 
 /// What is done where accesses have come as far as they can.
 type Inside<'f, L> = &'f mut dyn FnMut(&mut L) -> Step;
@@ -91,9 +82,26 @@ impl<'a> Lowering<'a> {
 
     /// The next level of an access, its kind and the position above it; none if all levels are behind, or nothing is stored.
     fn next(&self, visit: usize) -> Option<(usize, Level, Expression)> {
-        let Place::Level(level, above) = &self.places[visit] else { return None };
+        let (Place::Level(level, above) | Place::Maybe(level, above, _)) = &self.places[visit] else { return None };
         let kind = *self.visits[visit].format.levels().get(*level)?;
         Some((*level, kind, above.clone()))
+    }
+
+    /// The positions below `above` in the next level of an access: none, if nothing turns out to be stored.
+    fn segment(&self, visit: usize, level: usize, above: &Expression) -> (Expression, Expression) {
+        let (low, high) = self.stored(visit).segment(level, above);
+        match &self.places[visit] {
+            Place::Maybe(.., is_stored) => {
+                let or_none = |end: Expression| is_stored.value().equal(1).select(end, 0);
+                (or_none(low), or_none(high))
+            }
+            _ => (low, high),
+        }
+    }
+
+    /// Whether the kernel is so large that what is stored is found out while it runs.
+    fn is_large(&self) -> bool {
+        self.bodies > MOST_BODIES
     }
 
     /// `inside`, with an access elsewhere.
@@ -143,11 +151,6 @@ impl<'a> Lowering<'a> {
                 base = found;
             }
         }
-        if iterated.len() > MOST_MERGED {
-            let (variable, accesses) = (outer.variable.name().to_owned(), iterated.len());
-            self.failure.get_or_insert(TooManyMerged { variable, accesses });
-            return Some(Step::nothing());
-        }
         let mut support = self.effect(body, &mut Given::iterated(&iterated));
         if iterated.len() > 1 || support.holds(&[]) || base.is_some() {
             // Coordinates that do not ascend cannot be merged, but found at once.
@@ -168,6 +171,9 @@ impl<'a> Lowering<'a> {
         let driven = Driven { outer, body, base, high };
         Some(match support.holds(&[]) {
             true => self.everywhere(&driven, &iterated),
+            false if iterated.len() > 1 && (self.is_large() || iterated.len() > MOST_MERGED) => {
+                self.united(&driven, &iterated, &support)
+            }
             false => self.merged(&driven, &iterated, &support),
         })
     }
@@ -199,6 +205,9 @@ impl<'a> Lowering<'a> {
             return self.iteration(driven.outer, driven.body, at, false);
         };
         let there = self.stored(merged.visit).below(merged.level, merged.cursor.value());
+        if found.len() > MOST_MERGED || self.is_large() {
+            return self.with_place(merged.visit, maybe(there, here), |lowering| lowering.cases(others, at, driven));
+        }
         let then = self.with_place(merged.visit, there, |lowering| lowering.cases(others, at.clone(), driven));
         let otherwise = self.with_place(merged.visit, Place::Absent, |lowering| lowering.cases(others, at, driven));
         Step::choose(here.value().equal(1), then, otherwise)
@@ -277,6 +286,43 @@ impl<'a> Lowering<'a> {
         Step::Sequence(steps)
     }
 
+    /// One loop over the coordinates at which any access has an element, whatever is left of others.
+    fn united(&mut self, driven: &Driven<'_>, iterated: &[usize], support: &Support) -> Step {
+        let mut steps = Vec::new();
+        let merging: Vec<Merged> = iterated.iter().map(|&visit| self.begin(visit, driven, &mut steps)).collect();
+        let (mut inside, mut is_here) = (Vec::new(), BTreeMap::new());
+        let is_left = |merged: &Merged| merged.cursor.value().less(merged.end.value());
+        for merged in &merging {
+            let coordinate = self.stored(merged.visit).coordinate(merged.level, merged.cursor.value());
+            inside.push(Step::bind(&merged.coordinate, is_left(merged).select(coordinate, i64::MAX)));
+        }
+        let at = self.names.index(driven.outer.variable.name());
+        let least = merging.iter().map(|merged| merged.coordinate.value()).reduce(Expression::minimum);
+        inside.extend(least.map(|least| Step::bind(&at, least)));
+        let before = self.places.clone();
+        for merged in &merging {
+            let here = self.names.index("here");
+            inside.push(Step::bind(&here, merged.coordinate.value().equal(at.value()).select(1, 0)));
+            self.places[merged.visit] =
+                maybe(self.stored(merged.visit).below(merged.level, merged.cursor.value()), &here);
+            is_here.insert(merged.visit, here);
+        }
+        let condition = support.condition(&|visit| match is_here.get(&visit) {
+            Some(here) => here.value().equal(1),
+            None => Expression::Bool(false),
+        });
+        let value = without_base(at.value(), &driven.base);
+        let step = self.iteration(driven.outer, driven.body, value, false);
+        self.places = before;
+        inside.push(condition.map_or(step.clone(), |condition| Step::when(condition, step)));
+        let advance =
+            |merged: &Merged| Step::set(&merged.cursor, merged.cursor.value() + is_here[&merged.visit].value());
+        inside.extend(merging.iter().map(advance));
+        let any_left = merging.iter().map(is_left).reduce(Expression::or);
+        steps.extend(any_left.map(|left| Step::repeat_while(left, Step::Sequence(inside))));
+        Step::Sequence(steps)
+    }
+
     /// What is done at the coordinate `at`, where accesses may have elements, without a branch for each: elements that are not stored are fill values.
     fn selected<'m>(
         &mut self,
@@ -342,7 +388,7 @@ impl<'a> Lowering<'a> {
             Some((level, _, above)) => (level, above),
             None => (0, 0.into()),
         };
-        let (low, high) = self.stored(visit).segment(level, &above);
+        let (low, high) = self.segment(visit, level, &above);
         let (cursor, end) = (self.names.index("p"), self.names.index("end"));
         let coordinate = self.names.index(driven.outer.variable.name());
         steps.extend([Step::bind_mutable(&cursor, low), Step::bind_mutable(&end, high)]);
@@ -382,7 +428,10 @@ impl<'a> Lowering<'a> {
                     Expression::Constant(_) => at,
                     above => above * extent + at,
                 };
-                self.places[visit] = Place::Level(level + 1, position);
+                self.places[visit] = match &self.places[visit] {
+                    Place::Maybe(.., is_stored) => Place::Maybe(level + 1, position, is_stored.clone()),
+                    _ => Place::Level(level + 1, position),
+                };
             }
         }
         inside(self)
@@ -400,7 +449,7 @@ impl<'a> Lowering<'a> {
             let (listed, there) = (list.listed.load([at.clone()]), Place::Level(level + 1, at));
             return self.either(visit, listed.cast(I64).equal(1), there, (visits, inside));
         }
-        let (low, high) = self.stored(visit).segment(level, &above);
+        let (low, high) = self.segment(visit, level, &above);
         let (first, last, end) = (self.names.index("p"), self.names.index("q"), self.names.index("end"));
         let halve = self.bisect(visit, level, (&first, &last), at.clone());
         let coordinate = self.stored(visit).coordinate(level, first.value());
@@ -424,6 +473,13 @@ impl<'a> Lowering<'a> {
         (visits, inside): (&[usize], Inside<'_, Self>),
     ) -> Step {
         let before = self.places.clone();
+        if self.is_large() {
+            let here = self.names.index("here");
+            self.places[visit] = maybe(there, &here);
+            let step = self.located(visits, inside);
+            self.places = before;
+            return Step::Sequence(vec![Step::bind(&here, is_there.select(1, 0)), step]);
+        }
         self.places[visit] = there;
         let then = self.located(visits, inside);
         self.places.clone_from(&before);
@@ -445,5 +501,13 @@ fn without_base(coordinate: Expression, base: &Option<Expression>) -> Expression
     match base {
         Some(base) => coordinate - base.clone(),
         None => coordinate,
+    }
+}
+
+/// A place where there is something if the variable is 1.
+fn maybe(place: Place, is_stored: &Variable) -> Place {
+    match place {
+        Place::Level(level, position) => Place::Maybe(level, position, is_stored.clone()),
+        other => other,
     }
 }

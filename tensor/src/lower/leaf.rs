@@ -8,7 +8,6 @@ use crate::loops::{Access as Use, Buffer, Expression, Kernel, LoopKind, Names, P
 use crate::loops::{Statement as Step, Variable};
 use crate::notation::{Access, IndexVariable, TensorVariable};
 
-use super::iterate::TooManyMerged;
 use super::sizes::Sizes;
 use super::storage::{Place, Scalar, Storage, Visit};
 
@@ -72,8 +71,8 @@ pub(super) struct Lowering<'a> {
     pub is_unset: bool,
     /// Whether there are elements to which no loop would give a value.
     pub needs_initial: bool,
-    /// What cannot be lowered.
-    pub failure: Option<TooManyMerged>,
+    /// How many bodies of loops there are.
+    pub bodies: usize,
     /// What is made once, before the loop of each thread.
     pub made_before: Vec<Step>,
     /// In how many parts a loop of threads is run, where each part makes something before; without it, in [`PARTS`].
@@ -107,7 +106,7 @@ impl<'a> Lowering<'a> {
             places: Vec::new(),
             is_unset: false,
             needs_initial: false,
-            failure: None,
+            bodies: 0,
             made_before: Vec::new(),
             chunks: None,
             around: Vec::new(),
@@ -280,6 +279,7 @@ impl<'a> Lowering<'a> {
 
     /// One iteration of a loop, with this value.
     pub(super) fn iteration(&mut self, outer: &Loop, body: &Node, value: Expression, parallel: bool) -> Step {
+        self.bodies += 1;
         let (visits, places) = (self.visits_in(body), self.places.clone());
         let step = self.inside_of(outer, value, |lowering| {
             if let Some(around) = lowering.around.last_mut() {

@@ -59,7 +59,6 @@ mod support;
 mod unset;
 mod values;
 
-pub use iterate::{MOST_MERGED, TooManyMerged};
 pub use leaf::{leaf, leaf_of_any_size, whole};
 pub use stored::{Appending, Output, Slot, StoredKernel, stored};
 

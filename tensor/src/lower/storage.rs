@@ -116,6 +116,8 @@ pub(super) enum Place {
     Absent,
     /// So many levels are behind it, at this position.
     Level(usize, Expression),
+    /// So many levels are behind it at this position, if the variable is 1; else nothing is stored.
+    Maybe(usize, Expression, Variable),
     /// All levels are behind it, and this is the element, or the fill value if none is stored.
     Element(Expression),
 }

@@ -1,6 +1,5 @@
 //! Kernels for tensors that are stored in levels, and what they are called with.
 
-use super::iterate::TooManyMerged;
 use super::leaf::Lowering;
 use super::sizes::Sizes;
 use super::storage::{Appended, Levels, Storage, StoredLevel, Written, is_sparse};
@@ -120,29 +119,16 @@ fn is_appended_once(statement: &Statement, node: &Node) -> bool {
 /// says whether the positions and coordinates of a tensor have 32 bits; if not, they have 64.
 ///
 /// A dense result must be what [`Statement::initial`] says, or what the tensor is filled with, before, unless the kernel [overwrites](StoredKernel::overwrites) it.
-///
-/// # Errors
-///
-/// [`TooManyMerged`].
-pub fn stored(
-    statement: &Statement,
-    narrow: &dyn Fn(&str) -> bool,
-    output: Output,
-) -> Result<StoredKernel, TooManyMerged> {
+pub fn stored(statement: &Statement, narrow: &dyn Fn(&str) -> bool, output: Output) -> StoredKernel {
     let may_overwrite = output == Output::Elements && !statement.accumulates();
-    match may_overwrite.then(|| attempt(statement, narrow, output, true)).transpose()? {
-        Some(made) if made.overwrites => Ok(made),
+    match may_overwrite.then(|| attempt(statement, narrow, output, true)) {
+        Some(made) if made.overwrites => made,
         _ => attempt(statement, narrow, output, false),
     }
 }
 
 /// The same, where the loops give elements their first values, or not.
-fn attempt(
-    statement: &Statement,
-    narrow: &dyn Fn(&str) -> bool,
-    output: Output,
-    overwrites: bool,
-) -> Result<StoredKernel, TooManyMerged> {
+fn attempt(statement: &Statement, narrow: &dyn Fn(&str) -> bool, output: Output, overwrites: bool) -> StoredKernel {
     let mut lowering = Lowering::new(statement, &[]);
     lowering.sizes = Sizes::parameters(statement, &mut lowering.names);
     let appending = Appending::new(statement);
@@ -171,14 +157,11 @@ fn attempt(
     let body = lowering.inside_fixed(&statement.body);
     parameters.extend(lowering.chunks.clone().map(Parameter::Scalar));
     slots.push(Slot::Chunks);
-    if let Some(failure) = lowering.failure.take() {
-        return Err(failure);
-    }
     let overwrites = overwrites && !lowering.needs_initial;
     let kernel = Kernel { name: statement.result().name().to_owned(), parameters, body };
     let (kernel, sizes) = lowering.with_sizes(kernel);
     slots.extend(sizes.into_iter().map(Slot::Size));
-    Ok(StoredKernel { kernel, slots, overwrites })
+    StoredKernel { kernel, slots, overwrites }
 }
 
 impl Lowering<'_> {

@@ -85,8 +85,8 @@ impl Lowering<'_> {
             Expression::Access(access) => match self.visit(access) {
                 Some(visit) if access.tensor.fill() == value && !is_made(given, access) => match &self.places[visit] {
                     Place::Absent => Support::Never,
-                    Place::Level(..) if given.iterated.contains(&visit) => Support::Stored(visit),
-                    Place::Level(..) | Place::Element(_) => Support::Always,
+                    Place::Level(..) | Place::Maybe(..) if given.iterated.contains(&visit) => Support::Stored(visit),
+                    Place::Level(..) | Place::Maybe(..) | Place::Element(_) => Support::Always,
                 },
                 _ => match given.workspaces.get(access.tensor.name()) {
                     Some((unchanged, support)) if *unchanged == value => support.clone(),

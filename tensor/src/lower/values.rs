@@ -37,6 +37,10 @@ impl Lowering<'_> {
                     return match &self.places[visit] {
                         Place::Absent => Expression::Constant(access.tensor.fill()),
                         Place::Element(element) => element.clone(),
+                        Place::Maybe(_, position, is_stored) => {
+                            let element = self.storage[access.tensor.name()].element(position.clone());
+                            is_stored.value().equal(1).select(element, access.tensor.fill())
+                        }
                         Place::Level(_, position) => self.storage[access.tensor.name()].element(position.clone()),
                     };
                 }

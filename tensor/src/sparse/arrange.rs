@@ -4,8 +4,8 @@ use super::order::{edges, in_order, native};
 use crate::concrete::{Loop, Node, Statement, Unit};
 use crate::format::{Format, Level};
 use crate::loops::Reduction;
-use crate::lower::{Appending, MOST_MERGED, Output, stored};
-use crate::notation::{Access, Assignment, BinaryOperator, Expression, IndexVariable, TensorVariable};
+use crate::lower::Appending;
+use crate::notation::{Access, Assignment, IndexVariable, TensorVariable};
 use crate::schedule::Races;
 
 /// An operand under another name: in another format than it has, or as it was before it is changed.
@@ -73,7 +73,7 @@ fn in_loops(mut statement: Statement) -> (Statement, Vec<Renamed>) {
         found.map(|(_, tensor)| tensor.clone())
     });
     statement.body = reordered(statement.body.clone(), &order);
-    statement = merged_in_parts(gathered(statement));
+    statement = gathered(statement);
     (statement, renamed)
 }
 
@@ -163,37 +163,6 @@ fn gathered(statement: Statement) -> Statement {
     let Ok(made) = made else { return statement };
     let list = "{C~o}".parse().ok().and_then(|list| made.store(&row, list).ok());
     list.unwrap_or(made)
-}
-
-/// The same, with sums of operands in workspaces where more would be merged in one loop than can be.
-fn merged_in_parts(mut statement: Statement) -> Statement {
-    let output = if Appending::new(&statement).is_some() { Output::Counts } else { Output::Elements };
-    while let Err(error) = stored(&statement, &|_| true, output)
-        && let Some(changed) = with_half(&statement, &IndexVariable::new(&error.variable))
-    {
-        statement = changed;
-    }
-    statement
-}
-
-/// The same, with about half of what an assignment inside of the loop over `variable` adds up in a workspace that is merged with the rest.
-fn with_half(statement: &Statement, variable: &IndexVariable) -> Option<Statement> {
-    let count = |expression: &Expression| {
-        expression.accesses().iter().filter(|access| !is_dense(access.tensor.format())).count()
-    };
-    let sites = statement.body.sites();
-    let site = sites
-        .iter()
-        .find(|site| count(site.value) > MOST_MERGED && site.loops.iter().any(|outer| outer.variable == *variable))?;
-    let (total, mut half) = (count(site.value), site.value);
-    while count(half) > total.div_ceil(2) {
-        let Expression::Binary(BinaryOperator::Add | BinaryOperator::Subtract, left, right) = half else { return None };
-        half = if count(left) >= count(right) { left } else { right };
-    }
-    let taken = |name: &str| statement.is_taken(name);
-    let (workspace, copy) = (fresh("w", &taken), IndexVariable::new(&fresh(variable.name(), &taken)));
-    let made = statement.precompute(half.clone(), [variable.clone()], [copy], &workspace).ok()?;
-    made.store(&workspace, "{C}".parse().ok()?).ok()
 }
 
 fn fresh(wish: &str, is_taken: &dyn Fn(&str) -> bool) -> String {

@@ -94,13 +94,9 @@ impl<'a> Computation<'a> {
     }
 
     /// The kernel, as text.
-    ///
-    /// # Errors
-    ///
-    /// [`SparseError::Merge`].
-    pub fn loops(&self) -> Result<String, SparseError> {
+    pub fn loops(&self) -> String {
         let output = if self.appending.is_none() { Output::Elements } else { Output::Entries };
-        Ok(stored(&self.run, &|_| true, output)?.kernel.to_string())
+        stored(&self.run, &|_| true, output).kernel.to_string()
     }
 
     /// The result for these operands, by name; in an accumulation the old result is among them. By threads of its own, as many as there are processors.
@@ -207,16 +203,16 @@ impl<'a> Computation<'a> {
     }
 
     /// The kernel for operands some of which are narrow, which is made once.
-    fn kernel(&self, output: Output, is_narrow: &dyn Fn(&str) -> bool) -> Result<Arc<StoredKernel>, SparseError> {
+    fn kernel(&self, output: Output, is_narrow: &dyn Fn(&str) -> bool) -> Arc<StoredKernel> {
         let narrow = self.run.tensors().into_iter().map(|tensor| is_narrow(tensor.name())).collect();
         let mut made = self.made.lock();
         let key = (output, narrow);
         if let Some(kernel) = made.get(&key) {
-            return Ok(kernel.clone());
+            return kernel.clone();
         }
-        let kernel = Arc::new(stored(&self.run, is_narrow, output)?);
+        let kernel = Arc::new(stored(&self.run, is_narrow, output));
         made.insert(key, kernel.clone());
-        Ok(kernel)
+        kernel
     }
 }
 
@@ -257,7 +253,7 @@ enum Written<'w, T> {
 
 impl<T: Element> Run<'_, '_, T> {
     /// The kernel that gives `output`, for a result whose coordinates are narrow or not.
-    fn made(&self, output: Output, narrow: bool) -> Result<Arc<StoredKernel>, SparseError> {
+    fn made(&self, output: Output, narrow: bool) -> Arc<StoredKernel> {
         let result = self.computation.run.result().name();
         let is_narrow = |name: &str| match name == result {
             true => narrow,
@@ -268,7 +264,7 @@ impl<T: Element> Run<'_, '_, T> {
 
     /// Calls the kernel that gives `output`.
     fn call(&self, output: Output, narrow: bool, mut written: Written<'_, T>) -> Result<(), SparseError> {
-        let made = self.made(output, narrow)?;
+        let made = self.made(output, narrow);
         let numbers = |name: &str, level: usize, component: &str| self.data[name].numbers(level, component);
         let numbers = made.slots.iter().map(|slot| match slot {
             Slot::Positions(name, level) => Some(numbers(name, *level, "pos")),
@@ -344,7 +340,7 @@ impl<T: Element> Run<'_, '_, T> {
         let statement = &self.computation.run;
         let result = statement.result();
         let initial = statement.initial().and_then(T::from_scalar).unwrap_or(fill(result));
-        let overwrites = self.made(Output::Elements, true)?.overwrites;
+        let overwrites = self.made(Output::Elements, true).overwrites;
         if !(statement.accumulates() || overwrites || zeroed && initial == zero()) {
             values.fill(initial);
         }

@@ -3,7 +3,6 @@
 use crate::element::{ElementType, Scalar};
 use crate::format::Format;
 use crate::kernel::{KernelError, ViewError};
-use crate::lower::TooManyMerged;
 use crate::notation::NotationError;
 use crate::schedule::ScheduleError;
 use crate::storage::StorageError;
@@ -36,9 +35,6 @@ pub enum SparseError {
         /// That of what is given.
         found: Scalar,
     },
-    /// More operands are merged in one loop than code can be made for.
-    #[error(transparent)]
-    Merge(#[from] TooManyMerged),
     /// Elements would be combined after they were appended, and not added to zeros.
     #[error(
         "elements of {tensor} would be computed in parts, which only sums are put together of, in a tensor filled with 0: put the loops that reduce inside of those over its variables"
