@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Interval;
 use crate::concrete::{Loop, Node, Relation, Statement};
-use crate::notation::{Access, Expression, IndexVariable};
+use crate::notation::{Access, Expression, IndexVariable, TensorVariable};
 use crate::rectangle::Rectangle;
 
 /// How an interval follows from values, and from intervals before it, which are told by their positions.
@@ -80,6 +80,39 @@ impl Formulas {
         }
         intervals
     }
+
+    /// The same, once for each combination of parts of fused loops for which the intervals of both loops that were fused are exact.
+    fn cases(&self, values: &[i64]) -> Vec<Vec<Interval>> {
+        let mut cases = vec![Vec::with_capacity(self.all.len())];
+        for formula in &self.all {
+            if let Formula::Quotient { fused, length } | Formula::Remainder { fused, length } = formula {
+                let divided = |case: Vec<Interval>| {
+                    let parts = whole_rows(case[*fused], *length);
+                    parts.into_iter().map(move |part| {
+                        let mut case = case.clone();
+                        case[*fused] = part;
+                        case
+                    })
+                };
+                cases = cases.into_iter().flat_map(divided).collect();
+            }
+            for case in &mut cases {
+                let interval = formula.evaluate(values, case);
+                case.push(interval);
+            }
+        }
+        cases
+    }
+}
+
+/// An interval in parts that are within a row of this length each, or whole rows.
+fn whole_rows(interval: Interval, length: i64) -> Vec<Interval> {
+    if interval.is_empty() || interval.low / length == interval.last() / length {
+        return vec![interval];
+    }
+    let (from, to) = ((interval.low + length - 1) / length * length, interval.high / length * length);
+    let parts = [(interval.low, from), (from, to), (to, interval.high)];
+    parts.into_iter().map(|(low, high)| Interval { low, high }).filter(|part| !part.is_empty()).collect()
 }
 
 /// An access, and what its rectangle depends on.
@@ -169,12 +202,21 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// All accesses in `node`, which is what is inside of the loops whose values will be known.
-    pub(super) fn accesses<'n>(&mut self, node: &'n Node) -> Vec<AccessFormula<'n>> {
+    /// The accesses in `node`, which is what is inside of the loops whose values will be known, to tensors that are wanted.
+    pub(super) fn accesses<'n>(
+        &mut self,
+        node: &'n Node,
+        is_wanted: impl Fn(&TensorVariable) -> bool,
+    ) -> Vec<AccessFormula<'n>> {
         let mut found = Vec::new();
         for site in node.sites() {
+            let accesses = std::iter::once(site.target).chain(site.value.accesses());
+            let wanted: Vec<&Access> = accesses.filter(|access| is_wanted(&access.tensor)).collect();
+            if wanted.is_empty() {
+                continue;
+            }
             let needed = self.needed(&site.loops);
-            for access in std::iter::once(site.target).chain(site.value.accesses()) {
+            for access in wanted {
                 let dimensions = access.variables.iter().map(|variable| self.variable(variable)).collect();
                 found.push(AccessFormula { access, needed: needed.clone(), dimensions });
             }
@@ -215,8 +257,7 @@ impl RectangleOf {
     /// The rectangle of `tensor` in `node`, which is what is inside of the loops over `fixed`.
     pub fn new(statement: &Statement, node: &Node, tensor: &str, fixed: &[IndexVariable]) -> Self {
         let mut finder = Finder::new(statement, fixed);
-        let accesses: Vec<_> =
-            finder.accesses(node).into_iter().filter(|access| access.access.tensor.name() == tensor).collect();
+        let accesses = finder.accesses(node, |other| other.name() == tensor);
         let order = statement.tensors().iter().find(|known| known.name() == tensor).map_or(0, |known| known.order());
         let accesses = accesses.into_iter().map(|access| (access.needed, access.dimensions)).collect();
         Self { formulas: finder.formulas(), accesses, order }
@@ -229,8 +270,36 @@ impl RectangleOf {
     ///
     /// If there are fewer values than loops.
     pub fn at(&self, values: &[i64]) -> Rectangle {
-        let intervals = self.formulas.evaluate(values);
-        let rectangles = self.accesses.iter().map(|(needed, dimensions)| rectangle(needed, dimensions, &intervals));
+        self.hull(&self.formulas.evaluate(values))
+    }
+
+    /// The same without what the accesses surely do not use where a part of a fused loop is known: disjoint rectangles, none of them empty. Seven elements from the middle of a row
+    /// on are the rest of this row, whole rows, and the beginning of another.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer values than loops.
+    pub fn parts(&self, values: &[i64]) -> Vec<Rectangle> {
+        let mut parts: Vec<Rectangle> = Vec::new();
+        for case in self.formulas.cases(values) {
+            let mut rest = vec![self.hull(&case)];
+            rest.retain(|part| !part.is_empty());
+            for known in &parts {
+                rest = rest.iter().flat_map(|part| part.minus(known)).collect();
+            }
+            parts.append(&mut rest);
+        }
+        if parts.len() > 1 {
+            let hull = parts.iter().fold(Rectangle::empty(self.order), |hull, part| hull.hull(part));
+            if parts.iter().map(Rectangle::volume).sum::<i64>() == hull.volume() {
+                return vec![hull];
+            }
+        }
+        parts
+    }
+
+    fn hull(&self, intervals: &[Interval]) -> Rectangle {
+        let rectangles = self.accesses.iter().map(|(needed, dimensions)| rectangle(needed, dimensions, intervals));
         rectangles.reduce(|first, second| first.hull(&second)).unwrap_or_else(|| Rectangle::empty(self.order))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use maniple::space::{AnyPoint, AnySpace, Point};
+use maniple::space::{AnyPoint, Point};
 use maniple::{Context, Error, FieldMask, LogicalPartition, Privilege as Held, Projection, Requirement, Target};
 
 use super::error::DistributedError;
@@ -40,10 +40,10 @@ impl Fetch {
                 let mut values = order.values(step, point);
                 values.truncate(fixed.len());
                 *known.entry(values).or_insert_with_key(|values| {
-                    let rectangle = rectangles.at(values);
+                    let parts = rectangles.parts(values);
                     let next = numbers.len() as i64;
-                    *numbers.entry(rectangle.clone()).or_insert_with(|| {
-                        pieces.push(rectangle);
+                    *numbers.entry(parts.clone()).or_insert_with(|| {
+                        pieces.push(parts);
                         next
                     })
                 })
@@ -80,9 +80,8 @@ pub(super) fn by_table(table: Vec<i64>) -> Projection {
 }
 
 /// A partition of the tensor into pieces.
-fn partition(cx: &Context, tensor: &Tensor, pieces: &[Rectangle]) -> Result<LogicalPartition, DistributedError> {
-    let space = |piece| tensor.rect(piece).map(AnySpace::from);
-    let pieces = pieces.iter().map(space).collect::<Result<Vec<_>, _>>()?;
+fn partition(cx: &Context, tensor: &Tensor, pieces: &[Vec<Rectangle>]) -> Result<LogicalPartition, DistributedError> {
+    let pieces = pieces.iter().map(|parts| tensor.space(parts)).collect::<Result<Vec<_>, _>>()?;
     let partitioning = cx.index_partition(tensor.region().space(), pieces.len(), &pieces)?;
     Ok(tensor.region().partition(&partitioning).map_err(Error::from)?)
 }

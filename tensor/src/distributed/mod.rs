@@ -12,6 +12,7 @@ mod computation;
 mod elements;
 mod error;
 mod fetch;
+mod held;
 mod home;
 mod launched;
 mod leaf;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use maniple::space::{AnyRect, AnySpace, Rect};
+use maniple::space::{AnyRect, Rect};
 use maniple::task::{LeafCall, TaskDefinition, TaskOptions, Value};
 use maniple::{Context, Error, FieldId, FieldMask, FieldValue, Privilege, Requirement, Target, TaskLauncher};
 
@@ -10,7 +10,6 @@ use super::error::DistributedError;
 use super::fetch::by_table;
 use super::home::Home;
 use super::launched::Launched;
-use super::modes::rect;
 use super::rows::set_rows;
 use super::tensor::Tensor;
 use crate::element::{Element, Scalar};
@@ -59,9 +58,7 @@ impl Tensor {
 
 impl Home {
     fn new(cx: &Context, tensor: &Tensor, placed: Placed) -> Result<Self, DistributedError> {
-        let order = tensor.variable().order();
-        let nothing = rect(&vec![(0, 0); order.max(1)]).ok_or_else(|| tensor.too_many_dimensions())?;
-        let mut spaces = vec![AnySpace::from(nothing)];
+        let mut spaces = vec![tensor.space(&[])?];
         let mut known: Vec<Piece> = Vec::new();
         let (mut own, mut all) = (Vec::new(), Vec::new());
         for point in placed.machine().points() {
@@ -70,10 +67,7 @@ impl Home {
                 _ if piece.is_empty() => 0,
                 Some(number) => number + 1,
                 None => {
-                    let parts = piece.rectangles().map(|part| tensor.rect(&part).map(AnySpace::from));
-                    let parts: Vec<AnySpace> = parts.collect::<Result<_, _>>()?;
-                    let all = AnySpace::union_all(order.max(1), &parts);
-                    spaces.push(all.expect("the parts have the tensor's dimensions"));
+                    spaces.push(tensor.space(&piece.rectangles().collect::<Vec<_>>())?);
                     known.push(piece);
                     known.len()
                 }

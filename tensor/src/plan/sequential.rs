@@ -146,38 +146,39 @@ impl Run<'_, '_> {
         body: &Step,
         pieces: &mut Pieces,
     ) -> Result<(), RunError> {
-        let mut outside = Pieces::new();
+        let mut outside = BTreeMap::new();
         for Use { tensor, privilege, .. } in uses.iter().filter(|used| used.fetched) {
             let name = tensor.name();
+            let parts = self.plan.rectangles(name, fixed).parts(values);
             let rectangle = self.plan.rectangle(name, fixed, values);
             let source = pieces.get(name).ok_or_else(|| RunError::Missing(name.to_owned()))?;
-            let mut part = source.part(&rectangle).ok_or_else(|| RunError::NotCovered {
+            let old = source.part(&rectangle).ok_or_else(|| RunError::NotCovered {
                 tensor: name.to_owned(),
                 wanted: rectangle.to_string(),
                 found: source.rectangle().to_string(),
             })?;
-            let elements = rectangle.volume();
-            let identity = match privilege {
+            let initial = match privilege {
                 Privilege::Reduce(operator) => operator.identity(tensor.element()),
-                Privilege::Write => Some(poison(tensor.element())),
-                Privilege::Read | Privilege::ReadWrite => None,
+                Privilege::Read | Privilege::ReadWrite | Privilege::Write => None,
             };
-            if let Some(identity) = identity {
-                part = Piece::filled(rectangle, identity);
-            } else {
+            let mut piece = Piece::filled(rectangle, initial.unwrap_or_else(|| poison(tensor.element())));
+            if matches!(privilege, Privilege::Read | Privilege::ReadWrite) {
+                parts.iter().for_each(|part| piece.merge(&old, part, None));
+                let elements = parts.iter().map(Rectangle::volume).sum();
                 let (fixed, values) = (fixed.to_vec(), values.to_vec());
                 self.fetched.push(Fetched { tensor: name.to_owned(), fixed, values, elements });
             }
-            outside.extend(pieces.insert(name.to_owned(), part).map(|source| (name.to_owned(), source)));
+            outside.extend(pieces.insert(name.to_owned(), piece).map(|source| (name.to_owned(), (source, parts))));
         }
         self.step(body, values, pieces)?;
         for Use { tensor, privilege, .. } in uses.iter().filter(|used| used.fetched) {
-            let Some(mut source) = outside.remove(tensor.name()) else { continue };
-            if let Some(part) = pieces.get(tensor.name()) {
+            let Some((mut source, parts)) = outside.remove(tensor.name()) else { continue };
+            if let Some(piece) = pieces.get(tensor.name()) {
+                let mut merge = |operator| parts.iter().for_each(|part| source.merge(piece, part, operator));
                 match privilege {
                     Privilege::Read => {}
-                    Privilege::ReadWrite | Privilege::Write => source.merge(part, None),
-                    Privilege::Reduce(operator) => source.merge(part, Some(*operator)),
+                    Privilege::ReadWrite | Privilege::Write => merge(None),
+                    Privilege::Reduce(operator) => merge(Some(*operator)),
                 }
             }
             pieces.insert(tensor.name().to_owned(), source);

@@ -112,10 +112,11 @@ impl Needs<'_> {
             let points = self.order.points();
             let mut parts = vec![Vec::new(); processors];
             for point in 0..points {
-                let rectangle = rectangles.at(&self.order.values(step, point)[..self.depth]);
                 let of: &mut Vec<Rectangle> = &mut parts[processor_of(point, points, processors)];
-                if !rectangle.is_empty() && !of.contains(&rectangle) {
-                    of.push(rectangle);
+                for part in rectangles.parts(&self.order.values(step, point)[..self.depth]) {
+                    if !part.is_empty() && !of.contains(&part) {
+                        of.push(part);
+                    }
                 }
             }
             self.known = Some((prefix, parts));

@@ -17,7 +17,7 @@ use maniple_tensor::notation::{DenseArray, IndexVariable, evaluate, parse_with_e
 use maniple_tensor::plan::Plan;
 use maniple_tensor::schedule::Races;
 use maniple_tests::nodes::{Nodes, on_nodes};
-use random::{Problem, same, schedule};
+use random::{Problem, fused, nested, same, schedule};
 
 /// Elements that hold small whole numbers, and sums and products of some, exactly, and infinities and NaNs.
 const ELEMENTS: [ElementType; 4] = [ElementType::I64, ElementType::F64, ElementType::I32, ElementType::C64];
@@ -44,6 +44,20 @@ impl Case {
                 continue;
             }
             return Self::new(seed, problem, plan);
+        }
+    }
+
+    /// Blocks of fused loops, or launches in launches.
+    fn special(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        loop {
+            let problem = Problem::of(ELEMENTS[seed as usize % 4], &mut random);
+            let make = if seed.is_multiple_of(2) { fused } else { nested };
+            let Some(statement) = make(&problem.assignment, &mut random) else { continue };
+            let Ok(plan) = Plan::new(&statement) else { continue };
+            if plan.order().steps() * plan.order().points() <= 200 {
+                return Self::new(seed, problem, plan);
+            }
         }
     }
 
@@ -113,6 +127,14 @@ fn random_schedules_on_one_node() {
 fn random_schedules_on_several_nodes() {
     for nodes in 2..=4 {
         let cases: Vec<Case> = (0..200).filter(|seed| seed % 3 + 2 == nodes).map(Case::scheduled).collect();
+        agree(nodes as usize, &cases);
+    }
+}
+
+#[test]
+fn fused_and_nested_launches_on_one_node_and_several() {
+    for nodes in 1..=4 {
+        let cases: Vec<Case> = (2000..2160).filter(|seed| seed / 2 % 4 + 1 == nodes).map(Case::special).collect();
         agree(nodes as usize, &cases);
     }
 }
