@@ -27,6 +27,16 @@ enum Formula {
 const NONE: Interval = Interval { low: 0, high: 0 };
 
 impl Formula {
+    /// The formulas that it depends on.
+    fn sources(&self) -> Vec<usize> {
+        match self {
+            Self::Value(_) | Self::All(_) => Vec::new(),
+            Self::Blocks { outer, inner, .. } => vec![*outer, *inner],
+            Self::Rotated { sources, .. } => sources.clone(),
+            Self::Quotient { fused, .. } | Self::Remainder { fused, .. } => vec![*fused],
+        }
+    }
+
     fn evaluate(&self, values: &[i64], before: &[Interval]) -> Interval {
         match self {
             Self::Value(position) => Interval { low: values[*position], high: values[*position] + 1 },
@@ -69,9 +79,46 @@ impl Formula {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Formulas {
     all: Vec<Formula>,
+    /// Of the variable of each, how many values it has in all.
+    extents: Vec<i64>,
 }
 
 impl Formulas {
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn extent(&self, position: usize) -> i64 {
+        self.extents[position]
+    }
+
+    /// Whether there is one value at most, whatever the loops' values are.
+    fn is_single(&self, position: usize) -> bool {
+        match &self.all[position] {
+            Formula::All(extent) => *extent <= 1,
+            other => other.sources().into_iter().all(|source| self.is_single(source)),
+        }
+    }
+
+    /// Adds those with one value, which depends on loops, on which the interval of a variable depends.
+    pub(super) fn single_below(&self, position: usize, found: &mut Vec<usize>) {
+        match &self.all[position] {
+            Formula::All(_) => {}
+            _ if self.is_single(position) => found.push(position),
+            // It is all values.
+            Formula::Rotated { .. } => {}
+            other => other.sources().into_iter().for_each(|source| self.single_below(source, found)),
+        }
+    }
+
+    /// Adds the positions of the loops on which the interval of a variable depends.
+    pub(super) fn loops_below(&self, position: usize, found: &mut Vec<usize>) {
+        match &self.all[position] {
+            Formula::Value(of_loop) => found.push(*of_loop),
+            other => other.sources().into_iter().for_each(|source| self.loops_below(source, found)),
+        }
+    }
+
     pub(super) fn evaluate(&self, values: &[i64]) -> Vec<Interval> {
         let mut intervals = Vec::with_capacity(self.all.len());
         for formula in &self.all {
@@ -82,9 +129,16 @@ impl Formulas {
     }
 
     /// The same, once for each combination of parts of fused loops for which the intervals of both loops that were fused are exact.
-    fn cases(&self, values: &[i64]) -> Vec<Vec<Interval>> {
+    /// Some intervals may be known to be single values.
+    pub(super) fn cases(&self, values: &[i64], known: &[Option<i64>]) -> Vec<Vec<Interval>> {
         let mut cases = vec![Vec::with_capacity(self.all.len())];
-        for formula in &self.all {
+        for (position, formula) in self.all.iter().enumerate() {
+            if let Some(value) = known.get(position).copied().flatten() {
+                // Blocks may reach beyond the end.
+                let high = (value + 1).min(self.extents[position]);
+                cases.iter_mut().for_each(|case| case.push(Interval { low: value, high }));
+                continue;
+            }
             if let Formula::Quotient { fused, length } | Formula::Remainder { fused, length } = formula {
                 let divided = |case: Vec<Interval>| {
                     let parts = whole_rows(case[*fused], *length);
@@ -175,6 +229,7 @@ impl<'a> Finder<'a> {
             },
         };
         self.formulas.all.push(formula);
+        self.formulas.extents.push(self.statement.extent(variable).unwrap_or(0));
         let position = self.formulas.all.len() - 1;
         self.known.insert(variable.clone(), position);
         position
@@ -247,10 +302,12 @@ impl<'a> Finder<'a> {
 /// [`Bounds::tensor`](super::Bounds::tensor) says the same for values that are known already. Where many values are to come, this is far quicker.
 #[derive(Clone, Debug)]
 pub struct RectangleOf {
-    formulas: Formulas,
+    pub(super) formulas: Formulas,
     /// Of each access: what it needs, and its dimensions.
-    accesses: Vec<(Vec<usize>, Vec<usize>)>,
-    order: usize,
+    pub(super) accesses: Vec<(Vec<usize>, Vec<usize>)>,
+    pub(super) order: usize,
+    /// The number of loops with values.
+    pub(super) loops: usize,
 }
 
 impl RectangleOf {
@@ -260,7 +317,7 @@ impl RectangleOf {
         let accesses = finder.accesses(node, |other| other.name() == tensor);
         let order = statement.tensors().iter().find(|known| known.name() == tensor).map_or(0, |known| known.order());
         let accesses = accesses.into_iter().map(|access| (access.needed, access.dimensions)).collect();
-        Self { formulas: finder.formulas(), accesses, order }
+        Self { formulas: finder.formulas(), accesses, order, loops: fixed.len() }
     }
 
     /// The rectangle where the loops have these values, in their order: the smallest one with all that the accesses use. It is empty for a tensor that
@@ -280,28 +337,32 @@ impl RectangleOf {
     ///
     /// If there are fewer values than loops.
     pub fn parts(&self, values: &[i64]) -> Vec<Rectangle> {
-        let mut parts: Vec<Rectangle> = Vec::new();
-        for case in self.formulas.cases(values) {
-            let mut rest = vec![self.hull(&case)];
-            rest.retain(|part| !part.is_empty());
-            for known in &parts {
-                rest = rest.iter().flat_map(|part| part.minus(known)).collect();
-            }
-            parts.append(&mut rest);
-        }
-        if parts.len() > 1 {
-            let hull = parts.iter().fold(Rectangle::empty(self.order), |hull, part| hull.hull(part));
-            if parts.iter().map(Rectangle::volume).sum::<i64>() == hull.volume() {
-                return vec![hull];
-            }
-        }
-        parts
+        apart(self.formulas.cases(values, &[]).iter().map(|case| self.hull(case)), self.order)
     }
 
     fn hull(&self, intervals: &[Interval]) -> Rectangle {
         let rectangles = self.accesses.iter().map(|(needed, dimensions)| rectangle(needed, dimensions, intervals));
         rectangles.reduce(|first, second| first.hull(&second)).unwrap_or_else(|| Rectangle::empty(self.order))
     }
+}
+
+/// What is in some of these rectangles, as disjoint ones; one, if all is in that.
+pub(super) fn apart(rectangles: impl Iterator<Item = Rectangle>, order: usize) -> Vec<Rectangle> {
+    let mut parts: Vec<Rectangle> = Vec::new();
+    for rectangle in rectangles.filter(|rectangle| !rectangle.is_empty()) {
+        let mut rest = vec![rectangle];
+        for known in &parts {
+            rest = rest.iter().flat_map(|part| part.minus(known)).collect();
+        }
+        parts.append(&mut rest);
+    }
+    if parts.len() > 1 {
+        let hull = parts.iter().fold(Rectangle::empty(order), |hull, part| hull.hull(part));
+        if parts.iter().map(Rectangle::volume).sum::<i64>() == hull.volume() {
+            return vec![hull];
+        }
+    }
+    parts
 }
 
 /// How many operations a part of a statement does, as a function of the values of the loops around it.

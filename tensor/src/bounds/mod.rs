@@ -14,6 +14,7 @@
 //!
 //! Where a variable that an assignment needs has no values, the assignment uses nothing.
 
+mod colors;
 mod exact;
 mod formula;
 
@@ -21,6 +22,7 @@ use crate::concrete::{Node, Statement};
 use crate::notation::{Access, IndexVariable};
 use crate::rectangle::Rectangle;
 
+pub use colors::Colors;
 pub use exact::{is_exact, is_exact_in_parts};
 pub use formula::{IterationsOf, RectangleOf};
 

@@ -11,6 +11,7 @@ use super::error::DistributedError;
 use super::fetch::Fetch;
 use super::launched::Launched;
 use super::leaf::definition;
+use super::place::PLACE;
 use super::tensor::Tensor;
 use crate::element::Scalar;
 use crate::kernel::Kernels;
@@ -79,19 +80,29 @@ impl Part {
         let executable = Kernels::shared().get(&leaf.kernel)?;
         let stored = operands.iter().map(|tensor| (tensor.field(), tensor.modes().clone())).collect();
         let task = Arc::new(definition(cx.nodes(), plan, &order, executable, stored));
-        let fetched: Vec<Fetch> =
-            operands.iter().map(|tensor| Fetch::new(cx, plan, &order, tensor)).collect::<Result<_, _>>()?;
-        let mut launchers: HashMap<Vec<usize>, TaskLauncher> = HashMap::new();
-        let step = |step: i64| {
-            let tables: Vec<usize> = fetched.iter().map(|fetch| fetch.table(step)).collect();
-            let launcher = launchers.entry(tables).or_insert_with_key(|tables| {
-                let requirements = fetched.iter().zip(tables).map(|(fetch, &table)| fetch.requirement(table));
-                requirements.fold(TaskLauncher::new(&task), TaskLauncher::requirement)
-            });
-            launcher.clone().arguments(step)
-        };
         let domain = AnyRect::from(Rect::<1>::from(0..order.points()));
-        let steps = (0..order.steps()).map(step).map(|launcher| (domain, launcher));
+        let mut fetched: Vec<Fetch> =
+            operands.iter().map(|tensor| Fetch::new(cx, plan, &order, tensor)).collect::<Result<_, _>>()?;
+        let mut outer = Vec::new();
+        for tensor in &operands {
+            let fetches = Fetch::outer(cx, plan, &order, tensor)?.into_iter();
+            outer.extend(fetches.map(|fetch| (fetch, HashMap::<usize, TaskLauncher>::new())));
+        }
+        let (mut steps, mut launchers) = (Vec::new(), HashMap::<Vec<usize>, TaskLauncher>::new());
+        for step in 0..order.steps() {
+            for (fetch, known) in outer.iter_mut().filter(|(fetch, _)| fetch.is_due(step)) {
+                let (number, requirement) = fetch.requirement(step);
+                let launcher =
+                    known.entry(number).or_insert_with(|| TaskLauncher::new(&PLACE).requirement(requirement));
+                steps.push((domain, launcher.clone()));
+            }
+            let (numbers, requirements): (Vec<_>, Vec<_>) =
+                fetched.iter_mut().map(|fetch| fetch.requirement(step)).unzip();
+            let launcher = launchers
+                .entry(numbers)
+                .or_insert_with(|| requirements.into_iter().fold(TaskLauncher::new(&task), TaskLauncher::requirement));
+            steps.push((domain, launcher.clone().arguments(step)));
+        }
         let (result, at_home) = (operands[0], plan.initial.and_then(|initial| operands[0].fill_at_home(initial)));
         let initial = plan.initial.filter(|_| at_home.is_none()).map(|initial| (result.clone(), initial));
         Ok(Self { initial, launches: at_home.into_iter().chain(steps).collect() })

@@ -19,7 +19,7 @@ use crate::rectangle::Rectangle;
 use crate::with_element;
 
 /// Does nothing. What it asks for is brought to where it runs.
-static PLACE: LazyLock<Arc<TaskDefinition>> =
+pub(super) static PLACE: LazyLock<Arc<TaskDefinition>> =
     LazyLock::new(|| Arc::new(TaskDefinition::new("place").leaf(TaskOptions::default(), |_| Ok(Value::new(())))));
 
 impl Tensor {

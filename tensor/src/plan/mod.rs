@@ -11,6 +11,7 @@
 //!    [`Plan::rectangle`], a function of the values of all variables from the outermost step to this one ([`Launch::fixed`]). A use that is
 //!    *fetched* is to be brought into a memory near the processor at the start of this point or step; the others are named
 //!    because something inside fetches a part of them, and a task that launches others has to hold their privileges. (It needs no instance of them.)
+//!    A tensor that is only read may be fetched at several levels: an inner part is a part of the outer one, which is near already ([`Plan::outer_fetches`]).
 //! 4. The [`Leaf`]'s kernel takes a view of each tensor ([`Leaf::tensors`], in this order), and as `i64` the values of [`Leaf::fixed`] and the extents of [`Leaf::sizes`]. The
 //!    view of a tensor may be any instance that covers the rectangle that was fetched last on the way to the leaf; what no step fetches, the
 //!    kernel wants whole. It stays within that rectangle, and within its parts.

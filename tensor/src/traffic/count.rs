@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::holders::{Homes, nearest, without};
 use super::message::{Cause, Message, Traffic};
 use crate::machine::Machine;
-use crate::notation::TensorVariable;
+use crate::notation::{IndexVariable, TensorVariable};
 use crate::placement::{Placed, Placement, PlacementError};
 use crate::plan::{Order, Plan, Privilege};
 use crate::rectangle::Rectangle;
@@ -63,11 +63,24 @@ impl Traffic {
             let mut count = Count { homes: &homes, near: &near, step: 0, sent: BTreeMap::new() };
             let (fixed, privilege) = plan.innermost_fetch(tensor.name());
             let mut state = State::new(privilege, plan.initial.is_some(), machine.size());
-            let mut needs = Needs { plan, order: &order, tensor: tensor.name(), depth: fixed.len(), known: None };
+            let needs = |fixed, by_the_first| Needs { plan, order: &order, tensor, fixed, by_the_first, known: None };
+            let mut needs_of_leaves = needs(fixed, false);
+            let outer = plan.outer_fetches(tensor.name()).into_iter();
+            let mut outer: Vec<Needs<'_>> = outer.map(|fixed| needs(fixed, true)).collect();
             for step in 0..order.steps() {
                 count.step = step;
-                let needed = needs.at(step, machine.size());
-                let held = state.step(&mut count, needed);
+                for fetch in outer.iter_mut().filter(|fetch| order.is_first(step, 0, fetch.fixed.len())) {
+                    state.bring(&mut count, fetch.at(step, machine.size()));
+                }
+                let needed = needs_of_leaves.at(step, machine.size());
+                let held = match &mut outer[..] {
+                    [] => state.step(&mut count, needed),
+                    outer => {
+                        let fetched: Vec<&Parts> =
+                            outer.iter_mut().map(|fetch| fetch.at(step, machine.size())).collect();
+                        state.step(&mut count, &together(&fetched, needed))
+                    }
+                };
                 for (sum, elements) in now[step as usize].iter_mut().zip(held) {
                     *sum += elements as u64 * size as u64;
                 }
@@ -93,27 +106,31 @@ impl Traffic {
 /// What processors need of a tensor.
 type Parts = Vec<Vec<Rectangle>>;
 
-/// Which parts of a tensor each processor needs.
+/// Which parts of a tensor each processor needs at one level of a plan.
 struct Needs<'a> {
     plan: &'a Plan,
     order: &'a Order,
-    tensor: &'a str,
-    depth: usize,
+    tensor: &'a TensorVariable,
+    fixed: &'a [IndexVariable],
+    /// Whether of all points with the same values the first alone fetches.
+    by_the_first: bool,
     /// The values that the last step had, as far as they matter, and what was needed.
     known: Option<(Vec<i64>, Parts)>,
 }
 
 impl Needs<'_> {
     fn at(&mut self, step: i64, processors: usize) -> &Parts {
-        let prefix = self.order.values(step, 0)[..self.depth].to_vec();
+        let depth = self.fixed.len();
+        let prefix = self.order.values(step, 0)[..depth].to_vec();
         if self.known.as_ref().is_none_or(|(before, _)| *before != prefix) {
-            let (fixed, _) = self.plan.innermost_fetch(self.tensor);
-            let rectangles = self.plan.rectangles(self.tensor, fixed);
+            let rectangles = self.plan.rectangles(self.tensor.name(), self.fixed);
             let points = self.order.points();
             let mut parts = vec![Vec::new(); processors];
-            for point in 0..points {
+            // Later steps ask for what the first one of these brought.
+            let step = self.order.first_of(step, depth);
+            for point in (0..points).filter(|point| !self.by_the_first || self.order.is_first(step, *point, depth)) {
                 let of: &mut Vec<Rectangle> = &mut parts[processor_of(point, points, processors)];
-                for part in rectangles.parts(&self.order.values(step, point)[..self.depth]) {
+                for part in rectangles.parts(&self.order.values(step, point)[..depth]) {
                     if !part.is_empty() && !of.contains(&part) {
                         of.push(part);
                     }
@@ -124,6 +141,22 @@ impl Needs<'_> {
         // It was set just now, if not before.
         self.known.as_ref().map(|(_, parts)| parts).expect("something is known")
     }
+}
+
+/// What processors hold that have fetched these, and need something beside.
+fn together(fetched: &[&Parts], needed: &Parts) -> Parts {
+    let mut all = fetched.iter().fold(vec![Vec::new(); needed.len()], |mut all, parts| {
+        all.iter_mut().zip(*parts).for_each(|(all, parts)| all.extend(parts.iter().cloned()));
+        all
+    });
+    for (all, needed) in all.iter_mut().zip(needed) {
+        for part in needed {
+            if !all.iter().any(|held| held.covers(part)) {
+                all.push(part.clone());
+            }
+        }
+    }
+    all
 }
 
 /// The processor that a point runs on.
@@ -153,6 +186,25 @@ impl Count<'_> {
         let (elements, hull) = sent.or_insert_with(|| (0, Rectangle::empty(part.order())));
         *elements += part.volume();
         *hull = hull.hull(part);
+    }
+
+    /// Brings parts to the processors that need them, as far as they have no copies.
+    fn fetch_all(&mut self, needed: &Parts, copies: &Parts) {
+        let homes = self.homes;
+        for (processor, parts) in needed.iter().enumerate() {
+            let mut missing = Vec::new();
+            for part in parts {
+                let mut rest = vec![part.clone()];
+                copies[processor].iter().for_each(|copy| without(&mut rest, copy));
+                missing.iter().for_each(|other| without(&mut rest, other));
+                missing.append(&mut rest);
+            }
+            for part in &missing {
+                for (home, part) in homes.parts(processor, part) {
+                    self.fetch(processor, &home.processors, part, copies);
+                }
+            }
+        }
     }
 
     /// Brings a part that is placed elsewhere, on `homes`, to a processor: from there, or a nearer one among those that have copies.
@@ -202,6 +254,15 @@ impl State {
         }
     }
 
+    /// Brings parts of what nobody changes to processors, beside what they have.
+    fn bring(&mut self, count: &mut Count<'_>, parts: &Parts) {
+        let Self::Copies(copies) = self else { return };
+        count.fetch_all(parts, copies);
+        for (copies, parts) in copies.iter_mut().zip(parts) {
+            copies.extend(parts.iter().filter(|part| !copies.contains(part)).cloned().collect::<Vec<_>>());
+        }
+    }
+
     /// One step in which processors need these parts. Gives the number of elements that each has then beside what is placed on it.
     fn step(&mut self, count: &mut Count<'_>, needed: &Parts) -> Vec<i64> {
         let homes = count.homes;
@@ -223,20 +284,7 @@ impl State {
                     .zip(needed)
                     .map(|(old, new)| [&old, &new[..]].concat())
                     .collect();
-                for (processor, parts) in needed.iter().enumerate() {
-                    let mut missing = Vec::new();
-                    for part in parts {
-                        let mut rest = vec![part.clone()];
-                        copies[processor].iter().for_each(|copy| without(&mut rest, copy));
-                        missing.iter().for_each(|other| without(&mut rest, other));
-                        missing.append(&mut rest);
-                    }
-                    for part in &missing {
-                        for (home, part) in homes.parts(processor, part) {
-                            count.fetch(processor, &home.processors, part, copies);
-                        }
-                    }
-                }
+                count.fetch_all(needed, copies);
                 copies.clone_from(needed);
                 both.iter().enumerate().map(beside).collect()
             }

@@ -5,11 +5,13 @@
 mod algorithms;
 mod bounds;
 mod choices;
+mod colors;
 mod common;
 mod complex_numbers;
 mod costs;
 mod fused_launches;
 mod generators;
+mod hierarchies;
 mod illegal_schedules;
 mod kernels;
 mod matched_algorithms;
