@@ -10,6 +10,9 @@ use crate::plan::Plan;
 use crate::rectangle::{Rectangle, are_disjoint};
 use crate::traffic::Traffic;
 
+/// The pieces of so many points and steps are counted.
+const MOST_COUNTED: i64 = 1 << 14;
+
 /// Tells how a plan runs, and what that costs: its statement, where its tensors are, into which pieces they are partitioned, the launches, the bytes that move, memory, and the
 /// estimated time.
 pub fn explain(
@@ -62,6 +65,11 @@ fn section(text: &mut String, title: &str, lines: &str) {
 fn pieces(plan: &Plan, tensor: &TensorVariable) -> String {
     let (order, (fixed, _)) = (plan.order(), plan.innermost_fetch(tensor.name()));
     let rectangles = plan.rectangles(tensor.name(), fixed);
+    if order.steps().saturating_mul(order.points()) > MOST_COUNTED {
+        // The first tile is the largest.
+        let (tiles, first) = (rectangles.colors().count() - 1, rectangles.at(&vec![0; fixed.len()]).extents());
+        return format!("about {tiles} pieces of {}", extents(&first));
+    }
     let mut all = BTreeSet::new();
     for step in 0..order.steps() {
         for point in 0..order.points() {
@@ -76,14 +84,19 @@ fn pieces(plan: &Plan, tensor: &TensorVariable) -> String {
         let hull = parts.iter().fold(Rectangle::empty(tensor.order()), |hull, part| hull.hull(part));
         largest.iter_mut().zip(hull.extents()).for_each(|(largest, extent)| *largest = extent.max(*largest));
     }
-    let size: Vec<String> = largest.iter().map(ToString::to_string).collect();
-    let size = if size.is_empty() { "a number".to_owned() } else { size.join(" x ") };
+    let size = extents(&largest);
     let overlap = !are_disjoint(all.iter().flatten());
     match all.len() {
         0 => "nothing".to_owned(),
         1 => format!("one piece, {size}"),
         count => format!("{count} pieces of at most {size}, {}", if overlap { "overlapping" } else { "disjoint" }),
     }
+}
+
+/// The size of a piece.
+fn extents(extents: &[i64]) -> String {
+    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+    if extents.is_empty() { "a number".to_owned() } else { extents.join(" x ") }
 }
 
 /// A number of bytes, as people read it.

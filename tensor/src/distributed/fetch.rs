@@ -100,11 +100,7 @@ impl Fetch {
         let values = self.sequences.iter().map(|&position| values[position]).collect();
         let requirement = self.requirements.entry(values).or_insert_with(|| {
             let piece = Arc::clone(&self.piece);
-            let points = piece.order.points();
-            let projection = match points <= MOST_IN_TABLE {
-                true => by_table((0..points).map(|point| piece.color(step, point)).collect()),
-                false => Projection::Color(Arc::new(move |at: AnyPoint| Point([piece.color(step, at[0])]).into())),
-            };
+            let projection = by_color(piece.order.points(), move |point| piece.color(step, point));
             let target = Target::Partition(self.partition.clone(), projection);
             (next, Requirement::new(target, self.fields.clone(), self.privilege))
         });
@@ -112,9 +108,15 @@ impl Fetch {
     }
 }
 
-/// The piece of each point, by their numbers.
-pub(super) fn by_table(table: Vec<i64>) -> Projection {
-    Projection::Color(Arc::new(move |point: AnyPoint| Point([table[point.coords()[0] as usize]]).into()))
+/// The piece of each of so many points.
+pub(super) fn by_color(points: i64, color: impl Fn(i64) -> i64 + Send + Sync + 'static) -> Projection {
+    let color: Box<dyn Fn(i64) -> i64 + Send + Sync> = if points <= MOST_IN_TABLE {
+        let table: Vec<i64> = (0..points).map(color).collect();
+        Box::new(move |point| table[point as usize])
+    } else {
+        Box::new(color)
+    };
+    Projection::Color(Arc::new(move |point: AnyPoint| Point([color(point[0])]).into()))
 }
 
 /// A partition of the tensor into the pieces of all colors.

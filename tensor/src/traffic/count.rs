@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::holders::{Homes, nearest, without};
 use super::message::{Cause, Message, Traffic};
+use super::needs::{Needs, Parts, together};
 use crate::machine::Machine;
-use crate::notation::{IndexVariable, TensorVariable};
+use crate::notation::TensorVariable;
 use crate::placement::{Placed, Placement, PlacementError};
-use crate::plan::{Order, Plan, Privilege};
+use crate::plan::{Plan, Privilege};
 use crate::rectangle::Rectangle;
 
 /// Traffic can't be told.
@@ -33,7 +34,7 @@ pub enum TrafficError {
 
 impl Traffic {
     /// What `plan` moves on `machine`, when its tensors have these placements at the beginning, and the result is to have its placement in the end.
-    /// The time it takes grows with processors, steps, and pieces.
+    /// The time it takes grows with processors, steps, and pieces: for many, see [`Traffic::estimated`].
     ///
     /// # Errors
     ///
@@ -46,30 +47,29 @@ impl Traffic {
         let order = plan.order();
         let tensors: Vec<TensorVariable> = plan.leaf().tensors.clone();
         let near = nearest(machine);
-        let mut traffic =
-            Self { machine: machine.clone(), tensors, steps: order.steps(), messages: Vec::new(), memory: Vec::new() };
+        let mut traffic = Self {
+            machine: machine.clone(),
+            tensors,
+            steps: order.steps(),
+            messages: Vec::new(),
+            memory: Vec::new(),
+            unlisted: None,
+        };
         let mut most = vec![0; machine.size()];
         let mut now = vec![vec![0; machine.size()]; order.steps().max(1) as usize];
         for (number, tensor) in traffic.tensors.iter().enumerate() {
-            let given = placements.iter().find(|(other, _)| other.name() == tensor.name());
-            let Some((_, placement)) = given else {
-                let given: Vec<_> = placements.iter().map(|(tensor, _)| tensor.name()).collect();
-                return Err(TrafficError::NoPlacement { tensor: tensor.name().to_owned(), given: given.join(", ") });
-            };
-            let placed = Placed::new(placement, &Rectangle::whole(tensor.dimensions()), machine)
-                .map_err(|reason| TrafficError::Placement { tensor: tensor.name().to_owned(), reason })?;
-            let homes = Homes::new(&placed);
+            let homes = Homes::new(&place(tensor, machine, placements)?);
             let size = tensor.element().size();
             let mut count = Count { homes: &homes, near: &near, step: 0, sent: BTreeMap::new() };
             let (fixed, privilege) = plan.innermost_fetch(tensor.name());
             let mut state = State::new(privilege, plan.initial.is_some(), machine.size());
-            let needs = |fixed, by_the_first| Needs { plan, order: &order, tensor, fixed, by_the_first, known: None };
-            let mut needs_of_leaves = needs(fixed, false);
+            let mut needs_of_leaves = Needs::new(plan, &order, tensor, (fixed, false));
             let outer = plan.outer_fetches(tensor.name()).into_iter();
-            let mut outer: Vec<Needs<'_>> = outer.map(|fixed| needs(fixed, true)).collect();
+            let mut outer: Vec<Needs<'_>> =
+                outer.map(|fixed| Needs::new(plan, &order, tensor, (fixed, true))).collect();
             for step in 0..order.steps() {
                 count.step = step;
-                for fetch in outer.iter_mut().filter(|fetch| order.is_first(step, 0, fetch.fixed.len())) {
+                for fetch in outer.iter_mut().filter(|fetch| order.is_first(step, 0, fetch.depth())) {
                     state.bring(&mut count, fetch.at(step, machine.size()));
                 }
                 let needed = needs_of_leaves.at(step, machine.size());
@@ -103,69 +103,19 @@ impl Traffic {
     }
 }
 
-/// What processors need of a tensor.
-type Parts = Vec<Vec<Rectangle>>;
-
-/// Which parts of a tensor each processor needs at one level of a plan.
-struct Needs<'a> {
-    plan: &'a Plan,
-    order: &'a Order,
-    tensor: &'a TensorVariable,
-    fixed: &'a [IndexVariable],
-    /// Whether of all points with the same values the first alone fetches.
-    by_the_first: bool,
-    /// The values that the last step had, as far as they matter, and what was needed.
-    known: Option<(Vec<i64>, Parts)>,
-}
-
-impl Needs<'_> {
-    fn at(&mut self, step: i64, processors: usize) -> &Parts {
-        let depth = self.fixed.len();
-        let prefix = self.order.values(step, 0)[..depth].to_vec();
-        if self.known.as_ref().is_none_or(|(before, _)| *before != prefix) {
-            let rectangles = self.plan.rectangles(self.tensor.name(), self.fixed);
-            let points = self.order.points();
-            let mut parts = vec![Vec::new(); processors];
-            // Later steps ask for what the first one of these brought.
-            let step = self.order.first_of(step, depth);
-            for point in (0..points).filter(|point| !self.by_the_first || self.order.is_first(step, *point, depth)) {
-                let of: &mut Vec<Rectangle> = &mut parts[processor_of(point, points, processors)];
-                for part in rectangles.parts(&self.order.values(step, point)[..depth]) {
-                    if !part.is_empty() && !of.contains(&part) {
-                        of.push(part);
-                    }
-                }
-            }
-            self.known = Some((prefix, parts));
-        }
-        // It was set just now, if not before.
-        self.known.as_ref().map(|(_, parts)| parts).expect("something is known")
-    }
-}
-
-/// What processors hold that have fetched these, and need something beside.
-fn together(fetched: &[&Parts], needed: &Parts) -> Parts {
-    let mut all = fetched.iter().fold(vec![Vec::new(); needed.len()], |mut all, parts| {
-        all.iter_mut().zip(*parts).for_each(|(all, parts)| all.extend(parts.iter().cloned()));
-        all
-    });
-    for (all, needed) in all.iter_mut().zip(needed) {
-        for part in needed {
-            if !all.iter().any(|held| held.covers(part)) {
-                all.push(part.clone());
-            }
-        }
-    }
-    all
-}
-
-/// The processor that a point runs on.
-pub(crate) fn processor_of(point: i64, points: i64, processors: usize) -> usize {
-    if points <= processors as i64 {
-        point as usize
-    } else {
-        (point as i128 * processors as i128 / points as i128) as usize
-    }
+/// Where a tensor is placed.
+pub(super) fn place(
+    tensor: &TensorVariable,
+    machine: &Machine,
+    placements: &[(TensorVariable, Placement)],
+) -> Result<Placed, TrafficError> {
+    let given = placements.iter().find(|(other, _)| other.name() == tensor.name());
+    let Some((_, placement)) = given else {
+        let given: Vec<_> = placements.iter().map(|(tensor, _)| tensor.name()).collect();
+        return Err(TrafficError::NoPlacement { tensor: tensor.name().to_owned(), given: given.join(", ") });
+    };
+    Placed::new(placement, &Rectangle::whole(tensor.dimensions()), machine)
+        .map_err(|reason| TrafficError::Placement { tensor: tensor.name().to_owned(), reason })
 }
 
 /// Messages of one tensor so far, and where it is placed.

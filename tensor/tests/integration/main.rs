@@ -14,6 +14,7 @@ mod generators;
 mod hierarchies;
 mod illegal_schedules;
 mod kernels;
+mod large_grids;
 mod matched_algorithms;
 mod notation;
 mod notation_errors;
