@@ -122,6 +122,33 @@ impl Colors {
         apart(hulls, self.order)
     }
 
+    /// Whether each number has the same part here and there, as far as the relations say so: loops may have other names, and others may be around them.
+    pub fn has_parts_of(&self, other: &Self) -> bool {
+        let extents = |of: &Self| of.single.iter().map(|(_, extent)| *extent).collect::<Vec<_>>();
+        let conditions = |of: &Self| of.accesses.iter().map(|(condition, _)| *condition).collect::<Vec<_>>();
+        let dimensions =
+            |of: &Self| of.accesses.iter().flat_map(|(_, dimensions)| dimensions.clone()).collect::<Vec<_>>();
+        let (here, there) = (dimensions(self), dimensions(other));
+        self.order == other.order
+            && self.conditions.len() == other.conditions.len()
+            && (extents(self), conditions(self), here.len()) == (extents(other), conditions(other), there.len())
+            && here.iter().zip(&there).all(|(&here, &there)| self.is_like(here, (other, there)))
+    }
+
+    /// Whether the intervals of two formulas follow alike from the variables with one value.
+    fn is_like(&self, here: usize, (other, there): (&Self, usize)) -> bool {
+        let single = |of: &Self, position| of.single.iter().position(|(single, _)| *single == position);
+        match (single(self, here), single(other, there)) {
+            (None, None) => {
+                let (mine, others) = (self.formulas.below(here), other.formulas.below(there));
+                self.formulas.is_like(here, (&other.formulas, there))
+                    && mine.len() == others.len()
+                    && mine.into_iter().zip(others).all(|(here, there)| self.is_like(here, (other, there)))
+            }
+            (here, there) => here == there,
+        }
+    }
+
     /// The positions of those loops on whose values the number depends.
     pub fn loops(&self) -> Vec<usize> {
         let mut loops = Vec::new();

@@ -100,6 +100,28 @@ impl Formulas {
         }
     }
 
+    /// What an interval depends on: nothing, if it is all values.
+    pub(super) fn below(&self, position: usize) -> Vec<usize> {
+        match &self.all[position] {
+            Formula::Rotated { .. } if !self.is_single(position) => Vec::new(),
+            other => other.sources(),
+        }
+    }
+
+    /// Whether an interval depends on others in the same way as another one.
+    pub(super) fn is_like(&self, here: usize, (other, there): (&Self, usize)) -> bool {
+        self.extents[here] == other.extents[there]
+            && match (&self.all[here], &other.all[there]) {
+                (Formula::Blocks { length: mine, .. }, Formula::Blocks { length: others, .. })
+                | (Formula::Quotient { length: mine, .. }, Formula::Quotient { length: others, .. })
+                | (Formula::Remainder { length: mine, .. }, Formula::Remainder { length: others, .. }) => {
+                    mine == others
+                }
+                (Formula::All(_) | Formula::Rotated { .. }, Formula::All(_) | Formula::Rotated { .. }) => true,
+                _ => false,
+            }
+    }
+
     /// Adds those with one value, which depends on loops, on which the interval of a variable depends.
     pub(super) fn single_below(&self, position: usize, found: &mut Vec<usize>) {
         match &self.all[position] {

@@ -10,101 +10,61 @@ use super::error::DistributedError;
 use super::operators::operator;
 use super::tensor::Tensor;
 use crate::bounds::Colors;
-use crate::notation::IndexVariable;
-use crate::plan::{Order, Plan, Privilege};
+use crate::element::ElementType;
+use crate::plan::{Fetch, Launching, Order, Privilege};
 
 /// The colors of so many points are looked up in a table; those of more are computed where they are asked for.
 const MOST_IN_TABLE: i64 = 1 << 12;
 
-/// What is fetched of one tensor at one level of a plan.
-pub(super) struct Fetch {
+/// What the points of a launch are given of one tensor, at all steps.
+pub(super) struct Fetching {
     partition: LogicalPartition,
     fields: FieldMask,
-    privilege: Held,
-    piece: Arc<PieceOf>,
+    element: ElementType,
+    order: Arc<Order>,
+    fetch: Fetch,
     /// The positions of the sequences' variables on whose values pieces depend.
     sequences: Vec<usize>,
-    /// For each different combination of their values, what launches ask for.
-    requirements: HashMap<Vec<i64>, (usize, Requirement)>,
+    /// For each different combination of their values, and what is done, what launches ask for.
+    requirements: HashMap<(Vec<i64>, Privilege), (usize, Requirement)>,
 }
 
-/// The color of a point's piece: of one of `colors`, or of the first, which has no elements.
-struct PieceOf {
-    order: Order,
-    colors: Colors,
-    /// The number of variables with values.
-    depth: usize,
-    /// Whether of all points with the same values the first alone fetches.
-    by_the_first: bool,
-}
-
-impl PieceOf {
-    fn color(&self, step: i64, point: i64) -> i64 {
-        let values = self.order.values(step, point);
-        let idle = self.by_the_first && values[self.depth..].iter().any(|value| *value != 0);
-        if idle { 0 } else { self.colors.at(&values[..self.depth]) }
+impl Fetching {
+    pub(super) fn new(launching: &Launching, fetch: &Fetch, (tensor, partition): (&Tensor, &LogicalPartition)) -> Self {
+        let (depends, order) = (fetch.colors.loops(), Arc::clone(&launching.order));
+        let sequences = order.sequences().map(|(position, _)| position);
+        let sequences = sequences.filter(|position| depends.contains(position)).collect();
+        let (fields, element) = (FieldMask::of(tensor.field()), tensor.variable().element());
+        let (partition, fetch) = (partition.clone(), fetch.clone());
+        Self { partition, fields, element, order, fetch, sequences, requirements: HashMap::new() }
     }
-}
 
-impl Fetch {
-    /// What leaves are given of a tensor.
-    pub(super) fn new(cx: &Context, plan: &Plan, order: &Order, tensor: &Tensor) -> Result<Self, DistributedError> {
-        let (fixed, privilege) = plan.innermost_fetch(tensor.variable().name());
-        let privilege = match privilege {
+    /// What a launch asks for at a step, with a number. Steps with the same ask for the same.
+    ///
+    /// # Errors
+    ///
+    /// [`DistributedError::NoOperator`].
+    pub(super) fn requirement(&mut self, step: i64) -> Result<(usize, Requirement), DistributedError> {
+        let (values, privilege) = (self.order.values(step, 0), self.fetch.privilege(&self.order, step));
+        let key = (self.sequences.iter().map(|&position| values[position]).collect(), privilege);
+        if let Some(known) = self.requirements.get(&key) {
+            return Ok(known.clone());
+        }
+        let held = match privilege {
             Privilege::Read => Held::Read,
             Privilege::ReadWrite => Held::ReadWrite,
             Privilege::Write => Held::Discard,
             Privilege::Reduce(reduction) => Held::Reduce(
-                operator(reduction, tensor.variable().element())
+                operator(reduction, self.element)
                     .ok_or_else(|| DistributedError::NoOperator { operator: format!("{reduction:?}") })?,
             ),
         };
-        Self::of(cx, (plan, order, tensor), (fixed, false), privilege)
-    }
-
-    /// What is fetched of a tensor before, at the steps around that say so: from the outermost. The first of the points that a part is for brings it to where it runs; the
-    /// others are near, and take from there.
-    pub(super) fn outer(
-        cx: &Context,
-        plan: &Plan,
-        order: &Order,
-        tensor: &Tensor,
-    ) -> Result<Vec<Self>, DistributedError> {
-        let fetches = plan.outer_fetches(tensor.variable().name()).into_iter();
-        fetches.map(|fixed| Self::of(cx, (plan, order, tensor), (fixed, true), Held::Read)).collect()
-    }
-
-    fn of(
-        cx: &Context,
-        (plan, order, tensor): (&Plan, &Order, &Tensor),
-        (fixed, by_the_first): (&[IndexVariable], bool),
-        privilege: Held,
-    ) -> Result<Self, DistributedError> {
-        let colors = plan.rectangles(tensor.variable().name(), fixed).colors();
-        let depends = colors.loops();
-        let sequences = order.of_sequences().filter(|position| depends.contains(position)).collect();
-        let partition = partition(cx, tensor, &colors)?;
-        let piece = PieceOf { order: order.clone(), colors, depth: fixed.len(), by_the_first };
-        let (fields, piece) = (FieldMask::of(tensor.field()), Arc::new(piece));
-        Ok(Self { partition, fields, privilege, piece, sequences, requirements: HashMap::new() })
-    }
-
-    /// Whether something is fetched at this step that was not at the one before: for fetches at outer steps.
-    pub(super) fn is_due(&self, step: i64) -> bool {
-        self.piece.order.is_first(step, 0, self.piece.depth)
-    }
-
-    /// What a launch asks for at a step, with a number. Steps with the same ask for the same.
-    pub(super) fn requirement(&mut self, step: i64) -> (usize, Requirement) {
-        let (values, next) = (self.piece.order.values(step, 0), self.requirements.len());
-        let values = self.sequences.iter().map(|&position| values[position]).collect();
-        let requirement = self.requirements.entry(values).or_insert_with(|| {
-            let piece = Arc::clone(&self.piece);
-            let projection = by_color(piece.order.points(), move |point| piece.color(step, point));
-            let target = Target::Partition(self.partition.clone(), projection);
-            (next, Requirement::new(target, self.fields.clone(), self.privilege))
-        });
-        requirement.clone()
+        let (order, fetch) = (Arc::clone(&self.order), self.fetch.clone());
+        let projection = by_color(self.order.points(), move |point| fetch.color(&order, (step, point)));
+        let target = Target::Partition(self.partition.clone(), projection);
+        let requirement = (self.requirements.len(), Requirement::new(target, self.fields.clone(), held));
+        self.requirements.insert(key, requirement.clone());
+        Ok(requirement)
     }
 }
 
@@ -120,7 +80,7 @@ pub(super) fn by_color(points: i64, color: impl Fn(i64) -> i64 + Send + Sync + '
 }
 
 /// A partition of the tensor into the pieces of all colors.
-fn partition(cx: &Context, tensor: &Tensor, colors: &Colors) -> Result<LogicalPartition, DistributedError> {
+pub(super) fn partition(cx: &Context, tensor: &Tensor, colors: &Colors) -> Result<LogicalPartition, DistributedError> {
     let pieces = (0..colors.count()).map(|color| tensor.space(&colors.parts(color)));
     let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
     let partitioning = cx.index_partition(tensor.region().space(), pieces.len(), &pieces)?;

@@ -67,10 +67,12 @@
 //! | `privilege` | who may do what with a tensor |
 //! | `order` | when leaves run |
 //! | `multiply` | leaves by a library of matrix products |
+//! | `graph` | the plans of a program as one: partitions, and launches over their pieces |
 //! | `print` | plans as text |
-//! | `piece`, `sequential` | a plan run on one processor, each leaf on copies of what was fetched |
+//! | `piece`, `sequential` | a plan, or a graph, run on one processor, each leaf on copies of what was fetched |
 
 mod build;
+mod graph;
 mod multiply;
 mod order;
 mod piece;
@@ -80,6 +82,7 @@ mod sequential;
 mod step;
 
 pub use build::PlanError;
+pub use graph::{Fetch, Graph, Launching, Operation, Partition};
 pub use order::Order;
 pub use piece::Piece;
 pub use sequential::{Fetched, RunError, RunLeaf};

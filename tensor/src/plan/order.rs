@@ -43,9 +43,10 @@ impl Order {
         step / steps * steps
     }
 
-    /// The positions of the variables of sequences.
-    pub fn of_sequences(&self) -> impl Iterator<Item = usize> + '_ {
-        self.variables.iter().enumerate().filter(|(_, (launched, _))| !launched).map(|(position, _)| position)
+    /// The sequences, the outermost first: the positions of their variables, and their extents.
+    pub fn sequences(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
+        let all = self.variables.iter().enumerate();
+        all.filter(|(_, (launched, _))| !launched).map(|(position, (_, extent))| (position, *extent))
     }
 
     /// The value of each of [`Leaf::fixed`](super::Leaf::fixed), given the numbers of a step and a point; of loops without iterations, 0.
@@ -83,11 +84,8 @@ impl Plan {
     /// Where a tensor is fetched last on the way to the leaf: the variables with values there, and what is done with it. What no step fetches is used whole.
     pub fn innermost_fetch(&self, tensor: &str) -> (&[IndexVariable], Privilege) {
         let (mut fixed, mut privilege) = (&[][..], self.outside(tensor));
-        for (variables, used) in self.uses(tensor) {
-            privilege = used.privilege;
-            if used.fetched {
-                fixed = variables;
-            }
+        for (variables, used) in self.uses(tensor).into_iter().filter(|(_, used)| used.fetched) {
+            (fixed, privilege) = (variables, used.privilege);
         }
         (fixed, privilege)
     }

@@ -11,6 +11,7 @@ mod complex_numbers;
 mod costs;
 mod fused_launches;
 mod generators;
+mod graphs;
 mod hierarchies;
 mod illegal_schedules;
 mod kernels;
