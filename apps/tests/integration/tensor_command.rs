@@ -370,7 +370,7 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
     refuses(PRODUCT, "--algorithm none --grid 2x2", 2, "--grid is for several processors: --algorithm none uses one");
     refuses(PRODUCT, "--algorithm cannon --chunk 3", 2, "--chunk is for --algorithm summa alone");
     refuses(
-        PRODUCT,
+        "A(i,j) = B(i,j)",
         "--grid 1000x1000",
         2,
         "1000000 points in 1 steps are 1000000 tasks, and there can be 262144 at most: take a smaller --grid, or a larger --chunk",
