@@ -37,8 +37,9 @@ impl<'a> Held<'a> {
             }
         }
         let lowest = |part: &Strided<'_>| part.address().wrapping_offset(-offset(part, &bounds));
-        let (first, address) = (&parts[0], lowest(&parts[0]));
-        let lie_apart = parts[1..].iter().any(|part| part.strides() != first.strides() || lowest(part) != address);
+        let (first, others) = (&parts[0], &parts[1..]);
+        let address = if others.is_empty() { first.address() } else { lowest(first) };
+        let lie_apart = others.iter().any(|part| part.strides() != first.strides() || lowest(part) != address);
         let (strides, is_writable) = (first.strides().to_vec(), first.is_writable());
         let mut held = Self { element, is_writable, bounds, strides, address, copied: None };
         if lie_apart {
